@@ -1,0 +1,142 @@
+//! The one error that crosses floors: a code, a public sentence, a private cause. It knows no HTTP.
+
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong, as far as a caller may branch on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    Invalid,
+    Unauthenticated,
+    Forbidden,
+    NotFound,
+    Conflict,
+    TooLarge,
+    UnsupportedMediaType,
+    /// The same call succeeds after this many seconds.
+    RateLimited {
+        retry_s: u32,
+    },
+    /// The disk is busy, full or being reopened, or the process is stopping. Retrying is sensible.
+    Unavailable,
+    /// A bug, or a disk that lies. Retrying is not sensible.
+    Internal,
+}
+
+/// One field of the input that broke a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    pub field: String,
+    pub message: String,
+}
+
+#[derive(Debug)]
+pub struct Error {
+    pub code: Code,
+    /// Shown to the caller: no path of the server, no secret, no name from another client.
+    message: Cow<'static, str>,
+    /// Shown to the caller with an [`Code::Invalid`].
+    pub details: Vec<Detail>,
+    /// Logged once, at the edge. Never shown.
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Error {
+    fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into(), details: Vec::new(), source: None }
+    }
+
+    /// A request, file or option that breaks a rule which the message names.
+    pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Invalid, message)
+    }
+
+    /// [`Error::invalid`] about one named field.
+    pub fn invalid_field(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let detail = Detail { field: field.into(), message: message.into() };
+        Self {
+            message: format!("{}: {}", detail.field, detail.message).into(),
+            details: vec![detail],
+            ..Self::invalid("")
+        }
+    }
+
+    pub fn unauthenticated(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Unauthenticated, message)
+    }
+
+    pub fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Forbidden, message)
+    }
+
+    pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::NotFound, message)
+    }
+
+    pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Conflict, message)
+    }
+
+    pub fn too_large(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::TooLarge, message)
+    }
+
+    pub fn unsupported_media_type(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::UnsupportedMediaType, message)
+    }
+
+    pub fn rate_limited(retry_s: u32) -> Self {
+        let message = format!("rate limit exceeded; retry after {retry_s} s");
+        Self::new(Code::RateLimited { retry_s }, message)
+    }
+
+    pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Unavailable, message)
+    }
+
+    /// Hides the cause behind a fixed sentence.
+    pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..Self::new(Code::Internal, "internal error") }
+    }
+
+    /// Keeps the code and puts a private cause behind it.
+    #[must_use]
+    pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// The public sentence.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|it| it as &(dyn StdError + 'static))
+    }
+}
+
+/// Shows an error with all its causes, for the log.
+pub struct Chain<'a>(pub &'a (dyn StdError + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut next = self.0.source();
+        while let Some(cause) = next {
+            write!(f, ": {cause}")?;
+            next = cause.source();
+        }
+        Ok(())
+    }
+}

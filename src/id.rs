@@ -1,0 +1,101 @@
+//! Identifiers. A value of one of these types is a valid UUID of that kind of thing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use bincode::{Decode, Encode};
+use uuid::Uuid;
+
+use crate::clock::Time;
+use crate::error::Error;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident, $noun:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+        pub struct $name([u8; 16]);
+
+        impl $name {
+            /// A new id that nobody can guess.
+            #[must_use]
+            pub fn random() -> Self {
+                Self(Uuid::new_v4().into_bytes())
+            }
+
+            /// A new id that sorts behind those made before `now` (`UUIDv7`), with 74 random bits.
+            #[must_use]
+            pub fn made_at(now: Time) -> Self {
+                let ms = u64::try_from(now.micros() / 1_000).expect("a Time is not negative");
+                let mut noise = [0; 10];
+                noise.copy_from_slice(&Uuid::new_v4().as_bytes()[..10]);
+                Self(uuid::Builder::from_unix_timestamp_millis(ms, &noise).into_uuid().into_bytes())
+            }
+
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(bytes)
+            }
+
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                &self.0
+            }
+        }
+
+        /// Lower-case and hyphenated.
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                Uuid::from_bytes(self.0).hyphenated().fmt(f)
+            }
+        }
+
+        /// Takes the hyphenated form only, in either case.
+        impl FromStr for $name {
+            type Err = Error;
+
+            fn from_str(text: &str) -> Result<Self, Error> {
+                let bad = || Error::not_found(concat!($noun, " not found"));
+                if text.len() != 36 {
+                    return Err(bad());
+                }
+                Uuid::try_parse(text).map(|it| Self(it.into_bytes())).map_err(|_| bad())
+            }
+        }
+    };
+}
+
+uuid_id!(
+    /// Names one client organization, the unit of tenancy.
+    ClientId,
+    "client"
+);
+uuid_id!(
+    /// Names one asset. Made by the store's writer as a `UUIDv7`, strictly rising.
+    AssetId,
+    "asset"
+);
+uuid_id!(
+    /// Names one API key. Stays when the key is rotated.
+    KeyId,
+    "key"
+);
+uuid_id!(
+    /// Names one import of a file.
+    ImportId,
+    "import"
+);
+uuid_id!(
+    /// Names one risk for as long as its condition lives.
+    RiskId,
+    "risk"
+);
+uuid_id!(
+    /// Names one security score.
+    ScoreId,
+    "score"
+);
+uuid_id!(
+    /// Names one event; its text form on the wire has the prefix `evt_`.
+    EventId,
+    "event"
+);
