@@ -1,0 +1,226 @@
+//! The catalogue's types: controls, frameworks and their mapping, checks of known tools.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::str::FromStr;
+
+use bincode::{Decode, Encode};
+
+use super::fact::Severity;
+use crate::error::Error;
+
+/// The contract's framework identifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub enum FrameworkId {
+    Soc2,
+    Hipaa,
+    PciDss,
+    NistCsf,
+    Iso27001,
+    Cjis,
+    CmmcL1,
+    CmmcL2,
+    Ferpa,
+    Pipeda,
+    Loi25,
+}
+
+impl FrameworkId {
+    /// In the contract's order.
+    pub const ALL: [Self; 11] = [
+        Self::Soc2,
+        Self::Hipaa,
+        Self::PciDss,
+        Self::NistCsf,
+        Self::Iso27001,
+        Self::Cjis,
+        Self::CmmcL1,
+        Self::CmmcL2,
+        Self::Ferpa,
+        Self::Pipeda,
+        Self::Loi25,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Soc2 => "SOC2",
+            Self::Hipaa => "HIPAA",
+            Self::PciDss => "PCI_DSS",
+            Self::NistCsf => "NIST_CSF",
+            Self::Iso27001 => "ISO_27001",
+            Self::Cjis => "CJIS",
+            Self::CmmcL1 => "CMMC_L1",
+            Self::CmmcL2 => "CMMC_L2",
+            Self::Ferpa => "FERPA",
+            Self::Pipeda => "PIPEDA",
+            Self::Loi25 => "LOI_25",
+        }
+    }
+}
+
+/// Without regard to case; an unknown one gets the list of the known.
+impl FromStr for FrameworkId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|it| it.as_str().eq_ignore_ascii_case(text)).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::not_found(format!("unknown framework; supported framework identifiers: {known}"))
+        })
+    }
+}
+
+/// One loaded, validated catalogue. Every index in it is in bounds.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    /// Of all its files' bytes: tells one catalogue from another.
+    pub digest: u64,
+    pub categories: Vec<Category>,
+    pub controls: Vec<Control>,
+    /// In the order of [`FrameworkId::ALL`], one each.
+    pub frameworks: Vec<Framework>,
+    /// Tool -> check id -> indices of the controls that it decides.
+    pub checks: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
+}
+
+impl Catalog {
+    #[must_use]
+    pub fn framework(&self, id: FrameworkId) -> &Framework {
+        &self.frameworks[id as usize]
+    }
+
+    /// Index of the control with this code.
+    #[must_use]
+    pub fn find_control(&self, code: &str) -> Option<usize> {
+        self.controls.iter().position(|it| it.code == code)
+    }
+
+    /// Indices of the controls that a tool's check decides; empty when it is not mapped.
+    #[must_use]
+    pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {
+        self.checks.get(tool).and_then(|it| it.get(check)).map_or(&[], Vec::as_slice)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Category {
+    pub code: String,
+    /// The key in `categoryScores`.
+    pub name: String,
+}
+
+/// A technical control: what can be decided about a client.
+#[derive(Clone, Debug)]
+pub struct Control {
+    pub code: String,
+    pub title: String,
+    /// Index into [`Catalog::categories`].
+    pub category: usize,
+    pub severity: Severity,
+    pub decided_by: Vec<Decider>,
+    /// Profile questions. Not applicable when the client says all of them are unused; empty: always applicable.
+    pub platforms: Vec<String>,
+    pub max_age_days: u16,
+    /// What is true when it is met.
+    pub requires: String,
+    /// What a person answers to attest it.
+    pub question: Option<String>,
+    pub risk: String,
+    pub remediation: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decider {
+    Assessor,
+    Connector,
+    Scan,
+    Dns,
+    Push,
+    Attestation,
+    Derived,
+}
+
+#[derive(Clone, Debug)]
+pub struct Framework {
+    pub id: FrameworkId,
+    pub name: String,
+    pub version: String,
+    pub readiness: ReadinessRule,
+    /// Rows of level requirement first, then those of level detail.
+    pub rows: Vec<Row>,
+}
+
+impl Framework {
+    /// The rows of one level by index, each with the indices of the controls that are mapped to it or to a row below
+    /// it, in the catalogue's order.
+    #[must_use]
+    pub fn lines(&self, level: Level) -> Vec<(usize, BTreeSet<usize>)> {
+        let mut taken: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.rows.len()];
+        for (index, row) in self.rows.iter().enumerate() {
+            let parent = |it: &usize| self.rows[*it].parent;
+            // A circle of parents ends.
+            for above in std::iter::successors(Some(index), parent).take(self.rows.len()) {
+                if self.rows[above].level == row.level {
+                    taken[above].extend(row.controls.iter().map(|it| it.control));
+                }
+            }
+        }
+        let lines = taken.into_iter().enumerate();
+        lines.filter(|(index, _)| self.rows[*index].level == level).collect()
+    }
+}
+
+/// How a framework's `readinessScore` is made (product.md, Framework).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadinessRule {
+    Mean,
+    CompliantShare,
+    Sprs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Requirement,
+    Detail,
+}
+
+/// One reference of a framework.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub reference: String,
+    pub level: Level,
+    /// Index of a row of the same framework and level that takes this row's controls too.
+    pub parent: Option<usize>,
+    pub title: String,
+    pub description: String,
+    /// Caps readiness while not compliant.
+    pub gate: bool,
+    /// Profile question; the row applies only when the client says `Used`.
+    pub applies: Option<String>,
+    pub sprs: Option<Sprs>,
+    pub controls: Vec<Mapping>,
+}
+
+/// Points of the SPRS assessment method that a practice is worth.
+#[derive(Clone, Copy, Debug)]
+pub struct Sprs {
+    pub weight: u8,
+    /// Points lost when it is only partially met.
+    pub partial: Option<u8>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Mapping {
+    /// Index into [`Catalog::controls`].
+    pub control: usize,
+    pub role: Role,
+    pub why: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Meeting it is what the requirement asks, as far as technology or an attestation can show.
+    Decides,
+    /// An indicator.
+    Supports,
+}

@@ -1,0 +1,322 @@
+//! What differs between the posture that a client had and the one it has now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::catalog::{Catalog, Framework, FrameworkId, Level};
+use super::fact::{Severity, Status};
+use super::posture::{ControlOutcome, FrameworkOutcome, Posture, Risk, RowOutcome, Score};
+use super::requirement::above;
+
+/// The posture that a client had, as it was stored.
+#[derive(Clone, Debug)]
+pub struct Before<'a> {
+    /// Of the catalogue it was made with. Rows are compared only within one catalogue.
+    pub catalog_digest: u64,
+    pub controls: &'a [ControlOutcome],
+    pub frameworks: &'a [FrameworkOutcome],
+    /// `None`: there was no evidence yet.
+    pub score: Option<&'a Score>,
+    /// Open ones, accepted or not, in any order.
+    pub risks: Vec<&'a Risk>,
+}
+
+impl<'a> Before<'a> {
+    /// A posture as it is stored.
+    #[must_use]
+    pub fn of(posture: &'a Posture, catalog: &Catalog) -> Self {
+        Self {
+            catalog_digest: catalog.digest,
+            controls: &posture.controls,
+            frameworks: &posture.frameworks,
+            score: posture.has_evidence.then_some(&posture.score),
+            risks: posture.risks.iter().collect(),
+        }
+    }
+}
+
+/// One thing that changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A control's status.
+    Control {
+        code: String,
+        from: Status,
+        to: Status,
+    },
+    /// The status of a row, by its index in the catalogue's framework.
+    Row {
+        framework: FrameworkId,
+        row: usize,
+        from: Status,
+        to: Status,
+    },
+    /// A framework's readiness.
+    Readiness {
+        framework: FrameworkId,
+        from: u8,
+        to: u8,
+    },
+    /// Rows of level requirement that left `compliant`, and codes of the controls that got worse below them.
+    Drift {
+        framework: FrameworkId,
+        rows: Vec<usize>,
+        because: Vec<String>,
+    },
+    /// The overall score, with the codes of the controls whose status or score moved. `from` is `None` the first time.
+    Score {
+        from: Option<u8>,
+        to: u8,
+        controls: Vec<String>,
+    },
+    /// The overall score crossed a threshold: it was below and is at or above it, or the other way round.
+    Threshold {
+        threshold: u8,
+        direction: Direction,
+        from: u8,
+        to: u8,
+    },
+    RiskOpened {
+        risk: Risk,
+    },
+    /// A critical risk opened, or an open one became critical.
+    RiskCritical {
+        risk: Risk,
+    },
+    /// The risk as it was.
+    RiskClosed {
+        risk: Risk,
+        resolution: Resolution,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Up,
+    Down,
+}
+
+impl Direction {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Up => "up",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// Why a condition is no longer open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resolution {
+    Fixed,
+    /// The control no longer applies to the client.
+    ScopedOut,
+    /// A complete read no longer has it, or nothing is known of it any more.
+    Gone,
+}
+
+/// What changed from `before` to `after`, which was made with this catalogue, in the order of [`Change`].
+///
+/// `before` is `None` for a client that was never assessed: nothing was assessed, ready or wrong then. Without evidence
+/// now, a score that was there before still counts as shown. `thresholds` are those of the overall score.
+#[must_use]
+pub fn difference(
+    catalog: &Catalog,
+    before: Option<&Before<'_>>,
+    after: &Posture,
+    thresholds: &[u8],
+) -> Vec<Change> {
+    let none = Before {
+        catalog_digest: catalog.digest,
+        controls: &[],
+        frameworks: &[],
+        score: None,
+        risks: Vec::new(),
+    };
+    let before = before.unwrap_or(&none);
+    let moves = moves(before.controls, &after.controls);
+    let mut changes: Vec<Change> = moves.iter().filter_map(Move::change).collect();
+    if before.catalog_digest == catalog.digest {
+        changes.extend(rows(before, after));
+    }
+    changes.extend(readiness(before, after));
+    if before.catalog_digest == catalog.digest {
+        changes.extend(drifts(catalog, before, after, &moves));
+    }
+    changes.extend(score(before, after, &moves));
+    changes.extend(crossings(before, after, thresholds));
+    changes.extend(risks(before, after));
+    changes
+}
+
+/// One control, then and now.
+struct Move<'a> {
+    code: &'a str,
+    /// Status and score.
+    from: (Status, Option<u8>),
+    to: (Status, Option<u8>),
+}
+
+impl Move<'_> {
+    fn change(&self) -> Option<Change> {
+        let (from, to) = (self.from.0, self.to.0);
+        (from != to).then(|| Change::Control { code: self.code.to_owned(), from, to })
+    }
+
+    /// Whether it may be why a row is no longer compliant.
+    fn is_worse(&self) -> bool {
+        self.from.0 != self.to.0 && self.to.0 != Status::Compliant
+    }
+}
+
+/// The controls whose status or score moved, in the catalogue's order.
+fn moves<'a>(before: &[ControlOutcome], after: &'a [ControlOutcome]) -> Vec<Move<'a>> {
+    let known: BTreeMap<&str, &ControlOutcome> =
+        before.iter().map(|it| (it.code.as_str(), it)).collect();
+    let moves = after.iter().map(|it| {
+        let from = known.get(it.code.as_str());
+        let from = from.map_or((Status::NotAssessed, None), |it| (it.status, it.score));
+        Move { code: &it.code, from, to: (it.status, it.score) }
+    });
+    moves.filter(|it| it.from != it.to).collect()
+}
+
+/// The framework then; `None` when it had none, or other rows.
+fn find<'a>(before: &Before<'a>, after: &FrameworkOutcome) -> Option<&'a FrameworkOutcome> {
+    before.frameworks.iter().find(|it| it.id == after.id && it.rows.len() == after.rows.len())
+}
+
+fn rows(before: &Before<'_>, after: &Posture) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for now in &after.frameworks {
+        let then = find(before, now);
+        for (row, to) in now.rows.iter().enumerate() {
+            let from = match then {
+                Some(it) => it.rows[row].status,
+                // A row that never applied did not change.
+                None if to.status == Status::NotApplicable => continue,
+                None => Status::NotAssessed,
+            };
+            if from != to.status {
+                changes.push(Change::Row { framework: now.id, row, from, to: to.status });
+            }
+        }
+    }
+    changes
+}
+
+fn readiness(before: &Before<'_>, after: &Posture) -> Vec<Change> {
+    let changes = after.frameworks.iter().map(|now| {
+        let then = before.frameworks.iter().find(|it| it.id == now.id);
+        let from = then.map_or(0, |it| it.summary.readiness);
+        Change::Readiness { framework: now.id, from, to: now.summary.readiness }
+    });
+    changes.filter(|it| !matches!(it, Change::Readiness { from, to, .. } if from == to)).collect()
+}
+
+fn drifts(
+    catalog: &Catalog,
+    before: &Before<'_>,
+    after: &Posture,
+    moves: &[Move<'_>],
+) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (framework, now) in catalog.frameworks.iter().zip(&after.frameworks) {
+        let Some(then) = find(before, now) else { continue };
+        let left = |row: &usize| {
+            let (then, now): (RowOutcome, RowOutcome) = (then.rows[*row], now.rows[*row]);
+            then.status == Status::Compliant && now.status != Status::Compliant
+        };
+        let all = 0..framework.rows.len();
+        let required = all.filter(|it| framework.rows[*it].level == Level::Requirement);
+        let rows: Vec<usize> = required.filter(left).collect();
+        if !rows.is_empty() {
+            let because = because(catalog, framework, &rows, moves);
+            changes.push(Change::Drift { framework: framework.id, rows, because });
+        }
+    }
+    changes
+}
+
+/// Codes of the controls of these rows, and of rows below them, that got worse.
+fn because(
+    catalog: &Catalog,
+    framework: &Framework,
+    rows: &[usize],
+    moves: &[Move<'_>],
+) -> Vec<String> {
+    let worse: BTreeSet<&str> = moves.iter().filter(|it| it.is_worse()).map(|it| it.code).collect();
+    let is_below = |row: usize| {
+        let parents = |it: &usize| above(&framework.rows, *it);
+        let chain = std::iter::successors(Some(row), parents);
+        chain.take(framework.rows.len()).any(|it| rows.contains(&it))
+    };
+    let below = (0..framework.rows.len()).filter(|it| is_below(*it));
+    let controls = below.flat_map(|it| &framework.rows[it].controls).map(|it| it.control);
+    let controls: BTreeSet<usize> = controls.collect();
+    let codes = controls.into_iter().map(|it| &catalog.controls[it].code);
+    codes.filter(|it| worse.contains(it.as_str())).cloned().collect()
+}
+
+/// Overall score then and now; `None` now: there is nothing to show yet.
+fn overall(before: &Before<'_>, after: &Posture) -> (Option<u8>, Option<u8>) {
+    let from = before.score.map(|it| it.overall);
+    let is_shown = after.has_evidence || from.is_some();
+    (from, is_shown.then_some(after.score.overall))
+}
+
+fn score(before: &Before<'_>, after: &Posture, moves: &[Move<'_>]) -> Option<Change> {
+    let (from, to) = overall(before, after);
+    let to = to.filter(|it| Some(*it) != from)?;
+    let controls = moves.iter().map(|it| it.code.to_owned()).collect();
+    Some(Change::Score { from, to, controls })
+}
+
+fn crossings(before: &Before<'_>, after: &Posture, thresholds: &[u8]) -> Vec<Change> {
+    let (Some(from), Some(to)) = overall(before, after) else { return Vec::new() };
+    let crossing = |threshold: u8| {
+        let direction = match (threshold <= from, threshold <= to) {
+            (false, true) => Direction::Up,
+            (true, false) => Direction::Down,
+            (true, true) | (false, false) => return None,
+        };
+        Some(Change::Threshold { threshold, direction, from, to })
+    };
+    thresholds.iter().filter_map(|it| crossing(*it)).collect()
+}
+
+fn risks(before: &Before<'_>, after: &Posture) -> Vec<Change> {
+    let known: BTreeMap<&str, &Risk> =
+        before.risks.iter().map(|it| (it.condition.as_str(), *it)).collect();
+    let mut changes = Vec::new();
+    for risk in &after.risks {
+        let then = known.get(risk.condition.as_str());
+        if then.is_none() {
+            changes.push(Change::RiskOpened { risk: risk.clone() });
+        }
+        let was_critical = then.is_some_and(|it| it.severity == Severity::Critical);
+        if risk.severity == Severity::Critical && !was_critical {
+            changes.push(Change::RiskCritical { risk: risk.clone() });
+        }
+    }
+    let open: BTreeSet<&str> = after.risks.iter().map(|it| it.condition.as_str()).collect();
+    for (condition, risk) in known {
+        if !open.contains(condition) {
+            let resolution = resolution(condition, after);
+            changes.push(Change::RiskClosed { risk: risk.clone(), resolution });
+        }
+    }
+    changes
+}
+
+fn resolution(condition: &str, after: &Posture) -> Resolution {
+    let Some(code) = condition.strip_prefix("control/") else {
+        let is_fixed = after.fixed.binary_search_by(|it| it.as_str().cmp(condition)).is_ok();
+        return if is_fixed { Resolution::Fixed } else { Resolution::Gone };
+    };
+    match after.controls.iter().find(|it| it.code == code).map(|it| it.status) {
+        Some(Status::Compliant | Status::Partial | Status::NonCompliant) => Resolution::Fixed,
+        Some(Status::NotApplicable) => Resolution::ScopedOut,
+        Some(Status::NotAssessed) | None => Resolution::Gone,
+    }
+}

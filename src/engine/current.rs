@@ -1,0 +1,223 @@
+//! Which observations count: of each key the newest effective one, and of several made at the same moment the worst.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::fact::{Facts, Observation, Status, Subject, Verdict};
+use crate::clock::Time;
+
+/// What one source says now through one check in one scope.
+///
+/// Several observations of a key made at the same moment count as one that is as bad as any of them in every respect,
+/// so that making one of them worse never makes the whole better.
+#[derive(Debug)]
+pub(super) struct Current<'a> {
+    /// The worst of them; its texts speak for all.
+    pub(super) worst: &'a Observation,
+    /// All of them: at least one.
+    pub(super) ties: &'a [&'a Observation],
+    /// `None`: a complete read no longer has this check.
+    pub(super) word: Option<Word>,
+}
+
+/// What the observations of a key come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Word {
+    /// `Compliant`, `Partial` or `NonCompliant`.
+    pub(super) status: Status,
+    /// Without counts: one subject, that passes only if all is well.
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    pub(super) is_counted: bool,
+    /// A failing subject is a critical asset of the client.
+    pub(super) is_critical: bool,
+}
+
+impl Word {
+    pub(super) fn is_failing(&self) -> bool {
+        self.status != Status::Compliant
+    }
+
+    /// Orders from worst to best.
+    pub(super) fn badness(&self) -> (u8, Reverse<u64>, u64) {
+        (rank(self.status), Reverse(self.failed), self.passed)
+    }
+}
+
+/// What one [`Current`] says about one control.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Voice<'a> {
+    pub(super) current: &'a Current<'a>,
+    pub(super) word: Word,
+    /// When it lapses.
+    pub(super) until: Time,
+}
+
+impl<'a> Voice<'a> {
+    /// Source and scope.
+    pub(super) fn place(&self) -> (&'a str, &'a str) {
+        let current: &'a Current<'a> = self.current;
+        (&current.worst.source, &current.worst.scope)
+    }
+}
+
+impl Current<'_> {
+    /// What it says, as evidence that lasts `max_age_days` unless the source said otherwise. `None`: gone.
+    pub(super) fn voice(&self, max_age_days: u16) -> Option<Voice<'_>> {
+        let spoken = self.ties.iter().filter(|it| it.verdict != Verdict::Gone);
+        let each = spoken.map(|it| lapse(it, max_age_days));
+        let until = each.min().unwrap_or(self.worst.observed_at);
+        self.word.map(|word| Voice { current: self, word, until })
+    }
+
+    /// Those that saw subjects fail.
+    pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
+        self.ties.iter().copied().filter(|it| match it.verdict {
+            Verdict::Counted { failed, .. } => failed != 0,
+            Verdict::Stated(status) => status != Status::Compliant,
+            Verdict::Gone => false,
+        })
+    }
+
+    /// Name of the tool whose checks these are; where a source did the mapping itself, that source.
+    pub(super) fn tool(&self) -> &str {
+        match &self.worst.subject {
+            Subject::Check { tool } => tool,
+            Subject::Control(_) => &self.worst.source,
+        }
+    }
+}
+
+/// When one observation lapses.
+pub(super) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
+    let default = || observation.observed_at.plus_days(i64::from(max_age_days));
+    observation.valid_until.unwrap_or_else(default)
+}
+
+/// The observations that may count, by key, newest first.
+pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<&'a Observation> {
+    let mut sorted: Vec<_> = facts.observations.iter().filter(|it| is_effective(it)).collect();
+    sorted.sort_by(|a, b| by_key(a, b).then_with(|| by_age_and_content(a, b)));
+    sorted
+}
+
+/// One for each key of observations [`sorted`].
+pub(super) fn of_each_key<'a>(
+    sorted: &'a [&'a Observation],
+    facts: &Facts<'_>,
+) -> Vec<Current<'a>> {
+    let keys = sorted.chunk_by(|a, b| by_key(a, b) == Ordering::Equal);
+    let newest = keys.map(|all| {
+        let n = all.iter().take_while(|it| it.observed_at == all[0].observed_at).count();
+        &all[..n]
+    });
+    newest.map(|ties| current(ties, facts.critical_subjects)).collect()
+}
+
+/// A status that says nothing about a control is no observation.
+fn is_effective(observation: &Observation) -> bool {
+    let says_nothing =
+        matches!(observation.verdict, Verdict::Stated(Status::NotAssessed | Status::NotApplicable));
+    observation.verdict.is_effective() && !says_nothing
+}
+
+fn by_key(a: &Observation, b: &Observation) -> Ordering {
+    (a.source.cmp(&b.source))
+        .then_with(|| a.subject.cmp(&b.subject))
+        .then_with(|| a.check.cmp(&b.check))
+        .then_with(|| a.scope.cmp(&b.scope))
+}
+
+/// Everything that the outcome can show is compared, so that the order of the facts cannot.
+fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
+    let content = |it: &Observation| {
+        let verdict = match it.verdict {
+            Verdict::Counted { passed, failed } => (0, passed, failed),
+            Verdict::Stated(status) => (1, u32::from(rank(status)), 0),
+            Verdict::Gone => (2, 0, 0),
+        };
+        (verdict, Reverse(it.severity), it.valid_until)
+    };
+    b.observed_at
+        .cmp(&a.observed_at)
+        .then_with(|| content(a).cmp(&content(b)))
+        .then_with(|| a.title.cmp(&b.title))
+        .then_with(|| a.findings.cmp(&b.findings))
+        .then_with(|| a.remediation.cmp(&b.remediation))
+        .then_with(|| a.failing.cmp(&b.failing))
+}
+
+fn current<'a>(ties: &'a [&'a Observation], critical: &[u64]) -> Current<'a> {
+    let mut worst = (ties[0], None);
+    let mut whole: Option<Word> = None;
+    for observation in ties {
+        let Some(word) = word(observation, critical) else { continue };
+        let is_worse = worst.1.is_none_or(|it: Word| word.badness() < it.badness());
+        if is_worse {
+            worst = (observation, Some(word));
+        }
+        whole = Some(whole.map_or(word, |it| worst_of(it, word)));
+    }
+    Current { worst: worst.0, ties, word: whole }
+}
+
+fn worst_of(a: Word, b: Word) -> Word {
+    Word {
+        status: worse(a.status, b.status),
+        passed: a.passed.min(b.passed),
+        failed: a.failed.max(b.failed),
+        is_counted: a.is_counted || b.is_counted,
+        is_critical: a.is_critical || b.is_critical,
+    }
+}
+
+/// From worst to best, as far as a status can come from facts.
+pub(super) const fn rank(status: Status) -> u8 {
+    match status {
+        Status::NonCompliant => 0,
+        Status::Partial => 1,
+        Status::Compliant => 2,
+        Status::NotAssessed => 3,
+        Status::NotApplicable => 4,
+    }
+}
+
+pub(super) const fn worse(a: Status, b: Status) -> Status {
+    if rank(a) <= rank(b) { a } else { b }
+}
+
+/// `None`: gone.
+fn word(observation: &Observation, critical: &[u64]) -> Option<Word> {
+    let is_critical = || touches(&observation.failing, critical);
+    match observation.verdict {
+        Verdict::Counted { passed, failed } => {
+            let is_critical = 0 < failed && is_critical();
+            let status = status_of(passed, failed, is_critical);
+            let (passed, failed) = (u64::from(passed), u64::from(failed));
+            Some(Word { status, passed, failed, is_counted: true, is_critical })
+        }
+        Verdict::Stated(status) => {
+            let is_compliant = status == Status::Compliant;
+            let (passed, failed) = (u64::from(is_compliant), u64::from(!is_compliant));
+            let is_critical = !is_compliant && is_critical();
+            Some(Word { status, passed, failed, is_counted: false, is_critical })
+        }
+        Verdict::Gone => None,
+    }
+}
+
+/// Partial takes half of the subjects, and none of those that fail may be critical.
+fn status_of(passed: u32, failed: u32, is_critical: bool) -> Status {
+    if failed == 0 {
+        Status::Compliant
+    } else if failed <= passed && !is_critical {
+        Status::Partial
+    } else {
+        Status::NonCompliant
+    }
+}
+
+/// Whether two sorted lists share a value. Looks each one of the shorter up in the longer.
+fn touches(a: &[u64], b: &[u64]) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    short.iter().any(|it| long.binary_search(it).is_ok())
+}

@@ -1,0 +1,51 @@
+//! Catalogue and facts -> posture. Pure: no I/O, no clock, no randomness, no floats.
+
+pub mod asset;
+pub mod catalog;
+pub mod change;
+pub mod control;
+pub mod fact;
+pub mod posture;
+
+mod current;
+mod finding;
+mod horizon;
+mod readiness;
+mod requirement;
+mod risk;
+mod score;
+mod share;
+mod statement;
+
+use catalog::Catalog;
+use fact::Facts;
+use horizon::Horizon;
+use posture::{FrameworkOutcome, Posture};
+use statement::RowStatements;
+
+/// What the facts about one client come to. The same for the same facts in any order.
+#[must_use]
+pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
+    let mut horizon = Horizon::after(facts.now);
+    let sorted = current::sorted(facts);
+    let current = current::of_each_key(&sorted, facts);
+    let (controls, unmapped) = control::assess(catalog, facts, &current, &mut horizon);
+    let statements = RowStatements::of(facts.decisions, &mut horizon);
+    let frameworks = catalog.frameworks.iter().map(|framework| {
+        let rows = requirement::assess(catalog, framework, &controls, &statements, facts);
+        FrameworkOutcome { id: framework.id, summary: readiness::summarise(framework, &rows), rows }
+    });
+    let frameworks = frameworks.collect();
+    let score = score::score(catalog, &controls);
+    let risks = risk::risks(catalog, &controls, &unmapped, facts.annual_loss, &mut horizon);
+    Posture {
+        frameworks,
+        score,
+        has_evidence: controls.iter().any(|it| it.has_evidence),
+        risks: risks.open,
+        fixed: risks.fixed,
+        touched: risks.touched,
+        changes_at: horizon.soonest(),
+        controls: controls.into_iter().map(|it| it.outcome).collect(),
+    }
+}

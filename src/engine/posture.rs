@@ -1,0 +1,142 @@
+//! The posture of one client at one moment: what an assessment comes to.
+
+use std::collections::BTreeMap;
+
+use bincode::{Decode, Encode};
+
+use super::catalog::FrameworkId;
+use super::fact::{Severity, Status};
+use crate::clock::Time;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posture {
+    /// In the catalogue's order.
+    pub controls: Vec<ControlOutcome>,
+    /// In the catalogue's order.
+    pub frameworks: Vec<FrameworkOutcome>,
+    /// Made even without evidence; shown only once there was some.
+    pub score: Score,
+    /// Whether any observation or attestation is valid.
+    pub has_evidence: bool,
+    /// By score, highest first, then by condition. Open conditions only.
+    pub risks: Vec<Risk>,
+    /// Conditions of findings that pass now, sorted; any other that is no longer open was not seen fixed.
+    pub fixed: Vec<String>,
+    /// Failing subject -> score of the worst risk that touches it, 0 to 100.
+    pub touched: BTreeMap<u64, u8>,
+    /// The soonest moment after now at which time alone may change this posture.
+    pub changes_at: Option<Time>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ControlOutcome {
+    pub code: String,
+    pub status: Status,
+    /// 0 to 100. `None` when not assessed or not applicable.
+    pub score: Option<u8>,
+    pub findings: Option<String>,
+    pub remediation: Option<String>,
+    /// When the newest counted observation or attestation was made.
+    pub assessed_at: Option<Time>,
+    /// A failing observation lapsed (or a decision expired) and nothing has spoken since.
+    pub held: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct FrameworkOutcome {
+    pub id: FrameworkId,
+    pub summary: Summary,
+    /// One for each row of the catalogue's framework, in its order, details included.
+    pub rows: Vec<RowOutcome>,
+}
+
+/// Counts are over applicable rows of level requirement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Summary {
+    pub total: u32,
+    pub passed: u32,
+    pub partial: u32,
+    pub failed: u32,
+    /// 0 to 100.
+    pub readiness: u8,
+    /// -203 to 110; only for `CMMC_L2`, and only with a compliant gate (3.12.4).
+    pub sprs: Option<i16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct RowOutcome {
+    pub status: Status,
+    /// 0 to 100.
+    pub score: u8,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Score {
+    /// 0 to 100.
+    pub overall: u8,
+    /// Category name -> 0 to 100, in the catalogue's order; categories with nothing applicable are left out.
+    pub categories: Vec<(String, u8)>,
+    /// Applicable controls.
+    pub n_total: u32,
+    pub n_compliant: u32,
+    pub n_partial: u32,
+    pub n_non_compliant: u32,
+}
+
+impl Score {
+    #[must_use]
+    pub const fn grade(&self) -> &'static str {
+        Self::grade_of(self.overall)
+    }
+
+    /// The contract's grade rule.
+    #[must_use]
+    pub const fn grade_of(overall: u8) -> &'static str {
+        match overall {
+            90.. => "A",
+            80..=89 => "B",
+            70..=79 => "C",
+            60..=69 => "D",
+            0..=59 => "F",
+        }
+    }
+}
+
+/// One open condition.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Risk {
+    /// Stable name of what is wrong: `control/<code>` or `finding/<tool>/<check>/<source>/<scope>`.
+    pub condition: String,
+    pub title: String,
+    pub description: String,
+    /// Name of the control's category; for a finding the tool's name.
+    pub category: String,
+    pub severity: Severity,
+    /// Dollars a year; `None` when inputs are unknown.
+    pub dollar_impact: Option<u64>,
+    /// 0 to 100.
+    pub score: u8,
+    pub source_type: SourceType,
+    /// False once what it rests on has lapsed.
+    pub verified: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum SourceType {
+    Control,
+    Finding,
+    Scan,
+    Manual,
+}
+
+impl SourceType {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Control => "control",
+            Self::Finding => "finding",
+            Self::Scan => "scan",
+            Self::Manual => "manual",
+        }
+    }
+}

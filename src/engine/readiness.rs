@@ -1,0 +1,109 @@
+//! How ready a client is for a framework.
+
+use super::catalog::{Framework, Level, ReadinessRule, Row};
+use super::fact::Status;
+use super::posture::{RowOutcome, Summary};
+use super::requirement::above;
+
+/// At most this while a gate row is not compliant.
+const GATED_READINESS_MAX: u8 = 69;
+/// The SPRS score with every practice met, and with none.
+const SPRS_MAX: i32 = 110;
+const SPRS_MIN: i32 = -203;
+
+/// Counts and readiness over a framework's rows of level requirement.
+pub(super) fn summarise(framework: &Framework, outcomes: &[RowOutcome]) -> Summary {
+    let leaves = leaves(&framework.rows);
+    let rows: Vec<Judged<'_>> = framework
+        .rows
+        .iter()
+        .zip(outcomes)
+        .zip(leaves)
+        .map(|((row, outcome), is_leaf)| Judged { row, outcome: *outcome, is_leaf })
+        .filter(|it| it.row.level == Level::Requirement)
+        .collect();
+    let n = |status| count(rows.iter().filter(|it| it.outcome.status == status));
+    let has_gate = rows.iter().any(|it| it.row.gate);
+    let is_gated = rows.iter().any(|it| it.row.gate && it.outcome.status != Status::Compliant);
+    let sprs = sprs(&rows);
+    let readiness = match framework.readiness {
+        ReadinessRule::Mean => mean(&rows),
+        ReadinessRule::CompliantShare => compliant_share(&rows),
+        ReadinessRule::Sprs => of_sprs(&rows, sprs),
+    };
+    let is_sprs = framework.readiness == ReadinessRule::Sprs;
+    Summary {
+        total: count(rows.iter().filter(|it| it.is_applicable())),
+        passed: n(Status::Compliant),
+        partial: n(Status::Partial),
+        failed: n(Status::NonCompliant),
+        readiness: if is_gated { readiness.min(GATED_READINESS_MAX) } else { readiness },
+        sprs: (is_sprs && has_gate && !is_gated).then(|| i16::try_from(sprs).expect("-203 to 110")),
+    }
+}
+
+struct Judged<'a> {
+    row: &'a Row,
+    outcome: RowOutcome,
+    is_leaf: bool,
+}
+
+impl Judged<'_> {
+    fn is_applicable(&self) -> bool {
+        self.outcome.status != Status::NotApplicable
+    }
+}
+
+fn count<T>(all: impl Iterator<Item = T>) -> u32 {
+    u32::try_from(all.count()).expect("a framework has fewer than 2^32 rows")
+}
+
+/// Which rows have no row below them.
+fn leaves(rows: &[Row]) -> Vec<bool> {
+    let mut leaves = vec![true; rows.len()];
+    for parent in (0..rows.len()).filter_map(|it| above(rows, it)) {
+        leaves[parent] = false;
+    }
+    leaves
+}
+
+/// The mean score of applicable leaf rows, rounded down. 0 when there are none.
+fn mean(rows: &[Judged<'_>]) -> u8 {
+    let leaves = || rows.iter().filter(|it| it.is_leaf && it.is_applicable());
+    let sum: u32 = leaves().map(|it| u32::from(it.outcome.score)).sum();
+    let mean = sum.checked_div(count(leaves())).unwrap_or(0);
+    u8::try_from(mean).expect("a mean of scores is at most 100")
+}
+
+/// Compliant leaf rows of a hundred applicable ones, rounded down. 0 when there are none.
+fn compliant_share(rows: &[Judged<'_>]) -> u8 {
+    let leaves = || rows.iter().filter(|it| it.is_leaf && it.is_applicable());
+    let n_compliant = count(leaves().filter(|it| it.outcome.status == Status::Compliant));
+    let share = (100 * n_compliant).checked_div(count(leaves())).unwrap_or(0);
+    u8::try_from(share).expect("a share is at most 100")
+}
+
+/// 110 points less those of each practice that is not met; -203 to 110.
+fn sprs(rows: &[Judged<'_>]) -> i32 {
+    let lost = rows.iter().map(|it| {
+        let Some(sprs) = it.row.sprs else { return 0 };
+        let lost = match it.outcome.status {
+            Status::Compliant | Status::NotApplicable => 0,
+            Status::Partial => sprs.partial.unwrap_or(sprs.weight).min(sprs.weight),
+            Status::NonCompliant | Status::NotAssessed => sprs.weight,
+        };
+        i32::from(lost)
+    });
+    (SPRS_MAX - lost.sum::<i32>()).clamp(SPRS_MIN, SPRS_MAX)
+}
+
+/// The SPRS score on a scale from 0 to 100, rounded down. 0 when nothing is applicable, or nothing assessed.
+fn of_sprs(rows: &[Judged<'_>], sprs: i32) -> u8 {
+    let is_assessed =
+        |it: &Judged<'_>| it.is_applicable() && it.outcome.status != Status::NotAssessed;
+    if !rows.iter().any(is_assessed) {
+        return 0;
+    }
+    let share = 100 * (sprs - SPRS_MIN) / (SPRS_MAX - SPRS_MIN);
+    u8::try_from(share).expect("an SPRS score is between its bounds")
+}

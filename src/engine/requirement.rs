@@ -1,0 +1,142 @@
+//! What each row of a framework comes to.
+
+use super::catalog::{Catalog, Framework, Role, Row};
+use super::control::Assessed;
+use super::fact::{Facts, Status, Usage};
+use super::posture::RowOutcome;
+use super::statement::{RowStatement, RowStatements};
+use crate::clock::Time;
+
+/// One control that a row takes, by itself or from a row below it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Taken {
+    control: usize,
+    decides: bool,
+}
+
+/// A row and what was said about it.
+struct Scoped<'a> {
+    row: &'a Row,
+    statement: Option<RowStatement>,
+    /// By its question or a decision: its own row does not apply, and the rows above it do not take its controls.
+    is_out: bool,
+    taken: Vec<Taken>,
+    /// It, or a row below it, was out of scope, and nothing was heard about its controls since.
+    is_held: bool,
+}
+
+/// What each row of a framework comes to, in its order.
+pub(super) fn assess(
+    catalog: &Catalog,
+    framework: &Framework,
+    controls: &[Assessed<'_>],
+    statements: &RowStatements<'_>,
+    facts: &Facts<'_>,
+) -> Vec<RowOutcome> {
+    let scoped = framework.rows.iter().map(|row| {
+        let statement = statements.find(framework.id, &row.reference, facts.now);
+        let asked = row.applies.as_ref();
+        let applies = asked.is_none_or(|it| facts.profile.get(it) == Some(&Usage::Used));
+        let is_out = !applies || statement == Some(RowStatement::OutOfScope);
+        Scoped { row, statement, is_out, taken: Vec::new(), is_held: false }
+    });
+    let mut rows: Vec<Scoped<'_>> = scoped.collect();
+    take_controls(&mut rows);
+    hold(&mut rows, controls);
+    rows.iter().map(|it| outcome(it, catalog, controls)).collect()
+}
+
+/// Index of the row above, in the same level.
+pub(super) fn above(rows: &[Row], index: usize) -> Option<usize> {
+    rows[index].parent.filter(|it| rows[*it].level == rows[index].level)
+}
+
+/// Calls for each row above one that is not out; a circle of parents ends.
+fn for_each_above(rows: &mut [Scoped<'_>], index: usize, mut act: impl FnMut(&mut Scoped<'_>)) {
+    if rows[index].is_out {
+        return;
+    }
+    let mut at = index;
+    for _ in 0..rows.len() {
+        let level = rows[at].row.level;
+        match rows[at].row.parent.filter(|it| rows[*it].row.level == level) {
+            Some(parent) if parent != index => {
+                act(&mut rows[parent]);
+                at = parent;
+            }
+            Some(_) | None => return,
+        }
+    }
+}
+
+/// Its own controls, and those of the rows below it.
+fn take_controls(rows: &mut [Scoped<'_>]) {
+    for index in 0..rows.len() {
+        let own = rows[index].row.controls.iter();
+        let own = own.map(|it| Taken { control: it.control, decides: it.role == Role::Decides });
+        let own: Vec<_> = own.collect();
+        for_each_above(rows, index, |it| it.taken.extend_from_slice(&own));
+        rows[index].taken.extend_from_slice(&own);
+    }
+    for row in rows {
+        row.taken.sort_unstable_by_key(|it| (it.control, !it.decides)); // The first of twins decides if any does.
+        row.taken.dedup_by_key(|it| it.control);
+    }
+}
+
+/// Time alone brings no row back to its score: that takes something newer than the end of the decision.
+fn hold(rows: &mut [Scoped<'_>], controls: &[Assessed<'_>]) {
+    let is_heard_since = |row: &Scoped<'_>, end: Time| {
+        let mut times = row.taken.iter().filter_map(|it| controls[it.control].outcome.assessed_at);
+        times.any(|it| end < it)
+    };
+    for index in 0..rows.len() {
+        let Some(RowStatement::OutOfScopeUntil(end)) = rows[index].statement else { continue };
+        let applies = rows[index].taken.iter().any(|it| controls[it.control].is_applicable());
+        if rows[index].is_out || !applies || is_heard_since(&rows[index], end) {
+            continue;
+        }
+        rows[index].is_held = true;
+        for_each_above(rows, index, |it| it.is_held = true);
+    }
+}
+
+fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[Assessed<'_>]) -> RowOutcome {
+    let none = |status| RowOutcome { status, score: 0 };
+    if row.is_out {
+        return none(Status::NotApplicable);
+    }
+    let (mut sum, mut weight) = (0, 0);
+    let (mut n, mut n_compliant, mut n_partial, mut n_assessed) = (0, 0, 0, 0);
+    for taken in &row.taken {
+        let outcome = &controls[taken.control].outcome;
+        match outcome.status {
+            Status::NotApplicable => continue,
+            Status::NotAssessed => (),
+            Status::Compliant => (n_compliant, n_assessed) = (n_compliant + 1, n_assessed + 1),
+            Status::Partial => (n_partial, n_assessed) = (n_partial + 1, n_assessed + 1),
+            Status::NonCompliant => n_assessed += 1,
+        }
+        n += 1;
+        let control_weight = catalog.controls[taken.control].severity.weight();
+        weight += control_weight;
+        sum += control_weight * u32::from(outcome.score.unwrap_or(0));
+    }
+    if n == 0 {
+        return none(Status::NotApplicable);
+    }
+    if n_assessed == 0 || row.is_held {
+        return none(Status::NotAssessed);
+    }
+    let is_decided =
+        row.taken.iter().any(|it| it.decides) || row.statement == Some(RowStatement::Attested);
+    let status = if n_compliant == n && is_decided {
+        Status::Compliant
+    } else if 0 < n_compliant + n_partial {
+        Status::Partial
+    } else {
+        Status::NonCompliant
+    };
+    let score = u8::try_from(sum / weight).expect("a mean of scores is at most 100");
+    RowOutcome { status, score }
+}

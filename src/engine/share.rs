@@ -1,0 +1,172 @@
+//! How much of what a control's checks looked at passes.
+
+use std::cmp::Reverse;
+
+use super::catalog::Control;
+use super::current::{Current, Voice, rank};
+use super::fact::{Status, Subject};
+
+/// A part of a whole in millionths, rounded down, so that only a whole whole is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Share(u32);
+
+impl Share {
+    const MILLION: u32 = 1_000_000;
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const HALF: Self = Self(Self::MILLION / 2);
+    pub(super) const WHOLE: Self = Self(Self::MILLION);
+
+    /// `part` of `whole`. Nothing of nothing is nothing.
+    pub(super) fn of(part: u64, whole: u64) -> Self {
+        assert!(part <= whole, "part {part} of whole {whole}");
+        if whole == 0 {
+            return Self::NONE;
+        }
+        let millionths = u128::from(part) * u128::from(Self::MILLION) / u128::from(whole);
+        Self(u32::try_from(millionths).expect("a part is at most its whole"))
+    }
+
+    /// Rounded down. Nothing for no shares at all.
+    fn mean(shares: impl ExactSizeIterator<Item = Self>) -> Self {
+        let n = shares.len() as u64;
+        let sum: u64 = shares.map(|it| u64::from(it.0)).sum();
+        let mean = sum.checked_div(n).unwrap_or(0);
+        Self(u32::try_from(mean).expect("a mean is at most its greatest"))
+    }
+
+    /// This share of an amount, rounded down.
+    pub(super) fn times(self, amount: u64) -> u64 {
+        let product = u128::from(amount) * u128::from(self.0) / u128::from(Self::MILLION);
+        u64::try_from(product).expect("a share of an amount is at most the amount")
+    }
+
+    /// This share of so many parts of an amount, rounded down once: `(1, 3)` is a third.
+    pub(super) fn times_part(self, amount: u64, (n, of): (u64, u64)) -> u64 {
+        assert!(n <= of && 0 < of, "{n} parts of {of}");
+        let whole = u128::from(of) * u128::from(Self::MILLION);
+        let product = u128::from(amount) * u128::from(n) * u128::from(self.0) / whole;
+        u64::try_from(product).expect("a part of an amount is at most the amount")
+    }
+
+    /// What is left of the whole.
+    pub(super) fn rest(self) -> Self {
+        Self(Self::MILLION - self.0)
+    }
+}
+
+/// One check of a control over all its scopes.
+#[derive(Debug)]
+pub(super) struct Tally<'a> {
+    /// The scope where it is worst; its texts speak for the check.
+    pub(super) worst: Voice<'a>,
+    pub(super) passed: u64,
+    pub(super) failed: u64,
+    /// Passed and failed, of those scopes alone that counted subjects.
+    pub(super) counted: (u64, u64),
+    pub(super) n_scopes: usize,
+}
+
+/// What several observations of one control come to together.
+#[derive(Debug)]
+pub(super) struct Sum<'a> {
+    /// The worst status. `Compliant` for no observations at all.
+    pub(super) status: Status,
+    /// One for each check, worst first.
+    pub(super) tallies: Vec<Tally<'a>>,
+    pub(super) is_counted: bool,
+    pub(super) is_critical: bool,
+    share: Share,
+}
+
+impl<'a> Sum<'a> {
+    pub(super) fn of(voices: impl Iterator<Item = Voice<'a>>) -> Self {
+        let mut scopes: Vec<_> = voices.map(Tally::of).collect();
+        let is_critical = scopes.iter().any(|it| it.worst.word.is_critical);
+        scopes.sort_by(|a, b| a.check().cmp(&b.check()));
+        let mut tallies: Vec<Tally<'a>> = Vec::with_capacity(scopes.len());
+        for scope in scopes {
+            match tallies.last_mut() {
+                Some(last) if last.check() == scope.check() => last.add(&scope),
+                Some(_) | None => tallies.push(scope),
+            }
+        }
+        let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
+        let share = Share::mean(shares);
+        tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
+        Self {
+            status: tallies.first().map_or(Status::Compliant, Tally::status),
+            is_counted: tallies.iter().any(|it| it.counted != (0, 0)),
+            is_critical,
+            share,
+            tallies,
+        }
+    }
+
+    /// 0 to 100. Without any count a partial one is 50 and a non-compliant one 0.
+    pub(super) fn score(&self) -> u8 {
+        let share = if self.is_counted { self.share } else { Share::NONE };
+        let part = u8::try_from(share.times(49)).expect("a share of 49 is at most 49");
+        match self.status {
+            Status::Compliant => 100,
+            Status::Partial => 50 + part,
+            Status::NonCompliant | Status::NotAssessed | Status::NotApplicable => part,
+        }
+    }
+
+    /// Whether it is worse than a person's word; never where nothing was seen.
+    pub(super) fn is_worse_than(&self, stated: Status) -> bool {
+        !self.tallies.is_empty()
+            && (rank(self.status), self.score()) < (rank(stated), stated_score(stated).unwrap_or(0))
+    }
+
+    /// How much passes; a half where a partial status came without any count.
+    pub(super) fn share(&self) -> Share {
+        if self.status == Status::Partial && !self.is_counted { Share::HALF } else { self.share }
+    }
+
+    /// What to do first: the worst check's own advice, else the catalogue's.
+    pub(super) fn remediation(&self, control: &Control) -> String {
+        let worst = self.tallies.first().filter(|it| it.worst.word.is_failing());
+        let own = worst.and_then(|it| it.worst.current.worst.remediation.as_ref());
+        own.unwrap_or(&control.remediation).clone()
+    }
+}
+
+impl<'a> Tally<'a> {
+    fn of(voice: Voice<'a>) -> Self {
+        let (passed, failed) = (voice.word.passed, voice.word.failed);
+        let counted = if voice.word.is_counted { (passed, failed) } else { (0, 0) };
+        Self { worst: voice, passed, failed, counted, n_scopes: 1 }
+    }
+
+    pub(super) fn status(&self) -> Status {
+        self.worst.word.status
+    }
+
+    /// Tells one check of a control from another: those of a tool by any source, those that a source mapped by itself.
+    fn check(&self) -> (bool, &'a str, &'a str) {
+        let current: &'a Current<'a> = self.worst.current;
+        let is_mapped = matches!(current.worst.subject, Subject::Control(_));
+        (is_mapped, current.tool(), &current.worst.check)
+    }
+
+    fn add(&mut self, other: &Self) {
+        if other.worst.word.badness() < self.worst.word.badness() {
+            self.worst = other.worst;
+        }
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.counted = (self.counted.0 + other.counted.0, self.counted.1 + other.counted.1);
+        self.n_scopes += other.n_scopes;
+    }
+}
+
+/// The score of a person's word. `None` for one that gives none.
+pub(super) fn stated_score(status: Status) -> Option<u8> {
+    match status {
+        Status::Compliant => Some(100),
+        Status::Partial => Some(50),
+        Status::NonCompliant => Some(0),
+        Status::NotAssessed | Status::NotApplicable => None,
+    }
+}

@@ -1,0 +1,146 @@
+//! What persons stated: about a control, a platform, a row.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+
+use super::catalog::{Control, FrameworkId};
+use super::current::rank;
+use super::fact::{Attestation, Profile, RowDecision, RowDecisionKind, Status, UNUSED_DAYS, Usage};
+use super::horizon::Horizon;
+use crate::clock::Time;
+
+/// Whether a statement that counts no more from `until` on still counts.
+fn is_in_force(until: Option<Time>, now: Time) -> bool {
+    until.is_none_or(|it| now < it)
+}
+
+impl Attestation {
+    /// Whether it still counts.
+    pub(super) fn is_valid(&self, now: Time) -> bool {
+        is_in_force(self.until, now)
+    }
+
+    /// The status it comes to: compliant is worth as much as its evidence.
+    pub(super) fn effective(&self) -> Status {
+        let has_evidence = self.evidence.as_ref().is_some_and(|it| !it.trim().is_empty());
+        match self.status {
+            Status::Compliant if !has_evidence => Status::Partial,
+            Status::Compliant
+            | Status::Partial
+            | Status::NonCompliant
+            | Status::NotAssessed
+            | Status::NotApplicable => self.status,
+        }
+    }
+
+    /// The newest last; of several made at the same moment one that does not override, then the worst, then anything
+    /// that does not depend on the order of the facts.
+    fn newest_last(&self, other: &Self) -> Ordering {
+        let order = |it: &Self| (it.at, !it.overrides, Reverse(rank(it.effective())));
+        let until = |it: &Self| Reverse(it.until.unwrap_or(Time::MAX));
+        order(self).cmp(&order(other)).then_with(|| until(self).cmp(&until(other))).then_with(
+            || {
+                let texts = |it: &Self| (it.reason.clone(), it.by.clone(), it.evidence.clone());
+                texts(self).cmp(&texts(other))
+            },
+        )
+    }
+}
+
+/// The newest attestation of each control, by code. One that comes to no status is none.
+pub(super) fn newest<'a>(
+    all: &'a [Attestation],
+    horizon: &mut Horizon,
+) -> BTreeMap<&'a str, &'a Attestation> {
+    let mut newest: BTreeMap<&str, &Attestation> = BTreeMap::new();
+    for attestation in all.iter().filter(|it| it.status != Status::NotAssessed) {
+        let kept = newest.entry(&attestation.control).or_insert(attestation);
+        if kept.newest_last(attestation) == Ordering::Less {
+            *kept = attestation;
+        }
+    }
+    newest.values().filter_map(|it| it.until).for_each(|it| horizon.see(it));
+    newest
+}
+
+/// What the profile says of the platforms of a control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Platforms {
+    /// Some are used, nobody knows, or it asks for none.
+    MayBeUsed,
+    /// None is used, and this is the moment when the first of them was said to be unused.
+    UnusedSince(Time),
+    /// As [`Self::UnusedSince`], but at least one answer is older than a year.
+    Lapsed,
+}
+
+impl Platforms {
+    pub(super) fn of(control: &Control, profile: &Profile, horizon: &mut Horizon) -> Self {
+        let mut since = Time::MAX;
+        let mut soonest = Time::MAX;
+        for question in &control.platforms {
+            match profile.get(question) {
+                Some(Usage::Unused { until, .. }) => {
+                    since = since.min(until.plus_days(-UNUSED_DAYS));
+                    soonest = soonest.min(*until);
+                }
+                Some(Usage::Used | Usage::Unknown) | None => return Self::MayBeUsed,
+            }
+        }
+        if control.platforms.is_empty() {
+            return Self::MayBeUsed;
+        }
+        horizon.see(soonest);
+        if horizon.is_past(soonest) { Self::Lapsed } else { Self::UnusedSince(since) }
+    }
+}
+
+/// What persons decided about one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowStatement {
+    OutOfScope,
+    Attested,
+    /// It was out of scope until then.
+    OutOfScopeUntil(Time),
+}
+
+/// What the newest decision about each row comes to now.
+#[derive(Debug)]
+pub(super) struct RowStatements<'a>(BTreeMap<(FrameworkId, &'a str), &'a RowDecision>);
+
+impl<'a> RowStatements<'a> {
+    pub(super) fn of(all: &'a [RowDecision], horizon: &mut Horizon) -> Self {
+        let mut newest: BTreeMap<_, &RowDecision> = BTreeMap::new();
+        for decision in all {
+            let key = (decision.framework, decision.reference.as_str());
+            let kept = newest.entry(key).or_insert(decision);
+            if order(kept) < order(decision) {
+                *kept = decision;
+            }
+        }
+        newest.values().filter_map(|it| it.until).for_each(|it| horizon.see(it));
+        Self(newest)
+    }
+
+    /// `None`: nobody said anything that still matters.
+    pub(super) fn find(&self, id: FrameworkId, reference: &str, now: Time) -> Option<RowStatement> {
+        let decision = self.0.get(&(id, reference))?;
+        let is_valid = is_in_force(decision.until, now);
+        match &decision.kind {
+            RowDecisionKind::OutOfScope if is_valid => Some(RowStatement::OutOfScope),
+            RowDecisionKind::OutOfScope => decision.until.map(RowStatement::OutOfScopeUntil),
+            RowDecisionKind::Attested { evidence } => {
+                (is_valid && !evidence.trim().is_empty()).then_some(RowStatement::Attested)
+            }
+        }
+    }
+}
+
+/// The newest last; of several made at the same moment one that does not take the row out, then the shortest.
+fn order(decision: &RowDecision) -> (Time, bool, bool, Reverse<Time>) {
+    let (keeps, has_evidence) = match &decision.kind {
+        RowDecisionKind::OutOfScope => (false, false),
+        RowDecisionKind::Attested { evidence } => (true, !evidence.trim().is_empty()),
+    };
+    (decision.at, keeps, !has_evidence, Reverse(decision.until.unwrap_or(Time::MAX)))
+}
