@@ -1,0 +1,62 @@
+//! When each client is to be reassessed.
+
+use super::ClientBatch;
+use super::table::{DUE, DUE_TIMES, RowKey, Span, rising};
+use super::transaction::{Rows, Transaction};
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::ClientId;
+
+fn time_key(at: Time, client: ClientId) -> RowKey {
+    RowKey::empty().bytes(&rising(at).to_be_bytes()).bytes(client.as_bytes())
+}
+
+impl<R: Rows> Transaction<R> {
+    /// Up to `n_max` clients that are due at `until`, the longest due first.
+    pub fn list_due(&self, until: Time, n_max: usize) -> Result<Vec<(ClientId, Time)>> {
+        let end = (rising(until) + 1).to_be_bytes().to_vec();
+        let span = Span { from: Vec::new(), until: Some(end) };
+        let mut due = Vec::new();
+        for key in self.rows.list_keys_of(DUE_TIMES, &span, n_max)? {
+            let client = key.last_chunk().expect("every key of a due time ends with a client id");
+            let client = ClientId::from_bytes(*client);
+            if let Some(at) = self.rows.find_row(DUE, client.as_bytes())? {
+                due.push((client, at));
+            }
+        }
+        Ok(due)
+    }
+}
+
+impl ClientBatch<'_> {
+    /// `None` when nothing asks for a reassessment.
+    pub fn find_due(&self) -> Result<Option<Time>> {
+        self.rows.find_row(DUE, self.client.as_bytes())
+    }
+
+    /// Makes the client due at `at`, unless it is due before.
+    pub fn put_due(&mut self, at: Time) -> Result<()> {
+        match self.find_due()? {
+            Some(known) if known <= at => Ok(()),
+            _ => self.set_due(Some(at)),
+        }
+    }
+
+    /// Makes the client due at `at` and at no other time; `None`: not at all.
+    pub fn set_due(&mut self, at: Option<Time>) -> Result<()> {
+        let before = self.find_due()?;
+        if before == at {
+            return Ok(());
+        }
+        if let Some(before) = before {
+            self.rows.remove_row(DUE_TIMES, time_key(before, self.client).as_slice())?;
+        }
+        match at {
+            Some(at) => {
+                self.rows.put_row(DUE_TIMES, time_key(at, self.client).as_slice(), &())?;
+                self.rows.put_row(DUE, self.client.as_bytes(), &at)
+            }
+            None => self.rows.remove_row(DUE, self.client.as_bytes()).map(|_| ()),
+        }
+    }
+}

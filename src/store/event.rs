@@ -1,0 +1,114 @@
+//! What was announced, of all clients, in commit order.
+
+use bincode::{Decode, Encode};
+
+use super::meta;
+use super::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
+use super::transaction::{Rows, Transaction};
+use super::{Batch, ClientBatch};
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::{ClientId, EventId};
+
+/// One announced change.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Event {
+    /// Rises by one, in commit order, over all clients. The first is 1.
+    pub sequence: u64,
+    pub id: EventId,
+    pub client: ClientId,
+    /// The contract's name of the event type.
+    pub kind: String,
+    pub created: Time,
+    /// JSON: how it is now.
+    pub object: String,
+    /// JSON: what differed before. `None` where there was no earlier state.
+    pub previous: Option<String>,
+}
+
+/// An event before the writer gives it its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    pub id: EventId,
+    pub kind: String,
+    pub created: Time,
+    pub object: String,
+    pub previous: Option<String>,
+}
+
+fn client_key(client: ClientId, sequence: u64) -> RowKey {
+    RowKey::empty().bytes(client.as_bytes()).bytes(&sequence.to_be_bytes())
+}
+
+fn sequence_of(key: &[u8]) -> u64 {
+    u64::from_be_bytes(*key.last_chunk().expect("every key of an event ends with its sequence"))
+}
+
+impl<R: Rows> Transaction<R> {
+    /// Up to `limit` events behind a sequence, oldest first; of one client or of all.
+    pub fn list_events(
+        &self,
+        after: u64,
+        limit: usize,
+        client: Option<ClientId>,
+    ) -> Result<Vec<Event>> {
+        let Some(client) = client else {
+            return self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit);
+        };
+        let span = Span::prefix(client.as_bytes()).after(client_key(client, after).as_slice());
+        let mut events = Vec::new();
+        for key in self.rows.list_keys_of(CLIENT_EVENTS, &span, limit)? {
+            events.extend(self.rows.find_row(EVENTS, &sequence_of(&key).to_be_bytes())?);
+        }
+        Ok(events)
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Gives the event its sequence and keeps it.
+    pub fn add_event(&mut self, new: NewEvent) -> Result<u64> {
+        let sequence = self.rows.counts.event + 1;
+        self.rows.counts.event = sequence;
+        let client = self.client;
+        let NewEvent { id, kind, created, object, previous } = new;
+        let event = Event { sequence, id, client, kind, created, object, previous };
+        self.rows.put_row(CLIENT_EVENTS, client_key(client, sequence).as_slice(), &())?;
+        self.rows.put_row(EVENTS, &sequence.to_be_bytes(), &event)?;
+        Ok(sequence)
+    }
+}
+
+impl Batch {
+    /// Removes up to `n_max` events created before `time`, oldest first, up to the first one that is not; `true` when
+    /// there may be more.
+    pub fn remove_events_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+        let mut old: Vec<Event> = self.rows.list_rows(EVENTS, &Span::all(), n_max)?;
+        let is_full = old.len() == n_max;
+        let n_old = old.iter().take_while(|it| it.created < time).count();
+        old.truncate(n_old);
+        for event in &old {
+            self.remove_event(event.client, event.sequence)?;
+        }
+        Ok(is_full && n_old == n_max)
+    }
+
+    /// Removes up to `n_max` events of a client, and says how many.
+    pub(super) fn remove_client_events(&mut self, client: ClientId, n_max: usize) -> Result<usize> {
+        let span = Span::prefix(client.as_bytes());
+        let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, n_max)?;
+        for key in &keys {
+            self.remove_event(client, sequence_of(key))?;
+        }
+        Ok(keys.len())
+    }
+
+    fn remove_event(&mut self, client: ClientId, sequence: u64) -> Result<()> {
+        if sequence == self.rows.counts.event {
+            // The table no longer tells how far the sequence went.
+            meta::put_last_event(&mut self.rows, sequence)?;
+        }
+        self.rows.remove_row(CLIENT_EVENTS, client_key(client, sequence).as_slice())?;
+        self.rows.remove_row(EVENTS, &sequence.to_be_bytes())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,54 @@
+//! What the database says of itself.
+
+use super::table::{ASSET_CLIENTS, EVENTS, META};
+use super::transaction::{Counts, Reading, Rows, Transaction, Writing};
+use crate::clock::Time;
+use crate::error::{Error, Result};
+
+const FORMAT: &[u8] = b"format";
+const MSP_ID: &[u8] = b"msp_id";
+const CREATED_AT: &[u8] = b"created_at";
+/// The sequence of the last event, from when its row was removed.
+const LAST_EVENT: &[u8] = b"last_event";
+
+impl<R: Rows> Transaction<R> {
+    /// Names this installation. Made with the database, and never changed.
+    pub fn msp_id(&self) -> Result<String> {
+        let found = self.rows.find_row(META, MSP_ID)?;
+        found.ok_or_else(|| Error::internal("the database has no installation id"))
+    }
+
+    /// When the database was made.
+    pub fn created_at(&self) -> Result<Time> {
+        let found = self.rows.find_row(META, CREATED_AT)?;
+        found.ok_or_else(|| Error::internal("the database has no creation time"))
+    }
+}
+
+/// `None` when the file is a database of something else.
+pub(super) fn find_format(rows: &impl Rows) -> Result<Option<u32>> {
+    rows.find_row(META, FORMAT)
+}
+
+pub(super) fn put_format(rows: &mut Writing, format: u32) -> Result<()> {
+    rows.put_row(META, FORMAT, &format)
+}
+
+/// The first rows of a new database.
+pub(super) fn create(rows: &mut Writing, format: u32, now: Time) -> Result<()> {
+    put_format(rows, format)?;
+    rows.put_row(META, MSP_ID, &uuid::Uuid::new_v4().hyphenated().to_string())?;
+    rows.put_row(META, CREATED_AT, &now)
+}
+
+pub(super) fn put_last_event(rows: &mut Writing, sequence: u64) -> Result<()> {
+    rows.put_row(META, LAST_EVENT, &sequence)
+}
+
+/// What the writer goes on counting from.
+pub(super) fn find_counts(rows: &Reading) -> Result<Counts> {
+    let last_event = rows.last_key::<8>(EVENTS)?.map_or(0, u64::from_be_bytes);
+    let removed = rows.find_row(META, LAST_EVENT)?.unwrap_or(0);
+    let asset = rows.last_key(ASSET_CLIENTS)?.unwrap_or_default();
+    Ok(Counts { asset, event: last_event.max(removed) })
+}

@@ -1,0 +1,439 @@
+//! The database: snapshots to read, one writer, and handles that reach one client only.
+//!
+//! The only module that knows redb, and how records are kept. Outside it nothing depends on more than closures over
+//! ordered keys that behave as if they ran one after the other.
+
+pub mod asset;
+pub mod client;
+pub mod due;
+mod envelope;
+pub mod event;
+pub mod fact;
+mod health;
+pub mod history;
+pub mod import;
+mod index;
+pub mod key;
+pub mod limit;
+mod meta;
+mod open;
+pub mod posture;
+mod room;
+mod table;
+mod transaction;
+mod version;
+mod writer;
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use redb::Database;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::ClientId;
+use health::{Gauges, reopening, stopping};
+use open::Home;
+use room::Room;
+use transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
+use writer::{Job, Message, Writer};
+
+pub use envelope::RECORD_BYTES_MAX;
+pub use health::Health;
+pub use version::Versions;
+
+/// All clients' rows in one state of the database.
+pub type Snapshot = Transaction<Reading>;
+/// One client's rows in one state of the database.
+pub type ClientSnapshot = ClientTransaction<Reading>;
+/// All clients' rows in the transaction that writes.
+pub type Batch = Transaction<Writing>;
+/// One client's rows in the transaction that writes.
+pub type ClientBatch<'a> = ClientTransaction<&'a mut Writing>;
+
+/// Writes that wait at most. The next ones wait for a place.
+const QUEUE_LEN_MAX: usize = 4_096;
+/// How long a write waits for a place before it is refused.
+const QUEUE_WAIT: Duration = Duration::from_secs(5);
+/// Reads that run at once. They leave threads of the blocking pool to others.
+const N_READS_MAX: usize = 32;
+/// Long blocking works that run at once.
+const N_ASIDES_MAX: usize = 4;
+/// How long a read waits for its turn before it is refused.
+const READ_WAIT: Duration = Duration::from_secs(10);
+/// How often a thread outside async looks again for a place in the queue.
+const SEAT_POLL: Duration = Duration::from_millis(2);
+
+/// How to open the database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Holds the database's file; made if it is not there.
+    pub dir: PathBuf,
+    /// Pages kept in memory.
+    pub cache_bytes: usize,
+}
+
+/// The database. Cheap to clone; the last handle closes it.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    queue: SyncSender<Message>,
+    seats: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+    asides: Arc<Semaphore>,
+    /// Taken by the one that closes.
+    writer: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What handles and the writer share.
+struct Shared {
+    door: RwLock<Door>,
+    gauges: Arc<Gauges>,
+    versions: version::Book,
+    indexes: index::Indexes,
+}
+
+enum Door {
+    Open(Database),
+    Reopening,
+    Closed,
+}
+
+impl Shared {
+    fn door(&self) -> RwLockReadGuard<'_, Door> {
+        self.door.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn door_mut(&self) -> RwLockWriteGuard<'_, Door> {
+        self.door.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store {
+    /// Opens the database in a directory; makes both if they are not there.
+    ///
+    /// # Errors
+    /// `Conflict` when another process has it; `Invalid` when the file is of a newer release, damaged or something
+    /// else; `Unavailable` when the directory does not let itself be used.
+    pub fn open(options: &Options, now: Time) -> Result<Self> {
+        let gauges = Arc::new(Gauges::default());
+        let mut home = Home::take(&options.dir, options.cache_bytes)?;
+        let opened = home.open(now, &gauges)?;
+        Self::start(opened, home, gauges)
+    }
+
+    /// Opens the database on a backend of redb's, for tests and benches. After a storage error it stays unavailable.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn on_backend(backend: impl redb::StorageBackend, cache_bytes: usize) -> Result<Self> {
+        let gauges = Arc::new(Gauges::default());
+        let opened = open::guarded(|| {
+            open::with_counts(open::open_backend(backend, cache_bytes, &gauges)?, &gauges)
+        })?;
+        Self::start(opened, Home::Once, gauges)
+    }
+
+    /// [`Store::on_backend`] for backends that can be made again over the same bytes: after a storage error it reopens.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn on_backends<B: redb::StorageBackend>(
+        mut make: impl FnMut() -> B + Send + 'static,
+        cache_bytes: usize,
+    ) -> Result<Self> {
+        let gauges = Arc::new(Gauges::default());
+        let again = gauges.clone();
+        let open = move || open::open_backend(make(), cache_bytes, &again);
+        let mut home = Home::Again(Box::new(open));
+        let opened = home.open(Time::EPOCH, &gauges)?;
+        Self::start(opened, home, gauges)
+    }
+
+    fn start((db, counts): (Database, Counts), home: Home, gauges: Arc<Gauges>) -> Result<Self> {
+        let shared = Arc::new(Shared {
+            door: RwLock::new(Door::Open(db)),
+            gauges,
+            versions: version::Book::default(),
+            indexes: index::Indexes::default(),
+        });
+        // One more than there are seats, so that the order to close always finds a place.
+        let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
+        let room = Room::around(home.file());
+        let writer = Writer { shared: shared.clone(), queue: orders, home, room, counts };
+        let thread = std::thread::Builder::new().name("store-writer".to_owned());
+        let thread = thread.spawn(move || writer.run()).map_err(Error::internal)?;
+        let inner = Inner {
+            shared,
+            queue,
+            seats: Arc::new(Semaphore::new(QUEUE_LEN_MAX)),
+            reads: Arc::new(Semaphore::new(N_READS_MAX)),
+            asides: Arc::new(Semaphore::new(N_ASIDES_MAX)),
+            writer: Mutex::new(Some(thread)),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.inner.shared
+    }
+
+    /// The present state. Hold it briefly; blocks for a page that is not in memory.
+    ///
+    /// # Errors
+    /// `Unavailable` while the database is reopened, or closed.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        let shared = self.shared();
+        match &*shared.door() {
+            Door::Open(_) if shared.gauges.failed.load(Ordering::Acquire) => Err(reopening()),
+            Door::Open(db) => Ok(Transaction { rows: Reading::begin(db, &shared.gauges)? }),
+            Door::Reopening => Err(reopening()),
+            Door::Closed => Err(stopping()),
+        }
+    }
+
+    /// Runs `body` on a snapshot, off the async threads. It goes on when the caller leaves.
+    ///
+    /// # Errors
+    /// Those of `body`; `Unavailable` when too many reads wait, or the database is away; `Internal` when `body` panics.
+    pub async fn read<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Snapshot) -> Result<T> + Send + 'static,
+    {
+        let store = self.clone();
+        let busy = "too many reads wait for the database; try again later";
+        let permit = permit(&self.inner.reads, READ_WAIT, busy).await?;
+        Self::off_async(permit, move || body(&store.snapshot()?)).await
+    }
+
+    /// Runs long blocking work beside the reads, such as taking in a file: it holds no snapshot and no read's place.
+    ///
+    /// # Errors
+    /// Those of `body`; `Unavailable` when too much of such work waits; `Internal` when `body` panics.
+    pub async fn aside<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T> + Send + 'static,
+    {
+        let busy = "too many files are being taken in; try again later";
+        let permit = permit(&self.inner.asides, READ_WAIT, busy).await?;
+        Self::off_async(permit, body).await
+    }
+
+    async fn off_async<T, F>(permit: OwnedSemaphorePermit, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce() -> Result<T> + Send + 'static,
+    {
+        #[expect(clippy::disallowed_methods, reason = "this is the one way off the async threads")]
+        let ran = tokio::task::spawn_blocking(move || {
+            let _permit = permit; // A caller who leaves does not make room: the read goes on.
+            body()
+        });
+        match ran.await {
+            Ok(answer) => answer,
+            Err(error) if error.is_panic() => Err(Error::internal("a read panicked")),
+            Err(_) => Err(stopping()),
+        }
+    }
+
+    /// Runs `body` in a write transaction that it may share with others, and answers once that is durable.
+    ///
+    /// `body` may run more than once; of all but its last run nothing remains. An `Err` or a panic undoes what it wrote.
+    /// When the caller leaves, it still runs. It must be quick: everybody waits.
+    ///
+    /// # Errors
+    /// Those of `body`; `Unavailable` when too many writes wait, the disk is nearly full, or the database is away. It is
+    /// then unknown whether the write happened.
+    pub async fn write<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+    {
+        self.inner.require_writable()?;
+        let seat = permit(&self.inner.seats, QUEUE_WAIT, QUEUE_FULL).await?;
+        self.inner.order(body, seat)?.await.map_err(|_| stopping())?
+    }
+
+    /// [`Store::write`] for threads outside async. Panics on an async thread.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub fn write_now<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+    {
+        self.inner.require_writable()?;
+        let until = Instant::now() + QUEUE_WAIT;
+        let seat = loop {
+            match self.inner.seats.clone().try_acquire_owned() {
+                Ok(seat) => break seat,
+                Err(_) if Instant::now() < until => std::thread::sleep(SEAT_POLL),
+                Err(_) => return Err(Error::unavailable(QUEUE_FULL)),
+            }
+        };
+        self.inner.order(body, seat)?.blocking_recv().map_err(|_| stopping())?
+    }
+
+    /// One client's rows and no others.
+    #[must_use]
+    pub fn client_store(&self, client: ClientId) -> ClientStore {
+        ClientStore { store: self.clone(), client }
+    }
+
+    /// How often each part of a client changed. Read it before the snapshot that is shown under it.
+    #[must_use]
+    pub fn versions(&self, client: ClientId) -> Versions {
+        self.shared().versions.of(client)
+    }
+
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.shared().gauges.health()
+    }
+
+    /// Finishes what waits and closes the file cleanly. Every handle answers `Unavailable` from then on.
+    pub fn close(self) {
+        self.inner.close();
+    }
+}
+
+const QUEUE_FULL: &str = "too many writes wait for the database; try again later";
+
+async fn permit(
+    seats: &Arc<Semaphore>,
+    wait: Duration,
+    busy: &'static str,
+) -> Result<OwnedSemaphorePermit> {
+    if let Ok(permit) = seats.clone().try_acquire_owned() {
+        return Ok(permit);
+    }
+    match tokio::time::timeout(wait, seats.clone().acquire_owned()).await {
+        Ok(permit) => permit.map_err(|_| stopping()),
+        Err(_) => Err(Error::unavailable(busy)),
+    }
+}
+
+impl Inner {
+    fn require_writable(&self) -> Result<()> {
+        if self.shared.gauges.failed.load(Ordering::Acquire) {
+            return Err(reopening());
+        }
+        Ok(())
+    }
+
+    fn order<T, F>(
+        &self,
+        body: F,
+        seat: OwnedSemaphorePermit,
+    ) -> Result<tokio::sync::oneshot::Receiver<Result<T>>>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+    {
+        let (job, answer) = Job::new(body, seat);
+        self.shared.gauges.queue_len.fetch_add(1, Ordering::Relaxed);
+        if self.queue.try_send(Message::Write(job)).is_err() {
+            self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
+            return Err(stopping());
+        }
+        Ok(answer)
+    }
+
+    fn close(&self) {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(writer) = writer else { return };
+        // It may have ended by itself; then there is nothing to tell.
+        drop(self.queue.try_send(Message::Close));
+        if writer.thread().id() == std::thread::current().id() {
+            return; // The last handle was in a closure: the writer ends once it is through with it.
+        }
+        if writer.join().is_err() {
+            tracing::error!("the writer panicked");
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// One client's rows and no others. Cheap to clone.
+#[derive(Clone)]
+pub struct ClientStore {
+    store: Store,
+    client: ClientId,
+}
+
+impl ClientStore {
+    #[must_use]
+    pub fn id(&self) -> ClientId {
+        self.client
+    }
+
+    /// [`Store::snapshot`] of this client.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn snapshot(&self) -> Result<ClientSnapshot> {
+        Ok(self.store.snapshot()?.client(self.client))
+    }
+
+    /// [`Store::read`] of this client.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn read<T, F>(&self, body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&ClientSnapshot) -> Result<T> + Send + 'static,
+    {
+        let client = self.client;
+        self.store.read(move |snapshot| body(&snapshot.client(client))).await
+    }
+
+    /// [`Store::write`] of this client.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn write<T, F>(&self, mut body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut ClientBatch<'_>) -> Result<T> + Send + 'static,
+    {
+        let client = self.client;
+        self.store.write(move |batch| body(&mut batch.client(client))).await
+    }
+
+    /// [`Store::write_now`] of this client.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn write_now<T, F>(&self, mut body: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut ClientBatch<'_>) -> Result<T> + Send + 'static,
+    {
+        let client = self.client;
+        self.store.write_now(move |batch| body(&mut batch.client(client)))
+    }
+
+    /// [`Store::versions`] of this client.
+    #[must_use]
+    pub fn versions(&self) -> Versions {
+        self.store.versions(self.client)
+    }
+}

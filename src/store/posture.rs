@@ -1,0 +1,189 @@
+//! What the last assessment of a client came to.
+
+use bincode::{Decode, Encode};
+
+use super::ClientBatch;
+use super::table::{
+    POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_RISK, POSTURE_SCORE,
+    POSTURE_TOUCHED, RowKey, Span,
+};
+use super::transaction::{ClientTransaction, Rows};
+use super::version::Part;
+use crate::clock::Time;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Risk, Score};
+use crate::error::Result;
+use crate::id::{RiskId, ScoreId};
+
+/// A score, and when it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ScoreEntry {
+    pub id: ScoreId,
+    pub score: Score,
+    pub calculated_at: Time,
+}
+
+/// A condition with its life: its id stays while it lives, and when it comes back soon.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct OpenRisk {
+    pub id: RiskId,
+    pub risk: Risk,
+    pub created_at: Time,
+    /// `None` while it is open.
+    pub closed: Option<Closed>,
+    /// 1 for the first time, one more for each time it came back.
+    pub occurrence: u32,
+    /// Somebody accepted it until then.
+    pub accepted_until: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Closed {
+    pub at: Time,
+    pub resolution: Resolution,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Resolution {
+    Fixed,
+    Accepted,
+    ScopedOut,
+    Gone,
+}
+
+impl Resolution {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Accepted => "accepted",
+            Self::ScopedOut => "scoped_out",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// What the stored posture was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Assessed {
+    pub catalog_digest: u64,
+    pub facts_version: u64,
+    pub at: Time,
+}
+
+fn control_key(code: &str) -> RowKey {
+    RowKey::of(POSTURE_CONTROL).last_text(code)
+}
+
+fn framework_key(id: FrameworkId) -> RowKey {
+    RowKey::of(POSTURE_FRAMEWORK).last_text(id.as_str())
+}
+
+fn risk_key(condition: &str) -> RowKey {
+    RowKey::of(POSTURE_RISK).last_text(condition)
+}
+
+fn touched_key(subject: u64) -> RowKey {
+    RowKey::of(POSTURE_TOUCHED).bytes(&subject.to_be_bytes())
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// In the order of their codes.
+    pub fn list_control_outcomes(&self) -> Result<Vec<ControlOutcome>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_CONTROL))
+    }
+
+    pub fn find_control_outcome(&self, code: &str) -> Result<Option<ControlOutcome>> {
+        self.find(POSTURE, &control_key(code))
+    }
+
+    pub fn find_framework(&self, id: FrameworkId) -> Result<Option<FrameworkOutcome>> {
+        self.find(POSTURE, &framework_key(id))
+    }
+
+    /// In the order of their names.
+    pub fn list_frameworks(&self) -> Result<Vec<FrameworkOutcome>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_FRAMEWORK))
+    }
+
+    /// The current one.
+    pub fn find_score(&self) -> Result<Option<ScoreEntry>> {
+        self.find(POSTURE, &RowKey::of(POSTURE_SCORE))
+    }
+
+    /// All that are kept, closed ones too, in the order of their conditions.
+    pub fn list_risks(&self) -> Result<Vec<OpenRisk>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_RISK))
+    }
+
+    pub fn find_risk(&self, condition: &str) -> Result<Option<OpenRisk>> {
+        self.find(POSTURE, &risk_key(condition))
+    }
+
+    /// Score of the worst risk that touches each of these subjects, in the given order.
+    pub fn touched_scores(&self, subjects: &[u64]) -> Result<Vec<Option<u8>>> {
+        subjects.iter().map(|it| self.find(POSTURE, &touched_key(*it))).collect()
+    }
+
+    /// All touched subjects with the score of the worst risk, by subject.
+    pub fn list_touched(&self) -> Result<Vec<(u64, u8)>> {
+        let span = Span::prefix(RowKey::of(POSTURE_TOUCHED).as_slice());
+        let mut found = Vec::new();
+        let table = POSTURE.name(self.client);
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let score = self.rows.open_row(&table, key, bytes)?;
+            let subject = key.last_chunk().expect("every key of this kind ends with a subject");
+            found.push((u64::from_be_bytes(*subject), score));
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// `None` when the client was never assessed.
+    pub fn find_assessed(&self) -> Result<Option<Assessed>> {
+        self.find(POSTURE, &RowKey::of(POSTURE_ASSESSED))
+    }
+}
+
+impl ClientBatch<'_> {
+    pub fn put_control_outcome(&mut self, outcome: &ControlOutcome) -> Result<()> {
+        self.put(POSTURE, &control_key(&outcome.code), outcome)
+    }
+
+    /// Whether it was there.
+    pub fn remove_control_outcome(&mut self, code: &str) -> Result<bool> {
+        self.remove(POSTURE, &control_key(code))
+    }
+
+    pub fn put_framework(&mut self, outcome: &FrameworkOutcome) -> Result<()> {
+        self.put(POSTURE, &framework_key(outcome.id), outcome)
+    }
+
+    pub fn put_score(&mut self, score: &ScoreEntry) -> Result<()> {
+        self.put(POSTURE, &RowKey::of(POSTURE_SCORE), score)
+    }
+
+    pub fn put_risk(&mut self, risk: &OpenRisk) -> Result<()> {
+        self.put(POSTURE, &risk_key(&risk.risk.condition), risk)
+    }
+
+    /// Whether it was there.
+    pub fn remove_risk(&mut self, condition: &str) -> Result<bool> {
+        self.remove(POSTURE, &risk_key(condition))
+    }
+
+    pub fn put_touched(&mut self, subject: u64, score: u8) -> Result<()> {
+        self.moved(Part::Inventory); // Assets show it.
+        self.put(POSTURE, &touched_key(subject), &score)
+    }
+
+    /// Whether it was there.
+    pub fn remove_touched(&mut self, subject: u64) -> Result<bool> {
+        self.moved(Part::Inventory); // Assets show it.
+        self.remove(POSTURE, &touched_key(subject))
+    }
+
+    pub fn put_assessed(&mut self, assessed: &Assessed) -> Result<()> {
+        self.put(POSTURE, &RowKey::of(POSTURE_ASSESSED), assessed)
+    }
+}

@@ -1,0 +1,245 @@
+//! Every table: name, key, value, and who keeps it true.
+//!
+//! Keys and values are bytes; a value is an [`super::envelope`] around one record. Per-client tables are named
+//! `<client uuid>/<noun>` and made on first write: each costs at least a page, so there are five, and kinds of rows
+//! share one by their key's first byte.
+
+use sha2::{Digest, Sha256};
+
+use super::version::Part;
+use crate::clock::Time;
+use crate::id::ClientId;
+
+/// A table of which every client has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PerClient {
+    noun: &'static str,
+    /// What a write to it changes for those who show it.
+    pub(super) part: Part,
+}
+
+impl PerClient {
+    pub(super) fn name(self, client: ClientId) -> String {
+        format!("{client}/{}", self.noun)
+    }
+}
+
+/// What a client has.
+///
+/// Key: asset id. Value: [`crate::engine::asset::Asset`].
+/// Invariant: has a row in [`ASSET_CLIENTS`], one in [`EXTERNAL`] by its source's name, and one there by each mark it
+/// has. Kept by `asset.rs`.
+pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: Part::Inventory };
+
+/// By what names and marks assets are found.
+///
+/// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one asset.
+/// Key: a kind from [`EXTERNAL_SERIAL`] on, the mark in lower case, asset id. Value: nothing.
+/// Invariant: the asset exists. Kept by `asset.rs`.
+pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: Part::Inventory };
+pub(super) const EXTERNAL_NAME: u8 = 1;
+pub(super) const EXTERNAL_SERIAL: u8 = 2;
+pub(super) const EXTERNAL_MAC: u8 = 3;
+pub(super) const EXTERNAL_HOSTNAME: u8 = 4;
+pub(super) const EXTERNAL_IP: u8 = 5;
+
+/// What was seen and said about a client, and where it came from.
+///
+/// Key: [`FACT_VERSION`]. Value: u64, moved by every ingest that changes what an assessment reads.
+/// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value: `Observation`.
+/// Key: [`FACT_ATTESTATION`], control code. Value: `Attestation`.
+/// Key: [`FACT_DECISION`], framework, reference. Value: `RowDecision`.
+/// Key: [`FACT_IMPORT`], at (falling), import. Value: `Import`.
+/// Key: [`FACT_IMPORT_TIME`], import. Value: its time. Invariant: one for each import.
+/// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for each import.
+/// Key: [`FACT_SOURCE`], source, scope. Value: `Source`.
+pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: Part::Posture };
+pub(super) const FACT_VERSION: u8 = 1;
+pub(super) const FACT_OBSERVATION: u8 = 2;
+pub(super) const FACT_ATTESTATION: u8 = 3;
+pub(super) const FACT_DECISION: u8 = 4;
+pub(super) const FACT_IMPORT: u8 = 5;
+pub(super) const FACT_IMPORT_TIME: u8 = 6;
+pub(super) const FACT_IMPORT_DIGEST: u8 = 7;
+pub(super) const FACT_SOURCE: u8 = 8;
+
+/// What the last assessment came to.
+///
+/// Key: [`POSTURE_ASSESSED`]. Value: `Assessed`.
+/// Key: [`POSTURE_SCORE`]. Value: `ScoreEntry`, the current one.
+/// Key: [`POSTURE_CONTROL`], control code. Value: `ControlOutcome`.
+/// Key: [`POSTURE_FRAMEWORK`], framework. Value: `FrameworkOutcome`.
+/// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`.
+/// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that touches it.
+pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: Part::Posture };
+pub(super) const POSTURE_ASSESSED: u8 = 1;
+pub(super) const POSTURE_SCORE: u8 = 2;
+pub(super) const POSTURE_CONTROL: u8 = 3;
+pub(super) const POSTURE_FRAMEWORK: u8 = 4;
+pub(super) const POSTURE_RISK: u8 = 5;
+pub(super) const POSTURE_TOUCHED: u8 = 6;
+
+/// How the score went.
+///
+/// Key: [`HISTORY_DAY`], UTC day (falling). Value: `ScoreEntry`, that day's last.
+/// Key: [`HISTORY_MOVE`], at (falling), number among those of that moment (falling). Value: `Move`.
+pub(super) const HISTORY: PerClient = PerClient { noun: "history", part: Part::Posture };
+pub(super) const HISTORY_DAY: u8 = 1;
+pub(super) const HISTORY_MOVE: u8 = 2;
+
+/// All tables of one client, in the order in which an erasure empties them.
+pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POSTURE, HISTORY];
+
+/// What the database is.
+///
+/// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from creation on.
+pub(super) const META: &str = "meta";
+
+/// Client organizations.
+///
+/// Key: client id. Value: `Client`. Removed last when a client is erased, so that an erasure can be resumed.
+pub(super) const CLIENTS: &str = "clients";
+
+/// API keys; digests, never secrets.
+///
+/// Key: key id. Value: `Key`.
+pub(super) const KEYS: &str = "keys";
+
+/// Checkpoints of the rate limits.
+///
+/// Key: key id. Value: `Windows`.
+pub(super) const WINDOWS: &str = "windows";
+
+/// Whose an asset is, for requests that name no client.
+///
+/// Key: asset id. Value: client id.
+/// Invariant: one row for each row of every client's [`ASSETS`]. Its last key is the highest asset id ever made, or
+/// the highest that was not erased.
+pub(super) const ASSET_CLIENTS: &str = "asset_clients";
+
+/// What was announced, in commit order.
+///
+/// Key: sequence. Value: `Event`. Invariant: sequences rise by one and are never used again.
+pub(super) const EVENTS: &str = "events";
+
+/// The same by client.
+///
+/// Key: client id, sequence. Value: nothing. Invariant: one row for each of [`EVENTS`].
+pub(super) const CLIENT_EVENTS: &str = "client_events";
+
+/// When each client is to be reassessed.
+///
+/// Key: client id. Value: time. Invariant: one row in [`DUE_TIMES`] for each.
+pub(super) const DUE: &str = "due";
+
+/// The same, soonest first.
+///
+/// Key: time, client id. Value: nothing.
+pub(super) const DUE_TIMES: &str = "due_times";
+
+/// Texts of a key up to this length stand in it as they are; of longer ones their SHA-256.
+const KEY_TEXT_BYTES_MAX: usize = 254;
+/// Stands where the length of a short text would; no UTF-8 text begins with it.
+const LONG_TEXT: u8 = 0xff;
+
+/// A key under construction. Parts follow each other in the order in which the calls do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RowKey(Vec<u8>);
+
+impl RowKey {
+    /// For tables whose keys are of one kind.
+    pub(super) fn empty() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn of(kind: u8) -> Self {
+        Self(vec![kind])
+    }
+
+    /// A part of fixed length.
+    pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// A text that other parts follow. No text is the beginning of another one in this form.
+    pub(super) fn text(mut self, text: &str) -> Self {
+        match u8::try_from(text.len()) {
+            Ok(length) if text.len() <= KEY_TEXT_BYTES_MAX => {
+                self.0.push(length);
+                self.bytes(text.as_bytes())
+            }
+            _ => self.long_text(text),
+        }
+    }
+
+    /// A text that nothing follows: sorts as the text does.
+    pub(super) fn last_text(self, text: &str) -> Self {
+        if text.len() <= KEY_TEXT_BYTES_MAX {
+            self.bytes(text.as_bytes())
+        } else {
+            self.long_text(text)
+        }
+    }
+
+    fn long_text(mut self, text: &str) -> Self {
+        self.0.push(LONG_TEXT);
+        self.bytes(&Sha256::digest(text.as_bytes()))
+    }
+
+    /// Sorts the newest first.
+    pub(super) fn falling(self, time: Time) -> Self {
+        self.bytes(&falling(time).to_be_bytes())
+    }
+
+    pub(super) fn as_slice(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+pub(super) fn falling(time: Time) -> u64 {
+    !u64::try_from(time.micros()).expect("a Time is not negative")
+}
+
+/// Sorts the oldest first.
+pub(super) fn rising(time: Time) -> u64 {
+    u64::try_from(time.micros()).expect("a Time is not negative")
+}
+
+/// Some rows of a table, in key order.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// The first key that belongs to it.
+    pub(super) from: Vec<u8>,
+    /// The first key behind it. `None`: up to the end of the table.
+    pub(super) until: Option<Vec<u8>>,
+}
+
+impl Span {
+    pub(super) fn all() -> Self {
+        Self { from: Vec::new(), until: None }
+    }
+
+    /// All keys that begin with `start`.
+    pub(super) fn prefix(start: &[u8]) -> Self {
+        let n_kept = start.iter().rposition(|it| *it != u8::MAX);
+        let until = n_kept.map(|last| {
+            let mut end = start[..=last].to_vec();
+            end[last] += 1;
+            end
+        });
+        Self { from: start.to_vec(), until }
+    }
+
+    /// The part of it behind `key`.
+    pub(super) fn after(self, key: &[u8]) -> Self {
+        let mut from = key.to_vec();
+        from.push(0);
+        Self { from: self.from.max(from), ..self }
+    }
+
+    /// The part of it from `key` on.
+    pub(super) fn starting(self, key: &[u8]) -> Self {
+        Self { from: self.from.max(key.to_vec()), ..self }
+    }
+}
