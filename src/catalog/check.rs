@@ -1,0 +1,51 @@
+//! `checks/<tool>.toml`: which checks of a tool decide which controls.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use super::Problem;
+use super::item::Source;
+
+const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
+const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
+
+/// The tool, and its check ids with the indices of the controls that each decides, in the
+/// catalogue's order.
+pub(super) fn read(
+    source: &Source<'_>,
+    controls: &BTreeMap<String, usize>,
+    problems: &mut Vec<Problem>,
+) -> (String, BTreeMap<String, Vec<usize>>) {
+    let mut root = source.root();
+    let tool = root.text("tool", TOOL_CHARS);
+    if format!("checks/{}.toml", tool.text) != source.name {
+        root.problem(tool.line, format!("tool: {:?} is not the file's name", tool.text));
+    }
+    let mut checks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let lists = root.table("controls").map(|it| it.lists(CHECK_CHARS, problems));
+    for (code, ids) in lists.into_iter().flatten() {
+        if ids.is_empty() {
+            root.problem(code.line, format!("control {:?}: no checks", code.text));
+        }
+        let Some(control) = controls.get(&code.text).copied() else {
+            root.problem(code.line, format!("unknown control {:?}", code.text));
+            continue;
+        };
+        for id in ids {
+            let decides = checks.entry(id.text.clone()).or_default();
+            if decides.contains(&control) {
+                let (control, check) = (&code.text, &id.text);
+                root.problem(
+                    id.line,
+                    format!("control {control:?}: check {check:?} stands there twice"),
+                );
+            }
+            decides.push(control);
+        }
+    }
+    for decides in checks.values_mut() {
+        decides.sort_unstable();
+    }
+    root.finish(problems);
+    (tool.text, checks)
+}

@@ -1,0 +1,128 @@
+//! `controls.toml`: categories and controls.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use super::Problem;
+use super::item::{Item, Source};
+use crate::engine::catalog::{Category, Control, Decider};
+use crate::engine::fact::Severity;
+
+/// What a client is asked about the platforms it uses.
+pub const PLATFORM_QUESTIONS: [&str; 9] = [
+    "m365",
+    "google",
+    "aws",
+    "azure",
+    "gcp",
+    "onPremNetwork",
+    "mobileDevices",
+    "servers",
+    "customerWebApps",
+];
+
+/// Characters of a control's code, or of its category's.
+pub(super) const CODE_CHARS: RangeInclusive<usize> = 1..=16;
+const CATEGORY_NAME_CHARS: RangeInclusive<usize> = 2..=32;
+const TITLE_CHARS: RangeInclusive<usize> = 5..=100;
+const SENTENCE_CHARS: RangeInclusive<usize> = 20..=300;
+const REMEDIATION_CHARS: RangeInclusive<usize> = 40..=600;
+/// An observation counts for at least a day and at most ten years.
+const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
+
+const SEVERITIES: [(&str, Severity); 4] = [
+    ("critical", Severity::Critical),
+    ("high", Severity::High),
+    ("medium", Severity::Medium),
+    ("low", Severity::Low),
+];
+
+const DECIDERS: [(&str, Decider); 7] = [
+    ("assessor", Decider::Assessor),
+    ("connector", Decider::Connector),
+    ("scan", Decider::Scan),
+    ("dns", Decider::Dns),
+    ("push", Decider::Push),
+    ("attestation", Decider::Attestation),
+    ("derived", Decider::Derived),
+];
+
+/// What `controls.toml` says.
+#[derive(Default)]
+pub(super) struct Controls {
+    pub(super) categories: Vec<Category>,
+    pub(super) list: Vec<Control>,
+    /// Code -> index into `list`.
+    pub(super) index: BTreeMap<String, usize>,
+}
+
+pub(super) fn read(source: &Source<'_>, problems: &mut Vec<Problem>) -> Controls {
+    let mut root = source.root();
+    let mut read = Controls::default();
+    for mut item in root.tables("category") {
+        let category = category(&mut item, &read.categories);
+        read.categories.push(category);
+        root.absorb(item);
+    }
+    for mut item in root.tables("control") {
+        let control = control(&mut item, &read.categories);
+        if read.index.insert(control.code.clone(), read.list.len()).is_some() {
+            item.problem(item.line_of("code"), "a control has this code already");
+        }
+        read.list.push(control);
+        root.absorb(item);
+    }
+    root.finish(problems);
+    read
+}
+
+fn category(item: &mut Item<'_>, earlier: &[Category]) -> Category {
+    let code = item.text("code", CODE_CHARS);
+    item.set_label("category", &code.text);
+    let name = item.text("name", CATEGORY_NAME_CHARS);
+    if earlier.iter().any(|it| it.code == code.text) {
+        item.problem(code.line, "a category has this code already");
+    }
+    if earlier.iter().any(|it| it.name == name.text) {
+        item.problem(name.line, format!("a category has the name {:?} already", name.text));
+    }
+    Category { code: code.text, name: name.text }
+}
+
+fn control(item: &mut Item<'_>, categories: &[Category]) -> Control {
+    let code = item.text("code", CODE_CHARS);
+    item.set_label("control", &code.text);
+    let category = category_of(&code.text, categories);
+    if category.is_none() {
+        item.problem(code.line, "the code must be a category's, a hyphen and two digits");
+    }
+    let decided_by = item.words("decided_by", &DECIDERS);
+    if decided_by.is_empty() {
+        item.problem(item.line_of("decided_by"), "decided_by: nothing decides it");
+    }
+    let question = item.find_text("question", SENTENCE_CHARS).map(|it| it.text);
+    if question.is_some() != decided_by.contains(&Decider::Attestation) {
+        let rule = "question: must be there if, and only if, decided_by has attestation";
+        item.problem(item.line_of("question"), rule);
+    }
+    let questions = PLATFORM_QUESTIONS.map(|it| (it, it));
+    Control {
+        title: item.text("title", TITLE_CHARS).text,
+        category: category.unwrap_or_default(),
+        severity: item.word("severity", &SEVERITIES),
+        decided_by,
+        platforms: item.words("platforms", &questions).into_iter().map(str::to_owned).collect(),
+        max_age_days: item.number("max_age_days", MAX_AGE_DAYS),
+        requires: item.text("requires", SENTENCE_CHARS).text,
+        question,
+        risk: item.text("risk", SENTENCE_CHARS).text,
+        remediation: item.text("remediation", REMEDIATION_CHARS).text,
+        code: code.text,
+    }
+}
+
+fn category_of(code: &str, categories: &[Category]) -> Option<usize> {
+    let (prefix, number) = code.split_once('-')?;
+    let two_digits = number.len() == 2 && number.bytes().all(|it| it.is_ascii_digit());
+    categories.iter().position(|it| two_digits && it.code == prefix)
+}

@@ -1,0 +1,242 @@
+//! `frameworks/<ID>.toml`: the rows of a framework and the controls that answer them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+use jiff::civil::Date;
+
+use super::Problem;
+use super::control::CODE_CHARS;
+use super::item::{Item, Source, Text};
+use crate::engine::catalog::{
+    Framework, FrameworkId, Level, Mapping, ReadinessRule, Role, Row, Sprs,
+};
+
+/// What a client is asked because rows of a framework depend on it.
+pub const ROW_QUESTIONS: [&str; 2] = ["paymentServiceProvider", "creditAgent"];
+
+const NAME_CHARS: RangeInclusive<usize> = 4..=64;
+const VERSION_CHARS: RangeInclusive<usize> = 1..=32;
+const SOURCE_CHARS: RangeInclusive<usize> = 10..=300;
+const REVIEWER_CHARS: RangeInclusive<usize> = 2..=100;
+const NOTE_CHARS: RangeInclusive<usize> = 10..=600;
+const REFERENCE_CHARS: RangeInclusive<usize> = 1..=40;
+/// Published titles of details are whole sentences.
+const TITLE_CHARS: RangeInclusive<usize> = 2..=240;
+const DESCRIPTION_CHARS: RangeInclusive<usize> = 40..=300;
+const WHY_CHARS: RangeInclusive<usize> = 10..=160;
+/// 0 for the one practice without points, which is a gate instead.
+const SPRS_WEIGHT: RangeInclusive<u16> = 0..=5;
+/// From the highest SPRS score, 110, down to the lowest, -203.
+const SPRS_WEIGHTS_SUM: u32 = 313;
+
+const READINESS_RULES: [(&str, ReadinessRule); 3] = [
+    ("mean", ReadinessRule::Mean),
+    ("sprs", ReadinessRule::Sprs),
+    ("compliant_share", ReadinessRule::CompliantShare),
+];
+
+const LEVELS: [(&str, Level); 2] = [("requirement", Level::Requirement), ("detail", Level::Detail)];
+const ROLES: [(&str, Role); 2] = [("decides", Role::Decides), ("supports", Role::Supports)];
+
+/// A row whose parent is still a reference.
+struct Written {
+    row: Row,
+    line: usize,
+    description_line: usize,
+    parent: Option<Text>,
+}
+
+/// `None` when the file's name is no framework's.
+pub(super) fn read(
+    source: &Source<'_>,
+    controls: &BTreeMap<String, usize>,
+    problems: &mut Vec<Problem>,
+) -> Option<Framework> {
+    let mut root = source.root();
+    let Some(id) = FrameworkId::ALL.into_iter().find(|it| name_of(*it) == source.name) else {
+        problems.push(source.problem(None, "no framework has this identifier"));
+        return None;
+    };
+    let written_id = root.text("id", CODE_CHARS);
+    if written_id.text != id.as_str() {
+        let message = format!("id: {:?} is not the file's name", written_id.text);
+        root.problem(written_id.line, message);
+    }
+    let name = root.text("name", NAME_CHARS).text;
+    let version = root.text("version", VERSION_CHARS).text;
+    let readiness = root.word("readiness", &READINESS_RULES);
+    provenance(&mut root);
+    let mut rows = Vec::new();
+    for mut item in root.tables("row") {
+        rows.push(row(&mut item, controls));
+        root.absorb(item);
+    }
+    if rows.is_empty() {
+        root.problem(root.line, "no rows");
+    }
+    check_order(&root, &rows);
+    check_twins(&root, &rows);
+    check_sprs(&root, readiness, &rows);
+    let parents = parents(&root, &rows);
+    check_cycles(&root, &rows, &parents);
+    root.finish(problems);
+    Some(Framework { id, name, version, readiness, rows: join(rows, &parents) })
+}
+
+/// Of its file, below the catalogue's folder.
+pub(super) fn name_of(id: FrameworkId) -> String {
+    format!("frameworks/{}.toml", id.as_str())
+}
+
+/// Where the references come from and who has looked at the mapping: for the file's readers only.
+fn provenance(root: &mut Item<'_>) {
+    root.text("source", SOURCE_CHARS);
+    root.text("reviewer", REVIEWER_CHARS);
+    root.find_text("note", NOTE_CHARS);
+    let date = root.text("date", 0..=10);
+    if date.text.len() != 10 || date.text.parse::<Date>().is_err() {
+        root.problem(date.line, format!("date: {:?} is not a date such as 2026-01-31", date.text));
+    }
+}
+
+fn row(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Written {
+    let reference = item.text("reference", REFERENCE_CHARS);
+    item.set_label("row", &reference.text);
+    let description = item.text("description", DESCRIPTION_CHARS);
+    let questions = ROW_QUESTIONS.map(|it| (it, it));
+    let row = Row {
+        reference: reference.text,
+        level: item.word("level", &LEVELS),
+        parent: None,
+        title: item.text("title", TITLE_CHARS).text,
+        description: description.text,
+        gate: item.flag("gate"),
+        applies: item.find_word("applies", &questions).map(str::to_owned),
+        sprs: sprs(item),
+        controls: mappings(item, controls),
+    };
+    let parent = item.find_text("parent", REFERENCE_CHARS);
+    Written { row, line: reference.line, description_line: description.line, parent }
+}
+
+fn sprs(item: &mut Item<'_>) -> Option<Sprs> {
+    let mut table = item.find_table("sprs")?;
+    let weight = table.number("weight", SPRS_WEIGHT);
+    let partial = table.find_number("partial", SPRS_WEIGHT);
+    if partial.is_some_and(|it| weight <= it) {
+        table.problem(table.line, "sprs: partial must be less than weight");
+    }
+    table.flag("poam"); // Whether it may wait for a plan of action: for the file's readers.
+    item.absorb(table);
+    let small = |it| u8::try_from(it).expect("at most the end of SPRS_WEIGHT");
+    Some(Sprs { weight: small(weight), partial: partial.map(small) })
+}
+
+fn mappings(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapping> {
+    let mut codes = BTreeSet::new();
+    let mut mappings = Vec::new();
+    let tables = item.tables("controls");
+    if tables.is_empty() {
+        item.problem(item.line_of("controls"), "no controls");
+    }
+    for mut table in tables {
+        let code = table.text("code", CODE_CHARS);
+        let control = controls.get(&code.text).copied();
+        if control.is_none() {
+            table.problem(code.line, format!("unknown control {:?}", code.text));
+        }
+        if !codes.insert(code.text.clone()) {
+            table.problem(code.line, format!("control {:?} stands there twice", code.text));
+        }
+        mappings.push(Mapping {
+            control: control.unwrap_or_default(),
+            role: table.word("role", &ROLES),
+            why: table.text("why", WHY_CHARS).text,
+        });
+        item.absorb(table);
+    }
+    mappings
+}
+
+/// Rows of level requirement come first.
+fn check_order(root: &Item<'_>, rows: &[Written]) {
+    let first_detail = rows.iter().position(|it| it.row.level == Level::Detail);
+    let late = rows.iter().skip(first_detail.unwrap_or(rows.len()));
+    for it in late.filter(|it| it.row.level == Level::Requirement) {
+        let message = format!("row {:?}: requirements must stand before details", it.row.reference);
+        root.problem(it.line, message);
+    }
+}
+
+/// No two rows have one reference, nor one description.
+fn check_twins(root: &Item<'_>, rows: &[Written]) {
+    let mut references = BTreeSet::new();
+    let mut descriptions = BTreeMap::new();
+    for Written { row, line, description_line, .. } in rows {
+        let reference = &row.reference;
+        if !references.insert(reference) {
+            root.problem(*line, format!("row {reference:?}: a row has this reference already"));
+        }
+        if let Some(twin) = descriptions.insert(&row.description, reference) {
+            let message = format!("row {reference:?}: the description is that of row {twin:?}");
+            root.problem(*description_line, message);
+        }
+    }
+}
+
+fn check_sprs(root: &Item<'_>, readiness: ReadinessRule, rows: &[Written]) {
+    let weighed = rows.iter().filter_map(|it| it.row.sprs.map(|sprs| (it, sprs)));
+    if readiness == ReadinessRule::Sprs {
+        let sum: u32 = weighed.map(|(_, sprs)| u32::from(sprs.weight)).sum();
+        if sum != SPRS_WEIGHTS_SUM {
+            let message = format!("the sprs weights sum to {sum}, must be {SPRS_WEIGHTS_SUM}");
+            root.problem(root.line_of("readiness"), message);
+        }
+        return;
+    }
+    for (it, _) in weighed {
+        let message = format!("row {:?}: sprs needs readiness = \"sprs\"", it.row.reference);
+        root.problem(it.line, message);
+    }
+}
+
+/// Index of the row that each row names as its parent.
+fn parents(root: &Item<'_>, rows: &[Written]) -> Vec<Option<usize>> {
+    let index: BTreeMap<&str, usize> =
+        rows.iter().enumerate().map(|(at, it)| (it.row.reference.as_str(), at)).collect();
+    let parent_of = |it: &Written| {
+        let parent = it.parent.as_ref()?;
+        let found = index.get(parent.text.as_str()).copied();
+        let wrong = match found.map(|at| rows[at].row.level) {
+            None => "unknown",
+            Some(Level::Detail) if it.row.level == Level::Requirement => "of level detail",
+            Some(Level::Detail | Level::Requirement) => return found,
+        };
+        let message = format!("row {:?}: parent {:?} is {wrong}", it.row.reference, parent.text);
+        root.problem(parent.line, message);
+        None
+    };
+    rows.iter().map(parent_of).collect()
+}
+
+/// Reports each row that is its own ancestor.
+fn check_cycles(root: &Item<'_>, rows: &[Written], parents: &[Option<usize>]) {
+    for (start, it) in rows.iter().enumerate() {
+        let ancestors = std::iter::successors(parents[start], |at| parents[*at]);
+        // More steps than rows are a circle that does not come back to the start.
+        if ancestors.take(rows.len()).any(|at| at == start) {
+            root.problem(it.line, format!("row {:?}: is its own ancestor", it.row.reference));
+        }
+    }
+}
+
+fn join(written: Vec<Written>, parents: &[Option<usize>]) -> Vec<Row> {
+    let levels: Vec<Level> = written.iter().map(|it| it.row.level).collect();
+    let rows = written.into_iter().zip(parents).map(|(it, parent)| {
+        // A detail under a requirement is listed there, and that is all: its controls stay its own.
+        let parent = parent.filter(|at| levels[*at] == it.row.level);
+        Row { parent, ..it.row }
+    });
+    rows.collect()
+}

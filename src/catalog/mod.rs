@@ -1,0 +1,159 @@
+//! Our catalogue: the files under `assets/catalog`, embedded, as types of the engine.
+//!
+//! Reading goes in two steps, and each reports everything that is wrong: first the TOML of every
+//! file, then what the files say. No catalogue comes out while anything is wrong anywhere.
+
+mod check;
+mod control;
+mod framework;
+mod item;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use xxhash_rust::xxh3::Xxh3;
+
+use self::item::Source;
+use crate::engine::catalog::{Catalog, FrameworkId};
+
+pub use self::control::PLATFORM_QUESTIONS;
+pub use self::framework::ROW_QUESTIONS;
+
+/// Where the files are in the project, for messages.
+const FOLDER: &str = "assets/catalog";
+const CONTROLS: &str = "controls.toml";
+
+macro_rules! embed {
+    ($($name:literal),+ $(,)?) => {
+        [$(($name, include_str!(concat!("../../assets/catalog/", $name)))),+]
+    };
+}
+
+/// Name below [`FOLDER`] and text of every file.
+const FILES: [(&str, &str); 14] = embed!(
+    "controls.toml",
+    "frameworks/SOC2.toml",
+    "frameworks/HIPAA.toml",
+    "frameworks/PCI_DSS.toml",
+    "frameworks/NIST_CSF.toml",
+    "frameworks/ISO_27001.toml",
+    "frameworks/CJIS.toml",
+    "frameworks/CMMC_L1.toml",
+    "frameworks/CMMC_L2.toml",
+    "frameworks/FERPA.toml",
+    "frameworks/PIPEDA.toml",
+    "frameworks/LOI_25.toml",
+    "checks/prowler.toml",
+    "checks/nmap.toml",
+);
+
+/// Something that a file of the catalogue gets wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Path in the project.
+    pub file: String,
+    /// Counts from 1. `None`: the file as a whole.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
+            None => write!(f, "{}: {}", self.file, self.message),
+        }
+    }
+}
+
+/// The catalogue that this release carries.
+///
+/// # Errors
+/// Everything that is wrong with it; a test makes sure that nothing is.
+pub fn embedded() -> Result<Catalog, Vec<Problem>> {
+    load(&FILES)
+}
+
+/// Reads a catalogue from the names (below `assets/catalog`) and texts of its files, in any order.
+///
+/// # Errors
+/// Everything that is wrong, by file in the given order, then by line.
+pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
+    let mut problems = Vec::new();
+    let sources: Vec<Source> =
+        files.iter().map(|(name, text)| Source::parse(name, text, &mut problems)).collect();
+    if !problems.is_empty() {
+        sort(&mut problems, files);
+        return Err(problems); // What a file says cannot be told from half of it.
+    }
+    let mut catalog = Catalog {
+        digest: digest(files),
+        categories: Vec::new(),
+        controls: Vec::new(),
+        frameworks: Vec::new(),
+        checks: BTreeMap::new(),
+    };
+    let controls = sources.iter().find(|it| it.name == CONTROLS);
+    let controls = controls.map(|it| control::read(it, &mut problems)).unwrap_or_default();
+    for source in &sources {
+        match source.name.split_once('/') {
+            Some(("frameworks", _)) => {
+                if let Some(framework) = framework::read(source, &controls.index, &mut problems) {
+                    catalog.frameworks.push(framework);
+                }
+            }
+            Some(("checks", _)) => {
+                let (tool, checks) = check::read(source, &controls.index, &mut problems);
+                catalog.checks.insert(tool, checks);
+            }
+            Some(_) | None if source.name == CONTROLS => (),
+            Some(_) | None => problems.push(source.problem(None, "not a file of the catalogue")),
+        }
+    }
+    check_names(files, &mut problems);
+    if !problems.is_empty() {
+        sort(&mut problems, files);
+        return Err(problems);
+    }
+    catalog.frameworks.sort_by_key(|it| it.id);
+    (catalog.categories, catalog.controls) = (controls.categories, controls.list);
+    Ok(catalog)
+}
+
+/// The same for the same files in any order.
+fn digest(files: &[(&str, &str)]) -> u64 {
+    let mut files = files.to_vec();
+    files.sort_unstable();
+    let mut hash = Xxh3::new();
+    for part in files.iter().flat_map(|(name, text)| [name, text]) {
+        hash.update(&(part.len() as u64).to_le_bytes()); // So that no text can pass for two.
+        hash.update(part.as_bytes());
+    }
+    hash.digest()
+}
+
+/// Each name once, the controls, and a framework for each identifier of the contract.
+fn check_names(files: &[(&str, &str)], problems: &mut Vec<Problem>) {
+    for (index, (name, _)) in files.iter().enumerate() {
+        if files[..index].iter().any(|(earlier, _)| earlier == name) {
+            problems.push(whole(name, "given twice"));
+        }
+    }
+    let frameworks = FrameworkId::ALL.map(framework::name_of);
+    for name in frameworks.iter().map(String::as_str).chain([CONTROLS]) {
+        if !files.iter().any(|(it, _)| *it == name) {
+            problems.push(whole(name, "missing"));
+        }
+    }
+}
+
+fn whole(name: &str, message: &str) -> Problem {
+    Problem { file: format!("{FOLDER}/{name}"), line: None, message: message.to_owned() }
+}
+
+fn sort(problems: &mut [Problem], files: &[(&str, &str)]) {
+    let place = |problem: &Problem| {
+        files.iter().position(|(name, _)| problem.file == format!("{FOLDER}/{name}"))
+    };
+    problems.sort_by_cached_key(|it| (place(it).unwrap_or(files.len()), it.line));
+}

@@ -1,0 +1,323 @@
+//! The records of one file -> the observations and assets to store.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::text;
+use super::{Check, Outcome, Record};
+use crate::clock::Time;
+use crate::engine::asset::Seen;
+use crate::engine::fact::{
+    self, FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Severity, Subject, Verdict,
+};
+use crate::error::{Error, Result};
+use crate::id::ImportId;
+
+/// A file with more records is refused.
+pub const N_RECORDS_MAX: u64 = 1_000_000;
+/// A file with more pairs of check and scope is refused.
+pub const N_OBSERVATIONS_MAX: usize = 200_000;
+/// A file with more assets is refused.
+pub const N_ASSETS_MAX: usize = 200_000;
+/// So many failing subjects are named in an observation's findings.
+pub const N_NAMED_MAX: usize = 10;
+/// So many different reasons are counted apart; further ones are counted as [`OTHER_REASONS`].
+pub const N_REASONS_MAX: usize = 50;
+pub const OTHER_REASONS: &str = "other reasons";
+
+/// Whose records are folded.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The catalogue's name of the tool.
+    pub tool: &'static str,
+    /// Label of the source.
+    pub source: String,
+    pub import: ImportId,
+    /// `None`: the control's `max_age_days` decides.
+    pub valid_until: Option<Time>,
+    pub observed: Observed,
+}
+
+/// Which time of observation counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Observed {
+    /// The file's. `now` stands in where it says none, and where its clock was ahead.
+    File { now: Time },
+    /// This one, whatever the file says.
+    At(Time),
+}
+
+/// What a file comes to.
+#[derive(Clone, Debug)]
+pub struct Folded {
+    /// One for each pair of scope and check, in that order.
+    pub observations: Vec<Observation>,
+    /// One for each external id, in that order.
+    pub assets: Vec<Seen>,
+    /// Reason -> how many records were left out for it.
+    pub skipped: BTreeMap<String, u32>,
+    /// Checks and skipped records. Assets come along with checks and are not counted.
+    pub n_records: u64,
+    /// Of checks and assets, sorted.
+    pub scopes: Vec<String>,
+    /// Of the oldest check. `None`: there was none, or none had a time.
+    pub observed_from: Option<Time>,
+    /// Of the newest check. `None`: there was none, or none had a time.
+    pub observed_to: Option<Time>,
+}
+
+/// Takes records in any order.
+#[derive(Debug)]
+pub struct Fold {
+    origin: Origin,
+    /// By scope and check.
+    groups: BTreeMap<(String, String), Group>,
+    /// Hash of scope, check and subject -> what it came to. Hashes, so that a large file fits.
+    outcomes: HashMap<u64, Outcome>,
+    assets: BTreeMap<String, Seen>,
+    skipped: BTreeMap<String, u32>,
+    n_records: u64,
+    scopes: BTreeSet<String>,
+    observed_from: Option<Time>,
+    observed_to: Option<Time>,
+}
+
+/// One check in one scope.
+#[derive(Debug)]
+struct Group {
+    severity: Severity,
+    title: String,
+    remediation: Option<String>,
+    passed: u32,
+    failed: u32,
+    accepted: u32,
+    failing: Vec<u64>,
+    /// The first [`N_NAMED_MAX`] failing subjects.
+    named: Vec<String>,
+    /// Of the first failing subject that has one.
+    detail: Option<String>,
+    observed_at: Option<Time>,
+}
+
+impl Fold {
+    #[must_use]
+    pub fn new(origin: Origin) -> Self {
+        Self {
+            origin,
+            groups: BTreeMap::new(),
+            outcomes: HashMap::new(),
+            assets: BTreeMap::new(),
+            skipped: BTreeMap::new(),
+            n_records: 0,
+            scopes: BTreeSet::new(),
+            observed_from: None,
+            observed_to: None,
+        }
+    }
+
+    /// # Errors
+    /// `Invalid` beyond [`N_RECORDS_MAX`], [`N_OBSERVATIONS_MAX`] or [`N_ASSETS_MAX`].
+    pub fn add(&mut self, record: Record) -> Result<()> {
+        match record {
+            Record::Check(check) => {
+                self.count_record()?;
+                self.add_check(check)
+            }
+            Record::Asset(seen) => self.add_asset(seen),
+            Record::Skipped { at: _, reason } => {
+                self.count_record()?;
+                let full = N_REASONS_MAX <= self.skipped.len();
+                let known = self.skipped.contains_key(&reason);
+                let reason = if full && !known { OTHER_REASONS.to_owned() } else { reason };
+                *self.skipped.entry(reason).or_default() += 1;
+                Ok(())
+            }
+        }
+    }
+
+    fn count_record(&mut self) -> Result<()> {
+        self.n_records += 1;
+        refuse_beyond(self.n_records <= N_RECORDS_MAX, N_RECORDS_MAX, "records")
+    }
+
+    fn add_check(&mut self, check: Check) -> Result<()> {
+        let observed_at = match self.origin.observed {
+            Observed::File { now } => check.observed_at.map(|it| it.min(now)),
+            Observed::At(time) => Some(time),
+        };
+        if let Some(time) = observed_at {
+            self.observed_from = Some(self.observed_from.map_or(time, |it| it.min(time)));
+            self.observed_to = self.observed_to.max(Some(time));
+        }
+        let parts = [&check.scope, &check.check, &check.subject.id];
+        let hash = parts.into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed));
+        let before = self.outcomes.get(&hash).copied();
+        if before < Some(check.outcome) {
+            self.outcomes.insert(hash, check.outcome);
+        }
+        if !self.scopes.contains(&check.scope) {
+            self.scopes.insert(check.scope.clone());
+        }
+        let n_groups = self.groups.len();
+        let group = match self.groups.entry((check.scope, check.check)) {
+            Entry::Occupied(group) => group.into_mut(),
+            Entry::Vacant(place) => {
+                let what = "pairs of check and scope";
+                refuse_beyond(n_groups < N_OBSERVATIONS_MAX, N_OBSERVATIONS_MAX as u64, what)?;
+                place.insert(Group::new(check.severity, check.title))
+            }
+        };
+        group.severity = group.severity.max(check.severity);
+        group.remediation = group.remediation.take().or(check.remediation);
+        group.observed_at = group.observed_at.max(observed_at);
+        if before < Some(check.outcome) {
+            group.count(before, check.outcome, &check.subject, check.detail);
+        }
+        Ok(())
+    }
+
+    fn add_asset(&mut self, seen: Seen) -> Result<()> {
+        if !self.scopes.contains(&seen.scope) {
+            self.scopes.insert(seen.scope.clone());
+        }
+        let seen_at = match self.origin.observed {
+            Observed::File { now } => seen.seen_at.map(|it| it.min(now)),
+            Observed::At(time) => Some(time),
+        };
+        let n_assets = self.assets.len();
+        match self.assets.entry(seen.external_id.clone()) {
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.seen_at = known.seen_at.max(seen_at);
+            }
+            Entry::Vacant(place) => {
+                refuse_beyond(n_assets < N_ASSETS_MAX, N_ASSETS_MAX as u64, "assets")?;
+                place.insert(Seen { seen_at, ..seen });
+            }
+        }
+        Ok(())
+    }
+
+    /// What all records together say.
+    #[must_use]
+    pub fn finish(self) -> Folded {
+        let Self { origin, groups, .. } = self;
+        let observations = groups
+            .into_iter()
+            .map(|((scope, check), it)| it.finish(scope, check, &origin))
+            .collect();
+        Folded {
+            observations,
+            assets: self.assets.into_values().collect(),
+            skipped: self.skipped,
+            n_records: self.n_records,
+            scopes: self.scopes.into_iter().collect(),
+            observed_from: self.observed_from,
+            observed_to: self.observed_to,
+        }
+    }
+}
+
+impl Group {
+    fn new(severity: Severity, title: String) -> Self {
+        Self {
+            severity,
+            title,
+            remediation: None,
+            passed: 0,
+            failed: 0,
+            accepted: 0,
+            failing: Vec::new(),
+            named: Vec::new(),
+            detail: None,
+            observed_at: None,
+        }
+    }
+
+    fn counter(&mut self, outcome: Outcome) -> &mut u32 {
+        match outcome {
+            Outcome::Pass => &mut self.passed,
+            Outcome::Accepted => &mut self.accepted,
+            Outcome::Fail => &mut self.failed,
+        }
+    }
+
+    /// Counts a subject as `outcome`, which is worse than what it was counted as before.
+    fn count(
+        &mut self,
+        before: Option<Outcome>,
+        outcome: Outcome,
+        subject: &super::Subject,
+        detail: Option<String>,
+    ) {
+        if let Some(before) = before {
+            *self.counter(before) -= 1;
+        }
+        *self.counter(outcome) += 1;
+        if outcome == Outcome::Fail {
+            self.failing.push(fact::subject_hash(&subject.id));
+            if self.named.len() < N_NAMED_MAX {
+                self.named.push(subject.name.clone());
+            }
+            self.detail = self.detail.take().or(detail);
+        }
+    }
+
+    fn finish(mut self, scope: String, check: String, origin: &Origin) -> Observation {
+        let otherwise = match origin.observed {
+            Observed::File { now } => now,
+            Observed::At(time) => time,
+        };
+        self.failing.sort_unstable();
+        self.failing.truncate(N_FAILING_MAX);
+        Observation {
+            subject: Subject::Check { tool: origin.tool.to_owned() },
+            source: origin.source.clone(),
+            scope,
+            check,
+            observed_at: self.observed_at.unwrap_or(otherwise),
+            valid_until: origin.valid_until,
+            import: origin.import,
+            verdict: Verdict::Counted { passed: self.passed, failed: self.failed },
+            accepted: self.accepted,
+            severity: self.severity,
+            findings: Some(text::block(&self.findings(), FINDINGS_CHARS_MAX)),
+            title: self.title,
+            remediation: self.remediation,
+            failing: self.failing,
+        }
+    }
+
+    /// What was seen, for a person.
+    fn findings(&self) -> String {
+        let n_counted = self.passed + self.failed;
+        let mut parts = Vec::new();
+        if self.failed != 0 {
+            let named = self.named.join(", ");
+            let more = match self.failed as usize - self.named.len() {
+                0 => String::new(),
+                n_more => format!(" and {n_more} more"),
+            };
+            parts.push(format!("{} of {n_counted} failed: {named}{more}.", self.failed));
+        } else if self.passed != 0 {
+            parts.push(format!("{} of {n_counted} passed.", self.passed));
+        }
+        if self.accepted != 0 {
+            parts.push(format!("{} failed and muted at the source.", self.accepted));
+        }
+        parts.extend(self.detail.clone());
+        parts.join(" ")
+    }
+}
+
+fn refuse_beyond(within: bool, n_max: u64, what: &str) -> Result<()> {
+    if within {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "more than {n_max} {what} in one file; split the run, for example by account, and import \
+        the parts"
+    )))
+}

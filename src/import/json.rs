@@ -1,0 +1,277 @@
+//! Cuts a stream of JSON into its records: the elements of one array, or objects one behind the
+//! other.
+//!
+//! Finds where records end, and leaves their content to the reader of the format: so one broken
+//! record does not lose the others, and no more than one is ever held.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+
+use super::text::Told;
+use super::{RECORD_BYTES_MAX, unreadable};
+use crate::error::{Error, Result};
+
+/// One record as it stands in the file.
+pub(super) enum Item<'a> {
+    Text(&'a [u8]),
+    /// Longer than [`RECORD_BYTES_MAX`].
+    TooLong,
+}
+
+impl<'a> Item<'a> {
+    /// # Errors
+    /// The reason why the record is none.
+    pub(super) fn parse<T: Deserialize<'a>>(&self) -> Told<T> {
+        let text = match self {
+            Self::TooLong => {
+                return Err(format!("record longer than {} MiB", RECORD_BYTES_MAX >> 20));
+            }
+            Self::Text(text) => text,
+        };
+        serde_json::from_slice(text).map_err(|error| {
+            let reason = if error.is_data() { "not shaped like a finding" } else { "broken JSON" };
+            reason.to_owned()
+        })
+    }
+}
+
+/// Hands out each record with its number, from 1.
+///
+/// # Errors
+/// `Invalid` when the file ends early, goes on behind its end, or is no JSON array or object at
+/// all.
+pub(super) fn each(
+    input: &mut dyn BufRead,
+    record: &mut dyn FnMut(u64, Item) -> Result<()>,
+) -> Result<()> {
+    let mut splitter = Splitter::default();
+    loop {
+        let chunk = input.fill_buf().map_err(unreadable)?;
+        if chunk.is_empty() {
+            return splitter.end();
+        }
+        let n_bytes = chunk.len();
+        splitter.take(chunk, record)?;
+        input.consume(n_bytes);
+    }
+}
+
+/// Where in the file the next byte is.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// Before the first bracket or brace.
+    #[default]
+    Start,
+    /// In the array, before, in or behind a record.
+    Array,
+    /// Behind the array's end.
+    AfterArray,
+    /// Between objects that stand one behind the other.
+    Between,
+    /// In such an object.
+    Object,
+}
+
+/// Whether the next byte belongs to a string.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Quote {
+    #[default]
+    Outside,
+    Inside,
+    /// Inside, and behind a backslash.
+    Escaped,
+}
+
+#[derive(Default)]
+struct Splitter {
+    place: Place,
+    /// Bytes of the file before the current chunk.
+    n_before: u64,
+    /// Records begun so far.
+    n_records: u64,
+    /// Where the current record begins, in bytes from the file's start.
+    record_at: u64,
+    record: Vec<u8>,
+    too_long: bool,
+    /// Braces and brackets open inside the current record.
+    depth: u32,
+    quote: Quote,
+    /// The current element of the array follows a comma.
+    after_comma: bool,
+}
+
+impl Splitter {
+    fn take(
+        &mut self,
+        chunk: &[u8],
+        record: &mut dyn FnMut(u64, Item) -> Result<()>,
+    ) -> Result<()> {
+        let mut at = 0;
+        while at < chunk.len() {
+            at = match self.place {
+                Place::Start | Place::Between | Place::AfterArray => self.outside(chunk, at)?,
+                Place::Array => self.array(chunk, at, record)?,
+                Place::Object => self.object(chunk, at, record)?,
+            };
+        }
+        self.n_before += chunk.len() as u64;
+        Ok(())
+    }
+
+    /// Takes one byte outside of records.
+    fn outside(&mut self, chunk: &[u8], at: usize) -> Result<usize> {
+        let byte = chunk[at];
+        let offset = self.n_before + at as u64;
+        match (self.place, byte) {
+            (_, b' ' | b'\t' | b'\r' | b'\n') => {}
+            (Place::Start, b'[') => {
+                self.place = Place::Array;
+                self.begin(offset + 1);
+            }
+            (Place::Start | Place::Between, b'{') => {
+                self.place = Place::Object;
+                self.begin(offset);
+                return Ok(at);
+            }
+            (Place::AfterArray, b'[' | b'{' | b',') => return Err(appended(offset)),
+            (Place::Start, _) => {
+                return Err(Error::invalid("not JSON: starts with neither [ nor {"));
+            }
+            (Place::AfterArray | Place::Between | Place::Array | Place::Object, _) => {
+                let what = "neither a record nor the end follows record";
+                return Err(Error::invalid(format!(
+                    "broken JSON: {what} {} (byte {offset}); export the report again",
+                    self.n_records
+                )));
+            }
+        }
+        Ok(at + 1)
+    }
+
+    /// Takes what belongs to the current element of the array, and the comma or bracket behind it.
+    fn array(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        record: &mut dyn FnMut(u64, Item) -> Result<()>,
+    ) -> Result<usize> {
+        let end = self.scan(&chunk[at..], |depth, byte| depth == 0 && matches!(byte, b',' | b']'));
+        let Some(end) = end else {
+            self.keep(&chunk[at..]);
+            return Ok(chunk.len());
+        };
+        let end = at + end;
+        self.keep(&chunk[at..end]);
+        let last = chunk[end] == b']';
+        let empty = !self.too_long && self.record.trim_ascii().is_empty();
+        if !(empty && last && !self.after_comma) {
+            self.hand_out(record)?;
+        }
+        self.begin(self.n_before + end as u64 + 1);
+        self.after_comma = true;
+        if last {
+            self.place = Place::AfterArray;
+        }
+        Ok(end + 1)
+    }
+
+    /// Takes what belongs to the current object.
+    fn object(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        record: &mut dyn FnMut(u64, Item) -> Result<()>,
+    ) -> Result<usize> {
+        let end = self.scan(&chunk[at..], |depth, byte| depth == 1 && matches!(byte, b'}' | b']'));
+        let Some(end) = end else {
+            self.keep(&chunk[at..]);
+            return Ok(chunk.len());
+        };
+        let end = at + end + 1;
+        self.keep(&chunk[at..end]);
+        self.hand_out(record)?;
+        self.place = Place::Between;
+        Ok(end)
+    }
+
+    /// Position of the first byte outside of strings for which `is_end` says so, given the depth
+    /// before that byte.
+    fn scan(&mut self, bytes: &[u8], is_end: impl Fn(u32, u8) -> bool) -> Option<usize> {
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.quote {
+                Quote::Outside => {}
+                Quote::Inside => {
+                    at += bytes[at..].iter().position(|it| matches!(it, b'"' | b'\\'))? + 1;
+                    let quoted = bytes[at - 1] == b'"';
+                    self.quote = if quoted { Quote::Outside } else { Quote::Escaped };
+                    continue;
+                }
+                Quote::Escaped => {
+                    self.quote = Quote::Inside;
+                    at += 1;
+                    continue;
+                }
+            }
+            let byte = bytes[at];
+            if is_end(self.depth, byte) {
+                return Some(at);
+            }
+            match byte {
+                b'"' => self.quote = Quote::Inside,
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
+    fn begin(&mut self, offset: u64) {
+        self.record_at = offset;
+        self.record.clear();
+        self.too_long = false;
+        self.depth = 0;
+        self.quote = Quote::Outside;
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if RECORD_BYTES_MAX < self.record.len() + bytes.len() {
+            self.too_long = true;
+        } else if !self.too_long {
+            self.record.extend_from_slice(bytes);
+        }
+    }
+
+    fn hand_out(&mut self, record: &mut dyn FnMut(u64, Item) -> Result<()>) -> Result<()> {
+        self.n_records += 1;
+        let item = if self.too_long { Item::TooLong } else { Item::Text(&self.record) };
+        record(self.n_records, item)
+    }
+
+    /// # Errors
+    /// `Invalid` unless the file may end here.
+    fn end(&self) -> Result<()> {
+        match self.place {
+            Place::AfterArray | Place::Between => Ok(()),
+            Place::Start => Err(Error::invalid("not JSON: the file holds nothing but space")),
+            Place::Array | Place::Object => Err(Error::invalid(format!(
+                "the file is cut off: it ends at byte {} inside or before record {}, which begins \
+                at byte {}; let the tool finish, or copy the file again",
+                self.n_before,
+                self.n_records + 1,
+                self.record_at
+            ))),
+        }
+    }
+}
+
+fn appended(offset: u64) -> Error {
+    Error::invalid(format!(
+        "the file holds more than one run, one behind the other (the second begins at byte \
+        {offset}): Prowler appends when a run uses the same output name again; delete the file \
+        and run again, or give the run another name (-F)"
+    ))
+}

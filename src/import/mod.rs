@@ -1,0 +1,225 @@
+//! Files of known tools -> records, and records -> facts.
+//!
+//! `Result` is for the file as a whole: an `Err` means that it is cut off, broken or of another
+//! format, and nothing of it may be kept. A bad record inside an intact file is
+//! [`Record::Skipped`], with its reason.
+
+use std::fmt;
+use std::io::{BufRead, Read};
+use std::str::FromStr;
+
+use crate::clock::Time;
+use crate::engine::asset::Seen;
+use crate::engine::fact::Severity;
+use crate::error::{Error, Result};
+
+pub mod fold;
+mod host;
+mod json;
+mod moment;
+mod nmap;
+mod port;
+mod prowler;
+mod prowler_csv;
+mod prowler_json;
+mod prowler_ocsf;
+mod resource;
+mod scalar;
+mod text;
+
+/// Longer records (a finding, a row, an XML tag) are not held: a finding is skipped, a row or tag
+/// refuses the file.
+pub const RECORD_BYTES_MAX: usize = 4 << 20;
+/// [`detect`] looks at no more than this much of a file's start.
+pub const HEAD_BYTES_MAX: usize = 64 << 10;
+
+/// A file format that [`read`] takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Prowler 4 and later, OCSF detection findings: an array, one object, or one object behind
+    /// another.
+    ProwlerOcsf,
+    /// Prowler 3 and later, `;` between columns, read by header.
+    ProwlerCsv,
+    /// Prowler 3, its own JSON: an array, or one object behind another.
+    ProwlerJson,
+    /// nmap `-oX`.
+    Nmap,
+}
+
+impl Format {
+    pub const ALL: [Self; 4] = [Self::ProwlerOcsf, Self::ProwlerCsv, Self::ProwlerJson, Self::Nmap];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ProwlerOcsf => "prowler-ocsf",
+            Self::ProwlerCsv => "prowler-csv",
+            Self::ProwlerJson => "prowler-json",
+            Self::Nmap => "nmap",
+        }
+    }
+
+    /// The catalogue's name of the tool whose check ids the file speaks.
+    #[must_use]
+    pub const fn tool(self) -> &'static str {
+        match self {
+            Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
+            Self::Nmap => "nmap",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An unknown name gets the list of the known.
+impl FromStr for Format {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::invalid(format!("unknown format; known formats: {known}"))
+        })
+    }
+}
+
+/// What a file says, piece by piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    Check(Check),
+    Asset(Seen),
+    /// Left out, and why. The same reason has the same words each time.
+    Skipped {
+        /// Number of the record in the file (finding, row or host), from 1.
+        at: u64,
+        reason: String,
+    },
+}
+
+/// What a tool's check came to for one subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub scope: String,
+    /// The tool's own id of it.
+    pub check: String,
+    pub outcome: Outcome,
+    pub severity: Severity,
+    pub title: String,
+    pub remediation: Option<String>,
+    /// What was seen.
+    pub detail: Option<String>,
+    pub subject: Subject,
+    /// `None`: the file does not say.
+    pub observed_at: Option<Time>,
+}
+
+/// Ordered from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    Pass,
+    /// Failed, and muted at the source: never counted as passed or failed.
+    Accepted,
+    Fail,
+}
+
+/// What a check looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// Equals [`Seen::external_id`] where the subject is an asset.
+    pub id: String,
+    pub name: String,
+}
+
+/// The format of a file, from its start (up to [`HEAD_BYTES_MAX`]).
+///
+/// An array without any element is taken for `prowler-ocsf`. `None`: none of ours.
+#[must_use]
+pub fn detect(head: &[u8]) -> Option<Format> {
+    let head = &head[..head.len().min(HEAD_BYTES_MAX)];
+    let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    match head.first()? {
+        b'<' => contains(head, b"<nmaprun").then_some(Format::Nmap),
+        b'[' | b'{' => detect_json(head),
+        _ => prowler_csv::is_header(head).then_some(Format::ProwlerCsv),
+    }
+}
+
+fn detect_json(head: &[u8]) -> Option<Format> {
+    if contains(head, b"\"FindingUniqueId\"") && contains(head, b"\"CheckID\"") {
+        return Some(Format::ProwlerJson);
+    }
+    let empty = head.strip_prefix(b"[").is_some_and(|it| it.trim_ascii() == b"]");
+    let finding = contains(head, b"\"event_code\"") && contains(head, b"\"Prowler\"");
+    // Prowler's compliance reports look alike, but are of class 2003.
+    (empty || finding && !contains(head, b"\"Compliance Finding\"") && !is_compliance(head))
+        .then_some(Format::ProwlerOcsf)
+}
+
+/// Whether the first `class_uid` says 2003 (Compliance Finding).
+fn is_compliance(head: &[u8]) -> bool {
+    let key = b"\"class_uid\"";
+    let Some(at) = head.windows(key.len()).position(|it| it == key) else { return false };
+    let value = head[at + key.len()..].trim_ascii_start();
+    value.strip_prefix(b":").is_some_and(|it| it.trim_ascii_start().starts_with(b"2003"))
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|it| it == part)
+}
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// Reads a file from its start to its end and hands out its records in the file's order.
+///
+/// Holds one record at a time.
+///
+/// # Errors
+/// `Invalid` when the file is cut off, broken, or not of this format: the message says what, where,
+/// and what to do. `Unavailable` when reading it fails. Whatever `records` returns.
+pub fn read(
+    format: Format,
+    input: &mut dyn BufRead,
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let mut start = [0; 3];
+    let mut n_start = 0;
+    while n_start < start.len() {
+        match input.read(&mut start[n_start..]).map_err(unreadable)? {
+            0 => break,
+            n => n_start += n,
+        }
+    }
+    let start = &start[..n_start];
+    refuse_encoded(start)?;
+    let mut input = start.strip_prefix(BOM).unwrap_or(start).chain(input);
+    match format {
+        Format::ProwlerOcsf => prowler_ocsf::read(&mut input, records),
+        Format::ProwlerCsv => prowler_csv::read(&mut input, records),
+        Format::ProwlerJson => prowler_json::read(&mut input, records),
+        Format::Nmap => nmap::read(&mut input, records),
+    }
+}
+
+/// Names the wrappings that a report often comes in by mistake.
+fn refuse_encoded(start: &[u8]) -> Result<()> {
+    let wrapping = match start {
+        [] => return Err(Error::invalid("the file is empty")),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            "the file is UTF-16 (a redirection in PowerShell does that); save it as UTF-8"
+        }
+        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h'] | [b'P', b'K', 3] => {
+            "the file is compressed; unpack it first"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::invalid(wrapping))
+}
+
+fn unreadable(cause: std::io::Error) -> Error {
+    Error::unavailable("reading the file failed; try again").caused_by(cause)
+}

@@ -1,0 +1,31 @@
+//! Moments as tools write them.
+
+use crate::clock::Time;
+
+/// 1973 in milliseconds, the year 5138 in seconds: from here on a number is milliseconds.
+const MS_FROM: i64 = 100_000_000_000;
+/// 1973 in microseconds: from here on a number is microseconds.
+const MICROS_FROM: i64 = MS_FROM * 1_000;
+
+/// Seconds, milliseconds or microseconds since 1970, told apart by magnitude.
+///
+/// `None` for zero and less, which tools write for "unknown".
+pub(super) fn of_number(number: i64) -> Option<Time> {
+    match number {
+        ..=0 => None,
+        1..MS_FROM => Some(Time::from_s(number)),
+        MS_FROM..MICROS_FROM => Some(Time::from_micros(number.saturating_mul(1_000))),
+        MICROS_FROM.. => Some(Time::from_micros(number)),
+    }
+}
+
+/// A number as in [`of_number`], or an ISO date-time; one without an offset is taken as UTC.
+///
+/// `None` when it is neither.
+pub(super) fn of_text(text: &str) -> Option<Time> {
+    let text = text.trim();
+    if let Ok(number) = text.parse() {
+        return of_number(number);
+    }
+    text.parse().or_else(|_| format!("{text}Z").parse()).ok()
+}

@@ -1,0 +1,350 @@
+//! nmap's XML, read as a stream. Nothing of its document type is resolved.
+
+use std::io::{self, BufRead, Read};
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+
+use super::host::{Extra, Host, Os, Port, Service, State};
+use super::port::{Protocol, Ranges};
+use super::{RECORD_BYTES_MAX, Record, moment};
+use crate::clock::Time;
+use crate::error::{Error, Result};
+
+/// A host with more listed ports (all of TCP and UDP) refuses the file.
+const N_PORTS_MAX: usize = 2 * 65_536;
+/// Elements nested deeper refuse the file; nmap nests a dozen.
+const DEPTH_MAX: u32 = 64;
+/// A scan or host with more lists of ports refuses the file.
+const N_LISTS_MAX: usize = 1_024;
+
+/// See [`super::read`].
+pub(super) fn read(
+    input: &mut dyn BufRead,
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let mut reader = Reader::from_reader(Ration { input, n_left: RECORD_BYTES_MAX });
+    let mut buffer = Vec::new();
+    let mut scan = Scan::default();
+    let mut depth = 0;
+    loop {
+        buffer.clear();
+        reader.get_mut().n_left = RECORD_BYTES_MAX;
+        let event = match reader.read_event_into(&mut buffer) {
+            Ok(event) => event,
+            Err(error) => return Err(scan.broken(error, reader.error_position())),
+        };
+        match event {
+            Event::Start(tag) => {
+                depth += 1;
+                if DEPTH_MAX < depth {
+                    return Err(Error::invalid("not nmap's XML: elements nested too deep"));
+                }
+                scan.open(&tag)?;
+            }
+            Event::Empty(tag) => {
+                scan.open(&tag)?;
+                scan.close(tag.name().as_ref(), records)?;
+            }
+            Event::End(tag) => {
+                depth -= 1; // The reader refuses an end without a start.
+                scan.close(tag.name().as_ref(), records)?;
+            }
+            Event::DocType(text) if text.contains('[') => {
+                return Err(Error::invalid("not nmap's XML: it defines entities of its own"));
+            }
+            Event::Eof => return scan.end(),
+            Event::Text(_)
+            | Event::CData(_)
+            | Event::Comment(_)
+            | Event::Decl(_)
+            | Event::PI(_)
+            | Event::DocType(_)
+            | Event::GeneralRef(_) => {}
+        }
+    }
+}
+
+#[derive(Default)]
+struct Scan {
+    place: Place,
+    started_at: Option<Time>,
+    covered: Vec<(Protocol, Ranges)>,
+    n_hosts: u64,
+    /// The one being read.
+    host: Option<Host>,
+    port: Option<Port>,
+    /// nmap wrote its closing line.
+    finished: bool,
+}
+
+/// How far the file has been read.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    #[default]
+    BeforeRoot,
+    InRoot,
+    /// In `hosthint`, a first glance at a host that comes again later.
+    InHint,
+    AfterRoot,
+}
+
+impl Scan {
+    fn open(&mut self, tag: &BytesStart) -> Result<()> {
+        match (self.place, tag.name().as_ref()) {
+            (Place::BeforeRoot, "nmaprun") => self.root(tag),
+            (Place::BeforeRoot, _) => {
+                Err(Error::invalid("not nmap's XML: no nmaprun at its start"))
+            }
+            (Place::AfterRoot, _) => Err(Error::invalid(
+                "the file holds more than one scan, one behind the other; import them as files of \
+                their own",
+            )),
+            (Place::InHint, _) => Ok(()),
+            (Place::InRoot, name) => self.inside(name, tag),
+        }
+    }
+
+    fn root(&mut self, tag: &BytesStart) -> Result<()> {
+        self.place = Place::InRoot;
+        self.started_at = time(tag, "start");
+        match attribute(tag, "scanner").as_deref() {
+            Some("nmap") => Ok(()),
+            other => Err(Error::invalid(format!(
+                "the report is from {}, which does not tell closed ports from ports that it did \
+                not ask; scan with nmap -oX",
+                other.map_or_else(
+                    || "an unnamed scanner".to_owned(),
+                    |it| super::text::line(it, 40)
+                )
+            ))),
+        }
+    }
+
+    fn inside(&mut self, name: &str, tag: &BytesStart) -> Result<()> {
+        match name {
+            "scaninfo" => {
+                if let Some(protocol) = Protocol::find(&word(tag, "protocol")) {
+                    self.covered.push((protocol, Ranges::of(&word(tag, "services"))));
+                }
+                refuse_beyond(self.covered.len(), N_LISTS_MAX, "lists of ports")?;
+            }
+            "hosthint" => self.place = Place::InHint,
+            "host" => {
+                self.n_hosts += 1;
+                let scanned_at =
+                    time(tag, "endtime").or(time(tag, "starttime")).or(self.started_at);
+                self.host = Some(Host { scanned_at, ..Host::default() });
+            }
+            "finished" => {
+                self.finished = true;
+                if attribute(tag, "exit").is_some_and(|it| it != "success") {
+                    let message = super::text::line(&word(tag, "errormsg"), 200);
+                    return Err(Error::invalid(format!(
+                        "nmap gave up before the end of the scan ({message}); scan again"
+                    )));
+                }
+            }
+            _ => {
+                if let Some(host) = &mut self.host {
+                    describe(host, &mut self.port, name, tag)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str, records: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
+        match name {
+            "hosthint" => self.place = Place::InRoot,
+            "port" => {
+                if let (Some(port), Some(host)) = (self.port.take(), &mut self.host) {
+                    host.ports.push(port);
+                    refuse_beyond(host.ports.len(), N_PORTS_MAX, "ports of one host")?;
+                }
+            }
+            "host" => {
+                if let Some(host) = self.host.take() {
+                    host.tell(self.n_hosts, &self.covered, records)?;
+                }
+            }
+            "nmaprun" if self.finished => self.place = Place::AfterRoot,
+            "nmaprun" => return Err(self.interrupted()),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&self) -> Result<()> {
+        match self.place {
+            Place::AfterRoot => Ok(()),
+            Place::BeforeRoot => {
+                Err(Error::invalid("not nmap's XML, or cut off before its nmaprun"))
+            }
+            Place::InRoot | Place::InHint => Err(self.interrupted()),
+        }
+    }
+
+    fn interrupted(&self) -> Error {
+        Error::invalid(format!(
+            "the scan was interrupted: the report ends after {} hosts, without nmap's closing \
+            line; let nmap finish (nmap --resume works with -oN and -oG logs only), or scan fewer \
+            hosts at once",
+            self.n_hosts
+        ))
+    }
+
+    /// The syntax errors of the XML reader are all "ended before something was closed".
+    fn broken(&self, error: quick_xml::Error, offset: u64) -> Error {
+        match error {
+            quick_xml::Error::Io(cause) => {
+                if cause.kind() == io::ErrorKind::FileTooLarge {
+                    return Error::invalid(format!("broken XML: {cause} (byte {offset})"));
+                }
+                Error::unavailable("reading the file failed; try again").caused_by(cause)
+            }
+            quick_xml::Error::Syntax(_) if self.place != Place::BeforeRoot => self.interrupted(),
+            quick_xml::Error::Syntax(_)
+            | quick_xml::Error::IllFormed(_)
+            | quick_xml::Error::InvalidAttr(_)
+            | quick_xml::Error::Encoding(_)
+            | quick_xml::Error::Escape(_)
+            | quick_xml::Error::Namespace(_) => {
+                Error::invalid(format!("broken XML at byte {offset}; scan again")).caused_by(error)
+            }
+        }
+    }
+}
+
+/// Takes a tag inside of a host.
+fn describe(host: &mut Host, port: &mut Option<Port>, name: &str, tag: &BytesStart) -> Result<()> {
+    match (name, port) {
+        ("status", _) => host.state = attribute(tag, "state"),
+        ("address", _) => {
+            let address = attribute(tag, "addr");
+            match word(tag, "addrtype").as_str() {
+                "ipv4" => host.ipv4 = address,
+                "ipv6" => host.ipv6 = address,
+                "mac" => host.mac = address,
+                _ => {}
+            }
+        }
+        ("hostname", _) => {
+            let hostname = attribute(tag, "name");
+            let place = if word(tag, "type") == "PTR" { &mut host.ptr } else { &mut host.typed };
+            *place = place.take().or(hostname);
+        }
+        ("extraports", _) => {
+            let state = State::of(&word(tag, "state"));
+            host.extras.push(Extra { state, ports: Vec::new() });
+            refuse_beyond(host.extras.len(), N_LISTS_MAX, "lists of ports")?;
+        }
+        ("extrareasons", _) => {
+            if let (Some(extra), Some(protocol)) =
+                (host.extras.last_mut(), Protocol::find(&word(tag, "proto")))
+            {
+                extra.ports.push((protocol, Ranges::of(&word(tag, "ports"))));
+                refuse_beyond(extra.ports.len(), N_LISTS_MAX, "lists of ports")?;
+            }
+        }
+        ("port", port) => *port = begun(tag),
+        ("state", Some(port)) => port.state = State::of(&word(tag, "state")),
+        ("service", Some(port)) => port.service = service(tag),
+        ("script", Some(port)) => port.learn(&word(tag, "id"), &word(tag, "output")),
+        ("osclass", _) => {
+            let accuracy = word(tag, "accuracy").parse().unwrap_or(0);
+            let (class, family) = (word(tag, "type"), word(tag, "osfamily"));
+            let os = host.os.get_or_insert_default();
+            // Of equals the ordinary one: what runs on many machines also runs on some access
+            // point.
+            let usual = |class: &str| class == "general purpose";
+            if (os.accuracy, usual(&os.class)) < (accuracy, usual(&class)) {
+                *os = Os { accuracy, class, family, ..std::mem::take(os) };
+            }
+        }
+        ("osmatch", _) => {
+            let accuracy = word(tag, "accuracy").parse().unwrap_or(0);
+            let os = host.os.get_or_insert_default();
+            if os.name_accuracy < accuracy {
+                (os.name_accuracy, os.name) = (accuracy, word(tag, "name"));
+            }
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// `None`: a port of a protocol that says nothing here.
+fn begun(tag: &BytesStart) -> Option<Port> {
+    Some(Port {
+        protocol: Protocol::find(&word(tag, "protocol"))?,
+        number: word(tag, "portid").parse().ok()?,
+        state: State::Unclear,
+        service: Service::default(),
+        certificate_until: None,
+        tls: Vec::new(),
+    })
+}
+
+fn service(tag: &BytesStart) -> Service {
+    let banner = ["product", "version", "extrainfo"].map(|it| word(tag, it));
+    let banner: Vec<&str> = banner.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
+    Service {
+        name: word(tag, "name"),
+        banner: banner.join(" "),
+        probed: word(tag, "method") == "probed",
+        encrypted: word(tag, "tunnel") == "ssl",
+    }
+}
+
+/// `None`: not there. A value with a reference that XML does not know stays as it is written.
+fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
+    let attribute = tag.try_get_attribute(name).ok()??;
+    let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+    Some(value.map_or_else(|_| attribute.value.to_string(), std::borrow::Cow::into_owned))
+}
+
+/// Empty: not there.
+fn word(tag: &BytesStart, name: &str) -> String {
+    attribute(tag, name).unwrap_or_default()
+}
+
+fn time(tag: &BytesStart, name: &str) -> Option<Time> {
+    moment::of_text(&attribute(tag, name)?)
+}
+
+fn refuse_beyond(n: usize, n_max: usize, what: &str) -> Result<()> {
+    if n <= n_max { Ok(()) } else { Err(Error::invalid(format!("more than {n_max} {what}"))) }
+}
+
+/// Bounds what the XML reader holds: it gathers a whole tag, comment or text before it says
+/// anything.
+struct Ration<'a> {
+    input: &'a mut dyn BufRead,
+    /// Bytes that the current tag may still have.
+    n_left: usize,
+}
+
+impl Read for Ration<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.fill_buf()?.read(buffer)?;
+        self.consume(n_read);
+        Ok(n_read)
+    }
+}
+
+impl BufRead for Ration<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let chunk = self.input.fill_buf()?;
+        if self.n_left == 0 && !chunk.is_empty() {
+            let message = format!("something is longer than {} MiB", RECORD_BYTES_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(&chunk[..chunk.len().min(self.n_left)])
+    }
+
+    fn consume(&mut self, n_bytes: usize) {
+        self.n_left -= n_bytes;
+        self.input.consume(n_bytes);
+    }
+}

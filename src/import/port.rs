@@ -1,0 +1,197 @@
+//! Ports that should not be reachable, by class, and which ports a scan covered.
+
+use crate::engine::fact::Severity;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Protocol {
+    Tcp,
+    Udp,
+}
+
+impl Protocol {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+
+    /// `None`: one whose ports say nothing here (`sctp`, `ip`).
+    pub(super) fn find(text: &str) -> Option<Self> {
+        [Self::Tcp, Self::Udp].into_iter().find(|it| it.as_str() == text)
+    }
+}
+
+/// Services that one check is about.
+pub(super) struct Class {
+    /// Id of the check.
+    pub(super) check: &'static str,
+    pub(super) title: &'static str,
+    pub(super) severity: Severity,
+    /// Where the services usually are. Open counts, whatever answers there.
+    pub(super) ports: &'static [(Protocol, u16)],
+    /// nmap's names of the services, for those found elsewhere by probing.
+    pub(super) services: &'static [&'static str],
+    pub(super) remediation: &'static str,
+}
+
+use Protocol::{Tcp, Udp};
+
+pub(super) const CLASSES: [Class; 13] = [
+    Class {
+        check: "rdp",
+        title: "Remote Desktop is not reachable",
+        severity: Severity::High,
+        ports: &[(Tcp, 3389)],
+        services: &["ms-wbt-server"],
+        remediation: "Close port 3389 in the firewall and offer remote desktops through a VPN or \
+            a gateway with MFA.",
+    },
+    Class {
+        check: "smb",
+        title: "Windows file sharing is not reachable",
+        severity: Severity::High,
+        ports: &[(Tcp, 139), (Tcp, 445)],
+        services: &["microsoft-ds", "netbios-ssn"],
+        remediation: "Allow ports 139 and 445 only from the networks that need the shares, and \
+            turn SMB 1 off.",
+    },
+    Class {
+        check: "vnc",
+        title: "VNC is not reachable",
+        severity: Severity::High,
+        ports: &[(Tcp, 5800), (Tcp, 5900), (Tcp, 5901), (Tcp, 5902), (Tcp, 5903)],
+        services: &["vnc", "vnc-http"],
+        remediation: "Stop VNC or bind it to the local host, and reach it through a VPN or SSH.",
+    },
+    Class {
+        check: "telnet",
+        title: "Telnet is not offered",
+        severity: Severity::High,
+        ports: &[(Tcp, 23), (Tcp, 2323)],
+        services: &["telnet"],
+        remediation: "Turn telnet off and manage the device through SSH or HTTPS.",
+    },
+    Class {
+        check: "database",
+        title: "Databases are not reachable",
+        severity: Severity::High,
+        ports: &[
+            (Tcp, 1433),
+            (Tcp, 1521),
+            (Tcp, 3306),
+            (Tcp, 5432),
+            (Tcp, 5984),
+            (Tcp, 6379),
+            (Tcp, 9042),
+            (Tcp, 9200),
+            (Tcp, 11211),
+            (Tcp, 27017),
+            (Tcp, 50000),
+            (Udp, 1434),
+        ],
+        services: &[
+            "ms-sql-s",
+            "ms-sql-m",
+            "oracle-tns",
+            "mysql",
+            "postgresql",
+            "couchdb",
+            "redis",
+            "cassandra",
+            "elasticsearch",
+            "memcached",
+            "mongodb",
+            "ibm-db2",
+        ],
+        remediation: "Let the database listen only where its applications are, and block its port \
+            elsewhere.",
+    },
+    Class {
+        check: "ftp",
+        title: "FTP is not offered",
+        severity: Severity::Medium,
+        ports: &[(Tcp, 21)],
+        services: &["ftp"],
+        remediation: "Turn FTP off; use SFTP or HTTPS for transfers.",
+    },
+    Class {
+        check: "tftp",
+        title: "TFTP is not offered",
+        severity: Severity::Medium,
+        ports: &[(Udp, 69)],
+        services: &["tftp"],
+        remediation: "Turn TFTP off, or allow it only in the network where devices are \
+            provisioned.",
+    },
+    Class {
+        check: "r-services",
+        title: "rexec, rlogin and rsh are not offered",
+        severity: Severity::High,
+        ports: &[(Tcp, 512), (Tcp, 513), (Tcp, 514)],
+        services: &["exec", "login", "shell"],
+        remediation: "Remove the r-services and use SSH.",
+    },
+    Class {
+        check: "snmp",
+        title: "SNMP is not reachable",
+        severity: Severity::Medium,
+        ports: &[(Udp, 161)],
+        services: &["snmp"],
+        remediation: "Allow SNMP only from the monitoring system, and use version 3.",
+    },
+    Class {
+        check: "x11",
+        title: "X11 is not reachable",
+        severity: Severity::High,
+        ports: &[(Tcp, 6000), (Tcp, 6001), (Tcp, 6002), (Tcp, 6003), (Tcp, 6004), (Tcp, 6005)],
+        services: &["X11"],
+        remediation: "Start the X server without TCP (-nolisten tcp) and forward windows through \
+            SSH.",
+    },
+    Class {
+        check: "docker-api",
+        title: "Docker's API is not reachable",
+        severity: Severity::Critical,
+        ports: &[(Tcp, 2375), (Tcp, 2376)],
+        services: &["docker"],
+        remediation: "Bind Docker's API to its local socket; whoever reaches it without TLS owns \
+            the host.",
+    },
+    Class {
+        check: "winrm",
+        title: "WinRM is not reachable",
+        severity: Severity::Medium,
+        ports: &[(Tcp, 5985), (Tcp, 5986)],
+        services: &["wsman", "wsmans"],
+        remediation: "Allow ports 5985 and 5986 only from the management network.",
+    },
+    Class {
+        check: "ipmi",
+        title: "IPMI is not reachable",
+        severity: Severity::High,
+        ports: &[(Udp, 623)],
+        services: &["asf-rmcp", "ipmi"],
+        remediation: "Put management controllers into a network of their own, and turn IPMI over \
+            LAN off.",
+    },
+];
+
+/// Ports of one protocol, as ranges from first to last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Ranges(Vec<(u16, u16)>);
+
+impl Ranges {
+    /// Of a list such as `1-1024,3389`. What is no number is left out.
+    pub(super) fn of(text: &str) -> Self {
+        let range = |part: &str| {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
+        };
+        Self(text.split(',').filter_map(range).collect())
+    }
+
+    pub(super) fn contains(&self, port: u16) -> bool {
+        self.0.iter().any(|(first, last)| (*first..=*last).contains(&port))
+    }
+}

@@ -1,0 +1,225 @@
+//! Prowler's CSV (version 3 and later), read by its header.
+
+use std::io::{self, BufRead, Read};
+
+use csv::ByteRecord;
+
+use super::moment;
+use super::prowler::{self, Finding};
+use super::text::Told;
+use super::{RECORD_BYTES_MAX, Record};
+use crate::error::{Error, Result};
+
+/// Whether a file that starts so has a header of Prowler's findings.
+///
+/// That of version 2 counts too, so that [`read`] can say what to do about it.
+pub(super) fn is_header(head: &[u8]) -> bool {
+    let line = head.split(|it| *it == b'\n').next().unwrap_or_default();
+    let Ok(line) = str::from_utf8(line) else { return false };
+    if is_version_2(line) {
+        return true;
+    }
+    let row = ByteRecord::from(line.split(';').map(unquoted).collect::<Vec<_>>());
+    Columns::of(&row).is_ok()
+}
+
+fn unquoted(name: &str) -> &str {
+    name.trim().trim_matches('"')
+}
+
+fn is_version_2(header: &str) -> bool {
+    header.contains("TITLE_ID") && header.contains("CHECK_RESULT")
+}
+
+/// See [`super::read`].
+pub(super) fn read(
+    input: &mut dyn BufRead,
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(b';')
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(Watch::new(input));
+    let mut header = ByteRecord::new();
+    rows.read_byte_record(&mut header).map_err(broken)?;
+    let columns = Columns::of(&header)?;
+    let mut row = ByteRecord::new();
+    let mut at = 0;
+    while rows.read_byte_record(&mut row).map_err(broken)? {
+        at += 1;
+        if row == header {
+            return Err(Error::invalid(format!(
+                "the file holds more than one run, one behind the other (row {at} is a header \
+                again): delete the file and run Prowler again, or give the run another name (-F)"
+            )));
+        }
+        if row.len() < header.len() {
+            let reason = "fewer columns than the header".to_owned();
+            records(Record::Skipped { at, reason })?;
+            continue;
+        }
+        match columns.finding(&row) {
+            Ok(finding) => prowler::tell(at, &finding, records)?,
+            Err(reason) => records(Record::Skipped { at, reason })?,
+        }
+    }
+    let watch = rows.get_ref();
+    if watch.quoted || !watch.at_line_start {
+        return Err(Error::invalid(format!(
+            "the file is cut off: it ends inside row {at}; let the tool finish, or copy the file \
+            again (a complete file ends with a line break)"
+        )));
+    }
+    Ok(())
+}
+
+/// What went wrong below the csv reader, which itself takes any bytes.
+fn broken(error: csv::Error) -> Error {
+    let kind = error.into_kind();
+    if let csv::ErrorKind::Io(cause) = kind {
+        if cause.kind() == io::ErrorKind::FileTooLarge {
+            return Error::invalid(cause.to_string());
+        }
+        return super::unreadable(cause);
+    }
+    Error::invalid("not a CSV file")
+}
+
+/// Passes bytes on and watches where rows end, as the csv reader does not tell a cut row from a
+/// whole one.
+struct Watch<'a> {
+    input: &'a mut dyn BufRead,
+    /// Inside quotes.
+    quoted: bool,
+    /// Nothing has been read, or a line break outside of quotes.
+    at_line_start: bool,
+    /// Of the current row.
+    n_bytes: usize,
+    /// Line breaks passed, whether they end rows or not.
+    n_lines: u64,
+}
+
+impl<'a> Watch<'a> {
+    fn new(input: &'a mut dyn BufRead) -> Self {
+        Self { input, quoted: false, at_line_start: true, n_bytes: 0, n_lines: 0 }
+    }
+}
+
+impl Read for Watch<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.input.read(buffer)?;
+        for byte in &buffer[..n_read] {
+            self.n_bytes += 1;
+            match byte {
+                b'"' => self.quoted = !self.quoted,
+                b'\n' => {
+                    self.n_lines += 1;
+                    if !self.quoted {
+                        self.n_bytes = 0;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(last) = buffer[..n_read].last() {
+            self.at_line_start = *last == b'\n' && !self.quoted;
+        }
+        if RECORD_BYTES_MAX < self.n_bytes {
+            let message = format!(
+                "broken CSV: a row is longer than {} MiB (line {}); is a quote missing?",
+                RECORD_BYTES_MAX >> 20,
+                self.n_lines + 1
+            );
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(n_read)
+    }
+}
+
+/// Where the header says that things stand. `None`: this release does not write it.
+struct Columns {
+    provider: usize,
+    check: usize,
+    status: usize,
+    account: Option<usize>,
+    organization: Option<usize>,
+    muted: Option<usize>,
+    severity: Option<usize>,
+    title: Option<usize>,
+    remediation: Option<usize>,
+    detail: Option<usize>,
+    service: Option<usize>,
+    resource_type: Option<usize>,
+    resource_uid: Option<usize>,
+    resource_name: Option<usize>,
+    time: Option<usize>,
+}
+
+impl Columns {
+    /// # Errors
+    /// `Invalid` when the header is not that of Prowler's findings.
+    fn of(header: &ByteRecord) -> Result<Self> {
+        let find = |names: &[&str]| {
+            names.iter().find_map(|name| {
+                header.iter().position(|it| it.trim_ascii().eq_ignore_ascii_case(name.as_bytes()))
+            })
+        };
+        if header.iter().any(|it| str::from_utf8(it).is_ok_and(is_version_2)) {
+            return Err(Error::invalid(
+                "a report of Prowler 2, whose checks have other names; run Prowler 4 or later",
+            ));
+        }
+        let need = |name: &'static str| {
+            find(&[name]).ok_or_else(|| {
+                Error::invalid(format!(
+                    "not Prowler's CSV of findings: the header has no {name} among columns \
+                    divided by `;`"
+                ))
+            })
+        };
+        Ok(Self {
+            provider: need("PROVIDER")?,
+            check: need("CHECK_ID")?,
+            status: need("STATUS")?,
+            account: find(&["ACCOUNT_UID", "ACCOUNT_ID", "SUBSCRIPTION", "PROJECT_ID"]),
+            organization: find(&["ACCOUNT_ORGANIZATION_UID"]),
+            muted: find(&["MUTED"]),
+            severity: find(&["SEVERITY"]),
+            title: find(&["CHECK_TITLE"]),
+            remediation: find(&["REMEDIATION_RECOMMENDATION_TEXT"]),
+            detail: find(&["STATUS_EXTENDED"]),
+            service: find(&["SERVICE_NAME"]),
+            resource_type: find(&["RESOURCE_TYPE"]),
+            resource_uid: find(&["RESOURCE_UID", "RESOURCE_ARN", "RESOURCE_ID"]),
+            resource_name: find(&["RESOURCE_NAME", "RESOURCE_ID"]),
+            time: find(&["TIMESTAMP", "ASSESSMENT_START_TIME"]),
+        })
+    }
+
+    /// # Errors
+    /// The reason why the row cannot be read.
+    fn finding<'a>(&self, row: &'a ByteRecord) -> Told<Finding<'a>> {
+        let text = |column: Option<usize>| {
+            let bytes = column.and_then(|it| row.get(it)).unwrap_or_default();
+            str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
+        };
+        Ok(Finding {
+            provider: text(Some(self.provider))?,
+            account: text(self.account)?,
+            organization: text(self.organization)?,
+            check: text(Some(self.check))?,
+            status: text(Some(self.status))?,
+            muted: text(self.muted)?.eq_ignore_ascii_case("true"),
+            severity: text(self.severity)?,
+            title: text(self.title)?,
+            remediation: text(self.remediation)?,
+            detail: text(self.detail)?,
+            service: text(self.service)?,
+            resource_type: text(self.resource_type)?,
+            resource_uid: text(self.resource_uid)?,
+            resource_name: text(self.resource_name)?,
+            observed_at: moment::of_text(text(self.time)?),
+        })
+    }
+}
