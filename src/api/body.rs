@@ -1,0 +1,141 @@
+//! Request bodies, parsed when the handler asks, so that the order of checks is the handler's.
+
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use poem::http::header;
+use poem::{Request, RequestBody};
+use poem_openapi::registry::{MetaMediaType, MetaRequest, Registry};
+use poem_openapi::types::Type;
+use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+
+use super::problem::Failure;
+use crate::error::{Error, Result};
+
+/// A longer JSON body is refused.
+pub const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Deeper nesting of arrays and objects is refused.
+pub const JSON_DEPTH_MAX: usize = 32;
+
+/// The bytes of a JSON body that the document describes as `Doc`.
+pub struct Body<Doc> {
+    bytes: Bytes,
+    doc: PhantomData<Doc>,
+}
+
+impl<Doc> Body<Doc> {
+    /// Reads the body as an object.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule: a wrong type, null where it is not allowed, a key twice.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        check_shape(&self.bytes)?;
+        let mut json = serde_json::Deserializer::from_slice(&self.bytes);
+        let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+            let path = error.path().to_string();
+            let message = plain(&error.into_inner());
+            if path == "." {
+                return Error::invalid(format!("body: {message}"));
+            }
+            Error::invalid_field(path, message)
+        })?;
+        json.end().map_err(|error| Error::invalid(format!("body: {}", plain(&error))))?;
+        Ok(value)
+    }
+}
+
+/// serde's sentence without our types' names.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" at line ").next().unwrap_or_default();
+    text.replace("u32", "an integer from 0 to 4294967295").replace("i64", "an integer")
+}
+
+/// Refuses what is not an object, and what nests too deep.
+fn check_shape(bytes: &[u8]) -> Result<()> {
+    let start = bytes.iter().find(|it| !it.is_ascii_whitespace());
+    if start != Some(&b'{') {
+        return Err(Error::invalid("body: must be a JSON object"));
+    }
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in bytes {
+        match (in_text, escaped, byte) {
+            (true, true, _) => escaped = false,
+            (true, false, b'\\') => escaped = true,
+            (_, _, b'"') => in_text = !in_text,
+            (false, _, b'{' | b'[') => depth += 1,
+            (false, _, b'}' | b']') => depth = depth.saturating_sub(1),
+            _ => (),
+        }
+        if JSON_DEPTH_MAX < depth {
+            let rule = format!("body: nests deeper than {JSON_DEPTH_MAX}");
+            return Err(Error::invalid(rule));
+        }
+    }
+    Ok(())
+}
+
+impl<'a, Doc: Type + Send> ApiExtractor<'a> for Body<Doc> {
+    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::RequestObject];
+    type ParamType = ();
+    type ParamRawType = ();
+
+    fn register(registry: &mut Registry) {
+        Doc::register(registry);
+    }
+
+    fn request_meta() -> Option<MetaRequest> {
+        let content =
+            vec![MetaMediaType { content_type: "application/json", schema: Doc::schema_ref() }];
+        Some(MetaRequest { description: None, content, required: true })
+    }
+
+    async fn from_request(
+        request: &'a Request,
+        body: &mut RequestBody,
+        _: ExtractParamOptions<()>,
+    ) -> poem::Result<Self> {
+        check_content_type(request).map_err(Failure::from)?;
+        let body: http_body_util::combinators::BoxBody<Bytes, std::io::Error> = body.take()?.into();
+        let bytes = collect(body).await.map_err(Failure::from)?;
+        Ok(Self { bytes, doc: PhantomData })
+    }
+}
+
+async fn collect(
+    body: http_body_util::combinators::BoxBody<Bytes, std::io::Error>,
+) -> Result<Bytes> {
+    let collected = Limited::new(body, BODY_BYTES_MAX).collect().await;
+    collected.map(http_body_util::Collected::to_bytes).map_err(|error| {
+        if error.is::<LengthLimitError>() {
+            return Error::too_large(format!("the body is larger than {BODY_BYTES_MAX} bytes"));
+        }
+        Error::invalid("the body did not arrive whole").caused_by(error)
+    })
+}
+
+fn check_content_type(request: &Request) -> Result<()> {
+    let given = request.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let essence = given.and_then(|it| it.split(';').next()).map(str::trim);
+    if essence.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {
+        return Ok(());
+    }
+    Err(Error::unsupported_media_type("send the body with Content-Type: application/json"))
+}
+
+/// A field that may be absent but not null.
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    json: D,
+) -> std::result::Result<Option<T>, D::Error> {
+    T::deserialize(json).map(Some)
+}
+
+/// A field that may be absent (`None`) or null (`Some(None)`).
+pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    json: D,
+) -> std::result::Result<Option<Option<T>>, D::Error> {
+    Option::<T>::deserialize(json).map(Some)
+}

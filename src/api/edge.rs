@@ -1,0 +1,205 @@
+//! What every answer gets on its way out, and the few answers that are no operations.
+
+use std::sync::Arc;
+
+use poem::http::{HeaderValue, Method, StatusCode, header};
+use poem::{Endpoint, IntoResponse, Middleware, Request, Response, RouteMethod, get, handler};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::Web;
+use super::caller::LimitSlot;
+use super::problem;
+use crate::auth::limit::{Standing, WINDOWS_S};
+use crate::error::Error;
+use crate::peer::Peer;
+
+/// Which methods each path has, for the `Allow` of a 405.
+#[derive(Clone)]
+pub struct Allow(Arc<Vec<(Vec<String>, HeaderValue)>>);
+
+impl Allow {
+    /// Reads the OpenAPI document.
+    #[must_use]
+    pub fn of(document: &str) -> Self {
+        let document: serde_json::Value =
+            serde_json::from_str(document).expect("poem-openapi writes JSON");
+        let paths = document["paths"].as_object().expect("the document has paths");
+        let allow = |(path, item): (&String, &serde_json::Value)| {
+            let mut methods: Vec<String> =
+                item.as_object().into_iter().flatten().map(|(it, _)| it.to_uppercase()).collect();
+            if methods.iter().any(|it| it == "GET") {
+                methods.push("HEAD".to_owned());
+            }
+            let value = HeaderValue::from_str(&methods.join(", ")).expect("methods are visible");
+            (path.split('/').map(str::to_owned).collect(), value)
+        };
+        Self(Arc::new(paths.iter().map(allow).collect()))
+    }
+
+    fn find(&self, path: &str) -> Option<&HeaderValue> {
+        let parts: Vec<&str> = path.split('/').collect();
+        let fits = |template: &[String]| {
+            template.len() == parts.len()
+                && template.iter().zip(&parts).all(|(t, p)| t.starts_with('{') || t == p)
+        };
+        self.0.iter().find(|(template, _)| fits(template)).map(|(_, value)| value)
+    }
+}
+
+impl<E: Endpoint<Output = Response>> Middleware<E> for Allow {
+    type Output = Edge<E>;
+
+    fn transform(&self, inner: E) -> Edge<E> {
+        Edge { inner, allow: self.clone() }
+    }
+}
+
+/// Everything that answers, with what every answer gets.
+pub struct Edge<E> {
+    inner: E,
+    allow: Allow,
+}
+
+impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
+    type Output = Response;
+
+    async fn call(&self, request: Request) -> poem::Result<Response> {
+        finish(&self.allow, &self.inner, request).await
+    }
+}
+
+/// Puts a slot for limits into the request, and headers onto the answer.
+async fn finish(
+    allow: &Allow,
+    inner: &impl Endpoint<Output = Response>,
+    mut request: Request,
+) -> poem::Result<Response> {
+    let slot = LimitSlot::default();
+    request.extensions_mut().insert(slot.clone());
+    let path = request.uri().path().to_owned();
+    let conditional = matches!(*request.method(), Method::GET | Method::HEAD);
+    let known = request.headers().get(header::IF_NONE_MATCH).cloned().filter(|_| conditional);
+    let mut response = inner.call(request).await?;
+    if let Some(known) = known
+        && response.status() == StatusCode::OK
+        && response.headers().get(header::ETAG).is_some_and(|it| names(&known, it))
+    {
+        response.set_status(StatusCode::NOT_MODIFIED);
+        response.set_body(());
+        response.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    let headers = response.headers_mut();
+    if let Some(standing) = slot.take() {
+        put_limits(headers, &standing);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let value = allow.find(&path).cloned().unwrap_or(HeaderValue::from_static("GET, HEAD"));
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    Ok(response)
+}
+
+/// Whether `If-None-Match` names this tag.
+fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
+    let mut tags = known.split(',').map(|it| it.trim().trim_start_matches("W/"));
+    tags.any(|it| it == "*" || it == etag)
+}
+
+fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
+    headers.insert("RateLimit-Limit", standing.limit.into());
+    headers.insert("RateLimit-Remaining", standing.remaining.into());
+    headers.insert("RateLimit-Reset", standing.reset_s.into());
+    let policy = standing.quota.iter().zip(WINDOWS_S).map(|(limit, s)| format!("{limit};w={s}"));
+    let policy = policy.collect::<Vec<_>>().join(", ");
+    let policy = HeaderValue::from_str(&policy).expect("digits and punctuation are visible");
+    headers.insert("RateLimit-Policy", policy);
+}
+
+/// Answers the same text to everybody.
+pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
+    let body = bytes::Bytes::from(text);
+    get(poem::endpoint::make_sync(move |_| {
+        Response::builder()
+            .content_type(content_type)
+            .header(header::CACHE_CONTROL, "no-cache")
+            .body(body.clone())
+    }))
+}
+
+/// The process runs.
+pub fn health() -> RouteMethod {
+    static_text("application/json", r#"{"data":{"status":"ok"}}"#.to_owned())
+}
+
+/// Requests can be served: the store reads and writes.
+pub fn ready() -> RouteMethod {
+    get(is_ready)
+}
+
+#[handler]
+fn is_ready(web: poem::web::Data<&Arc<Web>>) -> Response {
+    if web.app.health().ready {
+        return Response::builder()
+            .content_type(super::reply::JSON)
+            .body(r#"{"data":{"status":"ready"}}"#);
+    }
+    problem::respond(&Error::unavailable("the store does not take writes"))
+}
+
+/// Prometheus text, for loopback and the control socket.
+pub fn metrics() -> RouteMethod {
+    get(show_metrics)
+}
+
+#[handler]
+fn show_metrics(request: &Request, web: poem::web::Data<&Arc<Web>>) -> Response {
+    let local = match request.data::<Peer>() {
+        // A proxy on this machine is loopback too, but who asks it is not.
+        Some(Peer::Tcp(peer)) => {
+            peer.ip().is_loopback() && !request.headers().contains_key("X-Forwarded-For")
+        }
+        Some(Peer::Socket { .. }) => true,
+        None => false,
+    };
+    if !local {
+        return problem::respond(&Error::not_found("no such path"));
+    }
+    Response::builder()
+        .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
+        .body(metrics_text(&web))
+        .into_response()
+}
+
+fn metrics_text(web: &Web) -> String {
+    let mut registry = Registry::with_prefix("posture");
+    let health = web.app.health();
+    let mut gauge = |name: &str, help: &str, value: u64| {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    };
+    gauge("ready", "1 when the store reads and writes", u64::from(health.ready));
+    gauge("clients", "Clients of any state", web.app.directory.list().len() as u64);
+    gauge("store_commits", "Commits since the start", health.n_commits);
+    gauge("store_writes", "Writes since the start", health.n_writes);
+    gauge("store_damaged", "Reads that met a damaged record since the start", health.n_damaged);
+    gauge("store_queue", "Writes that wait or are under way", health.queue_len);
+    gauge(
+        "store_failures",
+        "Storage errors after which the database was reopened",
+        health.n_failures,
+    );
+    gauge(
+        "store_disk_full",
+        "1 while writes are refused for lack of space",
+        u64::from(health.disk_full),
+    );
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing to a String does not fail");
+    text
+}

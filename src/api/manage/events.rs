@@ -1,0 +1,94 @@
+//! The event log, in commit order.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::Query;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::Web;
+use crate::api::caller::ByOperator;
+use crate::api::param::{Limit, Offset, Raw, cut};
+use crate::api::problem::Failure;
+use crate::api::reply::Data;
+use crate::api::view::{Free, Uid, When};
+use crate::error::{Error, Result};
+use crate::store::event::Event;
+
+/// One event as a delivery carries it.
+#[derive(Object, Serialize)]
+#[oai(rename = "Event")]
+pub struct EventView {
+    /// Begins with `evt_`.
+    id: String,
+    #[oai(rename = "type")]
+    #[serde(rename = "type")]
+    kind: String,
+    created: When,
+    data: EventDataView,
+}
+
+/// What happened, to which client.
+#[derive(Object, Serialize)]
+#[oai(rename = "EventData", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct EventDataView {
+    msp_id: String,
+    client_id: Uid,
+    /// Rises by commit; ask for what comes `after` it.
+    sequence: u64,
+    /// The state now.
+    object: Free,
+    /// What differed; absent where there was no earlier state.
+    #[oai(skip_serializing_if_is_none)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<Free>,
+}
+
+impl EventView {
+    fn of(event: Event, msp_id: &str) -> Result<Self> {
+        let json = |text: &str| serde_json::from_str::<Value>(text).map_err(Error::internal);
+        let id = uuid::Uuid::from_bytes(*event.id.as_bytes()).simple();
+        Ok(Self {
+            id: format!("evt_{id}"),
+            kind: event.kind,
+            created: When(event.created),
+            data: EventDataView {
+                msp_id: msp_id.to_owned(),
+                client_id: Uid::of(event.client.as_bytes()),
+                sequence: event.sequence,
+                object: Free(json(&event.object)?),
+                previous: event.previous.as_deref().map(json).transpose()?.map(Free),
+            },
+        })
+    }
+}
+
+pub struct Events;
+
+#[OpenApi(prefix_path = "/api")]
+impl Events {
+    /// Pull events
+    ///
+    /// In commit order: whoever asks for what comes after the last sequence it saw misses nothing.
+    #[oai(path = "/events", method = "get", operation_id = "list_events")]
+    async fn list_events(
+        &self,
+        web: Held<&Arc<Web>>,
+        _by: ByOperator,
+        /// The last sequence that was seen. Default 0: from the start.
+        after: Query<Option<Raw<Offset>>>,
+        limit: Query<Option<Raw<Limit>>>,
+    ) -> Result<Data<Vec<EventView>>, Failure> {
+        let after = after.0.as_ref().map_or(Ok(0), |it| {
+            let rule = "must be a sequence";
+            it.text.parse::<u64>().map_err(|_| Error::invalid_field("after", rule))
+        })?;
+        let limit = cut(limit.0.as_ref(), None)?.limit;
+        let events = web.app.list_events(after, limit).await?;
+        let views = events.into_iter().map(|it| EventView::of(it, web.app.msp_id()));
+        Ok(Data::of(&views.collect::<Result<Vec<_>>>()?))
+    }
+}

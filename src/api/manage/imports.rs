@@ -1,0 +1,243 @@
+//! Imports: bring a file in, list what came, take one back.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::{Path, Query};
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use super::upload::Upload;
+use crate::api::Web;
+use crate::api::caller::ByOperator;
+use crate::api::param::{self, Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::problem::Failure;
+use crate::api::reply::{self, Data, Null, Rendered};
+use crate::api::view::{Uid, When};
+use crate::app::announce::Announced;
+use crate::app::import::{Imported, ObservedAt, Order};
+use crate::error::{Error, Result};
+use crate::id::ImportId;
+use crate::page::Page;
+use crate::store::import::Import;
+
+/// One file that came in.
+#[derive(Object, Serialize)]
+#[oai(rename = "Import", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ImportView {
+    id: Uid,
+    /// As it was called where it came from.
+    file_name: String,
+    format: String,
+    source: String,
+    /// The parts of the client that it speaks of: accounts, tenants, hosts.
+    scopes: Vec<String>,
+    observed_from: Null<When>,
+    observed_to: Null<When>,
+    /// Records read.
+    records: u64,
+    /// Observations kept: one for each check and scope.
+    facts: u32,
+    assets_added: u32,
+    assets_updated: u32,
+    skipped: Vec<SkippedView>,
+    /// It told everything of its scopes: what it no longer had is gone.
+    complete: bool,
+    by: String,
+    at: When,
+    undone_at: Null<When>,
+}
+
+/// Records that are no evidence, and why.
+#[derive(Object, Serialize)]
+#[oai(rename = "Skipped")]
+pub struct SkippedView {
+    reason: String,
+    count: u32,
+}
+
+impl ImportView {
+    fn of(import: Import) -> Self {
+        let skipped = |(reason, count)| SkippedView { reason, count };
+        Self {
+            id: Uid::of(import.id.as_bytes()),
+            file_name: import.file_name,
+            format: import.format,
+            source: import.source,
+            scopes: import.scopes,
+            observed_from: import.observed_from.map(When).into(),
+            observed_to: import.observed_to.map(When).into(),
+            records: import.n_records,
+            facts: import.n_facts,
+            assets_added: import.n_assets_new,
+            assets_updated: import.n_assets_updated,
+            skipped: import.skipped.into_iter().map(skipped).collect(),
+            complete: import.complete,
+            by: import.by,
+            at: When(import.at),
+            undone_at: import.retracted_at.map(When).into(),
+        }
+    }
+}
+
+/// What an import, or its undoing, changed.
+#[derive(Object, Serialize)]
+#[oai(rename = "ImportOutcome", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct OutcomeView {
+    import: ImportView,
+    /// The same bytes came before, in this import: nothing was done.
+    already_imported: bool,
+    changed: ChangedView,
+}
+
+/// How the posture moved.
+#[derive(Default, Object, Serialize)]
+#[oai(rename = "PostureChange", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedView {
+    controls: u32,
+    /// Frameworks whose readiness moved.
+    frameworks: u32,
+    risks_opened: u32,
+    risks_closed: u32,
+    score_before: Null<u8>,
+    score_after: Null<u8>,
+    /// Events written.
+    events: u32,
+}
+
+impl ChangedView {
+    fn of(announced: &Announced) -> Self {
+        Self {
+            controls: announced.n_controls,
+            frameworks: announced.n_frameworks,
+            risks_opened: announced.n_risks_opened,
+            risks_closed: announced.n_risks_closed,
+            score_before: announced.score_before.into(),
+            score_after: announced.score_after.into(),
+            events: announced.n_events,
+        }
+    }
+}
+
+pub struct Imports;
+
+#[OpenApi(prefix_path = "/api")]
+impl Imports {
+    /// Import a file
+    ///
+    /// The body is the file itself, up to 256 MiB. All of it or nothing: a broken file changes nothing. The same bytes
+    /// again change nothing and say so.
+    #[oai(path = "/clients/:clientId/imports", method = "post", operation_id = "add_import")]
+    async fn add_import(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: ByOperator,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// prowler-ocsf, prowler-csv, prowler-json or nmap. Default: told from the file's start.
+        format: Query<Option<Raw<Text>>>,
+        /// The source's name. Default: the tool's.
+        source: Query<Option<Raw<Text>>>,
+        #[oai(name = "fileName")] file_name: Query<Option<Raw<Text>>>,
+        /// `file` (default), `now` or a date-time: which time the observations count from.
+        #[oai(name = "observedAt")]
+        observed_at: Query<Option<Raw<Text>>>,
+        /// Import the same bytes once more.
+        again: Query<Option<Raw<TrueWord>>>,
+        /// The file tells everything of the scopes in it: what it no longer has is gone.
+        complete: Query<Option<Raw<TrueWord>>>,
+        file: Upload,
+    ) -> Result<Data<OutcomeView>, Failure> {
+        let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
+        let format = text(format.0).map(|it| it.parse()).transpose()?;
+        let order = Order {
+            file_name: text(file_name.0).unwrap_or_default(),
+            format,
+            source: text(source.0).map(source_name).transpose()?,
+            observed_at: observed(text(observed_at.0).as_deref())?,
+            again: param::only_true("again", again.0.as_ref())?,
+            complete: param::only_true("complete", complete.0.as_ref())?,
+            by: by.0.name(),
+        };
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        Ok(Data::of(&match web.app.import_file(&rows, order, file).await? {
+            Imported::Changed(outcome) => OutcomeView {
+                changed: ChangedView::of(&outcome.announced),
+                import: ImportView::of(outcome.import),
+                already_imported: false,
+            },
+            Imported::Known(import) => OutcomeView {
+                import: ImportView::of(import),
+                already_imported: true,
+                changed: ChangedView::default(),
+            },
+        }))
+    }
+
+    /// List a client's imports
+    ///
+    /// Newest first.
+    #[oai(path = "/clients/:clientId/imports", method = "get", operation_id = "list_imports")]
+    async fn list_imports(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: ByOperator,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+    ) -> Result<reply::Page<ImportView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let imports = rows.read(move |snapshot| snapshot.list_imports()).await?;
+        let page = Page::of(imports.into_iter(), cut).map(ImportView::of);
+        Ok(reply::Page::rendered(Rendered::page(&page)))
+    }
+
+    /// Undo an import
+    ///
+    /// Takes its facts back and reassesses. The assets that it found stay.
+    #[oai(
+        path = "/clients/:clientId/imports/:importId",
+        method = "delete",
+        operation_id = "undo_import"
+    )]
+    async fn undo_import(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: ByOperator,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        #[oai(name = "importId")] import_id: Path<Raw<Id>>,
+    ) -> Result<Data<OutcomeView>, Failure> {
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let outcome = web.app.undo_import(&rows, import_id.read::<ImportId>()?).await?;
+        Ok(Data::of(&OutcomeView {
+            changed: ChangedView::of(&outcome.announced),
+            import: ImportView::of(outcome.import),
+            already_imported: false,
+        }))
+    }
+}
+
+fn observed(text: Option<&str>) -> Result<ObservedAt> {
+    match text {
+        None | Some("file") => Ok(ObservedAt::File),
+        Some("now") => Ok(ObservedAt::Now),
+        Some(time) => time.parse().map(ObservedAt::At).map_err(|_| {
+            let rule = "must be file, now, or a date-time such as 2026-11-20T08:00:00Z";
+            Error::invalid_field("observedAt", rule)
+        }),
+    }
+}
+
+/// A longer name of a source is refused.
+const SOURCE_CHARS_MAX: usize = 200;
+
+fn source_name(name: String) -> Result<String> {
+    if name.trim().is_empty() || SOURCE_CHARS_MAX < name.chars().count() {
+        let rule = format!("must be 1 to {SOURCE_CHARS_MAX} characters");
+        return Err(Error::invalid_field("source", rule));
+    }
+    Ok(name)
+}

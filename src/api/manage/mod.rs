@@ -1,0 +1,9 @@
+//! The management API: what the command line and a console call.
+
+pub mod clients;
+pub mod events;
+pub mod imports;
+pub mod keys;
+pub mod posture;
+pub mod system;
+pub mod upload;

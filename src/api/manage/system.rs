@@ -1,0 +1,75 @@
+//! The service about itself.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::Web;
+use crate::api::caller::ByOperator;
+use crate::api::problem::Failure;
+use crate::api::reply::Data;
+use crate::api::view::When;
+use crate::store::client::ClientState;
+
+/// The service's own state.
+#[derive(Object, Serialize)]
+#[oai(rename = "System", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct SystemView {
+    version: String,
+    msp_id: String,
+    /// The store reads and writes.
+    ready: bool,
+    now: When,
+    clients_active: u64,
+    clients_inactive: u64,
+    keys: u64,
+    frameworks: u64,
+    controls: u64,
+    /// Checks of known tools that are mapped to a control.
+    checks_mapped: u64,
+    /// Since the start.
+    commits: u64,
+    writes: u64,
+    /// Reads that met a damaged record since the start.
+    damaged_records: u64,
+    /// Writes are refused because the disk is nearly full.
+    disk_full: bool,
+}
+
+pub struct System;
+
+#[OpenApi(prefix_path = "/api")]
+impl System {
+    /// Show the service's state
+    #[oai(path = "/system", method = "get", operation_id = "get_system")]
+    async fn get_system(
+        &self,
+        web: Held<&Arc<Web>>,
+        _by: ByOperator,
+    ) -> Result<Data<SystemView>, Failure> {
+        let app = &web.app;
+        let health = app.health();
+        let clients = app.directory.list();
+        let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
+        let checks_mapped = app.catalog.checks.values().map(|it| it.len() as u64).sum();
+        Ok(Data::of(&SystemView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            msp_id: app.msp_id().to_owned(),
+            ready: health.ready,
+            now: When(app.clock.now()),
+            clients_active: count(ClientState::Active),
+            clients_inactive: count(ClientState::Inactive),
+            keys: app.keyring.list().len() as u64,
+            frameworks: app.catalog.frameworks.len() as u64,
+            controls: app.catalog.controls.len() as u64,
+            checks_mapped,
+            commits: health.n_commits,
+            writes: health.n_writes,
+            damaged_records: health.n_damaged,
+            disk_full: health.disk_full,
+        }))
+    }
+}

@@ -1,0 +1,304 @@
+//! Successful answers: documented by their type, serialised by serde directly.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use poem::http::{StatusCode, header};
+use poem::{IntoResponse, Response};
+use poem_openapi::ApiResponse;
+use poem_openapi::registry::{
+    MetaHeader, MetaMediaType, MetaResponse, MetaResponses, MetaSchema, MetaSchemaRef, Registry,
+};
+use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
+use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::page;
+
+pub const JSON: &str = "application/json; charset=utf-8";
+
+/// An answer's bytes and what names exactly these.
+#[derive(Clone, Debug)]
+pub struct Rendered {
+    pub body: Bytes,
+    /// Quoted, as the header wants it.
+    pub etag: header::HeaderValue,
+}
+
+impl Rendered {
+    fn of(value: &impl Serialize) -> Self {
+        let body = serde_json::to_vec(value).expect("views have string keys and no failing parts");
+        let etag = format!("\"{:032x}\"", xxh3_128(&body));
+        let etag = header::HeaderValue::from_str(&etag).expect("hexadecimal digits are visible");
+        Self { body: body.into(), etag }
+    }
+
+    /// `{"data": value}`.
+    pub fn data<T: ToJSON + Serialize>(value: &T) -> Self {
+        check_documented(value);
+        #[derive(Serialize)]
+        struct Data<'a, T> {
+            data: &'a T,
+        }
+        Self::of(&Data { data: value })
+    }
+
+    /// `{"data": [...], "pagination": {...}}`.
+    pub fn page<T: ToJSON + Serialize>(page: &page::Page<T>) -> Self {
+        page.items.iter().for_each(check_documented);
+        #[derive(Serialize)]
+        struct Paged<'a, T> {
+            data: &'a [T],
+            pagination: Pagination,
+        }
+        let page::Cut { limit, offset } = page.cut;
+        let pagination = Pagination { total: page.total, limit, offset };
+        Self::of(&Paged { data: &page.items, pagination })
+    }
+
+    /// A GET's answer: may be kept by the caller alone, and asked for again each time.
+    fn respond(self) -> Response {
+        Response::builder()
+            .content_type(JSON)
+            .header(header::ETAG, self.etag)
+            .header(header::CACHE_CONTROL, "private, no-cache")
+            .body(self.body)
+    }
+}
+
+/// How many rows there are and which of them these are.
+#[derive(Debug, Serialize, poem_openapi::Object)]
+pub struct Pagination {
+    /// Rows of the whole filtered list.
+    pub total: u64,
+    pub limit: u32,
+    pub offset: u64,
+}
+
+/// `200 {"data": T}`.
+pub struct Data<T>(Rendered, PhantomData<T>);
+
+impl<T> Data<T> {
+    pub fn rendered(rendered: Rendered) -> Self {
+        Self(rendered, PhantomData)
+    }
+}
+
+impl<T: Type + ToJSON + Serialize> Data<T> {
+    pub fn of(value: &T) -> Self {
+        Self::rendered(Rendered::data(value))
+    }
+}
+
+/// What serde writes must be what the document says, in every test.
+fn check_documented<T: ToJSON + Serialize>(value: &T) {
+    if cfg!(debug_assertions) {
+        let written = serde_json::to_value(value).expect("views have string keys");
+        debug_assert_eq!(Some(written), value.to_json(), "{}", T::name());
+    }
+}
+
+impl<T: Type + Send> IntoResponse for Data<T> {
+    fn into_response(self) -> Response {
+        self.0.respond()
+    }
+}
+
+fn object(properties: Vec<(&'static str, MetaSchemaRef)>) -> MetaSchemaRef {
+    let required = properties.iter().map(|(name, _)| *name).collect();
+    let schema = MetaSchema { required, properties, ..MetaSchema::new("object") };
+    MetaSchemaRef::Inline(Box::new(schema))
+}
+
+fn array(items: MetaSchemaRef) -> MetaSchemaRef {
+    let schema = MetaSchema { items: Some(Box::new(items)), ..MetaSchema::new("array") };
+    MetaSchemaRef::Inline(Box::new(schema))
+}
+
+const LIMIT_HEADERS: [(&str, &str); 4] = [
+    ("RateLimit-Limit", "Requests of the window closest to exhaustion."),
+    ("RateLimit-Remaining", "Requests left in it."),
+    ("RateLimit-Reset", "Seconds until it ends."),
+    ("RateLimit-Policy", "All windows, as limit;w=seconds."),
+];
+
+fn success(status: u16, description: &'static str, schema: MetaSchemaRef) -> MetaResponses {
+    let header = |(name, description): (&str, &str)| MetaHeader {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        required: false,
+        deprecated: false,
+        schema: String::schema_ref(),
+    };
+    MetaResponses {
+        responses: vec![MetaResponse {
+            description,
+            status: Some(status),
+            status_range: None,
+            content: vec![MetaMediaType { content_type: JSON, schema }],
+            headers: LIMIT_HEADERS.into_iter().map(header).collect(),
+        }],
+    }
+}
+
+impl<T: Type> ApiResponse for Data<T> {
+    fn meta() -> MetaResponses {
+        success(200, "Success.", object(vec![("data", T::schema_ref())]))
+    }
+
+    fn register(registry: &mut Registry) {
+        T::register(registry);
+    }
+}
+
+/// `200 {"data": [T], "pagination": Pagination}`.
+pub struct Page<T>(Rendered, PhantomData<T>);
+
+impl<T> Page<T> {
+    pub fn rendered(rendered: Rendered) -> Self {
+        Self(rendered, PhantomData)
+    }
+}
+
+impl<T: Type + Send> IntoResponse for Page<T> {
+    fn into_response(self) -> Response {
+        self.0.respond()
+    }
+}
+
+impl<T: Type> ApiResponse for Page<T> {
+    fn meta() -> MetaResponses {
+        let data = array(T::schema_ref());
+        let schema = object(vec![("data", data), ("pagination", Pagination::schema_ref())]);
+        success(200, "Success.", schema)
+    }
+
+    fn register(registry: &mut Registry) {
+        T::register(registry);
+        Pagination::register(registry);
+    }
+}
+
+/// `201 {"data": T}` for what was made, `200 {"data": T}` for what was met. Never cached: it may hold what is shown once.
+pub enum Made<T> {
+    Added(T),
+    Known(T),
+}
+
+impl<T: Type + ToJSON + Serialize> IntoResponse for Made<T> {
+    fn into_response(self) -> Response {
+        let (status, value) = match &self {
+            Self::Added(value) => (StatusCode::CREATED, value),
+            Self::Known(value) => (StatusCode::OK, value),
+        };
+        Response::builder()
+            .status(status)
+            .content_type(JSON)
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(Rendered::data(value).body)
+    }
+}
+
+impl<T: Type> ApiResponse for Made<T> {
+    fn meta() -> MetaResponses {
+        let schema = || object(vec![("data", T::schema_ref())]);
+        let mut made = success(201, "Made.", schema());
+        made.responses.extend(
+            success(200, "It was there already; this is its state now.", schema()).responses,
+        );
+        made
+    }
+
+    fn register(registry: &mut Registry) {
+        T::register(registry);
+    }
+}
+
+/// `204`, no body.
+pub struct Gone;
+
+impl IntoResponse for Gone {
+    fn into_response(self) -> Response {
+        Response::builder().status(StatusCode::NO_CONTENT).finish()
+    }
+}
+
+impl ApiResponse for Gone {
+    fn meta() -> MetaResponses {
+        let mut gone = success(204, "Done; there is nothing more to show.", object(Vec::new()));
+        gone.responses.iter_mut().for_each(|it| it.content.clear());
+        gone
+    }
+
+    fn register(_: &mut Registry) {}
+}
+
+/// A field that is always there and may be null.
+#[derive(Clone, Debug, Serialize)]
+#[serde(transparent)]
+pub struct Null<T>(pub Option<T>);
+
+impl<T> Default for Null<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> From<Option<T>> for Null<T> {
+    fn from(value: Option<T>) -> Self {
+        Self(value)
+    }
+}
+
+impl<T: Type> Type for Null<T> {
+    const IS_REQUIRED: bool = true;
+    type RawValueType = Self;
+    type RawElementValueType = Self;
+
+    fn name() -> Cow<'static, str> {
+        format!("nullable_{}", T::name()).into()
+    }
+
+    fn schema_ref() -> MetaSchemaRef {
+        match T::schema_ref() {
+            MetaSchemaRef::Inline(mut schema) => {
+                schema.nullable = true;
+                MetaSchemaRef::Inline(schema)
+            }
+            reference @ MetaSchemaRef::Reference(_) => {
+                MetaSchemaRef::Inline(Box::new(MetaSchema {
+                    all_of: vec![reference],
+                    nullable: true,
+                    ..MetaSchema::ANY
+                }))
+            }
+        }
+    }
+
+    fn register(registry: &mut Registry) {
+        T::register(registry);
+    }
+
+    fn as_raw_value(&self) -> Option<&Self> {
+        Some(self)
+    }
+
+    fn raw_element_iter<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Self> + 'a> {
+        Box::new(std::iter::once(self))
+    }
+}
+
+/// As [`super::view`]'s: asked for, never called.
+impl<T: ParseFromJSON> ParseFromJSON for Null<T> {
+    fn parse_from_json(value: Option<serde_json::Value>) -> ParseResult<Self> {
+        Option::<T>::parse_from_json(value).map(Self).map_err(ParseError::propagate)
+    }
+}
+
+impl<T: ToJSON> ToJSON for Null<T> {
+    fn to_json(&self) -> Option<serde_json::Value> {
+        let value = self.0.as_ref().and_then(ToJSON::to_json);
+        Some(value.unwrap_or(serde_json::Value::Null))
+    }
+}

@@ -1,0 +1,125 @@
+//! Operations 1 and 2: client organizations.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::{Path, Query};
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::Web;
+use crate::api::caller::{By, ReadClients};
+use crate::api::page_cache::{Key, Shown};
+use crate::api::param::{Id, Limit, Offset, Raw, Text, cut};
+use crate::api::problem::Failure;
+use crate::api::reply::{self, Data, Null, Rendered};
+use crate::api::view::{Free, Uid, When};
+use crate::app::settings::{Defaults, Settings};
+use crate::auth::caller::Caller;
+use crate::id::KeyId;
+use crate::store::client::Client;
+
+/// A client organization, the unit of tenancy.
+#[derive(Object, Serialize)]
+#[oai(rename = "Client", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ClientView {
+    id: Uid,
+    name: String,
+    industry: Null<String>,
+    employee_count: Null<u32>,
+    created_at: When,
+}
+
+impl ClientView {
+    pub fn of(client: &Client) -> Self {
+        Self {
+            id: Uid::of(client.id.as_bytes()),
+            name: client.name.clone(),
+            industry: client.industry.clone().into(),
+            employee_count: client.employee_count.into(),
+            created_at: When(client.created_at),
+        }
+    }
+}
+
+/// A client organization with its settings.
+#[derive(Object, Serialize)]
+#[oai(rename = "ClientDetail", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ClientDetailView {
+    id: Uid,
+    name: String,
+    industry: Null<String>,
+    employee_count: Null<u32>,
+    created_at: When,
+    /// Effective settings: the client's own members over the service's defaults. Known members: `profile`,
+    /// `frameworks`, `scoreThresholds`, `dormantAfterDays`, `evidenceWarningDays`, `staleAssetDays`, `sanctionedApps`.
+    settings: Free,
+    updated_at: When,
+}
+
+impl ClientDetailView {
+    pub fn of(client: &Client, defaults: &Defaults) -> Self {
+        let ClientView { id, name, industry, employee_count, created_at } = ClientView::of(client);
+        let settings = Free(Settings::of(&client.settings).effective(defaults));
+        let updated_at = When(client.updated_at);
+        Self { id, name, industry, employee_count, created_at, settings, updated_at }
+    }
+}
+
+pub struct Clients;
+
+#[OpenApi(prefix_path = "/api/v1")]
+impl Clients {
+    /// List clients
+    ///
+    /// Active client organizations that the key may access. Scope: `read:clients`.
+    #[oai(path = "/clients", method = "get", operation_id = "list_clients")]
+    async fn list_clients(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ReadClients>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+        /// Only clients of this industry, without regard to case.
+        industry: Query<Option<Raw<Text>>>,
+    ) -> Result<reply::Page<ClientView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let industry = industry.0.map(|it| it.text);
+        let app = &web.app;
+        let versions = [app.directory.version(), app.keyring.version()];
+        let shown = Shown::Clients { allowed: restricted(&by.0), industry: industry.clone(), cut };
+        let key = Key { shown, versions };
+        if let Some(rendered) = web.cache.find(&key) {
+            return Ok(reply::Page::rendered(rendered));
+        }
+        let page = app.directory.page(by.0.allowed_clients(), industry.as_deref(), cut);
+        let rendered = Rendered::page(&page.map(|it| ClientView::of(&it)));
+        web.cache.put(key, rendered.clone());
+        Ok(reply::Page::rendered(rendered))
+    }
+
+    /// Get a client
+    ///
+    /// Scope: `read:clients`.
+    #[oai(path = "/clients/:clientId", method = "get", operation_id = "get_client")]
+    async fn get_client(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ReadClients>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+    ) -> Result<Data<ClientDetailView>, Failure> {
+        let (client, _) = web.app.reach_active(&by.0, client_id.read()?)?;
+        let defaults = &web.app.options.settings;
+        Ok(Data::of(&ClientDetailView::of(&client, defaults)))
+    }
+}
+
+/// Answers differ between callers only where their client lists do.
+fn restricted(caller: &Caller) -> Option<KeyId> {
+    match caller {
+        Caller::Key(held) if !held.key.clients.is_empty() => Some(held.key.id),
+        Caller::Key(_) | Caller::Operator { .. } => None,
+    }
+}

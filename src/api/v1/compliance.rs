@@ -1,0 +1,207 @@
+//! Operations 8 and 9: compliance.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::{Path, Query};
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::Web;
+use crate::api::caller::{By, ReadCompliance};
+use crate::api::page_cache::{Key, Shown};
+use crate::api::param::{Id, LevelWord, Raw, Text};
+use crate::api::problem::Failure;
+use crate::api::reply::{Data, Null, Rendered};
+use crate::api::view::{StatusView, When};
+use crate::engine::catalog::{Framework, FrameworkId, Level};
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, RowOutcome, Summary};
+use crate::error::{Error, Result};
+
+/// One framework in the rollup.
+#[derive(Object, Serialize)]
+#[oai(rename = "ComplianceSummary", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ComplianceSummaryView {
+    /// The framework identifier.
+    framework: String,
+    /// Applicable requirements. Those neither passed, partial nor failed are not assessed yet.
+    total_controls: u32,
+    passed_controls: u32,
+    partial_controls: u32,
+    failed_controls: u32,
+    /// 0 to 100.
+    readiness_score: u8,
+}
+
+impl ComplianceSummaryView {
+    fn of((id, summary): (FrameworkId, Summary)) -> Self {
+        Self {
+            framework: id.as_str().to_owned(),
+            total_controls: summary.total,
+            passed_controls: summary.passed,
+            partial_controls: summary.partial,
+            failed_controls: summary.failed,
+            readiness_score: summary.readiness,
+        }
+    }
+}
+
+/// What a technical control came to.
+#[derive(Clone, Object, Serialize)]
+#[oai(rename = "ControlResult", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ControlResultView {
+    control_code: String,
+    title: String,
+    status: StatusView,
+    score: Null<u8>,
+    findings: Null<String>,
+    remediation: Null<String>,
+    assessed_at: Null<When>,
+}
+
+impl ControlResultView {
+    pub fn of(outcome: ControlOutcome, title: &str) -> Self {
+        Self {
+            control_code: outcome.code,
+            title: title.to_owned(),
+            status: StatusView(outcome.status),
+            score: outcome.score.into(),
+            findings: outcome.findings.into(),
+            remediation: outcome.remediation.into(),
+            assessed_at: outcome.assessed_at.map(When).into(),
+        }
+    }
+}
+
+/// One requirement, by the framework's own reference.
+#[derive(Object, Serialize)]
+#[oai(rename = "RequirementStatus", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct RequirementStatusView {
+    requirement: String,
+    description: String,
+    overall_status: StatusView,
+    /// 0 to 100.
+    compliance_score: u8,
+    controls: Vec<ControlResultView>,
+}
+
+/// A framework, requirement by requirement.
+#[derive(Object, Serialize)]
+#[oai(rename = "ComplianceDetail", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ComplianceDetailView {
+    framework_id: String,
+    framework_name: String,
+    framework_version: String,
+    requirements: Vec<RequirementStatusView>,
+}
+
+impl ComplianceDetailView {
+    fn of(
+        framework: &Framework,
+        level: Level,
+        outcome: &FrameworkOutcome,
+        controls: &[ControlResultView],
+    ) -> Self {
+        let lines = framework.lines(level);
+        let requirement = |(index, codes): (usize, BTreeSet<usize>)| {
+            let RowOutcome { status, score } = outcome.rows[index];
+            RequirementStatusView {
+                requirement: framework.rows[index].reference.clone(),
+                description: framework.rows[index].description.clone(),
+                overall_status: StatusView(status),
+                compliance_score: score,
+                controls: codes.into_iter().map(|it| controls[it].clone()).collect(),
+            }
+        };
+        Self {
+            framework_id: framework.id.as_str().to_owned(),
+            framework_name: framework.name.clone(),
+            framework_version: framework.version.clone(),
+            requirements: lines.into_iter().map(requirement).collect(),
+        }
+    }
+}
+
+pub struct Compliance;
+
+#[OpenApi(prefix_path = "/api/v1")]
+impl Compliance {
+    /// List a client's compliance by framework
+    ///
+    /// Scope: `read:compliance`.
+    #[oai(path = "/clients/:clientId/compliance", method = "get", operation_id = "list_compliance")]
+    async fn list_compliance(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ReadCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+    ) -> Result<Data<Vec<ComplianceSummaryView>>, Failure> {
+        let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
+        let shown = Shown::Compliance(client.id);
+        let key = Key { shown, versions: [rows.versions().posture, 0] };
+        let app = Arc::clone(&web.app);
+        let rendered = web.kept(key, &rows, move |snapshot| {
+            let all = app.summaries(snapshot)?.into_iter().map(ComplianceSummaryView::of);
+            Ok(Rendered::data(&all.collect::<Vec<_>>()))
+        });
+        Ok(Data::rendered(rendered.await?))
+    }
+
+    /// Get a client's compliance with one framework
+    ///
+    /// Every requirement in the framework's order. `level=detail` answers the framework's finer rows instead, where it
+    /// has any. Scope: `read:compliance`.
+    #[oai(
+        path = "/clients/:clientId/compliance/:frameworkId",
+        method = "get",
+        operation_id = "get_compliance"
+    )]
+    async fn get_compliance(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ReadCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// A framework identifier, without regard to case.
+        #[oai(name = "frameworkId")]
+        framework_id: Path<Raw<Text>>,
+        level: Query<Option<Raw<LevelWord>>>,
+    ) -> Result<Data<ComplianceDetailView>, Failure> {
+        let level = read_level(level.0.as_ref())?;
+        let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
+        let id: FrameworkId = framework_id.text.parse()?;
+        require_rows(web.app.catalog.framework(id), level)?;
+        let shown = Shown::Framework { client: client.id, id, level: level.into() };
+        let key = Key { shown, versions: [rows.versions().posture, 0] };
+        let app = Arc::clone(&web.app);
+        let rendered = web.kept(key, &rows, move |snapshot| {
+            let outcome = app.framework_outcome(snapshot, id)?;
+            let outcomes = app.control_outcomes(snapshot)?.into_iter().zip(&app.catalog.controls);
+            let controls: Vec<_> =
+                outcomes.map(|(it, control)| ControlResultView::of(it, &control.title)).collect();
+            let framework = app.catalog.framework(id);
+            Ok(Rendered::data(&ComplianceDetailView::of(framework, level, &outcome, &controls)))
+        });
+        Ok(Data::rendered(rendered.await?))
+    }
+}
+
+fn read_level(given: Option<&Raw<LevelWord>>) -> Result<Level> {
+    match given.map(|it| it.text.as_str()) {
+        None | Some("requirement") => Ok(Level::Requirement),
+        Some("detail") => Ok(Level::Detail),
+        Some(_) => Err(Error::invalid_field("level", "must be one of requirement, detail")),
+    }
+}
+
+fn require_rows(framework: &Framework, level: Level) -> Result<()> {
+    if framework.rows.iter().any(|it| it.level == level) {
+        return Ok(());
+    }
+    let rule = format!("{} has no detail rows", framework.id.as_str());
+    Err(Error::invalid_field("level", rule))
+}

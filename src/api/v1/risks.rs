@@ -1,0 +1,82 @@
+//! Operation 7: risks.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::{Path, Query};
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::Web;
+use crate::api::caller::{By, ReadRisks};
+use crate::api::page_cache::{Key, Shown};
+use crate::api::param::{self, Id, Limit, Offset, Raw, SeverityWord, cut};
+use crate::api::problem::Failure;
+use crate::api::reply::{self, Null, Rendered};
+use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
+use crate::app::posture::page_risks;
+use crate::store::posture::OpenRisk;
+
+/// An open risk of the latest assessment.
+#[derive(Object, Serialize)]
+#[oai(rename = "RiskItem", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct RiskItemView {
+    /// The same for as long as the condition lives.
+    id: Uid,
+    title: String,
+    description: String,
+    category: String,
+    severity: SeverityView,
+    /// Estimated dollars a year; null when the client's size or industry is unknown.
+    dollar_impact: Null<u64>,
+    /// 0 to 100.
+    risk_score: u8,
+    source_type: SourceTypeView,
+    created_at: When,
+}
+
+impl RiskItemView {
+    pub fn of(open: OpenRisk) -> Self {
+        Self {
+            id: Uid::of(open.id.as_bytes()),
+            title: open.risk.title,
+            description: open.risk.description,
+            category: open.risk.category,
+            severity: SeverityView(open.risk.severity),
+            dollar_impact: open.risk.dollar_impact.into(),
+            risk_score: open.risk.score,
+            source_type: SourceTypeView(open.risk.source_type),
+            created_at: When(open.created_at),
+        }
+    }
+}
+
+pub struct Risks;
+
+#[OpenApi(prefix_path = "/api/v1")]
+impl Risks {
+    /// List a client's risks
+    ///
+    /// Items of the latest risk assessment, highest `riskScore` first. Scope: `read:risks`.
+    #[oai(path = "/clients/:clientId/risks", method = "get", operation_id = "list_risks")]
+    async fn list_risks(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ReadRisks>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+        severity: Query<Option<Raw<SeverityWord>>>,
+    ) -> Result<reply::Page<RiskItemView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let severity = param::severity(severity.0.as_ref())?;
+        let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
+        let shown = Shown::Risks { client: client.id, severity, cut };
+        let key = Key { shown, versions: [rows.versions().posture, 0] };
+        let rendered = web.kept(key, &rows, move |snapshot| {
+            Ok(Rendered::page(&page_risks(snapshot, severity, cut)?.map(RiskItemView::of)))
+        });
+        Ok(reply::Page::rendered(rendered.await?))
+    }
+}

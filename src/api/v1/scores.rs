@@ -1,0 +1,102 @@
+//! Operation 6: security scores.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::{Path, Query};
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::Web;
+use crate::api::caller::{By, ReadScores};
+use crate::api::page_cache::{Key, Shown};
+use crate::api::param::{HistoryLimit, Id, Raw, n_history};
+use crate::api::problem::Failure;
+use crate::api::reply::{Data, Null, Rendered};
+use crate::api::view::{Uid, When};
+use crate::app::posture::{Scores as ScoresRead, scores};
+use crate::store::posture::ScoreEntry;
+
+/// A security score.
+#[derive(Object, Serialize)]
+#[oai(rename = "SecurityScore", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct SecurityScoreView {
+    id: Uid,
+    /// 0 to 100: applicable controls weighted by severity, unassessed ones as 0; at most 89 while a critical control is
+    /// not compliant.
+    overall_score: u8,
+    /// A, B, C, D or F.
+    grade: String,
+    /// Category name to 0..100.
+    category_scores: BTreeMap<String, u8>,
+    /// Applicable controls.
+    controls_total: u32,
+    controls_compliant: u32,
+    controls_partial: u32,
+    controls_non_compliant: u32,
+    calculated_at: When,
+}
+
+impl SecurityScoreView {
+    pub fn of(entry: ScoreEntry) -> Self {
+        Self {
+            id: Uid::of(entry.id.as_bytes()),
+            overall_score: entry.score.overall,
+            grade: entry.score.grade().to_owned(),
+            category_scores: entry.score.categories.into_iter().collect(),
+            controls_total: entry.score.n_total,
+            controls_compliant: entry.score.n_compliant,
+            controls_partial: entry.score.n_partial,
+            controls_non_compliant: entry.score.n_non_compliant,
+            calculated_at: When(entry.calculated_at),
+        }
+    }
+}
+
+/// The current score and its history.
+#[derive(Object, Serialize)]
+#[oai(rename = "Scores")]
+pub struct ScoresView {
+    /// Null until the client's first valid observation or attestation.
+    current: Null<SecurityScoreView>,
+    /// One entry for each UTC day, newest first.
+    history: Vec<SecurityScoreView>,
+}
+
+impl ScoresView {
+    fn of(scores: ScoresRead) -> Self {
+        Self {
+            current: scores.current.map(SecurityScoreView::of).into(),
+            history: scores.history.into_iter().map(SecurityScoreView::of).collect(),
+        }
+    }
+}
+
+pub struct Scores;
+
+#[OpenApi(prefix_path = "/api/v1")]
+impl Scores {
+    /// Get a client's security scores
+    ///
+    /// Scope: `read:scores`.
+    #[oai(path = "/clients/:clientId/scores", method = "get", operation_id = "get_scores")]
+    async fn get_scores(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ReadScores>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// History entries.
+        limit: Query<Option<Raw<HistoryLimit>>>,
+    ) -> Result<Data<ScoresView>, Failure> {
+        let n_history = n_history(limit.0.as_ref())?;
+        let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
+        let shown = Shown::Scores { client: client.id, n_history };
+        let key = Key { shown, versions: [rows.versions().posture, 0] };
+        let rendered = web.kept(key, &rows, move |snapshot| {
+            Ok(Rendered::data(&ScoresView::of(scores(snapshot, n_history)?)))
+        });
+        Ok(Data::rendered(rendered.await?))
+    }
+}

@@ -1,0 +1,249 @@
+//! From changes to events: the bodies that integrators act on, stored in the commit that made them true.
+
+use serde_json::{Value, json};
+
+use super::App;
+use super::assessment::{Cause, Subject};
+use crate::clock::Time;
+use crate::engine::asset::Asset;
+use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::change::Change;
+use crate::engine::fact::Severity;
+use crate::engine::posture::{Posture, Risk, Score};
+use crate::error::Result;
+use crate::id::EventId;
+use crate::store::ClientBatch;
+use crate::store::event::{Event, NewEvent};
+use crate::store::import::Import;
+use crate::store::posture::OpenRisk;
+
+/// Rows that a drift event names; its `count` tells how many there are.
+const N_DRIFTED_SHOWN: usize = 100;
+
+/// How a posture moved, for whoever caused it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    pub n_controls: u32,
+    pub n_frameworks: u32,
+    pub n_risks_opened: u32,
+    pub n_risks_closed: u32,
+    pub score_before: Option<u8>,
+    pub score_after: Option<u8>,
+    pub n_events: u32,
+}
+
+impl App {
+    /// Events that came after a sequence, in commit order.
+    pub async fn list_events(&self, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let limit = limit as usize;
+        self.store.read(move |snapshot| snapshot.list_events(after, limit, None)).await
+    }
+}
+
+fn event(kind: &str, now: Time, object: &Value, previous: Option<&Value>) -> NewEvent {
+    NewEvent {
+        id: EventId::random(),
+        kind: kind.to_owned(),
+        created: now,
+        object: object.to_string(),
+        previous: previous.map(Value::to_string),
+    }
+}
+
+/// What an assessment announces.
+pub fn changes(
+    subject: &Subject,
+    changes: &[Change],
+    risks: &[OpenRisk],
+    posture: &Posture,
+    cause: &Cause,
+    now: Time,
+) -> (Announced, Vec<NewEvent>) {
+    let mut announced = Announced::default();
+    let mut events = Vec::new();
+    for change in changes {
+        count(&mut announced, change);
+        let speaks = !cause.is_baseline()
+            || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
+        if speaks {
+            events.extend(of_change(&subject.catalog, change, risks, posture, cause, now));
+        }
+    }
+    if !changes.is_empty() || matches!(cause, Cause::Source { .. }) {
+        events.push(event("risk_assessment_completed", now, &assessed(posture, cause), None));
+    }
+    announced.n_events = u32::try_from(events.len()).unwrap_or(u32::MAX);
+    (announced, events)
+}
+
+fn count(announced: &mut Announced, change: &Change) {
+    match change {
+        Change::Control { .. } => announced.n_controls += 1,
+        Change::Readiness { .. } => announced.n_frameworks += 1,
+        Change::RiskOpened { .. } => announced.n_risks_opened += 1,
+        Change::RiskClosed { .. } => announced.n_risks_closed += 1,
+        Change::Score { from, to, .. } => {
+            announced.score_before = *from;
+            announced.score_after = Some(*to);
+        }
+        Change::Row { .. }
+        | Change::Drift { .. }
+        | Change::Threshold { .. }
+        | Change::RiskCritical { .. } => (),
+    }
+}
+
+fn of_change(
+    catalog: &Catalog,
+    change: &Change,
+    risks: &[OpenRisk],
+    posture: &Posture,
+    cause: &Cause,
+    now: Time,
+) -> Option<NewEvent> {
+    let cause = cause.as_str();
+    Some(match change {
+        Change::Control { .. } | Change::Row { .. } => return None,
+        Change::Readiness { framework, from, to } => {
+            let object = readiness(*framework, *to, cause);
+            let previous = json!({ "readinessScore": from });
+            event("compliance_status_changed", now, &object, Some(&previous))
+        }
+        Change::Drift { framework, rows, because } => {
+            let object = drift(catalog, *framework, rows, because);
+            event("compliance_drift_detected", now, &object, None)
+        }
+        Change::Score { from, to, controls } => {
+            let object = json!({
+                "overallScore": to,
+                "grade": posture.score.grade(),
+                "cause": cause,
+                "controls": controls,
+                "dedupKey": "security_score",
+            });
+            let previous =
+                from.map(|it| json!({ "overallScore": it, "grade": Score::grade_of(it) }));
+            event("security_score_changed", now, &object, previous.as_ref())
+        }
+        Change::Threshold { threshold, direction, from, to } => {
+            let object = json!({
+                "threshold": threshold,
+                "direction": direction.as_str(),
+                "overallScore": to,
+                "cause": cause,
+                "dedupKey": format!("security_score_threshold/{threshold}"),
+            });
+            let previous = json!({ "overallScore": from });
+            event("security_score_threshold_crossed", now, &object, Some(&previous))
+        }
+        Change::RiskOpened { risk } => {
+            event("risk_item_created", now, &risk_object(find(risks, risk)?), None)
+        }
+        Change::RiskCritical { risk } => {
+            event("critical_risk_detected", now, &risk_object(find(risks, risk)?), None)
+        }
+        Change::RiskClosed { risk, .. } => {
+            let open = find(risks, risk)?;
+            let mut object = risk_object(open);
+            let resolution = open.closed.as_ref().map(|it| it.resolution.as_str());
+            object["resolution"] = json!(resolution);
+            event("risk_item_resolved", now, &object, None)
+        }
+    })
+}
+
+fn readiness(framework: FrameworkId, to: u8, cause: &str) -> Value {
+    json!({
+        "framework": framework.as_str(),
+        "readinessScore": to,
+        "cause": cause,
+        "dedupKey": format!("compliance/{}", framework.as_str()),
+    })
+}
+
+fn drift(catalog: &Catalog, id: FrameworkId, rows: &[usize], because: &[String]) -> Value {
+    let framework = catalog.framework(id);
+    let shown = rows.iter().take(N_DRIFTED_SHOWN);
+    let references: Vec<_> = shown.map(|it| framework.rows[*it].reference.as_str()).collect();
+    json!({
+        "framework": id.as_str(),
+        "requirements": references,
+        "count": rows.len(),
+        "because": because,
+        "dedupKey": format!("compliance_drift/{}", id.as_str()),
+    })
+}
+
+fn find<'a>(risks: &'a [OpenRisk], risk: &Risk) -> Option<&'a OpenRisk> {
+    risks.iter().find(|it| it.risk.condition == risk.condition)
+}
+
+fn risk_object(open: &OpenRisk) -> Value {
+    let risk = &open.risk;
+    json!({
+        "id": open.id.to_string(),
+        "title": risk.title,
+        "description": risk.description,
+        "category": risk.category,
+        "severity": risk.severity.as_str(),
+        "riskScore": risk.score,
+        "dollarImpact": risk.dollar_impact,
+        "sourceType": risk.source_type.as_str(),
+        "createdAt": open.created_at.to_string(),
+        "occurrence": open.occurrence,
+        "dedupKey": format!("risk/{}", open.id),
+    })
+}
+
+fn assessed(posture: &Posture, cause: &Cause) -> Value {
+    let count =
+        |severity: Severity| posture.risks.iter().filter(|it| it.severity == severity).count();
+    json!({
+        "cause": cause.as_str(),
+        "baseline": cause.is_baseline(),
+        "openRisks": posture.risks.len(),
+        "critical": count(Severity::Critical),
+        "high": count(Severity::High),
+        "medium": count(Severity::Medium),
+        "low": count(Severity::Low),
+        "controlsTotal": posture.score.n_total,
+        "controlsCompliant": posture.score.n_compliant,
+        "controlsPartial": posture.score.n_partial,
+        "controlsNonCompliant": posture.score.n_non_compliant,
+    })
+}
+
+/// Announces a new asset in the transaction that adds it.
+pub fn asset_discovered(batch: &mut ClientBatch<'_>, asset: &Asset) -> Result<()> {
+    let object = json!({
+        "id": asset.id.to_string(),
+        "name": asset.name,
+        "assetType": asset.asset_type.as_str(),
+        "category": asset.category,
+        "source": asset.source,
+        "externalId": asset.external_id,
+        "isCritical": asset.is_critical,
+        "isManaged": asset.is_managed,
+        "firstDiscoveredAt": asset.first_discovered_at.to_string(),
+        "dedupKey": format!("asset/{}", asset.id),
+    });
+    let event = event("asset_discovered", asset.first_discovered_at, &object, None);
+    batch.add_event(event).map(|_| ())
+}
+
+/// Announces a run of a source in the transaction that takes it in.
+pub fn sync_completed(batch: &mut ClientBatch<'_>, import: &Import) -> Result<()> {
+    let object = json!({
+        "source": import.source,
+        "format": import.format,
+        "scopes": import.scopes,
+        "importId": import.id.to_string(),
+        "records": import.n_records,
+        "facts": import.n_facts,
+        "assetsAdded": import.n_assets_new,
+        "assetsUpdated": import.n_assets_updated,
+        "complete": import.complete,
+        "dedupKey": format!("integration_sync/{}", import.source),
+    });
+    batch.add_event(event("integration_sync_completed", import.at, &object, None)).map(|_| ())
+}

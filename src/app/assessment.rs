@@ -1,0 +1,396 @@
+//! Assessing a client: planned on a snapshot, off the writer; applied in one commit if the facts are still the same.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::announce::{self, Announced};
+use super::ingest::{Intake, gone};
+use super::settings::Settings;
+use super::{App, loss};
+use crate::clock::Time;
+use crate::engine::asset::Asset;
+use crate::engine::catalog::Catalog;
+use crate::engine::change::{self, Before, Change, difference};
+use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture};
+use crate::error::{Error, Result};
+use crate::id::{ClientId, RiskId, ScoreId};
+use crate::page::Cut;
+use crate::store::asset::AssetFilter;
+use crate::store::event::NewEvent;
+use crate::store::history::Move;
+use crate::store::posture::{Assessed, Closed, OpenRisk, Resolution, ScoreEntry};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+/// A condition that opens again within this many days keeps its risk's id.
+const REOPEN_DAYS: i64 = 7;
+
+/// Why a client is assessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A run of a source. A baseline is its first of these scopes, which announces no changes.
+    Source { source: String, baseline: bool },
+    /// Time alone: results lapse, a day ends.
+    Lapse,
+    /// What applies to the client was changed.
+    Scope,
+    /// The catalogue is another one than last time.
+    Catalogue,
+}
+
+impl Cause {
+    /// As events and history say it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Source { source, .. } => source,
+            Self::Lapse => "lapse",
+            Self::Scope => "scope",
+            Self::Catalogue => "catalogue",
+        }
+    }
+
+    /// Whether changes are announced: those of a source's first read are not.
+    #[must_use]
+    pub fn is_baseline(&self) -> bool {
+        matches!(self, Self::Source { baseline: true, .. })
+    }
+}
+
+/// What an assessment reads about a client beside its facts.
+pub struct Subject {
+    pub catalog: Arc<Catalog>,
+    profile: Profile,
+    annual_loss: Option<u64>,
+    thresholds: Vec<u8>,
+    rows: ClientStore,
+}
+
+/// Everything that one assessment writes.
+#[derive(Debug)]
+pub struct Plan {
+    facts_version: u64,
+    assessed: Assessed,
+    controls: Vec<ControlOutcome>,
+    frameworks: Vec<FrameworkOutcome>,
+    score: Option<ScoreEntry>,
+    moved: Option<Move>,
+    risks: Vec<OpenRisk>,
+    forgotten_risks: Vec<String>,
+    touched: Vec<(u64, Option<u8>)>,
+    events: Vec<NewEvent>,
+    /// Observations that a complete read no longer has.
+    pub gone: Vec<Observation>,
+    due: Option<Time>,
+    announced: Announced,
+}
+
+impl Plan {
+    /// # Errors
+    /// `Conflict` when the facts are no longer those that the plan was made on.
+    pub fn require_unchanged(&self, batch: &ClientBatch<'_>) -> Result<()> {
+        if batch.facts_version()? == self.facts_version {
+            return Ok(());
+        }
+        Err(Error::conflict("the client's facts changed meanwhile"))
+    }
+}
+
+/// The posture as it was stored.
+struct Stored {
+    controls: Vec<ControlOutcome>,
+    frameworks: Vec<FrameworkOutcome>,
+    score: Option<ScoreEntry>,
+    risks: Vec<OpenRisk>,
+    touched: BTreeMap<u64, u8>,
+    assessed: Option<Assessed>,
+}
+
+impl Stored {
+    fn read(rows: &ClientSnapshot) -> Result<Self> {
+        Ok(Self {
+            controls: rows.list_control_outcomes()?,
+            frameworks: rows.list_frameworks()?,
+            score: rows.find_score()?,
+            risks: rows.list_risks()?,
+            touched: rows.list_touched()?.into_iter().collect(),
+            assessed: rows.find_assessed()?,
+        })
+    }
+
+    fn difference(&self, subject: &Subject, posture: &Posture) -> Vec<Change> {
+        let catalog = &subject.catalog;
+        let before = self.assessed.as_ref().map(|assessed| Before {
+            catalog_digest: assessed.catalog_digest,
+            controls: &self.controls,
+            frameworks: &self.frameworks,
+            score: self.score.as_ref().map(|it| &it.score),
+            risks: self.risks.iter().filter(|it| it.closed.is_none()).map(|it| &it.risk).collect(),
+        });
+        difference(catalog, before.as_ref(), posture, &subject.thresholds)
+    }
+}
+
+impl App {
+    /// # Errors
+    /// `NotFound` when the client is gone.
+    pub(super) fn subject(&self, id: ClientId) -> Result<Subject> {
+        let absent = || Error::not_found("client not found");
+        let client = self.directory.find(id).ok_or_else(absent)?;
+        let settings = Settings::of(&client.settings);
+        Ok(Subject {
+            catalog: Arc::clone(&self.catalog),
+            profile: settings.profile(),
+            annual_loss: loss::annual_loss(&client, &self.options.settings),
+            thresholds: settings.score_thresholds(),
+            rows: self.store.client_store(id),
+        })
+    }
+
+    /// Assesses a client on the facts that are there.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn reassess(&self, rows: &ClientStore, cause: Cause) -> Result<Announced> {
+        let lock = self.assessing(rows.id());
+        let _assessing = lock.lock().await;
+        let now = self.clock.now();
+        let subject = self.subject(rows.id())?;
+        let plan = rows
+            .read(move |snapshot| {
+                let observations = snapshot.list_observations()?;
+                plan(snapshot, &subject, observations, Vec::new(), &cause, now)
+            })
+            .await?;
+        let plan = Arc::new(plan);
+        rows.write(move |batch| {
+            plan.require_unchanged(batch)?;
+            apply(batch, &plan)
+        })
+        .await
+    }
+}
+
+/// The client's observations as they are with what the intake brings and takes back, and those that it ends.
+pub fn observations_with(
+    rows: &ClientSnapshot,
+    intake: &Intake,
+    now: Time,
+) -> Result<(Vec<Observation>, Vec<Observation>)> {
+    let mut observations = if intake.retracted.is_empty() {
+        rows.list_observations()?
+    } else {
+        // What the retracted ones stood before counts again.
+        let mut all = rows.list_all_observations()?;
+        all.retain(|it| it.import != intake.import.id);
+        all
+    };
+    let gone = gone(&observations, intake, now);
+    observations.extend(intake.observations.iter().chain(&gone).cloned());
+    Ok((observations, gone))
+}
+
+/// Assesses, and works out every row that the result changes.
+pub fn plan(
+    rows: &ClientSnapshot,
+    subject: &Subject,
+    observations: Vec<Observation>,
+    gone: Vec<Observation>,
+    cause: &Cause,
+    now: Time,
+) -> Result<Plan> {
+    let attestations = rows.list_attestations()?;
+    let decisions = rows.list_row_decisions()?;
+    let critical_subjects = critical_subjects(&subject.rows)?;
+    let posture = crate::engine::assess(
+        &subject.catalog,
+        &Facts {
+            observations: &observations,
+            attestations: &attestations,
+            decisions: &decisions,
+            profile: &subject.profile,
+            critical_subjects: &critical_subjects,
+            annual_loss: subject.annual_loss,
+            now,
+        },
+    );
+    let stored = Stored::read(rows)?;
+    let changes = stored.difference(subject, &posture);
+    let score = next_score(&stored, &posture, cause, now);
+    let (risks, forgotten_risks) = next_risks(&stored, &posture, &changes, now);
+    let (announced, events) = announce::changes(subject, &changes, &risks, &posture, cause, now);
+    Ok(Plan {
+        facts_version: rows.facts_version()?,
+        assessed: Assessed {
+            catalog_digest: subject.catalog.digest,
+            facts_version: rows.facts_version()?,
+            at: now,
+        },
+        due: due(&posture, score.is_some() || stored.score.is_some(), now),
+        moved: moved(&changes, cause, now),
+        controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
+        frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
+        score,
+        risks,
+        forgotten_risks,
+        touched: touched(&stored.touched, &posture.touched),
+        events,
+        gone,
+        announced,
+    })
+}
+
+/// Writes what was planned.
+pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
+    for control in &plan.controls {
+        batch.put_control_outcome(control)?;
+    }
+    for framework in &plan.frameworks {
+        batch.put_framework(framework)?;
+    }
+    if let Some(score) = &plan.score {
+        batch.put_score(score)?;
+        batch.put_day(score)?;
+    }
+    if let Some(moved) = &plan.moved {
+        batch.add_move(moved)?;
+    }
+    for risk in &plan.risks {
+        batch.put_risk(risk)?;
+    }
+    for condition in &plan.forgotten_risks {
+        batch.remove_risk(condition)?;
+    }
+    for (subject, score) in &plan.touched {
+        match score {
+            Some(score) => batch.put_touched(*subject, *score)?,
+            None => {
+                batch.remove_touched(*subject)?;
+            }
+        }
+    }
+    for event in &plan.events {
+        batch.add_event(event.clone())?;
+    }
+    batch.put_assessed(&plan.assessed)?;
+    batch.set_due(plan.due)?;
+    Ok(plan.announced.clone())
+}
+
+/// [`subject_hash`] of every critical asset's own identifiers, sorted.
+fn critical_subjects(rows: &ClientStore) -> Result<Vec<u64>> {
+    let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
+    let critical = rows.page_assets(&filter, Cut { limit: u32::MAX, offset: 0 })?;
+    let hashes = |it: Asset| [subject_hash(&it.external_id)].into_iter().chain(it.aliases);
+    let mut hashes: Vec<u64> = critical.items.into_iter().flat_map(hashes).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    Ok(hashes)
+}
+
+/// The results that are not as they were stored.
+fn unlike<T: PartialEq, K: Ord>(stored: &[T], new: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let stored: BTreeMap<K, &T> = stored.iter().map(|it| (key(it), it)).collect();
+    new.into_iter().filter(|it| stored.get(&key(it)) != Some(&it)).collect()
+}
+
+fn touched(stored: &BTreeMap<u64, u8>, new: &BTreeMap<u64, u8>) -> Vec<(u64, Option<u8>)> {
+    let put = new.iter().filter(|(it, score)| stored.get(it) != Some(score));
+    let put = put.map(|(it, score)| (*it, Some(*score)));
+    let removed = stored.keys().filter(|it| !new.contains_key(it)).map(|it| (*it, None));
+    put.chain(removed).collect()
+}
+
+/// The entry to show and to keep for today. `None`: the one that is there still tells it.
+///
+/// There is a first one with the first evidence, a new one when the score's parts moved or a source spoke, and one
+/// each day.
+fn next_score(stored: &Stored, posture: &Posture, cause: &Cause, now: Time) -> Option<ScoreEntry> {
+    let entry =
+        || ScoreEntry { id: ScoreId::random(), score: posture.score.clone(), calculated_at: now };
+    match &stored.score {
+        None => posture.has_evidence.then(entry),
+        Some(before) => {
+            let is_news = before.score != posture.score
+                || before.calculated_at.day() != now.day()
+                || matches!(cause, Cause::Source { .. });
+            is_news.then(entry)
+        }
+    }
+}
+
+fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
+    changes.iter().find_map(|it| match it {
+        Change::Score { from, to, controls } => Some(Move {
+            at: now,
+            from: *from,
+            to: *to,
+            cause: cause.as_str().to_owned(),
+            controls: controls.clone(),
+        }),
+        _ => None,
+    })
+}
+
+/// When this client is to be assessed again: when time changes its results, and each day once it has a score.
+fn due(posture: &Posture, has_score: bool, now: Time) -> Option<Time> {
+    let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1);
+    let daily = has_score.then_some(next_day);
+    posture.changes_at.into_iter().chain(daily).min()
+}
+
+/// Risks as they are to be stored, and the conditions of those to forget. An id lives as long as its condition, and
+/// comes back with it within [`REOPEN_DAYS`].
+fn next_risks(
+    stored: &Stored,
+    posture: &Posture,
+    changes: &[Change],
+    now: Time,
+) -> (Vec<OpenRisk>, Vec<String>) {
+    let known: BTreeMap<&str, &OpenRisk> =
+        stored.risks.iter().map(|it| (it.risk.condition.as_str(), it)).collect();
+    let is_recent = |it: &Closed| now < it.at.plus_days(REOPEN_DAYS);
+    let mut risks = Vec::new();
+    for risk in &posture.risks {
+        let before = known.get(risk.condition.as_str()).copied();
+        let before = before.filter(|it| it.closed.as_ref().is_none_or(is_recent));
+        let next = match before {
+            Some(open) if open.closed.is_none() => OpenRisk { risk: risk.clone(), ..open.clone() },
+            Some(closed) => OpenRisk {
+                risk: risk.clone(),
+                closed: None,
+                occurrence: closed.occurrence + 1,
+                ..closed.clone()
+            },
+            None => OpenRisk {
+                id: RiskId::random(),
+                risk: risk.clone(),
+                created_at: now,
+                closed: None,
+                occurrence: 1,
+                accepted_until: None,
+            },
+        };
+        if before != Some(&next) {
+            risks.push(next);
+        }
+    }
+    risks.extend(changes.iter().filter_map(|it| closed(it, &known, now)));
+    let is_over = |it: &&OpenRisk| it.closed.as_ref().is_some_and(|it| !is_recent(it));
+    let is_open =
+        |it: &&OpenRisk| posture.risks.iter().any(|risk| risk.condition == it.risk.condition);
+    let forgotten = stored.risks.iter().filter(is_over).filter(|it| !is_open(it));
+    let forgotten = forgotten.map(|it| it.risk.condition.clone()).collect();
+    (risks, forgotten)
+}
+
+fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Option<OpenRisk> {
+    let Change::RiskClosed { risk, resolution } = change else { return None };
+    let resolution = match resolution {
+        change::Resolution::Fixed => Resolution::Fixed,
+        change::Resolution::ScopedOut => Resolution::ScopedOut,
+        change::Resolution::Gone => Resolution::Gone,
+    };
+    let open = known.get(risk.condition.as_str())?;
+    Some(OpenRisk { closed: Some(Closed { at: now, resolution }), ..(*open).clone() })
+}

@@ -1,0 +1,344 @@
+//! Assets: pushed by integrators, discovered by sources, changed by people.
+
+use super::App;
+use super::announce;
+use crate::auth::caller::Caller;
+use crate::clock::Time;
+use crate::engine::asset::{Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, Seen};
+use crate::engine::fact::subject_hash;
+use crate::error::{Error, Result};
+use crate::id::{AssetId, ClientId};
+use crate::store::asset::IdentityKey;
+use crate::store::{ClientBatch, ClientStore};
+
+pub const NAME_CHARS_MAX: usize = 500;
+pub const CATEGORY_CHARS_MAX: usize = 100;
+pub const OWNER_CHARS_MAX: usize = 255;
+pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
+pub const N_TAGS_MAX: usize = 64;
+pub const TAG_CHARS_MAX: usize = 128;
+/// A pushed asset's reassessment waits this long, so that many pushes share one.
+const REASSESS_AFTER_S: i64 = 3;
+
+/// The contract's `AssetCreate`. `None`: not sent.
+#[derive(Clone, Debug)]
+pub struct NewAsset {
+    pub client: ClientId,
+    pub name: String,
+    pub external_id: String,
+    pub asset_type: AssetType,
+    pub change: AssetChange,
+}
+
+/// The optional fields of `AssetCreate`, and all of `AssetUpdate`. `None` leaves a field.
+#[derive(Clone, Debug, Default)]
+pub struct AssetChange {
+    pub name: Option<String>,
+    pub display_name: Option<Option<String>>,
+    pub category: Option<Option<String>>,
+    pub is_critical: Option<bool>,
+    pub owner: Option<Option<String>>,
+    pub description: Option<Option<String>>,
+    pub tags: Option<Vec<String>>,
+}
+
+/// Whether a push made the asset or met it.
+#[derive(Clone, Debug)]
+pub enum Pushed {
+    Added(Asset),
+    Known(Asset),
+}
+
+impl App {
+    /// Makes an asset, or changes the one that this caller's source already calls by that external id. Twins that come
+    /// at once make one asset. A new one is announced.
+    ///
+    /// # Errors
+    /// `Forbidden` and `NotFound` for the client; `Invalid` with the field that breaks a rule.
+    pub async fn push_asset(&self, caller: &Caller, new: NewAsset) -> Result<Pushed> {
+        check_text("externalId", &new.external_id, NAME_CHARS_MAX)?;
+        check_text("name", &new.name, NAME_CHARS_MAX)?;
+        check_change(&new.change)?;
+        let (_, rows) = self.reach_active(caller, new.client)?;
+        let now = self.clock.now();
+        let source = caller.source().to_owned();
+        let write = move |batch: &mut ClientBatch<'_>| {
+            if let Some(mut asset) = batch.find_asset_by_external(&source, &new.external_id)? {
+                asset.name.clone_from(&new.name);
+                asset.kept.name = true;
+                asset.asset_type = new.asset_type;
+                asset.kept.asset_type = true;
+                apply(&mut asset, &new.change);
+                touch(&mut asset, now);
+                batch.put_asset(&asset)?;
+                batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
+                return Ok(Pushed::Known(asset));
+            }
+            let mut asset = pushed(&source, &new, now);
+            apply(&mut asset, &new.change);
+            let asset = batch.add_asset(asset)?;
+            announce::asset_discovered(batch, &asset)?;
+            batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
+            Ok(Pushed::Added(asset))
+        };
+        rows.write(write).await
+    }
+
+    /// Changes only what the change names; what a person or integrator set survives scans and syncs.
+    ///
+    /// # Errors
+    /// `NotFound`; `Forbidden` when the asset is of a client that the caller may not see.
+    pub async fn change_asset(
+        &self,
+        caller: &Caller,
+        id: AssetId,
+        change: impl FnOnce() -> Result<AssetChange>,
+    ) -> Result<(ClientId, Asset)> {
+        let rows = self.reach_asset(caller, id).await?;
+        let change = change()?;
+        check_change(&change)?;
+        let now = self.clock.now();
+        let write = move |batch: &mut ClientBatch<'_>| {
+            let absent = || Error::not_found("asset not found");
+            let mut asset = batch.find_asset(id)?.ok_or_else(absent)?;
+            apply(&mut asset, &change);
+            asset.last_updated_at = now;
+            batch.put_asset(&asset)?;
+            batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
+            Ok(asset)
+        };
+        Ok((rows.id(), rows.write(write).await?))
+    }
+
+    /// The rows of the client that an asset belongs to.
+    async fn reach_asset(&self, caller: &Caller, id: AssetId) -> Result<ClientStore> {
+        let absent = || Error::not_found("asset not found");
+        let client = self.store.read(move |snapshot| snapshot.find_asset_client(id)).await?;
+        let (_, rows) = self.reach_active(caller, client.ok_or_else(absent)?).map_err(|error| {
+            if error.code == crate::error::Code::NotFound { absent() } else { error }
+        })?;
+        Ok(rows)
+    }
+}
+
+fn check_text(field: &str, text: &str, chars_max: usize) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid_field(field, "must not be blank"));
+    }
+    check_length(field, Some(text), chars_max)
+}
+
+fn check_length(field: &str, text: Option<&str>, chars_max: usize) -> Result<()> {
+    match text {
+        Some(text) if chars_max < text.chars().count() => {
+            Err(Error::invalid_field(field, format!("must be at most {chars_max} characters")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_change(change: &AssetChange) -> Result<()> {
+    if let Some(name) = &change.name {
+        check_text("name", name, NAME_CHARS_MAX)?;
+    }
+    let flat = |it: &Option<Option<String>>| it.clone().flatten();
+    check_length("displayName", flat(&change.display_name).as_deref(), NAME_CHARS_MAX)?;
+    check_length("category", flat(&change.category).as_deref(), CATEGORY_CHARS_MAX)?;
+    check_length("owner", flat(&change.owner).as_deref(), OWNER_CHARS_MAX)?;
+    if flat(&change.description).is_some_and(|it| DESCRIPTION_BYTES_MAX < it.len()) {
+        let rule = format!("must be at most {DESCRIPTION_BYTES_MAX} bytes");
+        return Err(Error::invalid_field("description", rule));
+    }
+    let tags = change.tags.as_deref().unwrap_or_default();
+    if N_TAGS_MAX < tags.len() {
+        return Err(Error::invalid_field("tags", format!("must be at most {N_TAGS_MAX}")));
+    }
+    for (index, tag) in tags.iter().enumerate() {
+        check_length(&format!("tags[{index}]"), Some(tag), TAG_CHARS_MAX)?;
+    }
+    Ok(())
+}
+
+/// An id that the writer replaces.
+const NO_ID: AssetId = AssetId::from_bytes([0; 16]);
+
+fn pushed(source: &str, new: &NewAsset, now: Time) -> Asset {
+    Asset {
+        id: NO_ID,
+        source: source.to_owned(),
+        external_id: new.external_id.clone(),
+        aliases: Vec::new(),
+        name: new.name.clone(),
+        display_name: None,
+        category: None,
+        asset_type: new.asset_type,
+        status: AssetStatus::Active,
+        is_critical: false,
+        is_managed: true,
+        owner: None,
+        description: None,
+        tags: Vec::new(),
+        kept: Kept { name: true, asset_type: true, ..Kept::default() },
+        hostname: None,
+        ip: None,
+        mac: None,
+        serial: None,
+        first_discovered_at: now,
+        last_updated_at: now,
+        last_seen_at: now,
+    }
+}
+
+/// Writes what the change names and marks it as kept.
+fn apply(asset: &mut Asset, change: &AssetChange) {
+    fn set<T: Clone>(value: &mut T, kept: &mut bool, change: Option<&T>) {
+        if let Some(new) = change {
+            value.clone_from(new);
+            *kept = true;
+        }
+    }
+    let kept = &mut asset.kept;
+    set(&mut asset.name, &mut kept.name, change.name.as_ref());
+    set(&mut asset.display_name, &mut kept.display_name, change.display_name.as_ref());
+    set(&mut asset.category, &mut kept.category, change.category.as_ref());
+    set(&mut asset.is_critical, &mut kept.is_critical, change.is_critical.as_ref());
+    set(&mut asset.owner, &mut kept.owner, change.owner.as_ref());
+    set(&mut asset.description, &mut kept.description, change.description.as_ref());
+    set(&mut asset.tags, &mut kept.tags, change.tags.as_ref());
+}
+
+fn touch(asset: &mut Asset, seen_at: Time) {
+    asset.status = AssetStatus::Active;
+    asset.last_updated_at = asset.last_updated_at.max(seen_at);
+    asset.last_seen_at = asset.last_seen_at.max(seen_at);
+}
+
+/// What meeting a seen asset came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Met {
+    Added,
+    Updated,
+    Unchanged,
+}
+
+/// Merges what a source saw into the inventory: external id of the same source, then serial, MAC, hostname, IP.
+///
+/// `announced`: whether a new asset is an event; a source's first read of a scope is not.
+pub fn meet(
+    batch: &mut ClientBatch<'_>,
+    source: &str,
+    seen: &Seen,
+    at: Time,
+    announced: bool,
+) -> Result<Met> {
+    let at = seen.seen_at.unwrap_or(at);
+    let Some(before) = find_seen(batch, source, seen)? else {
+        let asset = batch.add_asset(discovered(source, seen, at))?;
+        if announced {
+            announce::asset_discovered(batch, &asset)?;
+        }
+        return Ok(Met::Added);
+    };
+    let mut after = refreshed(&before, seen, at);
+    if (before.source.as_str(), before.external_id.as_str()) != (source, seen.external_id.as_str())
+    {
+        batch.link_external(source, &seen.external_id, before.id)?;
+        let alias = subject_hash(&seen.external_id);
+        let is_known = alias == subject_hash(&before.external_id) || after.aliases.contains(&alias);
+        if !is_known && after.aliases.len() < N_ALIASES_MAX {
+            after.aliases.push(alias);
+        }
+    }
+    if after == before {
+        return Ok(Met::Unchanged);
+    }
+    batch.put_asset(&after)?;
+    Ok(Met::Updated)
+}
+
+fn find_seen(batch: &ClientBatch<'_>, source: &str, seen: &Seen) -> Result<Option<Asset>> {
+    if let Some(asset) = batch.find_asset_by_external(source, &seen.external_id)? {
+        return Ok(Some(asset));
+    }
+    let keys = [
+        seen.serial.as_deref().map(IdentityKey::Serial),
+        seen.mac.as_deref().map(IdentityKey::Mac),
+        seen.hostname.as_deref().map(IdentityKey::Hostname),
+        seen.ip.as_deref().map(IdentityKey::Ip),
+    ];
+    for key in keys.into_iter().flatten() {
+        let Some(asset) = batch.find_asset_by(key)? else { continue };
+        if !contradicts(&asset, seen) {
+            return Ok(Some(asset));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a stronger mark says that these are two things.
+fn contradicts(asset: &Asset, seen: &Seen) -> bool {
+    let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
+    differ(&asset.serial, &seen.serial) || differ(&asset.mac, &seen.mac)
+}
+
+/// The seen asset's state after this sight; equal to `before` when nothing worth a write changed.
+fn refreshed(before: &Asset, seen: &Seen, at: Time) -> Asset {
+    // A sight within this of the last one is not written: a daily read costs no write for what did not change.
+    const SIGHT_S: i64 = 12 * 3_600;
+    let mut asset = before.clone();
+    if at < before.last_seen_at {
+        return asset; // A late report tells nothing new of a thing that was seen since.
+    }
+    if !asset.kept.name {
+        asset.name.clone_from(&seen.name);
+    }
+    if !asset.kept.category && seen.category.is_some() {
+        asset.category.clone_from(&seen.category);
+    }
+    if !asset.kept.asset_type {
+        asset.asset_type = seen.asset_type;
+    }
+    asset.is_managed |= seen.is_managed;
+    for (mark, new) in [
+        (&mut asset.hostname, &seen.hostname),
+        (&mut asset.ip, &seen.ip),
+        (&mut asset.mac, &seen.mac),
+        (&mut asset.serial, &seen.serial),
+    ] {
+        if new.is_some() {
+            mark.clone_from(new);
+        }
+    }
+    let changed = asset != *before;
+    if changed || SIGHT_S <= at.s_since(asset.last_seen_at) || asset.status != AssetStatus::Active {
+        touch(&mut asset, at);
+    }
+    asset
+}
+
+fn discovered(source: &str, seen: &Seen, at: Time) -> Asset {
+    Asset {
+        id: NO_ID,
+        source: source.to_owned(),
+        external_id: seen.external_id.clone(),
+        aliases: Vec::new(),
+        name: seen.name.clone(),
+        display_name: None,
+        category: seen.category.clone(),
+        asset_type: seen.asset_type,
+        status: AssetStatus::Active,
+        is_critical: false,
+        is_managed: seen.is_managed,
+        owner: None,
+        description: None,
+        tags: Vec::new(),
+        kept: Kept::default(),
+        hostname: seen.hostname.clone(),
+        ip: seen.ip.clone(),
+        mac: seen.mac.clone(),
+        serial: seen.serial.clone(),
+        first_discovered_at: at,
+        last_updated_at: at,
+        last_seen_at: at,
+    }
+}

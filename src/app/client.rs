@@ -1,0 +1,156 @@
+//! Client organizations: add, change, remove.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::assessment::Cause;
+use super::{App, settings};
+use crate::auth::caller::Caller;
+use crate::error::{Error, Result};
+use crate::id::ClientId;
+use crate::store::ClientStore;
+use crate::store::client::{Client, ClientState};
+
+pub const NAME_CHARS_MAX: usize = 500;
+pub const INDUSTRY_CHARS_MAX: usize = 100;
+pub const EMPLOYEES_MAX: u32 = 100_000_000;
+/// One commit of an erasure removes at most this many rows, so that writers beside it wait little.
+const N_ERASED_AT_ONCE: usize = 500;
+
+/// What may change of a client, and all that a new one has. `None` leaves a field.
+#[derive(Clone, Debug, Default)]
+pub struct ClientChange {
+    pub name: Option<String>,
+    pub industry: Option<Option<String>>,
+    pub employee_count: Option<Option<u32>>,
+    pub active: Option<bool>,
+    pub settings: Option<Map<String, Value>>,
+}
+
+impl App {
+    /// A client that the caller may read, active or not.
+    ///
+    /// # Errors
+    /// `Forbidden` when the caller may not, whether it exists or not; `NotFound` when it is absent or being erased.
+    pub fn reach_any(&self, caller: &Caller, id: ClientId) -> Result<(Arc<Client>, ClientStore)> {
+        let rows = caller.reach(&self.store, id)?;
+        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        Ok((client.ok_or_else(|| Error::not_found("client not found"))?, rows))
+    }
+
+    /// A client that the contract's operations show: an inactive one is as good as absent.
+    ///
+    /// # Errors
+    /// As [`App::reach_any`].
+    pub fn reach_active(
+        &self,
+        caller: &Caller,
+        id: ClientId,
+    ) -> Result<(Arc<Client>, ClientStore)> {
+        let (client, rows) = self.reach_any(caller, id)?;
+        if client.state == ClientState::Active {
+            return Ok((client, rows));
+        }
+        Err(Error::not_found("client not found"))
+    }
+
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule.
+    pub async fn add_client(&self, by: &str, change: ClientChange) -> Result<Arc<Client>> {
+        if change.name.is_none() {
+            return Err(Error::invalid_field("name", "is required"));
+        }
+        let now = self.clock.now();
+        let client = Client {
+            id: ClientId::made_at(now),
+            name: String::new(),
+            industry: None,
+            employee_count: None,
+            settings: "{}".to_owned(),
+            state: ClientState::Active,
+            created_at: now,
+            updated_at: now,
+        };
+        let client = self.changed(client, change, by)?;
+        self.keep_client(client).await
+    }
+
+    /// # Errors
+    /// `NotFound`; `Invalid` with the field that breaks a rule.
+    pub async fn change_client(
+        &self,
+        caller: &Caller,
+        id: ClientId,
+        change: ClientChange,
+    ) -> Result<Arc<Client>> {
+        let (client, rows) = self.reach_any(caller, id)?;
+        let reassess = change.settings.is_some() || change.employee_count.is_some();
+        let client = self.changed((*client).clone(), change, &caller.name())?;
+        let client = self.keep_client(client).await?;
+        if reassess {
+            self.reassess(&rows, Cause::Scope).await?;
+        }
+        Ok(client)
+    }
+
+    /// Erases the client and everything about it. It is gone for every reader at once; the rows follow in small steps,
+    /// and go on after a restart.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn remove_client(&self, caller: &Caller, id: ClientId) -> Result<()> {
+        let (client, _) = self.reach_any(caller, id)?;
+        let lock = self.assessing(id);
+        let _assessing = lock.lock().await;
+        self.keep_client(Client { state: ClientState::Erasing, ..(*client).clone() }).await?;
+        self.erase_client(id).await
+    }
+
+    /// Goes on with an erasure until nothing of the client is left.
+    pub async fn erase_client(&self, id: ClientId) -> Result<()> {
+        while self.store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {
+        }
+        self.directory.remove(id);
+        Ok(())
+    }
+
+    async fn keep_client(&self, client: Client) -> Result<Arc<Client>> {
+        let row = client.clone();
+        self.store.write(move |batch| batch.put_client(&row)).await?;
+        Ok(self.directory.put(client)) // After the commit: what is shown must survive a restart.
+    }
+
+    fn changed(&self, mut client: Client, change: ClientChange, by: &str) -> Result<Client> {
+        let now = self.clock.now();
+        if let Some(name) = change.name {
+            if name.trim().is_empty() || NAME_CHARS_MAX < name.chars().count() {
+                let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
+                return Err(Error::invalid_field("name", rule));
+            }
+            client.name = name;
+        }
+        if let Some(industry) = change.industry {
+            if industry.as_ref().is_some_and(|it| INDUSTRY_CHARS_MAX < it.chars().count()) {
+                let rule = format!("must be at most {INDUSTRY_CHARS_MAX} characters");
+                return Err(Error::invalid_field("industry", rule));
+            }
+            client.industry = industry;
+        }
+        if let Some(count) = change.employee_count {
+            if count.is_some_and(|it| EMPLOYEES_MAX < it) {
+                let rule = format!("must be at most {EMPLOYEES_MAX}");
+                return Err(Error::invalid_field("employeeCount", rule));
+            }
+            client.employee_count = count;
+        }
+        if let Some(active) = change.active {
+            client.state = if active { ClientState::Active } else { ClientState::Inactive };
+        }
+        if let Some(patch) = change.settings {
+            client.settings = settings::change(&client.settings, &patch, &self.catalog, by, now)?;
+        }
+        client.updated_at = now;
+        Ok(client)
+    }
+}

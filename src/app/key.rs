@@ -1,0 +1,187 @@
+//! API keys: issue, change, rotate, revoke.
+
+use std::sync::Arc;
+
+use super::App;
+use crate::auth::key::KeyText;
+use crate::auth::keyring::Held;
+use crate::auth::limit::Quota;
+use crate::auth::network;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, KeyId};
+use crate::store::key::{Key, Previous, Scope};
+
+/// More than this many clients, networks or characters in one key are refused.
+pub const N_CLIENTS_MAX: usize = 1_000;
+pub const N_NETWORKS_MAX: usize = 100;
+pub const NAME_CHARS_MAX: usize = 200;
+/// A window's limit beyond this is refused.
+pub const QUOTA_MAX: u32 = 100_000_000;
+/// How long a rotated key's old secret lives on when the caller does not say.
+pub const GRACE_S: u32 = 86_400;
+/// A longer grace is refused.
+pub const GRACE_S_MAX: u32 = 30 * 86_400;
+
+/// What an administrator wants of a new key.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    pub clients: Vec<ClientId>,
+    pub networks: Vec<String>,
+    /// `None` in a place: the configured default.
+    pub quota: [Option<u32>; 3],
+    pub expires_at: Option<Time>,
+    /// `None`: the key's name.
+    pub source: Option<String>,
+}
+
+/// What may change of a key. `None` leaves it.
+#[derive(Clone, Debug, Default)]
+pub struct KeyChange {
+    pub name: Option<String>,
+    pub scopes: Option<Vec<Scope>>,
+    pub clients: Option<Vec<ClientId>>,
+    pub networks: Option<Vec<String>>,
+    pub quota: [Option<u32>; 3],
+    pub expires_at: Option<Option<Time>>,
+}
+
+impl App {
+    /// Makes a key and shows its text this once.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule.
+    pub async fn issue_key(&self, new: NewKey) -> Result<(Arc<Held>, KeyText)> {
+        let now = self.clock.now();
+        let text = KeyText::random();
+        let mut quota: Quota = self.options.quota;
+        for (limit, wanted) in quota.iter_mut().zip(new.quota) {
+            *limit = wanted.unwrap_or(*limit);
+        }
+        let key = Key {
+            id: KeyId::random(),
+            prefix: text.prefix().to_owned(),
+            source: new.source.unwrap_or_else(|| new.name.clone()),
+            name: new.name,
+            scopes: new.scopes,
+            clients: new.clients,
+            networks: new.networks,
+            per_minute: quota[0],
+            per_hour: quota[1],
+            per_day: quota[2],
+            expires_at: new.expires_at,
+            digest: text.digest(),
+            previous: None,
+            created_at: now,
+            revoked_at: None,
+        };
+        let held = self.keep_key(key, now).await?;
+        Ok((held, text))
+    }
+
+    /// # Errors
+    /// `NotFound`, or `Invalid` with the field that breaks a rule.
+    pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
+        let mut key = self.get_key(id)?.key.clone();
+        key.name = change.name.unwrap_or(key.name);
+        key.scopes = change.scopes.unwrap_or(key.scopes);
+        key.clients = change.clients.unwrap_or(key.clients);
+        key.networks = change.networks.unwrap_or(key.networks);
+        key.expires_at = change.expires_at.unwrap_or(key.expires_at);
+        key.per_minute = change.quota[0].unwrap_or(key.per_minute);
+        key.per_hour = change.quota[1].unwrap_or(key.per_hour);
+        key.per_day = change.quota[2].unwrap_or(key.per_day);
+        self.keep_key(key, self.clock.now()).await
+    }
+
+    /// Gives the key a new secret; the old one works until the grace ends (0: no longer).
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when it is revoked; `Invalid` for too long a grace.
+    pub async fn rotate_key(&self, id: KeyId, grace_s: u32) -> Result<(Arc<Held>, KeyText)> {
+        if GRACE_S_MAX < grace_s {
+            let rule = format!("must be at most {GRACE_S_MAX}");
+            return Err(Error::invalid_field("graceS", rule));
+        }
+        let mut key = self.get_key(id)?.key.clone();
+        if key.revoked_at.is_some() {
+            return Err(Error::conflict("the key is revoked; issue a new one"));
+        }
+        let now = self.clock.now();
+        let text = KeyText::random();
+        let until = now.plus_s(i64::from(grace_s));
+        key.previous = Some(Previous { prefix: key.prefix, digest: key.digest, until });
+        key.prefix = text.prefix().to_owned();
+        key.digest = text.digest();
+        let held = self.keep_key(key, now).await?;
+        Ok((held, text))
+    }
+
+    /// Acts on the next request. Revoking twice is the same.
+    pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
+        let mut key = self.get_key(id)?.key.clone();
+        if key.revoked_at.is_none() {
+            key.revoked_at = Some(self.clock.now());
+            self.store_key(key).await?;
+        }
+        Ok(())
+    }
+
+    pub fn get_key(&self, id: KeyId) -> Result<Arc<Held>> {
+        self.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
+    }
+
+    async fn keep_key(&self, key: Key, now: Time) -> Result<Arc<Held>> {
+        self.check_key(&key, now)?;
+        self.store_key(key).await
+    }
+
+    async fn store_key(&self, key: Key) -> Result<Arc<Held>> {
+        let id = key.id;
+        let row = key.clone();
+        self.store.write(move |batch| batch.put_key(&row)).await?;
+        self.keyring.put(key)?; // After the commit: what memory grants must survive a restart.
+        self.get_key(id)
+    }
+
+    fn check_key(&self, key: &Key, now: Time) -> Result<()> {
+        let name_chars = key.name.chars().count();
+        if key.name.trim().is_empty() || NAME_CHARS_MAX < name_chars {
+            let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
+            return Err(Error::invalid_field("name", rule));
+        }
+        if key.source.trim().is_empty() || NAME_CHARS_MAX < key.source.chars().count() {
+            let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
+            return Err(Error::invalid_field("source", rule));
+        }
+        if key.scopes.is_empty() {
+            return Err(Error::invalid_field("scopes", "name at least one scope"));
+        }
+        if N_CLIENTS_MAX < key.clients.len() {
+            let rule = format!("at most {N_CLIENTS_MAX}");
+            return Err(Error::invalid_field("clientIds", rule));
+        }
+        if let Some(id) = key.clients.iter().find(|it| self.directory.find(**it).is_none()) {
+            return Err(Error::invalid_field("clientIds", format!("client {id} does not exist")));
+        }
+        if N_NETWORKS_MAX < key.networks.len() {
+            return Err(Error::invalid_field("networks", format!("at most {N_NETWORKS_MAX}")));
+        }
+        for text in &key.networks {
+            network::parse(text).map_err(|it| Error::invalid_field("networks", it.message()))?;
+        }
+        let limits =
+            [("perMinute", key.per_minute), ("perHour", key.per_hour), ("perDay", key.per_day)];
+        for (field, limit) in limits {
+            if !(1..=QUOTA_MAX).contains(&limit) {
+                return Err(Error::invalid_field(field, format!("must be 1 to {QUOTA_MAX}")));
+            }
+        }
+        if key.expires_at.is_some_and(|it| it <= now) {
+            return Err(Error::invalid_field("expiresAt", "must be in the future"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! Use cases: one function each, one commit each, then the wake.
+
+pub mod announce;
+pub mod assessment;
+pub mod asset;
+pub mod client;
+pub mod directory;
+pub mod import;
+pub mod ingest;
+pub mod key;
+pub mod loss;
+pub mod posture;
+pub mod settings;
+pub mod upkeep;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+use tokio::sync::Notify;
+
+use crate::auth::keyring::Keyring;
+use crate::auth::limit::{Limiter, Quota};
+use crate::clock::{Clock, Time};
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::{Facts, Profile};
+use crate::engine::posture::Posture;
+use crate::error::Result;
+use crate::id::ClientId;
+use crate::store::Store;
+use directory::Directory;
+
+/// What the use cases need to know of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Of a key that was issued without limits of its own.
+    pub quota: Quota,
+    /// The managed service provider's id in events. `None`: made once and kept in the database.
+    pub msp_id: Option<String>,
+    pub settings: settings::Defaults,
+}
+
+/// The service: everything that a use case reaches, held once for the process.
+pub struct App {
+    store: Store,
+    pub catalog: Arc<Catalog>,
+    pub clock: Clock,
+    pub keyring: Keyring,
+    pub limiter: Limiter,
+    pub directory: Directory,
+    pub options: Options,
+    /// Notified after each commit that leaves work for the sweep.
+    pub due: Notify,
+    msp_id: String,
+    /// What every client shows until its first assessment.
+    unassessed: Posture,
+    /// One assessment at a time for each client: two would only plan twice.
+    assessing: Mutex<HashMap<ClientId, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl App {
+    /// Loads what is kept in memory: clients, keys, counters.
+    ///
+    /// # Errors
+    /// `Internal` when the database does not read, `Unavailable` when it does not write.
+    pub fn open(store: Store, catalog: Catalog, clock: Clock, options: Options) -> Result<Self> {
+        let snapshot = store.snapshot()?;
+        let directory = Directory::of(snapshot.list_clients()?);
+        let keyring = Keyring::of(snapshot.list_keys()?)?;
+        let limiter = Limiter::resume(snapshot.list_windows()?);
+        let msp_id = match &options.msp_id {
+            Some(id) => id.clone(),
+            None => snapshot.msp_id()?,
+        };
+        let unassessed = unassessed(&catalog);
+        Ok(Self {
+            store,
+            catalog: Arc::new(catalog),
+            clock,
+            keyring,
+            limiter,
+            directory,
+            options,
+            due: Notify::new(),
+            msp_id,
+            unassessed,
+            assessing: Mutex::default(),
+        })
+    }
+
+    /// Which managed service provider this installation belongs to, as events say it.
+    pub fn msp_id(&self) -> &str {
+        &self.msp_id
+    }
+
+    /// The store's state, for readiness and metrics.
+    pub fn health(&self) -> crate::store::Health {
+        self.store.health()
+    }
+
+    /// The lock that lets one assessment of a client run at a time.
+    fn assessing(&self, client: ClientId) -> Arc<tokio::sync::Mutex<()>> {
+        let mut all = self.assessing.lock().expect("no holder of this lock panics");
+        if let Some(lock) = all.get(&client).and_then(Weak::upgrade) {
+            return lock;
+        }
+        all.retain(|_, it| 0 < it.strong_count());
+        let lock = Arc::new(tokio::sync::Mutex::new(()));
+        all.insert(client, Arc::downgrade(&lock));
+        lock
+    }
+}
+
+/// The posture of a client of whom nothing is known.
+fn unassessed(catalog: &Catalog) -> Posture {
+    let facts = Facts {
+        observations: &[],
+        attestations: &[],
+        decisions: &[],
+        profile: &Profile::new(),
+        critical_subjects: &[],
+        annual_loss: None,
+        now: Time::EPOCH,
+    };
+    crate::engine::assess(catalog, &facts)
+}

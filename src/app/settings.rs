@@ -1,0 +1,233 @@
+//! A client's settings: the JSON object as given, and what its known members mean.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::clock::Time;
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::{Profile, Usage};
+use crate::error::{Error, Result};
+
+/// A settings object longer than this in JSON is refused.
+pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
+/// "Unused" lapses after this many days, so that somebody looks again.
+pub const UNUSED_DAYS: i64 = 365;
+
+/// What counts where a client's settings are silent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Defaults {
+    pub dormant_after_days: u16,
+    pub evidence_warning_days: u16,
+    pub stale_asset_days: u16,
+    /// Dollars for each record lost in a breach. `None`: no dollar impact is estimated.
+    pub record_cost: Option<u64>,
+    /// Dollars for each hour in which an organization of a hundred stands still. `None`: as above.
+    pub downtime_cost_per_hour: Option<u64>,
+}
+
+impl Default for Defaults {
+    fn default() -> Self {
+        Self {
+            dormant_after_days: 90,
+            evidence_warning_days: 30,
+            stale_asset_days: 30,
+            record_cost: None,
+            downtime_cost_per_hour: None,
+        }
+    }
+}
+
+/// Scores whose crossing is announced when the client names none.
+pub const SCORE_THRESHOLDS: [u8; 4] = [60, 70, 80, 90];
+
+/// The settings of one client, read.
+#[derive(Clone, Debug)]
+pub struct Settings(Map<String, Value>);
+
+impl Settings {
+    /// Reads what [`change`] wrote. Anything else reads as empty.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self(serde_json::from_str(text).unwrap_or_default())
+    }
+
+    /// Answers to the catalogue's profile questions.
+    #[must_use]
+    pub fn profile(&self) -> Profile {
+        let Some(Value::Object(answers)) = self.0.get("profile") else { return Profile::new() };
+        answers.iter().map(|(question, answer)| (question.clone(), usage(answer))).collect()
+    }
+
+    #[must_use]
+    pub fn score_thresholds(&self) -> Vec<u8> {
+        let given = self.0.get("scoreThresholds").and_then(Value::as_array);
+        given.map_or_else(
+            || SCORE_THRESHOLDS.to_vec(),
+            |all| {
+                all.iter()
+                    .filter_map(Value::as_u64)
+                    .filter_map(|it| u8::try_from(it).ok())
+                    .collect()
+            },
+        )
+    }
+
+    fn days(&self, name: &str, default: u16) -> u16 {
+        let given = self.0.get(name).and_then(Value::as_u64);
+        given.and_then(|it| u16::try_from(it).ok()).unwrap_or(default)
+    }
+
+    #[must_use]
+    pub fn stale_asset_days(&self, defaults: &Defaults) -> u16 {
+        self.days("staleAssetDays", defaults.stale_asset_days)
+    }
+
+    /// As shown: the client's own members over the defaults.
+    #[must_use]
+    pub fn effective(&self, defaults: &Defaults) -> Value {
+        let mut shown = Map::new();
+        let frameworks = crate::engine::catalog::FrameworkId::ALL.map(|it| it.as_str());
+        shown.insert("profile".into(), json!({}));
+        shown.insert("frameworks".into(), json!(frameworks));
+        shown.insert("scoreThresholds".into(), json!(SCORE_THRESHOLDS));
+        shown.insert("dormantAfterDays".into(), json!(defaults.dormant_after_days));
+        shown.insert("evidenceWarningDays".into(), json!(defaults.evidence_warning_days));
+        shown.insert("staleAssetDays".into(), json!(defaults.stale_asset_days));
+        shown.insert("sanctionedApps".into(), json!([]));
+        shown.extend(self.0.clone());
+        Value::Object(shown)
+    }
+}
+
+fn usage(answer: &Value) -> Usage {
+    let word = answer.get("usage").and_then(Value::as_str);
+    match word {
+        Some("used") => Usage::Used,
+        Some("unused") => {
+            let by = answer.get("by").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let until = answer.get("until").and_then(Value::as_str).and_then(|it| it.parse().ok());
+            Usage::Unused { by, until: until.unwrap_or(Time::EPOCH) }
+        }
+        _ => Usage::Unknown,
+    }
+}
+
+/// The settings after a change: members of `patch` replace those of `current`, null removes one, the profile is merged
+/// answer by answer. Known members are checked, unknown ones kept as given.
+///
+/// # Errors
+/// `Invalid` with the member and its rule.
+pub fn change(
+    current: &str,
+    patch: &Map<String, Value>,
+    catalog: &Catalog,
+    by: &str,
+    now: Time,
+) -> Result<String> {
+    let mut settings = Settings::of(current).0;
+    for (name, value) in patch {
+        if value.is_null() {
+            settings.remove(name);
+            continue;
+        }
+        let value = match name.as_str() {
+            "profile" => merged_profile(settings.get("profile"), value, catalog, by, now)?,
+            "scoreThresholds" => thresholds(value)?,
+            "dormantAfterDays" | "evidenceWarningDays" | "staleAssetDays" => days(name, value)?,
+            "frameworks" => frameworks(value)?,
+            "sanctionedApps" => texts(name, value)?,
+            _ => value.clone(),
+        };
+        settings.insert(name.clone(), value);
+    }
+    let text = Value::Object(settings).to_string();
+    if SETTINGS_BYTES_MAX < text.len() {
+        let rule = format!("must be at most {SETTINGS_BYTES_MAX} bytes of JSON");
+        return Err(Error::invalid_field("settings", rule));
+    }
+    Ok(text)
+}
+
+fn refused(name: &str, rule: impl Into<String>) -> Error {
+    Error::invalid_field(format!("settings.{name}"), rule)
+}
+
+fn merged_profile(
+    current: Option<&Value>,
+    patch: &Value,
+    catalog: &Catalog,
+    by: &str,
+    now: Time,
+) -> Result<Value> {
+    let answers = patch.as_object().ok_or_else(|| refused("profile", "must be an object"))?;
+    let known = questions(catalog);
+    let mut profile = current.and_then(Value::as_object).cloned().unwrap_or_default();
+    for (question, answer) in answers {
+        if !known.contains(question.as_str()) {
+            let list = known.iter().copied().collect::<Vec<_>>().join(", ");
+            let rule = format!("unknown question; known: {list}");
+            return Err(refused(&format!("profile.{question}"), rule));
+        }
+        // What `settings` shows may come back as it is.
+        let word = answer.as_str().or_else(|| answer.get("usage").and_then(Value::as_str));
+        let stamped = match word {
+            Some("used") => json!({"usage": "used", "by": by, "at": now.to_string()}),
+            Some("unused") => json!({
+                "usage": "unused", "by": by, "at": now.to_string(),
+                "until": now.plus_days(UNUSED_DAYS).to_string(),
+            }),
+            Some("unknown") => json!({"usage": "unknown"}),
+            _ => {
+                let rule = "must be one of used, unused, unknown";
+                return Err(refused(&format!("profile.{question}"), rule));
+            }
+        };
+        profile.insert(question.clone(), stamped);
+    }
+    Ok(Value::Object(profile))
+}
+
+/// Every question that a control or a row of the catalogue asks of a profile.
+fn questions(catalog: &Catalog) -> BTreeSet<&str> {
+    let platforms = catalog.controls.iter().flat_map(|it| &it.platforms);
+    let rows = catalog.frameworks.iter().flat_map(|it| &it.rows);
+    platforms.chain(rows.filter_map(|it| it.applies.as_ref())).map(String::as_str).collect()
+}
+
+fn thresholds(value: &Value) -> Result<Value> {
+    let rule = "must be an array of at most 10 rising integers from 1 to 100";
+    let numbers: Option<Vec<u64>> =
+        value.as_array().and_then(|all| all.iter().map(Value::as_u64).collect());
+    match numbers {
+        Some(all)
+            if all.len() <= 10
+                && all.is_sorted_by(|a, b| a < b)
+                && all.iter().all(|it| (1..=100).contains(it)) =>
+        {
+            Ok(value.clone())
+        }
+        _ => Err(refused("scoreThresholds", rule)),
+    }
+}
+
+fn days(name: &str, value: &Value) -> Result<Value> {
+    match value.as_u64() {
+        Some(1..=3_650) => Ok(value.clone()),
+        _ => Err(refused(name, "must be an integer from 1 to 3650")),
+    }
+}
+
+fn frameworks(value: &Value) -> Result<Value> {
+    let texts = texts("frameworks", value)?;
+    for text in texts.as_array().into_iter().flatten().filter_map(Value::as_str) {
+        let known = text.parse::<crate::engine::catalog::FrameworkId>();
+        known.map_err(|it| refused("frameworks", it.message().to_owned()))?;
+    }
+    Ok(texts)
+}
+
+fn texts(name: &str, value: &Value) -> Result<Value> {
+    let all = value.as_array().filter(|it| it.iter().all(Value::is_string));
+    all.map(|_| value.clone()).ok_or_else(|| refused(name, "must be an array of strings"))
+}

@@ -1,0 +1,7 @@
+//! Who is calling, whether they may, and how often.
+
+pub mod caller;
+pub mod key;
+pub mod keyring;
+pub mod limit;
+pub mod network;

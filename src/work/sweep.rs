@@ -1,0 +1,33 @@
+//! The sweep: what time leaves to do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, watch};
+
+use crate::app::App;
+use crate::task::drive;
+
+/// How often due clients are looked for. A pushed asset's reassessment follows within this and its delay.
+const SWEEP_EVERY: Duration = Duration::from_secs(2);
+/// How often request counters are stored; a crash forgets at most this much of them.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
+/// How often events are looked at for those past their time.
+const FORGET_EVERY: Duration = Duration::from_secs(600);
+
+/// Runs the sweep's tasks until the stop.
+pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
+    let (checkpoint, forget, erase) = (Notify::new(), Notify::new(), Notify::new());
+    tokio::join!(
+        drive("sweep", SWEEP_EVERY, &app.due, stop.clone(), async || app.sweep().await),
+        drive("checkpoint", CHECKPOINT_EVERY, &checkpoint, stop.clone(), async || {
+            app.checkpoint_limits().await.map(|()| false)
+        }),
+        drive("forget-events", FORGET_EVERY, &forget, stop.clone(), async || {
+            app.forget_events().await
+        }),
+        drive("erase", FORGET_EVERY, &erase, stop, async || {
+            app.finish_erasures().await.map(|()| false)
+        }),
+    );
+}
