@@ -1,14 +1,27 @@
 //! Posture: facts about an MSP's clients in, a JSON API and signed events out.
 //!
-//! Floors (a module uses lower floors only; `tests/tidy.rs` holds the table):
-//! cli > config > serve > api web > work > app > auth > store import catalog task > engine > id clock page > error.
+//! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
+//! cli > config > serve > api web > work > app > auth > store import catalog task > engine > id clock page peer > error.
 //!
-//! What is absent matters: only `store` says `redb` or `bincode`'s decoder; only `api`, `web`, `serve` and `cli` say
-//! `poem` or `hyper`; only `config` reads files and environment at start; only `main` ends the process; `engine`
-//! cannot fail on input it accepted; `api` cannot name `Store`.
+//! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
+//! `config` reads the environment; only `main` ends the process; `engine` cannot fail on input it accepted; `api` has
+//! no `Store`, so that a handler reaches a client's rows through its caller alone.
 
+pub mod api;
+pub mod app;
+pub mod auth;
+pub mod catalog;
+pub mod cli;
 pub mod clock;
-
+pub mod config;
+pub mod engine;
 pub mod error;
 pub mod id;
+pub mod import;
 pub mod page;
+pub mod peer;
+pub mod serve;
+pub mod store;
+pub mod task;
+pub mod web;
+pub mod work;

@@ -1,0 +1,168 @@
+//! Sends a management request to the running server, or handles it here when none runs.
+
+use std::path::Path;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use http_body_util::combinators::BoxBody;
+use hyper_util::rt::TokioIo;
+use poem::{Body, Endpoint, Request};
+use serde_json::Value;
+use tokio::net::UnixStream;
+
+use super::serve_options;
+use crate::config::Options;
+use crate::error::{Error, Result};
+use crate::peer::Peer;
+use crate::serve::{CONTROL_SOCKET, open};
+
+/// One management request.
+pub(super) struct Call {
+    pub(super) method: &'static str,
+    /// With its query.
+    pub(super) path: String,
+    pub(super) content_type: &'static str,
+    pub(super) body: Body,
+}
+
+impl Call {
+    pub(super) fn get(path: impl Into<String>) -> Self {
+        Self::of("GET", path, &Value::Null)
+    }
+
+    pub(super) fn delete(path: impl Into<String>) -> Self {
+        Self::of("DELETE", path, &Value::Null)
+    }
+
+    pub(super) fn of(method: &'static str, path: impl Into<String>, body: &Value) -> Self {
+        let body = if body.is_null() { Body::empty() } else { Body::from_string(body.to_string()) };
+        Self { method, path: path.into(), content_type: "application/json", body }
+    }
+}
+
+/// Makes the calls one after the other on a runtime of its own.
+///
+/// # Errors
+/// The API's own sentence for the first call that it refuses; `Conflict` when the database is held by a process that
+/// does not answer.
+pub(super) fn with_session<T>(
+    options: &Options,
+    talk: impl AsyncFnOnce(&Session) -> Result<T>,
+) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(Error::internal)?;
+    runtime.block_on(async {
+        let session = Session::begin(options).await?;
+        let result = talk(&session).await;
+        session.end().await?;
+        result
+    })
+}
+
+/// The API's answer to one call.
+///
+/// # Errors
+/// As [`with_session`].
+pub(super) fn call(options: &Options, call: Call) -> Result<Value> {
+    with_session(options, async |session| session.call(call).await)
+}
+
+pub(super) enum Session {
+    /// A server runs and listens on this socket.
+    Server(std::path::PathBuf),
+    /// No server runs: the database is ours for now.
+    Here(Box<crate::serve::Opened>),
+}
+
+impl Session {
+    async fn begin(options: &Options) -> Result<Self> {
+        let socket = options.data.dir.join(CONTROL_SOCKET);
+        if UnixStream::connect(&socket).await.is_ok() {
+            return Ok(Self::Server(socket));
+        }
+        Ok(Self::Here(Box::new(open(&serve_options(options))?)))
+    }
+
+    async fn end(self) -> Result<()> {
+        match self {
+            Self::Server(_) => Ok(()),
+            Self::Here(opened) => opened.close().await,
+        }
+    }
+
+    /// The answer's JSON; null when it has no body.
+    ///
+    /// # Errors
+    /// The API's own sentence.
+    pub(super) async fn call(&self, call: Call) -> Result<Value> {
+        let (status, bytes) = match self {
+            Self::Server(socket) => over(socket, call).await?,
+            Self::Here(opened) => here(opened, call).await?,
+        };
+        let body = if bytes.is_empty() {
+            Value::Null
+        } else {
+            serde_json::from_slice(&bytes).map_err(Error::internal)?
+        };
+        if (200..300).contains(&status) {
+            return Ok(body);
+        }
+        let message = body["error"]["message"].as_str().unwrap_or("the server gave no reason");
+        Err(Error::invalid(message.to_owned()))
+    }
+}
+
+async fn here(opened: &crate::serve::Opened, call: Call) -> Result<(u16, Bytes)> {
+    let mut request = Request::builder()
+        .method(call.method.parse().map_err(Error::internal)?)
+        .uri_str(&call.path)
+        .content_type(call.content_type)
+        .body(call.body);
+    request.extensions_mut().insert(Peer::Socket { uid: uid() });
+    let response = opened.endpoint.get_response(request).await;
+    let status = response.status().as_u16();
+    let bytes = response.into_body().into_bytes().await.map_err(Error::internal)?;
+    Ok((status, bytes))
+}
+
+/// The user that this process runs as: the owner of its own entry in `/proc`.
+fn uid() -> u32 {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map_or(0, |it| it.uid())
+}
+
+async fn over(socket: &Path, call: Call) -> Result<(u16, Bytes)> {
+    let lost = |error: hyper::Error| {
+        Error::unavailable("the server closed the connection before it answered").caused_by(error)
+    };
+    let stream = UnixStream::connect(socket).await.map_err(Error::internal)?;
+    let (mut sender, connection) =
+        hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
+    let body: BoxBody<Bytes, std::io::Error> = call.body.into();
+    let request = hyper::Request::builder()
+        .method(call.method)
+        .uri(call.path)
+        .header("host", "posture")
+        .header("content-type", call.content_type)
+        .body(body)
+        .map_err(Error::internal)?;
+    let exchange = async move {
+        let response = sender.send_request(request).await?;
+        let status = response.status().as_u16();
+        Ok((status, response.into_body().collect().await?.to_bytes()))
+    };
+    // The connection drives the exchange, and ends once the sender is dropped with it.
+    let (answer, _) = tokio::join!(exchange, connection);
+    answer.map_err(lost)
+}
+
+/// Percent-encodes what is not plain in a query value.
+pub(super) fn encoded(text: &str) -> String {
+    let plain = |it: u8| it.is_ascii_alphanumeric() || b"-._~".contains(&it);
+    text.bytes()
+        .map(|it| if plain(it) { char::from(it).to_string() } else { format!("%{it:02X}") })
+        .collect()
+}

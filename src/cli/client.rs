@@ -1,0 +1,209 @@
+//! `posture client`.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, call, with_session};
+use super::print;
+use crate::config::Options;
+use crate::error::{Error, Result};
+use crate::page::LIMIT_MAX;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Add a client organization; prints its id.
+    Add(AddArgs),
+    /// List all clients.
+    List,
+    /// Show one client.
+    Show { id: String },
+    /// Change a client.
+    Set(SetArgs),
+    /// Erase a client and everything about it. There is no way back but a backup.
+    Remove {
+        id: String,
+        /// Do it without asking.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    #[arg(long)]
+    name: String,
+    #[arg(long)]
+    industry: Option<String>,
+    #[arg(long)]
+    employees: Option<u32>,
+    /// What the client uses: QUESTION=used|unused|unknown, such as m365=used. May be repeated.
+    #[arg(long = "profile", value_name = "QUESTION=USAGE")]
+    profile: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SetArgs {
+    id: String,
+    #[arg(long)]
+    name: Option<String>,
+    /// An empty text clears it.
+    #[arg(long)]
+    industry: Option<String>,
+    #[arg(long)]
+    employees: Option<u32>,
+    /// Inactive clients are not served; their data is kept.
+    #[arg(long)]
+    active: Option<bool>,
+    /// What the client uses: QUESTION=used|unused|unknown, such as aws=unused. May be repeated.
+    #[arg(long = "profile", value_name = "QUESTION=USAGE")]
+    profile: Vec<String>,
+    /// A member of the settings: NAME=JSON, such as staleAssetDays=14. May be repeated.
+    #[arg(long = "setting", value_name = "NAME=JSON")]
+    settings: Vec<String>,
+}
+
+pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+    match command {
+        Command::Add(args) => {
+            let answer = call(options, Call::of("POST", "/api/clients", &args.body()?))?;
+            show_id(json, &answer)
+        }
+        Command::List => list(options, json),
+        Command::Show { id } => show(json, &call(options, Call::get(path(&id)?))?),
+        Command::Set(args) => {
+            let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()?))?;
+            show(json, &answer)
+        }
+        Command::Remove { id, yes } => {
+            if !yes {
+                let how = "this erases everything about the client; repeat with --yes to do it";
+                return Err(Error::invalid(how));
+            }
+            call(options, Call::delete(path(&id)?))?;
+            print::line(&format!("erased client {id}"))
+        }
+    }
+}
+
+/// The path of one client. What is not an id could name another path.
+pub(super) fn path(id: &str) -> Result<String> {
+    let id: crate::id::ClientId =
+        id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a client id")))?;
+    Ok(format!("/api/clients/{id}"))
+}
+
+impl AddArgs {
+    fn body(&self) -> Result<Value> {
+        let mut body = Map::new();
+        body.insert("name".into(), json!(self.name));
+        if let Some(industry) = &self.industry {
+            body.insert("industry".into(), json!(industry));
+        }
+        if let Some(employees) = self.employees {
+            body.insert("employeeCount".into(), json!(employees));
+        }
+        if !self.profile.is_empty() {
+            body.insert("settings".into(), json!({ "profile": profile(&self.profile)? }));
+        }
+        Ok(Value::Object(body))
+    }
+}
+
+impl SetArgs {
+    fn body(&self) -> Result<Value> {
+        let mut body = Map::new();
+        if let Some(name) = &self.name {
+            body.insert("name".into(), json!(name));
+        }
+        if let Some(industry) = &self.industry {
+            let cleared = industry.is_empty();
+            body.insert("industry".into(), if cleared { Value::Null } else { json!(industry) });
+        }
+        if let Some(employees) = self.employees {
+            body.insert("employeeCount".into(), json!(employees));
+        }
+        if let Some(active) = self.active {
+            body.insert("active".into(), json!(active));
+        }
+        let mut settings = Map::new();
+        for pair in &self.settings {
+            let (name, value) = split(pair)?;
+            let value = serde_json::from_str(value)
+                .map_err(|_| Error::invalid(format!("--setting {pair}: `{value}` is not JSON")))?;
+            settings.insert(name.to_owned(), value);
+        }
+        if !self.profile.is_empty() {
+            settings.insert("profile".into(), profile(&self.profile)?);
+        }
+        if !settings.is_empty() {
+            body.insert("settings".into(), Value::Object(settings));
+        }
+        if body.is_empty() {
+            return Err(Error::invalid("nothing to change: name at least one option"));
+        }
+        Ok(Value::Object(body))
+    }
+}
+
+fn profile(pairs: &[String]) -> Result<Value> {
+    let answers =
+        pairs.iter().map(|it| split(it).map(|(name, usage)| (name.to_owned(), json!(usage))));
+    Ok(Value::Object(answers.collect::<Result<Map<_, _>>>()?))
+}
+
+fn split(pair: &str) -> Result<(&str, &str)> {
+    pair.split_once('=').ok_or_else(|| Error::invalid(format!("`{pair}` is not NAME=VALUE")))
+}
+
+fn list(options: &Options, json: bool) -> Result<()> {
+    let clients = with_session(options, async |session| {
+        let mut clients = Vec::new();
+        loop {
+            let offset = clients.len();
+            let path = format!("/api/clients?limit={LIMIT_MAX}&offset={offset}");
+            let page = session.call(Call::get(path)).await?;
+            let rows = page["data"].as_array().cloned().unwrap_or_default();
+            let n = rows.len();
+            clients.extend(rows);
+            if n < LIMIT_MAX as usize {
+                return Ok(clients);
+            }
+        }
+    })?;
+    if json {
+        return print::json(&json!({ "data": clients }));
+    }
+    let row = |it: &Value| {
+        ["id", "name", "industry", "employeeCount", "active"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec()
+    };
+    let rows: Vec<_> = clients.iter().map(row).collect();
+    print::table(&["ID", "NAME", "INDUSTRY", "EMPLOYEES", "ACTIVE"], &rows)
+}
+
+fn show(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    print::fields(
+        &answer["data"],
+        &[
+            ("id", "id"),
+            ("name", "name"),
+            ("industry", "industry"),
+            ("employees", "employeeCount"),
+            ("active", "active"),
+            ("added", "createdAt"),
+            ("changed", "updatedAt"),
+            ("settings", "settings"),
+        ],
+    )
+}
+
+fn show_id(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    print::line(&print::cell(&answer["data"]["id"]))
+}

@@ -1,0 +1,172 @@
+//! `posture key`.
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, call};
+use super::print;
+use crate::app::key::GRACE_S;
+use crate::clock::Clock;
+use crate::config::Options;
+use crate::error::{Error, Result};
+use crate::id::KeyId;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Issue a key; prints it once.
+    Issue(IssueArgs),
+    /// List all keys.
+    List,
+    /// Give a key a new secret; prints it once. Id, scopes and limits stay.
+    Rotate {
+        id: String,
+        /// How long the old secret goes on working: 0 for not at all, else such as 90m, 24h, 7d.
+        #[arg(long)]
+        grace: Option<String>,
+        /// Print the key alone.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Revoke a key. Acts on its next request.
+    Revoke { id: String },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct IssueArgs {
+    #[arg(long)]
+    name: String,
+    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance. May be repeated, or
+    /// separated by commas.
+    #[arg(long = "scope", required = true, value_delimiter = ',')]
+    scopes: Vec<String>,
+    /// Only these clients. May be repeated. Default: all.
+    #[arg(long = "client", value_name = "ID")]
+    clients: Vec<String>,
+    /// Only from these networks. May be repeated. Default: from anywhere.
+    #[arg(long = "ip", value_name = "CIDR")]
+    networks: Vec<String>,
+    /// The source under which pushed assets are kept. Default: the key's name.
+    #[arg(long, value_name = "LABEL")]
+    source: Option<String>,
+    #[arg(long)]
+    per_minute: Option<u32>,
+    #[arg(long)]
+    per_hour: Option<u32>,
+    #[arg(long)]
+    per_day: Option<u32>,
+    /// Such as 12h or 90d. Default: never.
+    #[arg(long)]
+    expires_in: Option<String>,
+    /// Print the key alone.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+    match command {
+        Command::Issue(args) => {
+            let answer = call(options, Call::of("POST", "/api/keys", &args.body()?))?;
+            show_key(json, args.quiet, &answer)
+        }
+        Command::List => list(json, &call(options, Call::get("/api/keys"))?),
+        Command::Rotate { id, grace, quiet } => {
+            let grace_s = grace.map_or(Ok(i64::from(GRACE_S)), |it| seconds(&it))?;
+            let path = format!("{}/rotate", path(&id)?);
+            let answer = call(options, Call::of("POST", path, &json!({ "graceS": grace_s })))?;
+            show_key(json, quiet, &answer)
+        }
+        Command::Revoke { id } => {
+            call(options, Call::delete(path(&id)?))?;
+            print::line(&format!("revoked key {id}"))
+        }
+    }
+}
+
+fn path(id: &str) -> Result<String> {
+    let id: KeyId = id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a key id")))?;
+    Ok(format!("/api/keys/{id}"))
+}
+
+impl IssueArgs {
+    fn body(&self) -> Result<Value> {
+        let mut body = Map::new();
+        body.insert("name".into(), json!(self.name));
+        body.insert("scopes".into(), json!(self.scopes));
+        body.insert("clientIds".into(), json!(self.clients));
+        body.insert("networks".into(), json!(self.networks));
+        if let Some(source) = &self.source {
+            body.insert("source".into(), json!(source));
+        }
+        let limits =
+            [("perMinute", self.per_minute), ("perHour", self.per_hour), ("perDay", self.per_day)];
+        for (field, limit) in limits {
+            if let Some(limit) = limit {
+                body.insert(field.into(), json!(limit));
+            }
+        }
+        if let Some(text) = &self.expires_in {
+            let at = Clock::System.now().plus_s(seconds(text)?);
+            body.insert("expiresAt".into(), json!(at.to_string()));
+        }
+        Ok(Value::Object(body))
+    }
+}
+
+/// Reads `0`, `90s`, `30m`, `12h` or `90d`.
+fn seconds(text: &str) -> Result<i64> {
+    let bad = || {
+        Error::invalid(format!(
+            "`{text}` is not a duration: write a number and s, m, h or d, such as 90d"
+        ))
+    };
+    if text == "0" {
+        return Ok(0);
+    }
+    let unit_at =
+        text.len().checked_sub(1).filter(|it| text.is_char_boundary(*it)).ok_or_else(bad)?;
+    let (number, unit) = text.split_at(unit_at);
+    let unit_s = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        _ => return Err(bad()),
+    };
+    let number: i64 = number.parse().ok().filter(|it| 0 <= *it).ok_or_else(bad)?;
+    number.checked_mul(unit_s).ok_or_else(bad)
+}
+
+fn show_key(json: bool, quiet: bool, answer: &Value) -> Result<()> {
+    let key = print::cell(&answer["data"]["key"]);
+    if quiet {
+        return print::line(&key);
+    }
+    if json {
+        return print::json(answer);
+    }
+    print::fields(
+        &answer["data"],
+        &[
+            ("id", "id"),
+            ("name", "name"),
+            ("scopes", "scopes"),
+            ("clients", "clientIds"),
+            ("networks", "networks"),
+            ("expires", "expiresAt"),
+        ],
+    )?;
+    print::line(&format!("\n{key}\n\nThis is the only time the key is shown. Keep it safe."))
+}
+
+fn list(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let row = |it: &Value| {
+        ["id", "prefix", "name", "scopes", "lastUsedAt", "expiresAt", "revokedAt"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec()
+    };
+    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["ID", "PREFIX", "NAME", "SCOPES", "LAST USED", "EXPIRES", "REVOKED"], &rows)
+}

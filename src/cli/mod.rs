@@ -1,0 +1,100 @@
+//! The words typed. Every data command is a management API request: sent over the control socket when a server runs,
+//! else handled by the same application in this process.
+
+mod call;
+mod client;
+mod import;
+mod key;
+mod print;
+mod serve;
+mod system;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{self, Options};
+use crate::error::Result;
+
+/// Security and compliance posture of an MSP's clients.
+#[derive(Debug, Parser)]
+#[command(name = "posture", version, about, max_term_width = 100)]
+pub struct Cli {
+    /// Configuration file. Default: the file that `POSTURE_CONFIG` names, else ./posture.toml, else the defaults.
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print the API's answer as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the service.
+    Serve(serve::Args),
+    /// Write posture.toml and make the data directory.
+    Init,
+    /// Client organizations.
+    #[command(subcommand)]
+    Client(client::Command),
+    /// API keys.
+    #[command(subcommand)]
+    Key(key::Command),
+    /// Import assessor files for a client, or undo an import.
+    Import(import::Args),
+    /// Show the service's state.
+    Status,
+    /// Print the OpenAPI document.
+    Openapi,
+    /// The configuration.
+    #[command(subcommand)]
+    Config(system::ConfigCommand),
+    /// Print a completion script for a shell.
+    Completions { shell: clap_complete::Shell },
+}
+
+/// Does what the words say.
+///
+/// # Errors
+/// What the API refused, or what kept the request from it: one sentence for the terminal.
+pub fn run(cli: Cli) -> Result<()> {
+    let Cli { config: path, json, command } = cli;
+    let path = path.as_deref();
+    let options = || config::load(path);
+    match command {
+        Command::Serve(args) => serve::run(&options()?, &args),
+        Command::Init => system::init(path),
+        Command::Client(command) => client::run(&options()?, json, command),
+        Command::Key(command) => key::run(&options()?, json, command),
+        Command::Import(args) => import::run(&options()?, json, args),
+        Command::Status => system::status(&options()?, json),
+        Command::Openapi => system::openapi(),
+        Command::Config(command) => system::config(path, json, &command),
+        Command::Completions { shell } => system::completions(shell),
+    }
+}
+
+/// What the serving rooms want of the configuration.
+fn serve_options(options: &Options) -> crate::serve::Options {
+    let days = |it: u32| u16::try_from(it).unwrap_or(u16::MAX);
+    let assessment = &options.assessment;
+    crate::serve::Options {
+        listen: options.server.listen,
+        dir: options.data.dir.clone(),
+        cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
+        trusted_proxies: options.server.trusted_proxies.clone(),
+        app: crate::app::Options {
+            quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
+            msp_id: options.msp.id.clone(),
+            settings: crate::app::settings::Defaults {
+                dormant_after_days: days(assessment.dormant_after_days),
+                evidence_warning_days: days(assessment.evidence_warning_days),
+                stale_asset_days: days(assessment.stale_asset_days),
+                record_cost: assessment.record_cost,
+                downtime_cost_per_hour: assessment.downtime_cost_per_hour,
+            },
+        },
+    }
+}

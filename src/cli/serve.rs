@@ -1,0 +1,96 @@
+//! `posture serve`.
+
+use std::net::SocketAddr;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tracing_subscriber::EnvFilter;
+
+use super::{print, serve_options};
+use crate::clock::Clock;
+use crate::config::{LogFormat, LogLevel, Options};
+use crate::error::{Error, Result};
+use crate::serve::{self, demo};
+
+/// Threads for reads and imports; more would only hold memory.
+const N_BLOCKING_THREADS: usize = 64;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Fill an empty database with a believable portfolio first.
+    #[arg(long)]
+    demo: bool,
+}
+
+pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
+    start_log(options);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(N_BLOCKING_THREADS)
+        .build()
+        .map_err(Error::internal)?;
+    runtime.block_on(async {
+        let stop = stop_signal()?;
+        let wanted = serve_options(options);
+        let demo_key = if args.demo { Some(demo::fill(&wanted).await?) } else { None };
+        let opened = serve::open(&wanted)?;
+        let is_new = opened.app.directory.list().is_empty();
+        let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);
+        let greet = |address| greet(address, is_new, key);
+        serve::serve(opened, &wanted, greet, stop).await
+    })
+}
+
+fn start_log(options: &Options) {
+    let level = match options.log.level {
+        LogLevel::Error => "error",
+        LogLevel::Warn => "warn",
+        LogLevel::Info => "info",
+        LogLevel::Debug => "debug",
+        LogLevel::Trace => "trace",
+    };
+    let log = tracing_subscriber::fmt()
+        .with_env_filter(EnvFilter::new(format!("warn,posture={level}")))
+        .with_writer(std::io::stderr);
+    // A log that is there already is a test's.
+    let _ = match options.log.format {
+        LogFormat::Text => log.try_init(),
+        LogFormat::Json => log.json().try_init(),
+    };
+}
+
+/// Done when the process is asked to stop.
+fn stop_signal() -> Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::internal)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::internal)?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => (),
+            _ = interrupt.recv() => (),
+        }
+    })
+}
+
+/// Where it is and what to do next.
+fn greet(address: SocketAddr, is_new: bool, key: Option<&str>) {
+    let now = Clock::System.now();
+    let mut lines =
+        vec![format!("posture {} serves http://{address} since {now}", env!("CARGO_PKG_VERSION"))];
+    lines.push(format!("API documentation: http://{address}/docs"));
+    if let Some(key) = key {
+        lines.push("Try it:".to_owned());
+        lines.push(format!("curl -H 'X-API-Key: {key}' http://{address}/api/v1/clients"));
+    } else if is_new {
+        lines.push(
+            "There are no clients yet. In another terminal, with the same configuration:"
+                .to_owned(),
+        );
+        lines.push("  posture client add --name 'Acme Ltd'".to_owned());
+        lines.push("  posture key issue --name first --scope read:clients,read:assets,read:scores,read:risks,read:compliance".to_owned());
+        lines.push("  posture import --client CLIENT_ID prowler-output.ocsf.json".to_owned());
+        lines.push(format!("  curl -H 'X-API-Key: KEY' http://{address}/api/v1/clients"));
+    }
+    for line in lines {
+        // The log goes to standard error; a closed standard output does not stop the service.
+        let _ = print::line(&line);
+    }
+}

@@ -1,0 +1,96 @@
+//! `posture init`, `status`, `openapi`, `config` and `completions`.
+
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use clap::{CommandFactory, Subcommand};
+use serde_json::json;
+
+use super::call::{Call, call};
+use super::{Cli, print};
+use crate::config::{self, Options};
+use crate::error::{Error, Result};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Read the configuration and name everything that is wrong with it.
+    Check,
+    /// Show what holds, and which of it is not the default.
+    Show,
+}
+
+/// Writes the configuration with every default, and makes the data directory.
+pub(super) fn init(path: Option<&Path>) -> Result<()> {
+    let path = path.unwrap_or(Path::new(config::FILE_NAME));
+    let shown = path.display();
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
+    let mut file = file.map_err(|error| {
+        if error.kind() == std::io::ErrorKind::AlreadyExists {
+            return Error::conflict(format!("{shown} is there already; it was left as it is"));
+        }
+        Error::invalid(format!("cannot write {shown}: {error}"))
+    })?;
+    let written = file.write_all(config::EXAMPLE.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|error| Error::invalid(format!("cannot write {shown}: {error}")))?;
+    let options = config::load(Some(path))?;
+    let dir = &options.data.dir;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
+        Error::invalid(format!("cannot make the data directory {}: {error}", dir.display()))
+    })?;
+    print::line(&format!("wrote {shown}; data goes to {}", dir.display()))?;
+    print::line("next: posture serve")
+}
+
+pub(super) fn status(options: &Options, json: bool) -> Result<()> {
+    let answer = call(options, Call::get("/api/system"))?;
+    if json {
+        return print::json(&answer);
+    }
+    print::fields(
+        &answer["data"],
+        &[
+            ("version", "version"),
+            ("ready", "ready"),
+            ("active clients", "clientsActive"),
+            ("inactive clients", "clientsInactive"),
+            ("API keys", "keys"),
+            ("frameworks", "frameworks"),
+            ("controls", "controls"),
+            ("mapped checks", "checksMapped"),
+            ("damaged records", "damagedRecords"),
+            ("disk full", "diskFull"),
+        ],
+    )
+}
+
+pub(super) fn openapi() -> Result<()> {
+    print::line(&crate::api::service().spec())
+}
+
+pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -> Result<()> {
+    match command {
+        ConfigCommand::Check => {
+            let problems = config::check(path)?;
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            if json {
+                print::json(&json!({ "data": { "problems": lines } }))?;
+            } else {
+                lines.iter().try_for_each(|it| print::line(it))?;
+            }
+            match lines.len() {
+                0 if json => Ok(()),
+                0 => print::line("the configuration is in order"),
+                1 => Err(Error::invalid("1 problem")),
+                n => Err(Error::invalid(format!("{n} problems"))),
+            }
+        }
+        ConfigCommand::Show => print::line(&config::show(&config::load(path)?)),
+    }
+}
+
+pub(super) fn completions(shell: clap_complete::Shell) -> Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "posture", &mut script);
+    print::line(&String::from_utf8_lossy(&script))
+}

@@ -1,0 +1,115 @@
+//! Configuration: one TOML file as written -> options as wanted.
+//!
+//! `posture.toml.example` is embedded and is the defaults. Lower rooms have their own options and
+//! never see these.
+
+mod file;
+mod options;
+mod reader;
+mod rule;
+mod show;
+
+use std::env;
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+pub use self::file::Problem;
+use self::file::{File, utf8};
+pub use self::options::{
+    Assessment, Backup, Data, Import, Limits, Log, LogFormat, LogLevel, Msp, Options, Scan, Server,
+    Tls, Webhooks,
+};
+pub use self::show::show;
+use crate::error::{Detail, Error};
+
+/// A configuration with every key: its default, or a sample behind a `#` where there is none.
+pub const EXAMPLE: &str = include_str!("../../posture.toml.example");
+
+/// Names the file when the command line does not.
+pub const PATH_VARIABLE: &str = "POSTURE_CONFIG";
+/// Read from the working folder when nothing names a file.
+pub const FILE_NAME: &str = "posture.toml";
+/// A longer file is refused.
+pub const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// The options that hold for this process: of the file at `path`, else of the file that
+/// [`PATH_VARIABLE`] names, else of `./posture.toml` if there is one, else the defaults.
+///
+/// # Errors
+/// `Invalid` when the file cannot be read or breaks a rule. The message is the first problem, and
+/// how many more there are; the details are all of them.
+pub fn load(path: Option<&Path>) -> Result<Options, Error> {
+    let Some(path) = locate(path, env::var_os(PATH_VARIABLE), Path::new("")) else {
+        return Ok(Options::default());
+    };
+    let options = match utf8(&name(&path), &read(&path)?) {
+        Ok(text) => parse(&name(&path), text),
+        Err(problem) => Err(vec![problem]),
+    };
+    let options = options.map_err(|problems| refusal(&problems))?;
+    Ok(Options { file: Some(path), ..options })
+}
+
+/// Everything that is wrong with the file that [`load`] would read; nothing when there is none.
+///
+/// # Errors
+/// `Invalid` when the file cannot be read.
+pub fn check(path: Option<&Path>) -> Result<Vec<Problem>, Error> {
+    let Some(path) = locate(path, env::var_os(PATH_VARIABLE), Path::new("")) else {
+        return Ok(Vec::new());
+    };
+    Ok(match utf8(&name(&path), &read(&path)?) {
+        Ok(text) => parse(&name(&path), text).err().unwrap_or_default(),
+        Err(problem) => vec![problem],
+    })
+}
+
+/// Options from the text of a file with this name.
+///
+/// # Errors
+/// Everything that is wrong with it, by line.
+pub fn parse(name: &str, text: &str) -> Result<Options, Vec<Problem>> {
+    File::parse(name, text)?.resolve()
+}
+
+/// The file to read: the one given, else the one that the environment names, else `posture.toml` in
+/// `folder` if it is there. An empty variable names nothing.
+#[must_use]
+pub fn locate(given: Option<&Path>, named: Option<OsString>, folder: &Path) -> Option<PathBuf> {
+    let named = named.filter(|it| !it.is_empty()).map(PathBuf::from);
+    let here = || Some(folder.join(FILE_NAME)).filter(|it| it.exists());
+    given.map(Path::to_path_buf).or(named).or_else(here)
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path);
+    file.and_then(|it| it.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))?;
+    if FILE_BYTES_MAX < bytes.len() as u64 {
+        let rule = format!("{}: longer than {FILE_BYTES_MAX} bytes", path.display());
+        return Err(Error::invalid(rule));
+    }
+    Ok(bytes)
+}
+
+/// One line for the terminal, all problems as details.
+fn refusal(problems: &[Problem]) -> Error {
+    let first = problems.first().map(ToString::to_string).unwrap_or_default();
+    let message = match problems.len() {
+        0 | 1 => first,
+        n => format!("{first} (and {} more; `posture config check` lists them)", n - 1),
+    };
+    let detail = |it: &Problem| Detail {
+        field: format!("{}:{}", it.file, it.line),
+        message: it.message.clone(),
+    };
+    let mut error = Error::invalid(message);
+    error.details = problems.iter().map(detail).collect();
+    error
+}

@@ -1,0 +1,339 @@
+//! Options as wanted: plain values, one struct a section.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::{Component, Path, PathBuf};
+
+use ipnetwork::IpNetwork;
+
+use super::EXAMPLE;
+use super::file::{File, Problem};
+use super::reader::{Reader, Setting};
+use super::rule::{
+    amount, list, network, network_or_attached, number, origin, path, socket_addr, text, word,
+};
+
+const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
+const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=200;
+/// Longer lists of networks are refused.
+const N_NETWORKS: RangeInclusive<usize> = 0..=256;
+const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
+const CALLS: RangeInclusive<u32> = 1..=100_000_000;
+const PACKETS_PER_S: RangeInclusive<u32> = 1..=100_000;
+const PER_HOST_CONNECTIONS: RangeInclusive<u32> = 1..=256;
+const CONCURRENT_SCANS: RangeInclusive<u32> = 1..=16;
+const TIMEOUT_S: RangeInclusive<u32> = 1..=120;
+/// Attempts of one delivery.
+const N_RETRY_GAPS: RangeInclusive<usize> = 1..=20;
+/// At most a week.
+const RETRY_GAP_S: RangeInclusive<u32> = 0..=604_800;
+/// A gap grows by chance by at most this share of it.
+const RETRY_JITTER_PERCENT: u64 = 20;
+/// At most ten years.
+const DAYS: RangeInclusive<u32> = 1..=3_650;
+/// At most a billion dollars.
+const DOLLARS: RangeInclusive<u64> = 0..=1_000_000_000;
+/// At most a year.
+const BACKUP_EVERY_H: RangeInclusive<u32> = 1..=8_760;
+const BACKUPS: RangeInclusive<u32> = 1..=1_000;
+const S_PER_DAY: u64 = 86_400;
+
+/// What the process is to do. Every value keeps its rule, and the values go together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Where they were read from. `None`: they are the defaults, or come from a text.
+    pub file: Option<PathBuf>,
+    pub server: Server,
+    pub data: Data,
+    pub msp: Msp,
+    pub limits: Limits,
+    pub scan: Scan,
+    pub webhooks: Webhooks,
+    pub assessment: Assessment,
+    pub import: Import,
+    pub backup: Backup,
+    pub log: Log,
+    /// As they were read, for showing.
+    pub(super) settings: Vec<Setting>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub listen: SocketAddr,
+    /// Scheme and host by which people reach it, without a slash at the end. `None`: the address it
+    /// listens on.
+    pub public_url: Option<String>,
+    /// Peers whose forwarding header counts.
+    pub trusted_proxies: Vec<IpNetwork>,
+    /// `None`: plain HTTP.
+    pub tls: Option<Tls>,
+    /// Holds the token for `/metrics`. `None`: loopback only.
+    pub metrics_token_file: Option<PathBuf>,
+}
+
+/// PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    pub cert: PathBuf,
+    pub key: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Data {
+    pub dir: PathBuf,
+    /// Of the database's own cache.
+    pub cache_mib: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Msp {
+    /// `None`: generated once and kept.
+    pub id: Option<String>,
+    pub name: Option<String>,
+}
+
+/// Calls of one API key in each window.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub per_minute: u32,
+    pub per_hour: u32,
+    pub per_day: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scan {
+    /// Whether the private networks attached to this host may be scanned.
+    pub allow_attached: bool,
+    /// What else may be scanned.
+    pub allowed_networks: Vec<IpNetwork>,
+    /// What may never be scanned, allowed or not.
+    pub excluded_networks: Vec<IpNetwork>,
+    /// Of all scans together.
+    pub packets_per_s: u32,
+    pub per_host_connections: u32,
+    /// Scans at once.
+    pub concurrent: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Webhooks {
+    pub timeout_s: u32,
+    /// Before each attempt, the first included. Never get shorter.
+    pub retry_gaps_s: Vec<u32>,
+    /// Where an endpoint may have an `http:` URL.
+    pub allow_http_networks: Vec<IpNetwork>,
+    /// Private networks where an endpoint may be.
+    pub allow_private_networks: Vec<IpNetwork>,
+    /// How long a finished delivery stays listed. Longer than all attempts take.
+    pub retention_days: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assessment {
+    pub max_age_days: u32,
+    pub stale_asset_days: u32,
+    pub dormant_after_days: u32,
+    pub evidence_warning_days: u32,
+    /// Dollars that one lost record costs. `None`: no dollar impact is shown.
+    pub record_cost: Option<u64>,
+    /// Dollars that one hour of standstill costs. `None`: no dollar impact is shown.
+    pub downtime_cost_per_hour: Option<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Import {
+    /// Folder whose new files are imported. `None`: none is watched.
+    pub watch: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backup {
+    /// `None`: no backups but those asked for.
+    pub dir: Option<PathBuf>,
+    pub every_h: u32,
+    /// Backups kept; the oldest goes.
+    pub keep: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    pub level: LogLevel,
+    pub format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+const LOG_LEVELS: [(&str, LogLevel); 5] = [
+    ("error", LogLevel::Error),
+    ("warn", LogLevel::Warn),
+    ("info", LogLevel::Info),
+    ("debug", LogLevel::Debug),
+    ("trace", LogLevel::Trace),
+];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    /// One object a line.
+    Json,
+}
+
+const LOG_FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
+
+/// What `posture.toml.example` says.
+impl Default for Options {
+    fn default() -> Self {
+        super::parse("posture.toml.example", "").expect("nothing is wrong with an empty file")
+    }
+}
+
+impl File<'_> {
+    /// # Errors
+    /// Everything that is wrong, by line.
+    pub(super) fn resolve(&self) -> Result<Options, Vec<Problem>> {
+        let defaults = File::parse("posture.toml.example", EXAMPLE).expect("the example is TOML");
+        let mut it = Reader::new(self, &defaults);
+        let options = Options {
+            file: None,
+            server: server(&mut it),
+            data: Data {
+                dir: it.get("data.dir", path),
+                cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
+            },
+            msp: Msp {
+                id: it.find("msp.id", text(MSP_ID_CHARS)),
+                name: it.find("msp.name", text(MSP_NAME_CHARS)),
+            },
+            limits: limits(&mut it),
+            scan: scan(&mut it),
+            webhooks: webhooks(&mut it),
+            assessment: assessment(&mut it),
+            import: Import { watch: it.find("import.watch", path) },
+            backup: Backup {
+                dir: it.find("backup.dir", path),
+                every_h: it.get("backup.every_h", number(BACKUP_EVERY_H)),
+                keep: it.get("backup.keep", number(BACKUPS)),
+            },
+            log: Log {
+                level: it.get("log.level", word(&LOG_LEVELS)),
+                format: it.get("log.format", word(&LOG_FORMATS)),
+            },
+            settings: Vec::new(),
+        };
+        check_watch(&mut it, &options);
+        Ok(Options { settings: it.finish()?, ..options })
+    }
+}
+
+fn server(it: &mut Reader<'_>) -> Server {
+    Server {
+        listen: it.get("server.listen", socket_addr),
+        public_url: it.find("server.public_url", origin),
+        trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
+        tls: tls(it),
+        metrics_token_file: it.find("server.metrics_token_file", path),
+    }
+}
+
+fn tls(it: &mut Reader<'_>) -> Option<Tls> {
+    match (it.find("server.tls_cert", path), it.find("server.tls_key", path)) {
+        (Some(cert), Some(key)) => Some(Tls { cert, key }),
+        (Some(_), None) => {
+            it.clash(&["server.tls_cert", "server.tls_key"], "needs server.tls_key");
+            None
+        }
+        (None, Some(_)) => {
+            it.clash(&["server.tls_key", "server.tls_cert"], "needs server.tls_cert");
+            None
+        }
+        (None, None) => None,
+    }
+}
+
+fn limits(it: &mut Reader<'_>) -> Limits {
+    let limits = Limits {
+        per_minute: it.get("limits.per_minute", number(CALLS)),
+        per_hour: it.get("limits.per_hour", number(CALLS)),
+        per_day: it.get("limits.per_day", number(CALLS)),
+    };
+    // A longer window that allows less would make the shorter one a promise that is never kept.
+    if limits.per_hour < limits.per_minute {
+        let keys = ["limits.per_hour", "limits.per_minute"];
+        it.clash(&keys, "must not be less than limits.per_minute");
+    }
+    if limits.per_day < limits.per_hour {
+        it.clash(&["limits.per_day", "limits.per_hour"], "must not be less than limits.per_hour");
+    }
+    limits
+}
+
+fn scan(it: &mut Reader<'_>) -> Scan {
+    let allowed = it.get("scan.allowed_networks", list(N_NETWORKS, network_or_attached));
+    Scan {
+        allow_attached: allowed.contains(&None),
+        allowed_networks: allowed.into_iter().flatten().collect(),
+        excluded_networks: it.get("scan.excluded_networks", list(N_NETWORKS, network)),
+        packets_per_s: it.get("scan.packets_per_s", number(PACKETS_PER_S)),
+        per_host_connections: it.get("scan.per_host_connections", number(PER_HOST_CONNECTIONS)),
+        concurrent: it.get("scan.concurrent", number(CONCURRENT_SCANS)),
+    }
+}
+
+fn webhooks(it: &mut Reader<'_>) -> Webhooks {
+    let options = Webhooks {
+        timeout_s: it.get("webhooks.timeout_s", number(TIMEOUT_S)),
+        retry_gaps_s: it.get("webhooks.retry_gaps_s", list(N_RETRY_GAPS, number(RETRY_GAP_S))),
+        allow_http_networks: it.get("webhooks.allow_http_networks", list(N_NETWORKS, network)),
+        allow_private_networks: it
+            .get("webhooks.allow_private_networks", list(N_NETWORKS, network)),
+        retention_days: it.get("webhooks.retention_days", number(DAYS)),
+    };
+    if !options.retry_gaps_s.is_sorted() {
+        it.clash(&["webhooks.retry_gaps_s"], "gaps must not get shorter");
+    }
+    let gaps_s: u64 = options.retry_gaps_s.iter().copied().map(u64::from).sum();
+    let attempts_s = gaps_s + gaps_s * RETRY_JITTER_PERCENT / 100;
+    if u64::from(options.retention_days) * S_PER_DAY <= attempts_s {
+        let keys = ["webhooks.retention_days", "webhooks.retry_gaps_s"];
+        it.clash(&keys, "must be longer than all of webhooks.retry_gaps_s with a fifth added");
+    }
+    options
+}
+
+fn assessment(it: &mut Reader<'_>) -> Assessment {
+    Assessment {
+        max_age_days: it.get("assessment.max_age_days", number(DAYS)),
+        stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
+        dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),
+        evidence_warning_days: it.get("assessment.evidence_warning_days", number(DAYS)),
+        record_cost: it.find("assessment.record_cost", amount(DOLLARS)),
+        downtime_cost_per_hour: it.find("assessment.downtime_cost_per_hour", amount(DOLLARS)),
+    }
+}
+
+/// Our own files must not be taken for reports.
+fn check_watch(it: &mut Reader<'_>, options: &Options) {
+    let Some(watch) = &options.import.watch else { return };
+    if is_same(watch, &options.data.dir) {
+        it.clash(&["import.watch", "data.dir"], "must not be data.dir");
+    }
+    if options.backup.dir.as_ref().is_some_and(|it| is_same(watch, it)) {
+        it.clash(&["import.watch", "backup.dir"], "must not be backup.dir");
+    }
+}
+
+/// By their words: nothing is looked up.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let words = |path: &Path| {
+        let words = path.components().filter(|it| *it != Component::CurDir);
+        words.map(|it| it.as_os_str().to_owned()).collect::<Vec<_>>()
+    };
+    words(one) == words(other)
+}

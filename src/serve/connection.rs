@@ -1,0 +1,96 @@
+//! One connection, from its first byte to its last.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::server::conn::http1::Builder;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_io_timeout::TimeoutWriter;
+
+use super::exchange::Line;
+
+/// After the stop, what already travels towards us is still answered.
+const LAST_CALL: Duration = Duration::from_millis(250);
+/// How long a peer may go on sending what we no longer read, so that it gets to see our answer:
+/// closing at once would send a reset, and that overtakes the answer.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
+/// Hyper takes no smaller buffer.
+const BUFFER_BYTES_MIN: usize = 8 * 1_024;
+
+/// Answers requests until the peer is done, breaks a limit, or is asked to leave.
+pub(super) async fn serve<S>(stream: S, line: Line)
+where
+    S: AsyncRead + AsyncWrite + Send,
+{
+    let line = Arc::new(line);
+    let limits = &line.limits;
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(limits.write_timeout));
+    let mut builder = Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_timeout)
+        .max_buf_size(limits.head_bytes_max.max(BUFFER_BYTES_MIN))
+        .max_header_size(limits.head_bytes_max)
+        .max_headers(limits.headers_max)
+        .half_close(false);
+    let service = service_fn(|request| {
+        let line = Arc::clone(&line);
+        async move { Ok::<_, Infallible>(line.answer(request).await) }
+    });
+    let mut connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => Some(ended),
+        () = called(line.stop.clone()) => None,
+        () = sleep(limits.age_max) => None,
+    };
+    let ended = if let Some(ended) = ended {
+        ended
+    } else {
+        Pin::new(&mut connection).graceful_shutdown();
+        let Ok(ended) = timeout(limits.overtime_max, &mut connection).await else { return };
+        ended
+    };
+    if let Err(error) = &ended {
+        tracing::debug!(%error, "a connection ended early: {error}");
+    }
+    if line.cut.load(Ordering::Relaxed) || ended.is_err_and(|it| it.is_parse()) {
+        linger(connection.into_parts().io.into_inner()).await;
+    }
+}
+
+/// Returns a little after the stop.
+async fn called(mut stop: watch::Receiver<bool>) {
+    // A dropped sender is a stop too.
+    let _ = stop.wait_for(|stopping| *stopping).await;
+    sleep(LAST_CALL).await;
+}
+
+async fn linger<S>(mut stream: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let skip = async {
+        stream.shutdown().await?;
+        let mut scrap = [0; 8 * 1_024];
+        let mut n_bytes = 0;
+        while n_bytes < LINGER_BYTES_MAX {
+            match stream.read(&mut scrap).await? {
+                0 => break,
+                n => n_bytes += n,
+            }
+        }
+        std::io::Result::Ok(())
+    };
+    // Whether the peer was patient is of no more interest.
+    let _ = timeout(LINGER_TIMEOUT, skip).await;
+}

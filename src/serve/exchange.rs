@@ -1,0 +1,244 @@
+//! One request and its answer: what is refused before the application sees it, and what becomes of
+//! an application that fails.
+
+use std::any::Any;
+use std::future::poll_fn;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use http_body_util::combinators::BoxBody;
+use hyper::Version;
+use hyper::body::{Body, Incoming};
+use hyper::header::{ALLOW, CONNECTION, EXPECT, HOST, HeaderValue};
+use hyper::http::request::Parts;
+use poem::http::uri::Scheme;
+use poem::http::{Method, StatusCode, Uri};
+use poem::web::{LocalAddr, RemoteAddr};
+use poem::{Endpoint, Request, RequestParts, Response};
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::body::{self, End, Fault};
+use super::http::App;
+use super::limit::Limits;
+use crate::peer::Peer;
+
+/// What all requests of one connection share.
+pub(super) struct Line {
+    pub(super) app: App,
+    pub(super) limits: Arc<Limits>,
+    pub(super) peer: Peer,
+    pub(super) local: LocalAddr,
+    pub(super) remote: RemoteAddr,
+    pub(super) stop: watch::Receiver<bool>,
+    /// Set when we answered before the peer had sent everything.
+    pub(super) cut: AtomicBool,
+}
+
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    success: bool,
+    error: Problem<'a>,
+}
+
+#[derive(Serialize)]
+struct Problem<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+impl Line {
+    pub(super) async fn answer(
+        &self,
+        request: hyper::Request<Incoming>,
+    ) -> hyper::Response<BoxBody<Bytes, io::Error>> {
+        let (mut parts, incoming) = request.into_parts();
+        let expects_continue = parts.headers.contains_key(EXPECT);
+        let early = self.refuse_early(&mut parts, &incoming);
+        let (body, watch) = body::guard(incoming, &self.limits);
+        let mut response = match early {
+            Some(refused) => {
+                drop(body);
+                refused
+            }
+            None => self.call(parts, body).await,
+        };
+        let end = watch.end(expects_continue).await;
+        if let End::Failed(fault) = end
+            // An operation that succeeded without its body has still succeeded.
+            && !response.status().is_success()
+        {
+            response = refuse_body(fault);
+        }
+        if end != End::Whole {
+            self.cut.store(true, Ordering::Relaxed);
+        }
+        if end != End::Whole || stopping(&self.stop) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.into()
+    }
+
+    fn refuse_early(&self, parts: &mut Parts, body: &Incoming) -> Option<Response> {
+        let uri_bytes_max = self.limits.uri_bytes_max;
+        if uri_bytes(&parts.uri) > uri_bytes_max {
+            let message = format!("the request target is longer than {uri_bytes_max} bytes");
+            return Some(refusal(StatusCode::URI_TOO_LONG, "URI_TOO_LONG", &message));
+        }
+        if let Some(refused) = refuse_host(parts, self.peer) {
+            return Some(refused);
+        }
+        if body.size_hint().lower() > self.limits.body_bytes_max {
+            return Some(refuse_body(Fault::TooLarge));
+        }
+        refuse_target(parts)
+    }
+
+    /// The application never sees HEAD: its answer is that to GET, and hyper leaves the body out.
+    async fn call(&self, mut parts: Parts, body: poem::Body) -> Response {
+        if parts.method == Method::HEAD {
+            parts.method = Method::GET;
+        }
+        parts.extensions.insert(self.peer);
+        let (method, path) = (parts.method.clone(), parts.uri.clone());
+        let parts: RequestParts =
+            (parts, self.local.clone(), self.remote.clone(), Scheme::HTTP).into();
+        match caught(self.app.call(Request::from_parts(parts, body))).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) if error.is_from_response() => error.into_response(),
+            Ok(Err(error)) => refuse_plainly(error.status()),
+            Err(panic) => {
+                let (path, panic) = (path.path(), words(panic.as_ref()));
+                tracing::error!(%method, path, panic, "the handler of {method} {path} panicked");
+                refuse_plainly(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+        }
+    }
+}
+
+/// True from the stop on; a dropped sender is a stop too.
+pub(super) fn stopping(stop: &watch::Receiver<bool>) -> bool {
+    *stop.borrow() || stop.has_changed().is_err()
+}
+
+/// The contract's Error body.
+pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+    let body = ErrorBody { success: false, error: Problem { code, message } };
+    let body = serde_json::to_vec(&body).expect("two strings and a bool have a JSON form");
+    Response::builder().status(status).content_type("application/json").body(body)
+}
+
+fn refuse_body(fault: Fault) -> Response {
+    match fault {
+        Fault::Stalled => refusal(
+            StatusCode::REQUEST_TIMEOUT,
+            "REQUEST_TIMEOUT",
+            "the request body did not arrive in time",
+        ),
+        Fault::TooLarge => refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "PAYLOAD_TOO_LARGE",
+            "the request body is too large",
+        ),
+        Fault::Broken => invalid("the request body is malformed or was cut off"),
+    }
+}
+
+fn invalid(message: &str) -> Response {
+    refusal(StatusCode::BAD_REQUEST, "VALIDATION_ERROR", message)
+}
+
+/// For an error that the application let through: its text may tell too much.
+fn refuse_plainly(status: StatusCode) -> Response {
+    let code = match status {
+        StatusCode::UNAUTHORIZED => "UNAUTHORIZED",
+        StatusCode::FORBIDDEN => "FORBIDDEN",
+        StatusCode::NOT_FOUND => "NOT_FOUND",
+        StatusCode::METHOD_NOT_ALLOWED => "METHOD_NOT_ALLOWED",
+        StatusCode::CONFLICT => "CONFLICT",
+        StatusCode::PAYLOAD_TOO_LARGE => "PAYLOAD_TOO_LARGE",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
+        StatusCode::TOO_MANY_REQUESTS => "RATE_LIMITED",
+        StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
+        it if it.is_server_error() => "INTERNAL",
+        _ => "VALIDATION_ERROR",
+    };
+    let message = if status == StatusCode::INTERNAL_SERVER_ERROR {
+        "internal error".to_owned()
+    } else {
+        status.canonical_reason().unwrap_or("refused").to_lowercase()
+    };
+    refusal(status, code, &message)
+}
+
+/// Whoever stands before us must not read another host out of the request than we do.
+fn refuse_host(parts: &Parts, peer: Peer) -> Option<Response> {
+    let mut hosts = parts.headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) if parts.version < Version::HTTP_11 => None,
+        (None, _) => match peer {
+            Peer::Tcp(_) => Some(invalid("a Host header is required")),
+            Peer::Socket { .. } => None,
+        },
+        (Some(_), Some(_)) => Some(invalid("more than one Host header")),
+        (Some(host), None) if is_host(host.as_bytes()) => None,
+        (Some(_), None) => Some(invalid("the Host header is not a host and port")),
+    }
+}
+
+/// A name or address with an optional port; no user, no path, no space.
+fn is_host(text: &[u8]) -> bool {
+    let fits = |it: &u8| it.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(it);
+    !text.is_empty() && text.iter().all(fits)
+}
+
+/// Leaves the application nothing but paths.
+fn refuse_target(parts: &mut Parts) -> Option<Response> {
+    if parts.method == Method::CONNECT {
+        let mut refused = refuse_plainly(StatusCode::METHOD_NOT_ALLOWED);
+        let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
+        refused.headers_mut().insert(ALLOW, allowed);
+        return Some(refused);
+    }
+    if parts.method == Method::OPTIONS && parts.uri.path() == "*" {
+        return Some(StatusCode::NO_CONTENT.into());
+    }
+    if parts.uri.authority().is_some() {
+        // `GET http://host/path` is as good as `GET /path`; `GET host:80` is nothing.
+        let http = [Some("http"), Some("https")].contains(&parts.uri.scheme_str());
+        let path = parts.uri.path_and_query().filter(|_| http).cloned();
+        match path.map(Uri::from) {
+            Some(path) => parts.uri = path,
+            None => return Some(invalid("the request target is not a path")),
+        }
+    }
+    (!parts.uri.path().starts_with('/')).then(|| invalid("the request target is not a path"))
+}
+
+fn uri_bytes(uri: &Uri) -> usize {
+    let scheme = uri.scheme_str().map_or(0, |it| it.len() + "://".len());
+    let authority = uri.authority().map_or(0, |it| it.as_str().len());
+    scheme + authority + uri.path_and_query().map_or(0, |it| it.as_str().len())
+}
+
+/// What `future` comes to, or what it panicked with.
+async fn caught<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        // A future that panicked is never polled again, so nothing broken is seen.
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Err(panic).into(),
+        }
+    })
+    .await
+}
+
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
+}

@@ -1,0 +1,157 @@
+//! The accept loop: connections in, each with its limits; on the stop no more, and those there are
+//! finish.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use poem::endpoint::BoxEndpoint;
+use poem::web::{LocalAddr, RemoteAddr};
+use poem::{Addr, Response};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use super::connection;
+use super::exchange::Line;
+use super::limit::Limits;
+use super::listen::{Listener, Stream};
+use super::slot::Slots;
+use crate::peer::Peer;
+
+/// How long the loop rests when the system has no connection to give, as when files run out.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+/// How long the stop goes on accepting what already stood in the kernel's queue.
+const LAST_CALL: Duration = Duration::from_millis(50);
+
+/// What answers requests.
+pub type App = Arc<BoxEndpoint<'static, Response>>;
+
+/// Serves `app` on `listener` until the stop; a dropped sender is a stop too.
+///
+/// Then it closes the listener, lets requests in flight finish within `limits.drain_timeout`, drops
+/// the rest, and returns. The application finds the [`Peer`] in the data of each request.
+pub async fn run(listener: Listener, app: App, limits: &Limits, stop: watch::Receiver<bool>) {
+    let mut door = Door {
+        slots: Slots::new(limits),
+        local: LocalAddr(listener.local_addr().map_or_else(Addr::default, Addr::SocketAddr)),
+        listener,
+        app,
+        limits: Arc::new(limits.clone()),
+        stop: stop.clone(),
+        connections: JoinSet::new(),
+    };
+    door.receive(stop).await;
+    let Door { listener, mut connections, .. } = door;
+    drop(listener);
+    let drained = timeout(limits.drain_timeout, async {
+        while let Some(ended) = connections.join_next().await {
+            note(ended);
+        }
+    });
+    if drained.await.is_err() {
+        let n_open = connections.len();
+        tracing::warn!(n_open, "{n_open} connections were not done in time and are dropped");
+        connections.shutdown().await;
+    }
+}
+
+struct Door {
+    listener: Listener,
+    app: App,
+    limits: Arc<Limits>,
+    local: LocalAddr,
+    stop: watch::Receiver<bool>,
+    slots: Slots,
+    connections: JoinSet<()>,
+}
+
+impl Door {
+    async fn receive(&mut self, mut stop: watch::Receiver<bool>) {
+        let mut failing = false;
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stopping| *stopping) => break,
+                Some(ended) = self.connections.join_next() => {
+                    note(ended);
+                    continue;
+                }
+                accepted = next(&self.listener, &self.slots) => accepted,
+            };
+            match accepted {
+                Ok(accepted) => {
+                    failing = false;
+                    self.start(accepted);
+                }
+                Err(error) if concerns_peer(&error) => (),
+                Err(error) => {
+                    if !failing {
+                        tracing::error!(%error, "connections cannot be accepted: {error}");
+                    }
+                    failing = true;
+                    sleep(ACCEPT_REST).await;
+                }
+            }
+        }
+        let last = async {
+            while let Ok(accepted) = next(&self.listener, &self.slots).await {
+                self.start(accepted);
+            }
+        };
+        let _ = timeout(LAST_CALL, last).await;
+    }
+
+    fn start(&mut self, (stream, peer, permit): (Stream, Peer, OwnedSemaphorePermit)) {
+        let Some(slot) = self.slots.admit(permit, peer) else {
+            tracing::debug!(?peer, "a connection too many of one peer is closed");
+            return;
+        };
+        let remote = match peer {
+            Peer::Tcp(address) => Addr::SocketAddr(address),
+            Peer::Socket { .. } => Addr::default(),
+        };
+        let line = Line {
+            app: self.app.clone(),
+            limits: self.limits.clone(),
+            peer,
+            local: self.local.clone(),
+            remote: RemoteAddr(remote),
+            stop: self.stop.clone(),
+            cut: AtomicBool::new(false),
+        };
+        self.connections.spawn(async move {
+            match stream {
+                Stream::Tcp(stream) => connection::serve(stream, line).await,
+                Stream::Socket(stream) => connection::serve(stream, line).await,
+            }
+            drop(slot);
+        });
+    }
+}
+
+/// The next connection for which there is a place.
+async fn next(
+    listener: &Listener,
+    slots: &Slots,
+) -> io::Result<(Stream, Peer, OwnedSemaphorePermit)> {
+    let permit = slots.place().await;
+    let (stream, peer) = listener.accept().await?;
+    Ok((stream, peer, permit))
+}
+
+/// A peer that is gone before it was accepted says nothing about the next one.
+fn concerns_peer(error: &io::Error) -> bool {
+    use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected};
+    [ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected].contains(&error.kind())
+}
+
+/// Handlers' panics are caught before; this one came from the body of an answer.
+fn note(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "a connection ended in a panic: {error}");
+    }
+}

@@ -1,0 +1,79 @@
+//! How much of us one peer may hold, and for how long.
+
+use std::time::Duration;
+
+use ipnetwork::IpNetwork;
+
+/// Open connections of one listener. Those that come later wait in the kernel's queue.
+pub const CONNECTIONS_MAX: usize = 4_096;
+/// Open connections of one IPv4 address or one IPv6 /64. Those that come later are closed.
+pub const CONNECTIONS_PER_IP_MAX: usize = 1_024;
+/// From the first moment of waiting for a request to the end of its head; also how long an idle
+/// connection is kept.
+pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// Request line and headers together.
+pub const HEAD_BYTES_MAX: usize = 16 * 1_024;
+/// Headers of one request.
+pub const HEADERS_MAX: usize = 64;
+/// The target of the request line, as sent.
+pub const URI_BYTES_MAX: usize = 8 * 1_024;
+/// How long a request body may keep us waiting.
+pub const BODY_TIMEOUT: Duration = Duration::from_secs(15);
+/// A body that arrives slower than this uses up [`BODY_TIMEOUT`] bit by bit.
+pub const BODY_BYTES_PER_S_MIN: u32 = 512;
+/// The largest body that any operation takes (an import); most take far less and say so themselves.
+pub const BODY_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
+/// How long the peer may leave an answer unread without taking a byte of it.
+pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// A connection older than this is closed after the request it is at.
+pub const AGE_MAX: Duration = Duration::from_mins(10);
+/// What the request at [`AGE_MAX`] may still take: a large import over a slow line.
+pub const OVERTIME_MAX: Duration = Duration::from_hours(1);
+/// How long the stop waits for requests in flight.
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The limits of one listener. `Default` is what is documented; tests shorten the waits.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    pub connections_max: usize,
+    pub connections_per_ip_max: usize,
+    /// Peers to whom `connections_per_ip_max` does not apply: loopback, and the trusted proxies.
+    pub exempt: Vec<IpNetwork>,
+    pub head_timeout: Duration,
+    pub head_bytes_max: usize,
+    pub headers_max: usize,
+    pub uri_bytes_max: usize,
+    pub body_timeout: Duration,
+    /// At least 1.
+    pub body_bytes_per_s_min: u32,
+    pub body_bytes_max: u64,
+    pub write_timeout: Duration,
+    pub age_max: Duration,
+    pub overtime_max: Duration,
+    pub drain_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            connections_per_ip_max: CONNECTIONS_PER_IP_MAX,
+            exempt: loopback(),
+            head_timeout: HEAD_TIMEOUT,
+            head_bytes_max: HEAD_BYTES_MAX,
+            headers_max: HEADERS_MAX,
+            uri_bytes_max: URI_BYTES_MAX,
+            body_timeout: BODY_TIMEOUT,
+            body_bytes_per_s_min: BODY_BYTES_PER_S_MIN,
+            body_bytes_max: BODY_BYTES_MAX,
+            write_timeout: WRITE_TIMEOUT,
+            age_max: AGE_MAX,
+            overtime_max: OVERTIME_MAX,
+            drain_timeout: DRAIN_TIMEOUT,
+        }
+    }
+}
+
+fn loopback() -> Vec<IpNetwork> {
+    ["127.0.0.0/8", "::1/128"].map(|it| it.parse().expect("a well-formed network")).to_vec()
+}

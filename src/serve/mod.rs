@@ -1,0 +1,137 @@
+//! Open, start, wait, stop, visibly.
+
+mod body;
+mod connection;
+pub mod demo;
+mod exchange;
+pub mod http;
+pub mod limit;
+pub mod listen;
+mod slot;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ipnetwork::IpNetwork;
+use poem::Response;
+use poem::endpoint::BoxEndpoint;
+use tokio::sync::watch;
+
+use crate::api::{self, Web};
+use crate::app::{self, App};
+use crate::clock::Clock;
+use crate::error::{Error, Result};
+use crate::store::{self, Store};
+use crate::{catalog, web, work};
+use limit::Limits;
+use listen::Listener;
+
+/// The control socket's name in the data directory.
+pub const CONTROL_SOCKET: &str = "control.sock";
+
+/// What serving needs to know of the configuration.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub listen: SocketAddr,
+    /// Holds the database and the control socket.
+    pub dir: PathBuf,
+    pub cache_bytes: usize,
+    pub trusted_proxies: Vec<IpNetwork>,
+    pub app: app::Options,
+}
+
+/// The application on its database, held by this process alone.
+pub struct Opened {
+    pub app: Arc<App>,
+    pub endpoint: Arc<BoxEndpoint<'static, Response>>,
+    store: Store,
+}
+
+impl Opened {
+    /// Mounts the application on a store.
+    ///
+    /// # Errors
+    /// Those of [`App::open`].
+    pub fn on(store: Store, clock: Clock, options: &Options) -> Result<Self> {
+        let app = Arc::new(App::open(store.clone(), load_catalog()?, clock, options.app.clone())?);
+        let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
+        Ok(Self { app, endpoint: Arc::new(api::mount(web, web::docs())), store })
+    }
+
+    /// Stores what memory holds and closes the database.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take the last counters; the database is closed all the same.
+    pub async fn close(self) -> Result<()> {
+        let stored = self.app.checkpoint_limits().await;
+        self.store.close();
+        stored
+    }
+}
+
+/// Opens the database and the application on it.
+///
+/// # Errors
+/// `Conflict` when another process has the database; those of [`Store::open`] and [`App::open`].
+pub fn open(options: &Options) -> Result<Opened> {
+    let store_options =
+        store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+    let store = Store::open(&store_options, Clock::System.now())?;
+    Opened::on(store, Clock::System, options)
+}
+
+fn load_catalog() -> Result<crate::engine::catalog::Catalog> {
+    catalog::embedded().map_err(|problems| {
+        let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
+        Error::internal(lines.join("\n"))
+    })
+}
+
+/// Serves until `until` is done, then stops: no new connections, requests in flight finish, tasks stop, the store
+/// closes. `started` is called with the address once requests are answered.
+///
+/// # Errors
+/// `Conflict` when the address is taken; those of the store when it cannot be closed in order.
+pub async fn serve(
+    opened: Opened,
+    options: &Options,
+    started: impl FnOnce(SocketAddr),
+    until: impl Future<Output = ()>,
+) -> Result<()> {
+    let n_files = listen::raise_open_files()?;
+    tracing::debug!(n_files, "up to {n_files} files may be open");
+    opened.app.reassess_outdated().await?;
+    let public = Listener::tcp(options.listen).await?;
+    let control = Listener::socket(&options.dir.join(CONTROL_SOCKET)).await?;
+    let address = public.local_addr().unwrap_or(options.listen);
+    let limits = limits(options);
+    let (stop, stopping) = watch::channel(false);
+    let (stop_work, work_stopping) = watch::channel(false);
+    let serving = async {
+        let endpoint = &opened.endpoint;
+        tokio::join!(
+            http::run(public, Arc::clone(endpoint), &limits, stopping.clone()),
+            http::run(control, Arc::clone(endpoint), &limits, stopping),
+        );
+        // Tasks stop after the last request: what it left due is theirs.
+        stop_work.send_replace(true);
+    };
+    let working = work::sweep::run(Arc::clone(&opened.app), work_stopping);
+    let waiting = async {
+        started(address);
+        until.await;
+        tracing::info!("stopping");
+        stop.send_replace(true);
+    };
+    tokio::join!(serving, working, waiting);
+    opened.close().await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn limits(options: &Options) -> Limits {
+    let mut limits = Limits::default();
+    limits.exempt.extend(&options.trusted_proxies);
+    limits
+}

@@ -1,0 +1,94 @@
+//! Places for connections: so many in all, so many for one peer.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ipnetwork::IpNetwork;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::limit::Limits;
+use crate::peer::Peer;
+
+type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
+
+/// The places of one listener.
+pub(super) struct Slots {
+    all: Arc<Semaphore>,
+    counts: Counts,
+    per_ip_max: usize,
+    exempt: Vec<IpNetwork>,
+}
+
+/// A place that was taken; free again when dropped.
+pub(super) struct Slot {
+    _permit: OwnedSemaphorePermit,
+    counted: Option<Counted>,
+}
+
+struct Counted {
+    source: IpAddr,
+    counts: Counts,
+}
+
+impl Slots {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(limits.connections_max)),
+            counts: Counts::default(),
+            per_ip_max: limits.connections_per_ip_max,
+            exempt: limits.exempt.clone(),
+        }
+    }
+
+    /// Waits for a place among all.
+    pub(super) async fn place(&self) -> OwnedSemaphorePermit {
+        Arc::clone(&self.all).acquire_owned().await.expect("the semaphore is never closed")
+    }
+
+    /// `None` when the peer holds as many as one may.
+    pub(super) fn admit(&self, permit: OwnedSemaphorePermit, peer: Peer) -> Option<Slot> {
+        let source = match peer {
+            Peer::Tcp(address) if !self.exempt.iter().any(|it| it.contains(address.ip())) => {
+                source_of(address.ip())
+            }
+            Peer::Tcp(_) | Peer::Socket { .. } => {
+                return Some(Slot { _permit: permit, counted: None });
+            }
+        };
+        let mut counts = lock(&self.counts);
+        let n_open = counts.get(&source).copied().unwrap_or(0);
+        if n_open >= self.per_ip_max {
+            return None;
+        }
+        counts.insert(source, n_open + 1);
+        let counted = Counted { source, counts: Arc::clone(&self.counts) };
+        Some(Slot { _permit: permit, counted: Some(counted) })
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let Some(Counted { source, counts }) = &self.counted else { return };
+        let mut counts = lock(counts);
+        let n_left = counts.get(source).map_or(0, |it| it.saturating_sub(1));
+        if n_left == 0 {
+            counts.remove(source);
+        } else {
+            counts.insert(*source, n_left);
+        }
+    }
+}
+
+/// One subscriber has a whole IPv6 /64 to connect from, so that counts as one address.
+fn source_of(ip: IpAddr) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
+    }
+}
+
+/// A map of numbers is whole after each step, so a panic elsewhere does not spoil it.
+fn lock(counts: &Counts) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
