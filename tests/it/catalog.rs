@@ -1,0 +1,406 @@
+//! The catalogue: what its files may say, and what ours do.
+
+use std::path::PathBuf;
+
+use posture::catalog::{embedded, load};
+use posture::engine::catalog::{Catalog, FrameworkId, Level, ReadinessRule, Role};
+
+const CONTROLS: &str = r#"
+[[category]]
+code = "ID"
+name = "Identity"
+
+[[category]]
+code = "NET"
+name = "Network"
+
+[[control]]
+code = "ID-01"
+title = "Everybody uses a second factor"
+severity = "critical"
+decided_by = ["assessor", "connector"]
+platforms = ["m365", "google"]
+max_age_days = 35
+requires = "Every user needs a second factor."
+risk = "A stolen password opens every door."
+remediation = "Turn on the defaults that ask for a second factor."
+
+[[control]]
+code = "NET-01"
+title = "Nothing risky is exposed"
+severity = "high"
+decided_by = ["scan", "attestation"]
+platforms = []
+max_age_days = 365
+requires = "No risky service answers from outside."
+question = "Has somebody looked from outside?"
+risk = "Whoever finds it first walks in."
+remediation = "Close the ports that nobody outside needs to reach."
+"#;
+
+const PROWLER: &str = r#"
+tool = "prowler"
+
+[controls]
+"ID-01" = ["users_have_mfa", "admins_have_mfa"]
+"NET-01" = ["users_have_mfa"]
+"#;
+
+const FRAMEWORK: &str = r#"
+id = "{id}"
+name = "A framework"
+version = "1"
+readiness = "mean"
+source = "A published document"
+date = "2026-11-20"
+reviewer = "unreviewed"
+
+[[row]]
+reference = "A.1"
+level = "requirement"
+title = "First"
+description = "What must be true so that the first row is met."
+gate = true
+controls = [
+  { code = "ID-01", role = "decides", why = "It is what is asked" },
+  { code = "NET-01", role = "supports", why = "It is a good sign" },
+]
+
+[[row]]
+reference = "A.1.1"
+level = "requirement"
+parent = "A.1"
+title = "Second"
+description = "What must be true so that the second row is met."
+applies = "creditAgent"
+controls = [{ code = "NET-01", role = "supports", why = "It is a good sign" }]
+
+[[row]]
+reference = "A.1.d"
+level = "detail"
+parent = "A.1"
+title = "Detail"
+description = "What must be true so that the detail is met."
+controls = [{ code = "NET-01", role = "supports", why = "It is a good sign" }]
+"#;
+
+/// A small catalogue without problems.
+fn files() -> Vec<(String, String)> {
+    let frameworks = FrameworkId::ALL.map(|id| {
+        let name = format!("frameworks/{}.toml", id.as_str());
+        (name, FRAMEWORK.replace("{id}", id.as_str()))
+    });
+    let others = [("controls.toml", CONTROLS), ("checks/prowler.toml", PROWLER)];
+    let others = others.map(|(name, text)| (name.to_owned(), text.to_owned()));
+    others.into_iter().chain(frameworks).collect()
+}
+
+fn load_all(files: &[(String, String)]) -> Result<Catalog, Vec<String>> {
+    let files: Vec<_> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    load(&files).map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+/// The problems after the first `from` in one file of the small catalogue became `to`, without the folder's name.
+fn problems(name: &str, from: &str, to: &str) -> Vec<String> {
+    let mut files = files();
+    let text = &mut files.iter_mut().find(|(it, _)| it == name).expect("a file of ours").1;
+    assert!(text.contains(from), "{name} has no {from:?}");
+    *text = text.replacen(from, to, 1);
+    let problems = load_all(&files).err().unwrap_or_default();
+    problems.into_iter().map(|it| it.replacen("assets/catalog/", "", 1)).collect()
+}
+
+#[test]
+fn a_catalogue_without_problems_loads() {
+    let catalog = load_all(&files()).unwrap();
+    assert_eq!(catalog.frameworks.len(), FrameworkId::ALL.len());
+    let framework = catalog.framework(FrameworkId::Soc2);
+    assert_eq!(framework.id, FrameworkId::Soc2);
+    let [first, second, detail] = framework.rows.as_slice() else { panic!("three rows") };
+    assert!(first.gate && !second.gate);
+    assert_eq!((first.parent, second.parent), (None, Some(0)));
+    assert_eq!(detail.parent, None, "its controls are not its requirement's");
+    assert_eq!(second.applies.as_deref(), Some("creditAgent"));
+    assert_eq!(catalog.controls[first.controls[1].control].code, "NET-01");
+    assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
+    assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
+    assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
+}
+
+/// Each: the place of the problem, what is replaced in the small catalogue by what, the problem.
+const WRONG: &str = r#"
+controls.toml:12 | "Everybody uses a second factor" => "x" | control "ID-01": title: 1 characters, must be 5 to 100
+controls.toml:23 | title = "Nothing => titel = 3\ntitle = "Nothing | control "NET-01": unknown key "titel"
+controls.toml:21 | severity = "high"\n => | control "NET-01": missing key "severity"
+controls.toml:24 | "high" => "awful" | control "NET-01": severity: unknown word "awful", must be one of critical, high, medium, low
+controls.toml:24 | "high" => 5 | control "NET-01": severity: must be of type string, is integer
+controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: unknown word "oracle", must be one of assessor, connector, scan, dns, push, attestation, derived
+controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: nothing decides it
+controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" stands there twice
+controls.toml:15 | "google"] => "lotus"] | control "ID-01": platforms: unknown word "lotus", must be one of m365, google, aws, azure, gcp, onPremNetwork, mobileDevices, servers, customerWebApps
+controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: 0 is not in 1 to 3650
+controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: 3651 is not in 1 to 3650
+controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: -1 is not in 1 to 3650
+controls.toml:16 | = 35\n => = \n | string values must be quoted, expected literal string
+controls.toml:21 | question =  => #  | control "NET-01": question: must be there if, and only if, decided_by has attestation
+controls.toml:29 | "scan", "attestation" => "scan" | control "NET-01": question: must be there if, and only if, decided_by has attestation
+controls.toml:28 | from outside." => from outside. " | control "NET-01": requires: must be one line without spaces around it
+controls.toml:19 | Turn on the defaults that ask => Ask | control "ID-01": remediation: 24 characters, must be 40 to 600
+controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
+controls.toml:7 | code = "NET" => code = "ID" | category "ID": a category has this code already
+controls.toml:8 | "Network" => "Identity" | category "NET": a category has the name "Identity" already
+controls.toml:22 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's, a hyphen and two digits
+controls.toml:22 | code = "NET-01" => code = "ID-01" | control "ID-01": a control has this code already
+frameworks/SOC2.toml:2 | id = "SOC2" => id = "HIPAA" | id: "HIPAA" is not the file's name
+frameworks/SOC2.toml:1 | name = "A framework"\n => | missing key "name"
+frameworks/SOC2.toml:5 | "mean" => "best" | readiness: unknown word "best", must be one of mean, sprs, compliant_share
+frameworks/SOC2.toml:5 | "mean" => "sprs" | the sprs weights sum to 0, must be 313
+frameworks/SOC2.toml:7 | 2026-11-20 => 2026-02-30 | date: "2026-02-30" is not a date such as 2026-01-31
+frameworks/SOC2.toml:8 | reviewer =  => viewer = "me"\nreviewer =  | unknown key "viewer"
+frameworks/SOC2.toml:22 | "A.1.1" => "A.1" | row "A.1": a row has this reference already
+frameworks/SOC2.toml:26 | the second row => the first row | row "A.1.1": the description is that of row "A.1"
+frameworks/SOC2.toml:26 | What must be true so that the second => The second | row "A.1.1": description: 22 characters, must be 40 to 300
+frameworks/SOC2.toml:25 | "Second" => "2" | row "A.1.1": title: 1 characters, must be 2 to 240
+frameworks/SOC2.toml:12 | level = "requirement" => level = "note" | row "A.1": level: unknown word "note", must be one of requirement, detail
+frameworks/SOC2.toml:15 | gate = true => gate = "yes" | row "A.1": gate: must be of type boolean, is string
+frameworks/SOC2.toml:15 | gate = true => gates = true | row "A.1": unknown key "gates"
+frameworks/SOC2.toml:27 | creditAgent => bank | row "A.1.1": applies: unknown word "bank", must be one of paymentServiceProvider, creditAgent
+frameworks/SOC2.toml:11 | gate = true => sprs = { weight = 5 } | row "A.1": sprs needs readiness = "sprs"
+frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.9" | row "A.1.1": parent "A.9" is unknown
+frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.1.d" | row "A.1.1": parent "A.1.d" is of level detail
+frameworks/SOC2.toml:22 | parent = "A.1" => parent = "A.1.1" | row "A.1.1": is its own ancestor
+frameworks/SOC2.toml:22 | level = "requirement" => level = "detail" | row "A.1.1": requirements must stand before details
+frameworks/SOC2.toml:18 | "NET-01" => "XYZ-9" | row "A.1": unknown control "XYZ-9"
+frameworks/SOC2.toml:18 | "NET-01" => "ID-01" | row "A.1": control "ID-01" stands there twice
+frameworks/SOC2.toml:17 | "decides" => "proves" | row "A.1": role: unknown word "proves", must be one of decides, supports
+frameworks/SOC2.toml:17 | "It is what is asked" => "So" | row "A.1": why: 2 characters, must be 10 to 160
+frameworks/SOC2.toml:17 | role = "decides",  => | row "A.1": missing key "role"
+frameworks/SOC2.toml:17 | role =  => weight = 3, role =  | row "A.1": unknown key "weight"
+frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
+frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be of type table, is string
+checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" is not the file's name
+checks/prowler.toml:6 | "NET-01" => "NET-09" | unknown control "NET-09"
+checks/prowler.toml:5 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" stands there twice
+checks/prowler.toml:6 | ["users_have_mfa"] => [] | control "NET-01": no checks
+checks/prowler.toml:6 | ["users_have_mfa"] => [3] | NET-01: must be of type string, is integer
+checks/prowler.toml:6 | ["users_have_mfa"] => 3 | NET-01: must be of type array, is integer
+checks/prowler.toml:1 | [controls] => [control] | missing key "controls"
+checks/prowler.toml:2 | tool => tools = 1\ntool | unknown key "tools"
+"#;
+
+#[test]
+fn every_broken_rule_is_reported_at_its_line() {
+    for case in WRONG.lines().filter(|it| !it.is_empty()) {
+        let [place, change, message] =
+            case.splitn(3, " | ").collect::<Vec<_>>().try_into().expect("three parts");
+        let name = place.split(':').next().unwrap();
+        let (from, to) = change.split_once(" =>").expect("from and to");
+        let to = to.strip_prefix(' ').unwrap_or(to);
+        let found = problems(name, &from.replace("\\n", "\n"), &to.replace("\\n", "\n"));
+        // One change may break a second rule; the case is about this one.
+        let expected = format!("{place}: {message}");
+        assert!(found.contains(&expected), "{expected}\nis not in {found:#?}");
+    }
+}
+
+#[test]
+fn a_longer_circle_of_parents_is_refused_at_each_of_its_rows() {
+    let found = problems("frameworks/SOC2.toml", "gate = true", "parent = \"A.1.1\"");
+    let expected = [
+        "frameworks/SOC2.toml:11: row \"A.1\": is its own ancestor",
+        "frameworks/SOC2.toml:22: row \"A.1.1\": is its own ancestor",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn every_problem_of_every_file_is_reported_by_file_and_line() {
+    let mut files = files();
+    files[0].1 = CONTROLS.replace("= 35\n", "= 0\n").replace("\"high\"", "\"awful\"");
+    let soc2 = &mut files[2].1;
+    *soc2 = soc2.replace("gate", "gates").replace("\"decides\"", "\"proves\"");
+    let found = load_all(&files).unwrap_err();
+    let expected = [
+        "assets/catalog/controls.toml:16: control \"ID-01\": max_age_days: 0 is not in 1 to 3650",
+        "assets/catalog/controls.toml:24: control \"NET-01\": severity: unknown word \"awful\", must be one of critical, high, medium, low",
+        "assets/catalog/frameworks/SOC2.toml:15: row \"A.1\": unknown key \"gates\"",
+        "assets/catalog/frameworks/SOC2.toml:17: row \"A.1\": role: unknown word \"proves\", must be one of decides, supports",
+    ];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn everything_that_is_not_toml_is_reported() {
+    let mut files = files();
+    files[0].1.push_str("\nx = \ny = [\n");
+    files[2].1.push_str("\nid = \"SOC2\"\nid = \"SOC2\"\n");
+    let found = load_all(&files).unwrap_err();
+    assert!(
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:33: ")),
+        "{found:#?}"
+    );
+    assert!(
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:34: ")),
+        "{found:#?}"
+    );
+    let twice = "assets/catalog/frameworks/SOC2.toml:39: duplicate key".to_owned();
+    assert!(found.contains(&twice), "{found:#?}");
+}
+
+#[test]
+fn files_that_are_missing_unknown_or_there_twice_are_named() {
+    let mut files = files();
+    let hipaa = files.iter().position(|(name, _)| name == "frameworks/HIPAA.toml").unwrap();
+    files.remove(hipaa);
+    files.push(("frameworks/OTHER.toml".to_owned(), FRAMEWORK.to_owned()));
+    files.push(("notes.toml".to_owned(), String::new()));
+    files.push(files[1].clone());
+    let found = load_all(&files).unwrap_err();
+    let expected = [
+        "assets/catalog/checks/prowler.toml: given twice",
+        "assets/catalog/frameworks/OTHER.toml: no framework has this identifier",
+        "assets/catalog/notes.toml: not a file of the catalogue",
+        "assets/catalog/frameworks/HIPAA.toml: missing",
+    ];
+    assert_eq!(found, expected);
+    let none = load(&[]).unwrap_err();
+    assert_eq!(none.len(), 12, "the controls and eleven frameworks are missing: {none:?}");
+}
+
+#[test]
+fn sprs_weights_sum_to_the_whole_scale() {
+    let row = |number: u32, sprs: &str| {
+        format!(
+            "[[row]]\nreference = \"R{number}\"\nlevel = \"requirement\"\ntitle = \"Row\"\n\
+             description = \"What must be true so that row number {number} is met.\"\nsprs = {sprs}\n\
+             controls = [{{ code = \"ID-01\", role = \"decides\", why = \"It is what is asked\" }}]\n"
+        )
+    };
+    let head = FRAMEWORK.split("[[row]]").next().unwrap();
+    let head = head.replace("{id}", "CMMC_L2").replace("\"mean\"", "\"sprs\"");
+    let most: String = (0..62).map(|it| row(it, "{ weight = 5, partial = 3 }")).collect();
+    let with = |last: &str| {
+        let mut files = files();
+        let text = &mut files.iter_mut().find(|(it, _)| it.ends_with("CMMC_L2.toml")).unwrap().1;
+        *text = format!("{head}{most}{}", row(62, last));
+        load_all(&files)
+    };
+    let catalog = with("{ weight = 3, poam = false }").unwrap();
+    let rows = &catalog.framework(FrameworkId::CmmcL2).rows;
+    let sprs = [rows[0].sprs.unwrap(), rows[62].sprs.unwrap()];
+    assert_eq!(sprs.map(|it| (it.weight, it.partial)), [(5, Some(3)), (3, None)]);
+    let name = "assets/catalog/frameworks/CMMC_L2.toml";
+    let less = format!("{name}:5: the sprs weights sum to 311, must be 313");
+    assert_eq!(with("{ weight = 1 }").unwrap_err(), [less]);
+    let partial = format!("{name}:449: row \"R62\": sprs: partial must be less than weight");
+    assert_eq!(with("{ weight = 3, partial = 3 }").unwrap_err(), [partial]);
+}
+
+#[test]
+fn the_digest_tells_catalogues_apart_and_not_their_order() {
+    let digest = |files: &[(String, String)]| load_all(files).unwrap().digest;
+    let mut turned = files();
+    turned.reverse();
+    assert_eq!(digest(&files()), digest(&turned));
+    turned[0].1.push('\n');
+    assert_ne!(digest(&files()), digest(&turned));
+}
+
+fn real() -> Catalog {
+    embedded().unwrap_or_else(|problems| {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", problems.join("\n"))
+    })
+}
+
+#[test]
+fn the_catalogue_of_this_release_loads() {
+    let catalog = real();
+    let frameworks: Vec<_> = catalog.frameworks.iter().map(|it| it.id).collect();
+    assert_eq!(frameworks, FrameworkId::ALL);
+    assert_eq!((catalog.categories.len(), catalog.controls.len()), (9, 86));
+    assert!(catalog.checks["prowler"].len() > 100, "{}", catalog.checks["prowler"].len());
+    assert!(catalog.checks.contains_key("nmap"));
+    let decided = |it: &posture::engine::catalog::Framework| {
+        it.rows.iter().any(|row| row.controls.iter().any(|it| it.role == Role::Decides))
+    };
+    assert!(catalog.frameworks.iter().all(decided), "a framework no control decides any row of");
+}
+
+#[test]
+fn frameworks_have_the_contract_s_names_and_the_product_s_readiness_rules() {
+    let names = [
+        "SOC 2 Type II",
+        "HIPAA Security Rule",
+        "PCI DSS v4.0",
+        "NIST Cybersecurity Framework",
+        "ISO/IEC 27001:2022",
+        "CJIS Security Policy",
+        "CMMC Level 1",
+        "CMMC Level 2",
+        "FERPA (34 CFR Part 99)",
+        "PIPEDA (Canada)",
+        "Quebec Law 25",
+    ];
+    let catalog = real();
+    for (id, name) in FrameworkId::ALL.into_iter().zip(names) {
+        assert_eq!(catalog.framework(id).name, name);
+        let expected = if id == FrameworkId::CmmcL1 {
+            ReadinessRule::CompliantShare
+        } else if id == FrameworkId::CmmcL2 {
+            ReadinessRule::Sprs
+        } else {
+            ReadinessRule::Mean
+        };
+        assert_eq!(catalog.framework(id).readiness, expected, "{name}");
+    }
+    let gates = |id| catalog.framework(id).rows.iter().filter(|it| it.gate).count();
+    assert!(0 < gates(FrameworkId::Hipaa) && 0 < gates(FrameworkId::CmmcL2));
+}
+
+/// A published list beside the project, if it is there.
+fn published(name: &str) -> Option<Vec<csv::StringRecord>> {
+    let samples = std::env::var_os("POSTURE_SAMPLES").map(PathBuf::from);
+    let shared = samples.map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared")),
+        |it| it.join(".."),
+    );
+    let path = shared.join("frameworks").join(name);
+    let mut reader = path.exists().then(|| csv::Reader::from_path(path).expect("opens"))?;
+    Some(reader.records().map(Result::unwrap).collect())
+}
+
+#[test]
+fn rows_are_the_published_references_in_order() {
+    let catalog = real();
+    for framework in &catalog.frameworks {
+        let id = framework.id.as_str();
+        let Some(published) = published(&format!("{id}.csv")) else { continue };
+        for (level, word) in [(Level::Requirement, "requirement"), (Level::Detail, "detail")] {
+            let ours = framework.rows.iter().filter(|it| it.level == level);
+            let mut ours: Vec<&str> = ours.map(|it| it.reference.as_str()).collect();
+            if framework.id == FrameworkId::Ferpa {
+                ours.retain(|it| !it.starts_with("CHECKLIST-")); // Ours beside the regulation's.
+            }
+            let theirs: Vec<&str> =
+                published.iter().filter(|it| &it[4] == word).map(|it| &it[0]).collect();
+            if ours.is_empty() && level == Level::Detail && framework.id != FrameworkId::NistCsf {
+                continue; // Not every framework has its details mapped.
+            }
+            assert_eq!(ours, theirs, "{id}, level {word}");
+        }
+    }
+}
+
+#[test]
+fn sprs_weights_are_the_published_ones() {
+    let Some(published) = published("CMMC_L2_SPRS.csv") else { return };
+    let catalog = real();
+    for (row, record) in catalog.framework(FrameworkId::CmmcL2).rows.iter().zip(&published) {
+        let ours = row.sprs.map(|it| (u32::from(it.weight), it.partial.map(u32::from)));
+        let (weight, partial) = ours.unwrap_or((0, None));
+        assert_eq!(row.reference, &record[0]);
+        assert_eq!(weight, record[1].parse().unwrap_or(0), "{}", row.reference);
+        assert_eq!(partial, record[2].parse().ok(), "{}", row.reference);
+    }
+}

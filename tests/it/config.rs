@@ -1,0 +1,379 @@
+//! Configuration: what a file may say, what holds without one, and what is said about a wrong one.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use posture::config::{
+    EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, Options, Tls, check, load, locate, parse, show,
+};
+
+fn read(text: &str) -> Options {
+    parse("posture.toml", text).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}
+
+/// Each as `line: message`.
+fn problems(text: &str) -> Vec<String> {
+    let problems = parse("posture.toml", text).err().unwrap_or_default();
+    problems.iter().map(|it| format!("{}: {}", it.line, it.message)).collect()
+}
+
+#[track_caller]
+fn refused(text: &str, expected: &str) {
+    assert_eq!(problems(text), [expected], "{text}");
+}
+
+#[test]
+fn the_example_is_the_defaults() {
+    assert_eq!(parse("posture.toml.example", EXAMPLE).unwrap(), Options::default());
+    assert_eq!(read(""), Options::default());
+}
+
+#[test]
+fn the_defaults_are_those_of_the_manual() {
+    let it = Options::default();
+    assert_eq!(it.server.listen, "127.0.0.1:8080".parse().unwrap());
+    assert_eq!((it.server.public_url, it.server.tls), (None, None));
+    assert_eq!((it.server.trusted_proxies, it.server.metrics_token_file), (vec![], None));
+    assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 128));
+    assert_eq!((it.msp.id, it.msp.name), (None, None));
+    assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
+    assert!(it.scan.allow_attached);
+    assert_eq!((it.scan.allowed_networks, it.scan.excluded_networks), (vec![], vec![]));
+    assert_eq!((it.scan.packets_per_s, it.scan.per_host_connections), (500, 8));
+    assert_eq!((it.scan.concurrent, it.webhooks.timeout_s), (2, 15));
+    let gaps_s = [0, 5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400];
+    assert_eq!(it.webhooks.retry_gaps_s, gaps_s);
+    assert_eq!(gaps_s.iter().sum::<u32>(), 75 * 3600 + 35 * 60 + 5);
+    assert_eq!(it.webhooks.allow_http_networks, []);
+    assert_eq!(it.webhooks.allow_private_networks, []);
+    assert_eq!(it.webhooks.retention_days, 30);
+    assert_eq!((it.assessment.max_age_days, it.assessment.stale_asset_days), (35, 30));
+    assert_eq!((it.assessment.dormant_after_days, it.assessment.evidence_warning_days), (90, 30));
+    assert_eq!((it.assessment.record_cost, it.assessment.downtime_cost_per_hour), (None, None));
+    assert_eq!((it.import.watch, it.backup.dir), (None, None));
+    assert_eq!((it.backup.every_h, it.backup.keep), (24, 7));
+    assert_eq!((it.log.level, it.log.format), (LogLevel::Info, LogFormat::Text));
+    assert_eq!(it.file, None);
+}
+
+/// The example with its samples in force.
+fn example_with_samples() -> String {
+    EXAMPLE.replace("\n#", "\n").lines().filter(|it| !it.starts_with(' ')).fold(
+        String::new(),
+        |text, line| {
+            // A line of prose has a space behind its `#`.
+            text + line + "\n"
+        },
+    )
+}
+
+#[test]
+fn the_example_has_every_key_and_its_samples_keep_the_rules() {
+    let options = read(&example_with_samples());
+    assert!(!show(&options).contains("is not set"), "{}", show(&options));
+    let cert = PathBuf::from("/etc/posture/tls/cert.pem");
+    let key = PathBuf::from("/etc/posture/tls/key.pem");
+    assert_eq!(options.server.tls, Some(Tls { cert, key }));
+    assert_eq!(options.server.public_url.as_deref(), Some("https://posture.example.com"));
+    for line in show(&Options::default()).lines().filter(|it| !it.is_empty()) {
+        let key = line.trim_start_matches("# ").split(' ').next().unwrap();
+        let (set, sample) = (format!("\n{key} = "), format!("\n#{key} = "));
+        let is_key = line.contains(" = ") || line.contains("is not set");
+        assert!(!is_key || EXAMPLE.contains(&set) || EXAMPLE.contains(&sample), "{line}");
+    }
+}
+
+#[test]
+fn every_key_is_taken_from_the_file() {
+    let options = read(
+        "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
+         trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\nmetrics_token_file = \"t\"\n\
+         [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"msp-1\"\nname = \"Ä\"\n\
+         [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
+         [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
+         packets_per_s = 1\nper_host_connections = 1\nconcurrent = 1\n\
+         [webhooks]\ntimeout_s = 1\nretry_gaps_s = [0, 0]\nallow_http_networks = [\"10.0.0.0/8\"]\n\
+         allow_private_networks = [\"10.0.0.0/8\"]\nretention_days = 1\n\
+         [assessment]\nmax_age_days = 1\nstale_asset_days = 2\ndormant_after_days = 3\n\
+         evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
+         [import]\nwatch = \"w\"\n[backup]\ndir = \"b\"\nevery_h = 1\nkeep = 1\n\
+         [log]\nlevel = \"trace\"\nformat = \"json\"\n",
+    );
+    assert_eq!(options.server.listen, "[::1]:9000".parse().unwrap());
+    assert_eq!(options.server.public_url.as_deref(), Some("http://posture.lan:8080"));
+    let proxies = ["10.0.0.5/32", "fd00::/8"].map(|it| it.parse().unwrap());
+    assert_eq!(options.server.trusted_proxies, proxies);
+    assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
+    assert_eq!(
+        (options.msp.id.as_deref(), options.msp.name.as_deref()),
+        (Some("msp-1"), Some("Ä"))
+    );
+    assert!(!options.scan.allow_attached);
+    assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);
+    assert_eq!(options.webhooks.retry_gaps_s, [0, 0]);
+    assert_eq!(options.assessment.downtime_cost_per_hour, Some(1_000_000_000));
+    assert_eq!((options.log.level, options.log.format), (LogLevel::Trace, LogFormat::Json));
+    let shown = show(&options);
+    for line in shown.lines().filter(|it| it.contains(" = ")) {
+        assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
+    }
+    assert_eq!(shown.matches(" = ").count(), 33);
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_the_nearest_name() {
+    let cases = [
+        (
+            "[server]\nlistn = \"x\"",
+            "2: unknown key \"server.listn\"; did you mean \"server.listen\"?",
+        ),
+        ("[server]\ndir = \"x\"", "2: unknown key \"server.dir\"; did you mean \"data.dir\"?"),
+        (
+            "[webhooks]\ntimeout = 3",
+            "2: unknown key \"webhooks.timeout\"; did you mean \"webhooks.timeout_s\"?",
+        ),
+        ("[webhooks]\nelephant = 3", "2: unknown key \"webhooks.elephant\""),
+        (
+            "listen = 3",
+            "1: unknown key \"listen\" outside of any section; did you mean \"server.listen\"?",
+        ),
+        (
+            "\"server.listen\" = 3",
+            "1: unknown key \"server.listen\" outside of any section; did you mean \"server.listen\"?",
+        ),
+        ("[sever]\nlisten = 3\nport = 4", "1: unknown section \"sever\"; did you mean \"server\"?"),
+        ("[elephant]", "1: unknown section \"elephant\""),
+        ("server = 3", "1: server: must be a section, is integer"),
+        ("[[server]]\nlisten = 3", "1: server: must be a section, is array"),
+    ];
+    for (text, expected) in cases {
+        refused(text, expected);
+    }
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_its_rule() {
+    let network = "is not a network such as \"10.0.0.0/8\"";
+    let url = "is not a URL without a path such as \"https://posture.example.com\"";
+    let cases = [
+        ("server", "listen = 8080", "must be of type string, is integer".to_owned()),
+        (
+            "server",
+            "listen = \"localhost:80\"",
+            "\"localhost:80\" is not an IP address and a port such as \"127.0.0.1:8080\""
+                .to_owned(),
+        ),
+        ("server", "public_url = \"posture.lan\"", format!("\"posture.lan\" {url}")),
+        ("server", "public_url = \"https://a/b\"", format!("\"https://a/b\" {url}")),
+        ("server", "public_url = \"https://\"", format!("\"https://\" {url}")),
+        ("server", "public_url = \"https://me@a\"", format!("\"https://me@a\" {url}")),
+        (
+            "server",
+            "trusted_proxies = \"10.0.0.0/8\"",
+            "must be of type array, is string".to_owned(),
+        ),
+        ("server", "trusted_proxies = [\"10.0.0.0/33\"]", format!("\"10.0.0.0/33\" {network}")),
+        ("server", "trusted_proxies = [\"attached\"]", format!("\"attached\" {network}")),
+        (
+            "server",
+            "trusted_proxies = [\"10.0.0.1/8\"]",
+            "\"10.0.0.1/8\" is an address in a network; did you mean \"10.0.0.0/8\"?".to_owned(),
+        ),
+        ("server", "trusted_proxies = [3]", "must be of type string, is integer".to_owned()),
+        ("server", "metrics_token_file = \"\"", "must be a path".to_owned()),
+        ("data", "dir = \"a\\u0000b\"", "must be a path".to_owned()),
+        ("data", "cache_mib = \"128\"", "must be of type integer, is string".to_owned()),
+        ("data", "cache_mib = 128.0", "must be of type integer, is float".to_owned()),
+        ("data", "cache_mib = 7", "7 is not in 8 to 65536".to_owned()),
+        ("data", "cache_mib = -1", "-1 is not in 8 to 65536".to_owned()),
+        (
+            "data",
+            "cache_mib = 99999999999999999999",
+            "99999999999999999999 is not in 8 to 65536".to_owned(),
+        ),
+        ("msp", "id = \"\"", "must have 1 to 64 characters".to_owned()),
+        ("msp", "name = \" x\"", "must be one line without spaces around it".to_owned()),
+        ("limits", "per_minute = 0", "0 is not in 1 to 100000000".to_owned()),
+        ("scan", "allowed_networks = [\"home\"]", format!("\"home\" {network}")),
+        ("scan", "packets_per_s = 0", "0 is not in 1 to 100000".to_owned()),
+        ("scan", "per_host_connections = 257", "257 is not in 1 to 256".to_owned()),
+        ("scan", "concurrent = 17", "17 is not in 1 to 16".to_owned()),
+        ("webhooks", "timeout_s = 121", "121 is not in 1 to 120".to_owned()),
+        ("webhooks", "retry_gaps_s = []", "must have 1 to 20 items, has 0".to_owned()),
+        ("webhooks", "retry_gaps_s = [0, 604_801]", "604801 is not in 0 to 604800".to_owned()),
+        ("assessment", "max_age_days = 3651", "3651 is not in 1 to 3650".to_owned()),
+        (
+            "assessment",
+            "record_cost = 1_000_000_001",
+            "1000000001 is not in 0 to 1000000000".to_owned(),
+        ),
+        ("import", "watch = true", "must be of type string, is boolean".to_owned()),
+        ("backup", "every_h = 0", "0 is not in 1 to 8760".to_owned()),
+        ("backup", "keep = 1001", "1001 is not in 1 to 1000".to_owned()),
+        (
+            "log",
+            "level = \"loud\"",
+            "\"loud\" must be one of \"error\", \"warn\", \"info\", \"debug\", \"trace\""
+                .to_owned(),
+        ),
+        ("log", "format = \"xml\"", "\"xml\" must be one of \"text\", \"json\"".to_owned()),
+        ("log", "format = { a = 1 }", "must be of type string, is table".to_owned()),
+    ];
+    for (section, line, rule) in cases {
+        let key = line.split(' ').next().unwrap();
+        refused(&format!("[{section}]\n{line}\n"), &format!("2: {section}.{key}: {rule}"));
+    }
+}
+
+#[test]
+fn values_that_do_not_go_together_are_refused_with_their_keys() {
+    let cases = [
+        ("[server]\ntls_cert = \"c\"", "2: server.tls_cert: needs server.tls_key"),
+        ("[server]\ntls_key = \"k\"", "2: server.tls_key: needs server.tls_cert"),
+        (
+            "[limits]\nper_minute = 1001",
+            "2: limits.per_hour: must not be less than limits.per_minute",
+        ),
+        ("[limits]\nper_hour = 59", "2: limits.per_hour: must not be less than limits.per_minute"),
+        ("[limits]\nper_day = 999", "2: limits.per_day: must not be less than limits.per_hour"),
+        (
+            "[webhooks]\nretry_gaps_s = [0, 5, 4]",
+            "2: webhooks.retry_gaps_s: gaps must not get shorter",
+        ),
+        (
+            "[webhooks]\nretention_days = 3",
+            "2: webhooks.retention_days: must be longer than all of webhooks.retry_gaps_s with a fifth added",
+        ),
+        ("[import]\nwatch = \"data\"", "2: import.watch: must not be data.dir"),
+        (
+            "[backup]\ndir = \"b\"\n[import]\nwatch = \"./b/\"",
+            "4: import.watch: must not be backup.dir",
+        ),
+    ];
+    for (text, expected) in cases {
+        refused(text, expected);
+    }
+    assert_eq!(read("[webhooks]\nretention_days = 4").webhooks.retention_days, 4);
+}
+
+#[test]
+fn a_wrong_value_is_not_said_again_about_what_it_goes_with() {
+    refused(
+        "[server]\ntls_cert = 3\ntls_key = \"k\"",
+        "2: server.tls_cert: must be of type string, is integer",
+    );
+    refused(
+        "[limits]\nper_minute = 5000\nper_hour = \"x\"",
+        "3: limits.per_hour: must be of type integer, is string",
+    );
+}
+
+#[test]
+fn every_problem_is_reported_with_its_line() {
+    let text = "# one\n[log]\nlevel = \"loud\"\nformat = 1\n\n[server]\ntls_key = \"k\"\nport = 1\n\
+                trusted_proxies = [\n  \"10.0.0.0/8\",\n  \"x\",\n  \"10.0.0.0/99\",\n]\n[lok]\n";
+    let expected = [
+        "3: log.level: \"loud\" must be one of \"error\", \"warn\", \"info\", \"debug\", \"trace\"",
+        "4: log.format: must be of type string, is integer",
+        "7: server.tls_key: needs server.tls_cert",
+        "8: unknown key \"server.port\"",
+        "11: server.trusted_proxies: \"x\" is not a network such as \"10.0.0.0/8\"",
+        "12: server.trusted_proxies: \"10.0.0.0/99\" is not a network such as \"10.0.0.0/8\"",
+        "14: unknown section \"lok\"; did you mean \"log\"?",
+    ];
+    assert_eq!(problems(text), expected);
+}
+
+#[test]
+fn what_is_not_toml_is_refused_with_its_line() {
+    let found = problems("[server]\nlisten = localhost\n\n[log\nlevel = \"info\"\n");
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].starts_with("2: ") && found[1].starts_with("4: "), "{found:#?}");
+    refused("[log]\nlevel = \"info\"\nlevel = \"warn\"\n", "3: duplicate key");
+}
+
+#[test]
+fn showing_says_where_a_value_comes_from_and_can_be_read_again() {
+    let text = "[server]\nlisten = \"0.0.0.0:80\"\ntrusted_proxies = [\n  \"10.0.0.0/8\", # ours\n]\n\
+                [data]\ncache_mib = 128\n[msp]\nname = \"A \\\"B\\\" # C\"\n";
+    let options = read(text);
+    let shown = show(&options);
+    let lines: Vec<&str> = shown.lines().collect();
+    for line in [
+        "listen = \"0.0.0.0:80\"  # posture.toml:2",
+        "trusted_proxies = [\"10.0.0.0/8\"]  # posture.toml:3",
+        "cache_mib = 128",
+        "name = 'A \"B\" # C'  # posture.toml:9",
+        "# tls_cert is not set",
+        "level = \"info\"",
+    ] {
+        assert!(lines.contains(&line), "{line}\nis not in\n{shown}");
+    }
+    let again = parse("shown", &shown).unwrap();
+    assert_eq!((again.server, again.msp, again.data), (options.server, options.msp, options.data));
+    assert_eq!(read(&show(&Options::default())), Options::default());
+}
+
+#[test]
+fn a_file_is_read_from_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, "\u{feff}[log]\nlevel = \"warn\"\n").unwrap();
+    let options = load(Some(&path)).unwrap();
+    assert_eq!(options.log.level, LogLevel::Warn);
+    assert_eq!(options.file, Some(path.clone()));
+    assert!(show(&options).starts_with(&format!("# Read from {}.\n", path.display())));
+    assert_eq!(check(Some(&path)).unwrap(), []);
+}
+
+#[test]
+fn a_wrong_file_is_refused_in_one_line_with_all_problems_as_details() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    fs::write(&path, "[log]\nlevel = 3\nform = 4\n").unwrap();
+    let name = path.display().to_string();
+    let found = check(Some(&path)).unwrap();
+    assert_eq!(
+        found[0].to_string(),
+        format!("{name}:2: log.level: must be of type string, is integer")
+    );
+    let error = load(Some(&path)).unwrap_err();
+    let more = "(and 1 more; `posture config check` lists them)";
+    assert_eq!(error.message(), format!("{} {more}", found[0]));
+    let details: Vec<String> =
+        error.details.iter().map(|it| format!("{}: {}", it.field, it.message)).collect();
+    assert_eq!(details, found.iter().map(ToString::to_string).collect::<Vec<_>>());
+
+    fs::write(&path, b"[log]\nlevel = \"\xff\"\n").unwrap();
+    assert_eq!(load(Some(&path)).unwrap_err().message(), format!("{name}:2: not UTF-8"));
+    assert_eq!(check(Some(&path)).unwrap()[0].to_string(), format!("{name}:2: not UTF-8"));
+}
+
+#[test]
+fn a_file_that_is_not_there_or_too_long_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine.toml");
+    let message = load(Some(&path)).unwrap_err().message().to_owned();
+    assert!(message.starts_with(&format!("cannot read {}: ", path.display())), "{message}");
+    assert!(check(Some(&path)).is_err());
+    let long = usize::try_from(FILE_BYTES_MAX).unwrap();
+    fs::write(&path, "#".repeat(long)).unwrap();
+    assert_eq!(load(Some(&path)).unwrap().log, Options::default().log);
+    fs::write(&path, "#".repeat(long + 1)).unwrap();
+    let message = load(Some(&path)).unwrap_err().message().to_owned();
+    assert!(message.ends_with("longer than 1048576 bytes"), "{message}");
+}
+
+#[test]
+fn the_command_line_goes_before_the_environment_and_that_before_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path().join("posture.toml");
+    let (given, named) = (Path::new("given.toml"), || Some(OsString::from("named.toml")));
+    assert_eq!(locate(None, None, folder.path()), None);
+    fs::write(&here, "").unwrap();
+    assert_eq!(locate(None, None, folder.path()), Some(here.clone()));
+    assert_eq!(locate(None, Some(OsString::new()), folder.path()), Some(here));
+    assert_eq!(locate(None, named(), folder.path()), Some(PathBuf::from("named.toml")));
+    assert_eq!(locate(Some(given), named(), folder.path()), Some(given.to_path_buf()));
+}

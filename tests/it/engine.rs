@@ -1,0 +1,8 @@
+//! The engine: catalogue and facts in, posture out.
+
+mod change;
+mod framework;
+mod law;
+mod risk;
+mod rule;
+mod world;

@@ -1,0 +1,492 @@
+//! The laws of assessment, over catalogues and facts that nobody would think of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use posture::clock::Time;
+use posture::engine::catalog::{
+    Control, FrameworkId, Level, Mapping, ReadinessRule, Role, Row, Sprs,
+};
+use posture::engine::change::{Before, difference};
+use posture::engine::control::valid_until;
+use posture::engine::fact::{
+    Attestation, Observation, Profile, RowDecision, RowDecisionKind, Severity, Status, Subject,
+    Usage, Verdict,
+};
+use posture::engine::posture::Posture;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select, subsequence};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+use super::world::{Placed, World, attested, control, day, decides, decision, seen, unused_since};
+
+/// Nothing that a world knows was made after this day.
+const NOW: i64 = 1_000;
+/// Facts are at most this old, so that some have lapsed and some have not.
+const AGE_DAYS: i64 = 60;
+const CASES: u32 = 512;
+
+const RULES: [(FrameworkId, ReadinessRule); 3] = [
+    (FrameworkId::Soc2, ReadinessRule::Mean),
+    (FrameworkId::CmmcL1, ReadinessRule::CompliantShare),
+    (FrameworkId::CmmcL2, ReadinessRule::Sprs),
+];
+const QUESTIONS: [&str; 3] = ["p", "q", "pays"];
+const CHECKS: [&str; 4] = ["c1", "c2", "c3", "u"];
+
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+fn any_day() -> impl Strategy<Value = i64> {
+    NOW - AGE_DAYS..=NOW
+}
+
+fn any_severity() -> impl Strategy<Value = Severity> {
+    select(Severity::ALL.to_vec())
+}
+
+fn any_controls() -> impl Strategy<Value = Vec<Control>> {
+    let platforms = subsequence(vec!["p".to_owned(), "q".to_owned()], 0..=2);
+    let one = (any_severity(), any::<bool>(), select(vec![5, 20, 35]), platforms);
+    vec(one, 1..6).prop_map(|all| {
+        let each = all.into_iter().enumerate();
+        each.map(|(index, (severity, is_beta, max_age_days, platforms))| {
+            let category = usize::from(is_beta);
+            let control = control(&code(index), severity);
+            Control { category, max_age_days, platforms, ..control }
+        })
+        .collect()
+    })
+}
+
+fn code(index: usize) -> String {
+    format!("A-{index}")
+}
+
+fn any_row(n_controls: usize) -> impl Strategy<Value = Row> {
+    let role = select(vec![Role::Decides, Role::Supports]);
+    let mapping = (0..n_controls, role);
+    let mapping = mapping.prop_map(|(control, role)| Mapping { control, role, why: String::new() });
+    let asked = prop::option::weighted(0.2, Just("pays".to_owned()));
+    let sprs = (1..=5u8, prop::option::of(1..=3u8));
+    let sprs = sprs.prop_map(|(weight, partial)| Sprs { weight, partial });
+    let rest = (prop::bool::weighted(0.1), asked, prop::option::weighted(0.9, sprs));
+    (vec(mapping, 0..4), rest).prop_map(|(controls, (gate, applies, sprs))| Row {
+        controls,
+        gate,
+        applies,
+        sprs,
+        ..decides("", &[])
+    })
+}
+
+/// Rows of level requirement, then of level detail; a parent is an earlier row of the same level.
+fn any_rows(n_controls: usize) -> impl Strategy<Value = Vec<Row>> {
+    let row = (any_row(n_controls), prop::option::of(any::<Index>()));
+    (vec(row, 1..8), 0..3_usize).prop_map(|(rows, n_details)| {
+        let first_detail = rows.len().saturating_sub(n_details);
+        let each = rows.into_iter().enumerate();
+        each.map(|(index, (row, parent))| {
+            let is_detail = first_detail <= index;
+            let first = if is_detail { first_detail } else { 0 };
+            let parent = parent.filter(|_| first < index).map(|it| first + it.index(index - first));
+            let level = if is_detail { Level::Detail } else { Level::Requirement };
+            Row { reference: format!("R{index}"), level, parent, ..row }
+        })
+        .collect()
+    })
+}
+
+fn any_verdict() -> impl Strategy<Value = Verdict> {
+    let counted = (0..5u32, 0..5u32);
+    let status = select(vec![Status::Compliant, Status::Partial, Status::NonCompliant]);
+    prop_oneof![
+        8 => counted.prop_map(|(passed, failed)| Verdict::Counted { passed, failed }),
+        4 => (1..5u32).prop_map(|passed| Verdict::Counted { passed, failed: 0 }),
+        3 => status.prop_map(Verdict::Stated),
+        1 => Just(Verdict::Gone),
+    ]
+}
+
+fn any_observation(n_controls: usize) -> impl Strategy<Value = Observation> {
+    let subject = prop::option::weighted(0.3, 0..n_controls);
+    let place = (select(vec!["s", "r"]), select(vec!["x", "y"]), select(CHECKS.to_vec()));
+    let validity = prop::option::weighted(0.3, 0..50i64);
+    let failing = subsequence(vec![1, 2, 3_u64], 0..=3);
+    (subject, place, any_day(), validity, any_verdict(), any_severity(), failing).prop_map(
+        |(control, (source, scope, check), at, validity, verdict, severity, failing)| {
+            let it = seen(0, 0).source(source).scope(scope).check(check).at(at);
+            let it = control.into_iter().fold(it, |it, index| it.of_control(&code(index)));
+            let it = validity.into_iter().fold(it, |it, days| it.until(at + days));
+            Observation { verdict, severity, failing, ..it }
+        },
+    )
+}
+
+fn any_attestation(n_controls: usize) -> impl Strategy<Value = Attestation> {
+    let statuses =
+        vec![Status::Compliant, Status::Partial, Status::NonCompliant, Status::NotApplicable];
+    let evidence = prop::option::of(Just("doc".to_owned()));
+    let until = prop::option::weighted(0.8, 0..80i64);
+    (0..n_controls, select(statuses), evidence, any_day(), until, any::<bool>()).prop_map(
+        |(control, status, evidence, at, days, overrides)| Attestation {
+            control: code(control),
+            evidence,
+            at: day(at),
+            until: days.map(|it| day(at + it)),
+            overrides,
+            ..attested(status)
+        },
+    )
+}
+
+fn any_decision() -> impl Strategy<Value = RowDecision> {
+    let evidence = "doc".to_owned();
+    let kinds = vec![RowDecisionKind::OutOfScope, RowDecisionKind::Attested { evidence }];
+    let until = prop::option::weighted(0.8, 0..80i64);
+    (select(RULES.to_vec()), 0..7, select(kinds), any_day(), until).prop_map(
+        |((framework, _), row, kind, at, days)| RowDecision {
+            framework,
+            at: day(at),
+            until: days.map(|it| day(at + it)),
+            ..decision(&format!("R{row}"), kind)
+        },
+    )
+}
+
+fn any_profile() -> impl Strategy<Value = Profile> {
+    let usage = prop_oneof![
+        1 => Just(Usage::Used),
+        1 => Just(Usage::Unknown),
+        3 => (NOW - 400..=NOW).prop_map(unused_since),
+    ];
+    let questions = subsequence(QUESTIONS.to_vec(), 0..=QUESTIONS.len());
+    (questions, vec(usage, QUESTIONS.len())).prop_map(|(questions, usages)| {
+        questions.into_iter().map(str::to_owned).zip(usages).collect()
+    })
+}
+
+/// What a person and the catalogue bring, before any tool has spoken.
+fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
+    let n = controls.len();
+    let frameworks = vec(any_rows(n), RULES.len());
+    let mapped = vec(subsequence((0..n).collect::<Vec<_>>(), 0..=n), CHECKS.len() - 1);
+    let attestations = vec(any_attestation(n), 0..4);
+    let critical = subsequence(vec![2, 3, 4_u64], 0..=1);
+    let said = (attestations, vec(any_decision(), 0..3), any_profile(), critical);
+    (frameworks, mapped, said).prop_map(move |(frameworks, mapped, said)| {
+        let mut world = World::new(controls.clone()).on(NOW);
+        for ((id, rule), rows) in RULES.into_iter().zip(frameworks) {
+            world.framework(id, rule, rows);
+        }
+        for (check, controls) in CHECKS.into_iter().zip(mapped) {
+            world.map(check, &controls);
+        }
+        (world.attestations, world.decisions, world.profile, world.critical) = said;
+        world.annual_loss = Some(1_000_003);
+        world
+    })
+}
+
+fn any_world() -> impl Strategy<Value = World> {
+    any_controls().prop_flat_map(|controls| {
+        let observations = vec(any_observation(controls.len()), 0..14);
+        (any_ground(controls), observations)
+            .prop_map(|(ground, observations)| World { observations, ..ground })
+    })
+}
+
+/// Names of scores that are higher in `after` than in `before`.
+fn raised(before: &Posture, after: &Posture) -> Vec<String> {
+    let mut raised = Vec::new();
+    let mut check = |name: String, before: i32, after: i32| {
+        if before < after {
+            raised.push(format!("{name}: {before} -> {after}"));
+        }
+    };
+    check("overall".into(), before.score.overall.into(), after.score.overall.into());
+    let categories: BTreeMap<_, _> = before.score.categories.iter().cloned().collect();
+    for (name, score) in &after.score.categories {
+        let before = categories.get(name).copied().unwrap_or(0);
+        check(format!("category {name}"), before.into(), (*score).into());
+    }
+    for (before, after) in before.controls.iter().zip(&after.controls) {
+        let score = |it: Option<u8>| i32::from(it.unwrap_or(0));
+        check(after.code.clone(), score(before.score), score(after.score));
+    }
+    for (before, after) in before.frameworks.iter().zip(&after.frameworks) {
+        let id = after.id.as_str();
+        check(
+            format!("{id} ready"),
+            before.summary.readiness.into(),
+            after.summary.readiness.into(),
+        );
+        let sprs = |it: Option<i16>| it.map_or(-1_000, i32::from);
+        check(format!("{id} sprs"), sprs(before.summary.sprs), sprs(after.summary.sprs));
+        for (index, (before, after)) in before.rows.iter().zip(&after.rows).enumerate() {
+            check(format!("{id} R{index}"), before.score.into(), after.score.into());
+            let met = |status| i32::from(status == Status::Compliant);
+            check(format!("{id} R{index} met"), met(before.status), met(after.status));
+        }
+    }
+    raised
+}
+
+fn key(it: &Observation) -> (&Subject, &str, &str, &str) {
+    (&it.subject, &it.source, &it.scope, &it.check)
+}
+
+fn passes(it: &Observation) -> bool {
+    match it.verdict {
+        Verdict::Counted { passed, failed } => passed != 0 && failed == 0,
+        Verdict::Stated(status) => status == Status::Compliant,
+        Verdict::Gone => false,
+    }
+}
+
+/// Whether all that now counts of its key passes.
+fn is_passing_key(world: &World, it: &Observation) -> bool {
+    let same = || {
+        let all = world.observations.iter();
+        all.filter(|other| key(other) == key(it) && other.verdict.is_effective())
+    };
+    let newest = same().map(|it| it.observed_at).max();
+    same().filter(|it| Some(it.observed_at) == newest).all(passes) && newest.is_some()
+}
+
+/// The same, a little worse.
+fn worsened(it: &Observation, by: u32, subject: u64) -> Observation {
+    let mut worse = it.clone();
+    match &mut worse.verdict {
+        Verdict::Counted { passed, failed } => {
+            let moved = by.min(*passed);
+            *passed -= moved;
+            *failed += by.max(moved);
+        }
+        Verdict::Stated(status) => {
+            *status = match (*status, by % 2) {
+                (Status::Compliant, 1) => Status::Partial,
+                (Status::Compliant | Status::Partial | Status::NonCompliant, _) => {
+                    Status::NonCompliant
+                }
+                (other @ (Status::NotAssessed | Status::NotApplicable), _) => other,
+            }
+        }
+        Verdict::Gone => (),
+    }
+    let failing: BTreeSet<u64> = worse.failing.iter().copied().chain([subject]).collect();
+    worse.failing = failing.into_iter().collect();
+    worse
+}
+
+fn is_scope_kept(before: &Posture, after: &Posture) -> bool {
+    let out = |it: &Posture| -> Vec<bool> {
+        it.controls.iter().map(|it| it.status == Status::NotApplicable).collect()
+    };
+    out(before) == out(after)
+}
+
+/// Whether something valid says that a control is met, found without the engine's rules of
+/// precedence.
+fn is_vouched_for(world: &World, index: usize) -> bool {
+    let speaks = |it: &&Observation| match &it.subject {
+        Subject::Control(code) => *code == world.catalog.controls[index].code,
+        Subject::Check { tool } => {
+            world.catalog.controls_of_check(tool, &it.check).contains(&index)
+        }
+    };
+    let valid = |it: &Observation| world.now < valid_until(&world.catalog, it);
+    let mut observations = world.observations.iter().filter(speaks);
+    let mut attestations =
+        world.attestations.iter().filter(|it| it.control == world.catalog.controls[index].code);
+    observations.any(|it| passes(it) && valid(it))
+        || attestations.any(|it| {
+            let valid = it.until.is_none_or(|until| world.now < until);
+            it.status == Status::Compliant && it.evidence.is_some() && valid
+        })
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_order_of_facts_is_irrelevant(
+        world in any_world(), twin in any_observation(1), seed in any::<Index>(),
+    ) {
+        let mut world = world;
+        if let Some(it) = world.observations.first() {
+            // Made at the same moment, and not the same.
+            let Observation { subject, source, scope, check, observed_at, .. } = it.clone();
+            let title = "Twin".to_owned();
+            let twin = Observation { subject, source, scope, check, observed_at, title, ..twin };
+            world.observations.push(twin);
+        }
+        let mut other = world.clone();
+        other.observations.reverse();
+        let n = other.observations.len().max(1);
+        other.observations.rotate_left(seed.index(n) % n);
+        other.attestations.reverse();
+        other.decisions.reverse();
+        prop_assert_eq!(world.assess(), other.assess());
+    }
+
+    #[test]
+    fn assessing_twice_changes_nothing_and_nothing_differs_from_itself(world in any_world()) {
+        let posture = world.assess();
+        prop_assert_eq!(&posture, &world.assess());
+        let before = Before::of(&posture, &world.catalog);
+        let thresholds: Vec<u8> = (0..=100).collect();
+        let changes = difference(&world.catalog, Some(&before), &posture, &thresholds);
+        prop_assert_eq!(changes, []);
+    }
+
+    #[test]
+    fn lapse_never_raises_any_score(world in any_world(), wait in vec(0..60i64, 1..3)) {
+        let mut before = world.assess();
+        let mut today = NOW;
+        for days in wait {
+            today += days;
+            let after = world.assess_at(day(today));
+            prop_assert_eq!(raised(&before, &after), Vec::<String>::new());
+            before = after;
+        }
+        let after = world.assess_at(day(today + 400));
+        prop_assert_eq!(raised(&before, &after), Vec::<String>::new());
+    }
+
+    #[test]
+    fn lapse_of_what_was_seen_opens_no_risk_and_closes_none(
+        world in any_world(), days in 0..100i64,
+    ) {
+        let (mut world, later) = (world, day(NOW + days));
+        // A person's word that ends uncovers what was seen to fail, and one that was covered comes
+        // to count.
+        world.attestations.retain(|it| {
+            let stays = it.until.is_none_or(|it| it <= world.now || later < it);
+            let is_good = it.status == Status::Compliant && it.evidence.is_some();
+            stays && (it.overrides || is_good || it.status == Status::NotApplicable)
+        });
+        for usage in world.profile.values_mut() {
+            match usage {
+                Usage::Unused { until, .. } if world.now < *until && *until <= later => {
+                    *usage = Usage::Unknown;
+                }
+                Usage::Unused { .. } | Usage::Used | Usage::Unknown => (),
+            }
+        }
+        let open = |it: Posture| {
+            it.risks.into_iter().map(|it| it.condition).collect::<BTreeSet<_>>()
+        };
+        prop_assert_eq!(open(world.assess()), open(world.assess_at(later)));
+    }
+
+    #[test]
+    fn less_passing_evidence_never_raises_any_score(
+        world in any_world(), which in any::<Index>(), passed in 0..4u32, drop in any::<bool>(),
+    ) {
+        prop_assume!(!world.observations.is_empty());
+        let mut less = world.clone();
+        let it = &mut less.observations[which.index(world.observations.len())];
+        if drop && is_passing_key(&world, it) {
+            let gone = it.clone();
+            less.observations.retain(|it| key(it) != key(&gone));
+        } else if let Verdict::Counted { passed: all, failed } = &mut it.verdict {
+            *all = passed.clamp(u32::from(*failed == 0), 4).min(*all);
+        }
+        let (before, after) = (world.assess(), less.assess());
+        prop_assume!(is_scope_kept(&before, &after));
+        prop_assert_eq!(raised(&before, &after), Vec::<String>::new());
+    }
+
+    #[test]
+    fn less_evidence_of_an_attestation_never_raises_any_score(
+        world in any_world(), which in any::<Index>(),
+    ) {
+        prop_assume!(!world.attestations.is_empty());
+        let mut world = world;
+        let it = which.index(world.attestations.len());
+        world.attestations[it].status = Status::Compliant;
+        world.attestations[it].evidence = Some("doc".to_owned());
+        let mut less = world.clone();
+        less.attestations[it].evidence = None;
+        let (before, after) = (world.assess(), less.assess());
+        prop_assert_eq!(raised(&before, &after), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_worse_observation_never_raises_any_score(
+        world in any_world(), which in any::<Index>(), by in 1..5u32, subject in 1..5u64,
+    ) {
+        prop_assume!(!world.observations.is_empty());
+        let mut worse = world.clone();
+        let it = &mut worse.observations[which.index(world.observations.len())];
+        prop_assume!(it.verdict.is_effective());
+        *it = worsened(it, by, subject);
+        prop_assert_eq!(raised(&world.assess(), &worse.assess()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn no_row_is_compliant_without_something_valid_behind_it(world in any_world()) {
+        let posture = world.assess();
+        for (index, outcome) in posture.controls.iter().enumerate() {
+            let is_met = outcome.status == Status::Compliant;
+            prop_assert!(!is_met || is_vouched_for(&world, index), "{outcome:?}");
+        }
+        for (framework, outcome) in world.catalog.frameworks.iter().zip(&posture.frameworks) {
+            for (index, row) in outcome.rows.iter().enumerate() {
+                let below = |mut at: usize| loop {
+                    match (at == index, framework.rows[at].parent) {
+                        (true, _) => break true,
+                        (false, Some(parent)) => at = parent,
+                        (false, None) => break false,
+                    }
+                };
+                let taken = (0..framework.rows.len()).filter(|it| below(*it));
+                let mut taken = taken.flat_map(|it| &framework.rows[it].controls);
+                let is_backed = taken.any(|it| is_vouched_for(&world, it.control));
+                prop_assert!(row.status != Status::Compliant || is_backed, "row {index}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_changes_before_the_moment_that_is_named(world in any_world()) {
+        let posture = world.assess();
+        let before = |it: Time| Time::from_micros(it.micros() - 1);
+        let last = posture.changes_at.map_or(day(NOW + 9_999), before);
+        prop_assert!(world.now <= last);
+        prop_assert_eq!(posture, world.assess_at(last));
+    }
+
+    #[test]
+    fn risks_are_in_bounds_and_never_cost_more_than_the_loss(world in any_world()) {
+        let posture = world.assess();
+        let total: u64 = posture.risks.iter().filter_map(|it| it.dollar_impact).sum();
+        prop_assert!(total <= 1_000_003);
+        prop_assert!(posture.risks.iter().all(|it| it.score <= 100));
+        prop_assert!(posture.risks.is_sorted_by_key(|it| (100 - it.score, it.condition.clone())));
+        let conditions: BTreeSet<_> = posture.risks.iter().map(|it| &it.condition).collect();
+        prop_assert_eq!(conditions.len(), posture.risks.len());
+        let worst = posture.risks.iter().map(|it| it.score).max().unwrap_or(0);
+        prop_assert!(posture.touched.values().all(|it| *it <= worst));
+    }
+}
+
+#[test]
+fn the_generated_worlds_reach_what_the_laws_speak_about() {
+    let mut runner = TestRunner::deterministic();
+    let mut met = BTreeMap::new();
+    for _ in 0..400 {
+        let world = any_world().new_tree(&mut runner).unwrap().current();
+        let posture = world.assess();
+        for it in &posture.controls {
+            *met.entry(("control", it.status.as_str(), it.held)).or_insert(0) += 1;
+        }
+        for row in posture.frameworks.iter().flat_map(|it| &it.rows) {
+            *met.entry(("row", row.status.as_str(), row.score == 100)).or_insert(0) += 1;
+        }
+    }
+    assert!(met.len() == 12 && met.values().all(|it| 10 <= *it), "{met:?}");
+}

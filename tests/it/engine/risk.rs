@@ -1,0 +1,177 @@
+//! What is wrong at a client, in words and in money.
+
+use posture::engine::fact::Severity::{self, Critical, High, Low, Medium};
+use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, Partial};
+use posture::engine::fact::{Attestation, Observation, Verdict};
+use posture::engine::posture::{Risk, SourceType};
+
+use super::world::{Placed, TODAY, World, attested, control, day, seen, stated};
+
+fn only(world: &World) -> Risk {
+    let mut risks = world.assess().risks;
+    assert_eq!(risks.len(), 1, "{risks:?}");
+    risks.swap_remove(0)
+}
+
+#[test]
+fn a_failing_control_is_one_risk() {
+    let risk = only(&World::of_one().seen(seen(1, 1)).seen(seen(0, 9).check("c2")));
+    assert_eq!((risk.condition.as_str(), risk.severity), ("control/A-1", Critical));
+    assert_eq!((risk.category.as_str(), risk.source_type), ("Alpha", SourceType::Control));
+    assert!(risk.verified);
+    assert!(World::of_one().seen(seen(1, 0)).assess().risks.is_empty());
+    assert!(World::of_one().assess().risks.is_empty());
+    assert!(World::of_one().attested(attested(NotApplicable)).assess().risks.is_empty());
+    assert_eq!(only(&World::of_one().attested(attested(Partial))).condition, "control/A-1");
+}
+
+#[test]
+fn the_score_of_a_risk_comes_from_severity_share_and_critical_assets() {
+    let case = |severity: Severity, observation: Observation, expect: u8| {
+        let mut world = World::of_one().seen(observation);
+        world.catalog.controls[0].severity = severity;
+        world.critical = vec![8];
+        assert_eq!(only(&world).score, expect);
+    };
+    case(Critical, seen(0, 1), 90);
+    case(Critical, seen(0, 1).failing(&[8]), 100);
+    case(Critical, seen(1, 1), 80);
+    case(High, seen(3, 1), 55);
+    case(Medium, stated(Partial), 40);
+    case(Low, stated(NonCompliant), 30);
+}
+
+#[test]
+fn a_risk_survives_lapse_unverified() {
+    let lapsed = || World::of_one().seen(seen(1, 1).at(TODAY - 40).failing(&[5]));
+    let (before, after) = (lapsed().on(TODAY - 10).assess(), lapsed().assess());
+    assert!(before.risks[0].verified && !after.risks[0].verified);
+    assert_eq!(before.risks[0].condition, after.risks[0].condition);
+    assert_eq!(before.risks[0].score, after.risks[0].score);
+    assert_eq!(after.touched.into_iter().collect::<Vec<_>>(), [(5, 80)]);
+    let other = lapsed().seen(seen(0, 1).check("c2").source("r"));
+    assert!(only(&other).verified, "another source still sees it fail");
+    let expired = Attestation { until: Some(day(TODAY)), ..attested(NonCompliant) };
+    assert!(!only(&World::of_one().attested(expired.clone())).verified);
+    // Nobody ever saw anything wrong: time alone opens no risk.
+    let scope = Attestation { status: NotApplicable, ..expired };
+    assert!(World::of_one().attested(scope).assess().risks.is_empty());
+}
+
+#[test]
+fn a_serious_finding_without_a_control_is_a_risk_for_each_check_source_and_scope() {
+    let finding = |severity: Severity| Observation { severity, ..seen(2, 1).check("a/b%") };
+    let risk = only(&World::of_one().seen(finding(High).failing(&[5])));
+    assert_eq!(risk.condition, "finding/t/a%2Fb%25/s/x");
+    assert_eq!((risk.title.as_str(), risk.category.as_str()), ("Check", "t"));
+    assert_eq!((risk.score, risk.dollar_impact), (56, None));
+    assert_eq!(risk.source_type, SourceType::Finding);
+    assert!(risk.description.contains("1 of 3 checked subjects fails"), "{}", risk.description);
+    for severity in [Low, Medium] {
+        assert!(World::of_one().seen(finding(severity)).assess().risks.is_empty());
+    }
+    let places = [finding(High), finding(High).scope("y"), finding(Critical).source("r")];
+    let mut world = World::of_one();
+    world.observations = places.to_vec();
+    let scores: Vec<_> = world.assess().risks.iter().map(|it| it.score).collect();
+    assert_eq!(scores, [76, 56, 56]);
+    assert!(World::of_one().seen(seen(0, 1).of_control("Z-9")).assess().risks.len() == 1);
+}
+
+#[test]
+fn a_finding_stays_until_it_is_seen_fixed_or_gone() {
+    let failing = || World::of_one().seen(seen(0, 1).check("u").at(TODAY - 36));
+    assert!(!only(&failing()).verified);
+    // A later report of the same source that does not name the check is no absence from a complete
+    // read.
+    assert!(!only(&failing().seen(seen(1, 0).check("v"))).verified);
+    let fixed = failing().seen(seen(1, 0).check("u")).assess();
+    assert!(fixed.risks.is_empty());
+    assert_eq!(fixed.fixed, ["finding/t/u/s/x"]);
+    let gone = Observation { verdict: Verdict::Gone, ..seen(0, 0).check("u") };
+    let gone = failing().seen(gone).assess();
+    assert!(gone.risks.is_empty() && gone.fixed.is_empty());
+}
+
+#[test]
+fn the_annual_loss_is_shared_by_weight_and_what_fails() {
+    let mut world = World::new(vec![
+        control("A-1", Critical),
+        control("A-2", High),
+        control("A-3", Medium),
+        control("A-4", Low),
+    ]);
+    world.annual_loss = Some(1_900);
+    let said = |code: &str, status| Attestation { control: code.into(), ..attested(status) };
+    world.attestations =
+        vec![said("A-1", NonCompliant), said("A-2", Partial), said("A-3", Compliant)];
+    let impacts =
+        |world: &World| world.assess().risks.iter().map(|it| it.dollar_impact).collect::<Vec<_>>();
+    assert_eq!(impacts(&world), [Some(1_000), Some(250)]);
+    world.attestations.push(said("A-4", NotApplicable));
+    assert_eq!(impacts(&world), [Some(1_055), Some(263)]);
+    world.annual_loss = None;
+    assert_eq!(impacts(&world), [None, None]);
+    world.annual_loss = Some(u64::MAX);
+    assert!(impacts(&world).iter().all(Option::is_some));
+}
+
+#[test]
+fn risks_come_worst_first_and_touch_the_subjects_that_fail() {
+    let mut world = World::new(vec![control("A-1", Medium), control("A-2", Critical)]);
+    world.map("c1", &[0]);
+    world.map("c2", &[0, 1]);
+    world = world
+        .seen(seen(0, 2).failing(&[1, 2]))
+        .seen(seen(0, 2).check("c2").failing(&[2, 3]))
+        .seen(seen(1, 0).check("c2").scope("y").failing(&[9]));
+    let posture = world.assess();
+    let conditions: Vec<_> = posture.risks.iter().map(|it| it.condition.as_str()).collect();
+    assert_eq!(conditions, ["control/A-2", "control/A-1"]);
+    let (a1, a2) = (posture.risks[1].score, posture.risks[0].score);
+    let touched: Vec<_> = posture.touched.into_iter().collect();
+    assert_eq!(touched, [(1, a1), (2, a2), (3, a2)]);
+}
+
+#[test]
+fn findings_say_what_was_seen_in_plain_words() {
+    let named = |title: &str, it: Observation| Observation { title: title.into(), ..it };
+    let buckets = named("Buckets are private", seen(1, 3).scope("acme"));
+    let buckets = Observation {
+        findings: Some("b-1 is public".into()),
+        remediation: Some("Block public access.".into()),
+        ..buckets
+    };
+    let world = World::of_one().seen(buckets).seen(named("Keys rotate", seen(8, 0).check("c2")));
+    let control = world.control();
+    let expect = "3 of 12 checked subjects fail in 2 checks: Buckets are private (3 of 4). \
+                  b-1 is public";
+    assert_eq!(control.findings.as_deref(), Some(expect));
+    assert_eq!(control.remediation.as_deref(), Some("Block public access."));
+    assert_eq!(control.assessed_at, Some(day(TODAY)));
+    let description = format!("{expect} Seen by s: acme. Something bad can happen.");
+    assert_eq!(only(&world).description, description);
+    let text = |world: &World| world.control().findings.unwrap_or_default();
+    let good = World::of_one().seen(seen(8, 0));
+    assert_eq!(text(&good), "8 of 8 checked subjects pass in 1 check.");
+    assert_eq!(good.control().remediation, None);
+    let lapsed = World::of_one().seen(seen(0, 1).at(TODAY - 40));
+    let expect = "Not confirmed since 1972-09-22; before that: 1 of 1 checked subject fails in \
+                  1 check: Check (1 of 1).";
+    assert_eq!(text(&lapsed), expect);
+    assert_eq!(lapsed.control().remediation.as_deref(), Some("Do it."));
+    let said = World::of_one().attested(attested(Compliant));
+    assert_eq!(text(&said), "Attested as met by ann on 1972-09-27: looked at it");
+}
+
+#[test]
+fn many_failing_checks_are_counted_not_hidden() {
+    let mut world = World::of_one();
+    for index in 0..9 {
+        let check = format!("n{index}");
+        world.map(&check, &[0]);
+        world = world.seen(seen(0, 1).check(&check));
+    }
+    let text = world.control().findings.unwrap_or_default();
+    assert!(text.ends_with("; and 6 more failing checks."), "{text}");
+}

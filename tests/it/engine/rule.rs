@@ -1,0 +1,264 @@
+//! What a control comes to, sentence by sentence of the rules.
+
+use posture::engine::control::valid_until;
+use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
+use posture::engine::fact::{Attestation, Observation, Status, Usage, Verdict};
+
+use super::world::{Placed, TODAY, World, attested, day, seen, stated, unused_since};
+
+type Outcome = (Status, Option<u8>);
+
+const SILENT: Outcome = (NotAssessed, None);
+const OUT: Outcome = (NotApplicable, None);
+
+/// What the one control comes to with these observations.
+#[track_caller]
+fn check(observations: &[Observation], expect: Outcome) {
+    let mut world = World::of_one();
+    world.observations = observations.to_vec();
+    assert_eq!(world.outcome(), expect);
+}
+
+#[test]
+fn subjects_that_pass_and_fail_make_a_status_and_a_score() {
+    check(&[], SILENT);
+    check(&[seen(0, 0)], SILENT);
+    check(&[seen(4, 0)], (Compliant, Some(100)));
+    check(&[seen(0, 4)], (NonCompliant, Some(0)));
+    check(&[seen(1, 1)], (Partial, Some(50 + 24)));
+    check(&[seen(9, 1)], (Partial, Some(50 + 44)));
+    check(&[seen(999_999, 1)], (Partial, Some(50 + 48)));
+    check(&[seen(49, 51)], (NonCompliant, Some(24)));
+    check(&[seen(u32::MAX, u32::MAX)], (Partial, Some(50 + 24)));
+}
+
+#[test]
+fn a_status_without_counts_scores_50_or_nothing() {
+    check(&[stated(Compliant)], (Compliant, Some(100)));
+    check(&[stated(Partial)], (Partial, Some(50)));
+    check(&[stated(NonCompliant)], (NonCompliant, Some(0)));
+    check(&[stated(Partial), stated(Compliant).check("c2")], (Partial, Some(50)));
+    check(&[stated(NotAssessed)], SILENT);
+    check(&[stated(NotApplicable), seen(1, 0).at(TODAY - 1)], (Compliant, Some(100)));
+}
+
+#[test]
+fn a_critical_subject_that_fails_leaves_nothing_partial() {
+    let mut world = World::of_one().seen(seen(9, 1).failing(&[5, 8]));
+    assert_eq!(world.outcome(), (Partial, Some(94)));
+    world.critical = vec![7, 9];
+    assert_eq!(world.outcome(), (Partial, Some(94)));
+    world.critical = vec![7, 8, 9, 10];
+    assert_eq!(world.outcome(), (NonCompliant, Some(44)));
+    world.critical = vec![8];
+    assert_eq!(world.outcome(), (NonCompliant, Some(44)));
+}
+
+#[test]
+fn the_newest_effective_observation_of_a_key_counts() {
+    check(&[seen(1, 0), seen(0, 1).at(TODAY - 1)], (Compliant, Some(100)));
+    check(&[seen(0, 1), seen(1, 0).at(TODAY - 1)], (NonCompliant, Some(0)));
+    check(&[seen(0, 0), seen(0, 1).at(TODAY - 1)], (NonCompliant, Some(0)));
+    let gone = Observation { verdict: Verdict::Gone, ..seen(0, 0) };
+    check(&[gone.clone(), seen(0, 1).at(TODAY - 1)], SILENT);
+    check(&[gone.at(TODAY - 2), seen(0, 1).at(TODAY - 1)], (NonCompliant, Some(0)));
+}
+
+#[test]
+fn of_observations_made_at_the_same_moment_the_worst_counts() {
+    let gone = Observation { verdict: Verdict::Gone, ..seen(0, 0) };
+    check(&[seen(1, 0), seen(0, 1)], (NonCompliant, Some(0)));
+    check(&[seen(9, 1), seen(1, 0)], (Partial, Some(50 + 24)));
+    check(&[gone, seen(1, 0)], (Compliant, Some(100)));
+}
+
+#[test]
+fn a_control_is_as_bad_as_its_worst_check_and_shares_are_means_over_checks() {
+    let (many, few) = (seen(2_594, 0), seen(0, 4).check("c2"));
+    check(&[many, few], (NonCompliant, Some(24)));
+    let scopes = [seen(3, 0), seen(0, 1).scope("y")];
+    check(&scopes, (NonCompliant, Some(36)));
+    let sources = [seen(3, 0), seen(0, 1).source("r")];
+    check(&sources, (NonCompliant, Some(36)));
+    // Two sources that did the mapping themselves have two checks, whatever they call them.
+    let own = [seen(3, 0).of_control("A-1"), seen(0, 1).of_control("A-1").source("r")];
+    check(&own, (NonCompliant, Some(24)));
+    check(&[seen(1, 0), seen(1, 1).check("c2")], (Partial, Some(50 + 36)));
+}
+
+#[test]
+fn an_observation_counts_until_its_age_or_what_its_source_said() {
+    check(&[seen(1, 0).at(TODAY - 34)], (Compliant, Some(100)));
+    check(&[seen(1, 0).at(TODAY - 35)], SILENT);
+    check(&[seen(1, 0).at(TODAY - 35).until(TODAY + 1)], (Compliant, Some(100)));
+    check(&[seen(1, 0).until(TODAY)], SILENT);
+    let mut world = World::of_one();
+    world.catalog.controls[0].max_age_days = 90;
+    assert_eq!(valid_until(&world.catalog, &seen(1, 0)), day(TODAY + 90));
+    assert_eq!(valid_until(&world.catalog, &seen(1, 0).of_control("A-1")), day(TODAY + 90));
+    assert_eq!(valid_until(&world.catalog, &seen(1, 0).check("unknown")), day(TODAY + 35));
+    assert_eq!(valid_until(&world.catalog, &seen(1, 0).until(TODAY + 3)), day(TODAY + 3));
+    let world = world.seen(seen(1, 0).at(TODAY - 80));
+    assert_eq!(world.outcome(), (Compliant, Some(100)));
+}
+
+#[test]
+fn a_compliant_observation_that_lapses_counts_for_nothing() {
+    let lapsed = seen(1, 0).check("c2").until(TODAY);
+    check(&[lapsed.clone(), seen(1, 1)], (Partial, Some(74)));
+    check(std::slice::from_ref(&lapsed), SILENT);
+    assert!(!World::of_one().seen(lapsed).control().held);
+}
+
+#[test]
+fn a_failing_observation_that_lapses_holds_its_control_until_its_source_reports_again() {
+    let lapsed = || World::of_one().seen(seen(1, 1).at(TODAY - 40)); // Lapsed five days ago.
+    let held = |world: World, expect: bool| {
+        let control = world.control();
+        assert_eq!(control.held, expect, "{control:?}");
+        assert_eq!(control.status == NotAssessed, expect);
+        assert_eq!(control.score.is_none(), expect);
+    };
+    held(lapsed(), true);
+    held(lapsed().seen(seen(1, 0).check("c2").source("r")), true);
+    held(lapsed().seen(seen(1, 0).check("c2").scope("y")), true);
+    held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 6)), true);
+    held(lapsed().seen(seen(0, 0).check("c2")), true);
+    held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 5)), true);
+    held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 4)), false);
+    held(lapsed().seen(seen(1, 0)), false);
+    held(lapsed().seen(seen(0, 1).at(TODAY - 41)), true);
+    let gone = Observation { verdict: Verdict::Gone, ..seen(0, 0) };
+    assert!(!lapsed().seen(gone).control().held);
+}
+
+#[test]
+fn a_hold_ends_when_a_person_decides_later_or_overrides() {
+    let lapsed = || World::of_one().seen(seen(0, 1).at(TODAY - 40));
+    let good = attested(Compliant);
+    assert_eq!(lapsed().attested(good.clone()).outcome(), (Compliant, Some(100)));
+    let early = Attestation { at: day(TODAY - 6), ..good.clone() };
+    assert_eq!(lapsed().attested(early.clone()).outcome(), SILENT);
+    let over = Attestation { overrides: true, ..early };
+    assert_eq!(lapsed().attested(over).outcome(), (Compliant, Some(100)));
+    let until = Attestation { at: day(TODAY - 5), until: Some(day(TODAY)), ..good.clone() };
+    assert_eq!(lapsed().attested(until).outcome(), SILENT);
+    // What another source sees counts beside it, if it is worse.
+    let other = lapsed().seen(seen(1, 1).check("c2").source("r"));
+    assert_eq!(other.attested(good).outcome(), (Partial, Some(74)));
+    let other = lapsed().seen(seen(1, 0).check("c2").source("r"));
+    assert_eq!(other.attested(attested(NonCompliant)).outcome(), (NonCompliant, Some(0)));
+}
+
+#[test]
+fn an_attestation_decides_where_nothing_valid_was_seen() {
+    let case = |attestation: Attestation, expect: Outcome| {
+        assert_eq!(World::of_one().attested(attestation).outcome(), expect);
+    };
+    case(attested(Compliant), (Compliant, Some(100)));
+    case(Attestation { evidence: None, ..attested(Compliant) }, (Partial, Some(50)));
+    case(Attestation { evidence: Some(" ".into()), ..attested(Compliant) }, (Partial, Some(50)));
+    case(attested(Partial), (Partial, Some(50)));
+    case(attested(NonCompliant), (NonCompliant, Some(0)));
+    case(attested(NotApplicable), OUT);
+    case(attested(NotAssessed), SILENT);
+    case(Attestation { until: None, ..attested(NotApplicable) }, OUT);
+    case(Attestation { until: Some(day(TODAY)), ..attested(Compliant) }, SILENT);
+    case(Attestation { control: "Z-9".into(), ..attested(Compliant) }, SILENT);
+}
+
+#[test]
+fn an_attestation_beside_a_valid_observation_counts_only_if_it_overrides() {
+    let seen = || World::of_one().seen(seen(1, 1));
+    for status in [Compliant, NonCompliant, NotApplicable] {
+        assert_eq!(seen().attested(attested(status)).outcome(), (Partial, Some(74)));
+    }
+    let over = |status| Attestation { overrides: true, ..attested(status) };
+    assert_eq!(seen().attested(over(Compliant)).outcome(), (Compliant, Some(100)));
+    assert_eq!(seen().attested(over(NonCompliant)).outcome(), (NonCompliant, Some(0)));
+    assert_eq!(seen().attested(over(NotApplicable)).outcome(), OUT);
+}
+
+#[test]
+fn the_newest_attestation_of_a_control_counts_and_of_twins_the_worst() {
+    let older = Attestation { at: day(TODAY - 1), ..attested(NonCompliant) };
+    let world = World::of_one().attested(attested(Compliant)).attested(older.clone());
+    assert_eq!(world.outcome(), (Compliant, Some(100)));
+    let twin = Attestation { at: day(TODAY), ..older.clone() };
+    let world = World::of_one().attested(attested(Compliant)).attested(twin);
+    assert_eq!(world.outcome(), (NonCompliant, Some(0)));
+    let ended = Attestation { until: Some(day(TODAY)), ..attested(Compliant) };
+    let world = World::of_one().attested(ended).attested(older);
+    assert_eq!(world.outcome(), SILENT);
+}
+
+#[test]
+fn what_an_expired_override_covered_comes_back_with_the_next_observation() {
+    let expired = |status| Attestation {
+        overrides: true,
+        at: day(TODAY - 20),
+        until: Some(day(TODAY - 10)),
+        ..attested(status)
+    };
+    let seen_at = |at| World::of_one().seen(seen(1, 0).at(at));
+    for status in [Partial, NonCompliant, NotApplicable] {
+        let before = seen_at(TODAY - 15).attested(expired(status));
+        assert_eq!(before.outcome(), SILENT, "{status:?}");
+        assert!(before.control().held);
+        let after = seen_at(TODAY - 9).attested(expired(status));
+        assert_eq!(after.outcome(), (Compliant, Some(100)), "{status:?}");
+    }
+    let good = seen_at(TODAY - 15).attested(expired(Compliant));
+    assert_eq!(good.outcome(), (Compliant, Some(100)));
+    let bare = Attestation { evidence: None, ..expired(Compliant) };
+    assert_eq!(seen_at(TODAY - 15).attested(bare).outcome(), SILENT);
+    // It decided nothing, so nothing ends with it.
+    let idle = Attestation { overrides: false, ..expired(Partial) };
+    assert_eq!(seen_at(TODAY - 15).attested(idle).outcome(), (Compliant, Some(100)));
+}
+
+fn on_platforms() -> World {
+    let mut world = World::of_one();
+    world.catalog.controls[0].platforms = vec!["p".into(), "q".into()];
+    world
+}
+
+#[test]
+fn a_control_of_unused_platforms_does_not_apply_for_a_year() {
+    let said = |p: Usage, q: Usage| on_platforms().says("p", p).says("q", q);
+    let unused = |at| unused_since(at);
+    assert_eq!(said(unused(TODAY), unused(TODAY - 1)).outcome(), OUT);
+    assert_eq!(said(unused(TODAY), Usage::Used).outcome(), SILENT);
+    assert_eq!(said(unused(TODAY), Usage::Unknown).outcome(), SILENT);
+    assert_eq!(on_platforms().says("p", unused(TODAY)).outcome(), SILENT);
+    assert_eq!(World::of_one().says("p", unused(TODAY)).outcome(), SILENT);
+    assert_eq!(said(unused(TODAY), unused(TODAY - 364)).outcome(), OUT);
+    let lapsed = said(unused(TODAY), unused(TODAY - 365)).control();
+    assert_eq!((lapsed.status, lapsed.held), (NotAssessed, true));
+}
+
+#[test]
+fn facts_contradict_an_unused_platform_at_once_and_until_it_is_said_again() {
+    let unused = |at| on_platforms().says("p", unused_since(at)).says("q", unused_since(at));
+    assert_eq!(unused(TODAY).seen(seen(1, 1)).outcome(), (Partial, Some(74)));
+    assert_eq!(unused(TODAY - 9).seen(seen(1, 0).at(TODAY - 20)).outcome().0, Compliant);
+    let lapsed = |passed, failed| seen(passed, failed).at(TODAY - 40); // Valid until five days ago.
+    assert_eq!(unused(TODAY - 6).seen(lapsed(1, 0)).outcome(), SILENT);
+    assert_eq!(unused(TODAY - 6).seen(lapsed(0, 1)).outcome(), SILENT);
+    assert_eq!(unused(TODAY - 5).seen(lapsed(1, 0)).outcome(), OUT);
+    assert_eq!(unused(TODAY - 5).seen(lapsed(0, 1)).outcome(), OUT);
+    assert_eq!(unused(TODAY).attested(attested(NonCompliant)).outcome().0, NonCompliant);
+    let ended = Attestation { until: Some(day(TODAY - 1)), ..attested(Partial) };
+    assert_eq!(unused(TODAY - 2).attested(ended.clone()).outcome(), SILENT);
+    assert_eq!(unused(TODAY - 1).attested(ended.clone()).outcome(), OUT);
+    let scope = Attestation { status: NotApplicable, ..ended };
+    assert_eq!(unused(TODAY - 2).attested(scope).outcome(), OUT);
+}
+
+#[test]
+fn out_of_scope_is_contradicted_by_what_was_valid_when_it_was_said() {
+    let scope = |at| Attestation { at: day(at), ..attested(NotApplicable) };
+    let lapsed = || World::of_one().seen(seen(1, 0).at(TODAY - 40));
+    assert_eq!(lapsed().attested(scope(TODAY - 6)).outcome(), SILENT);
+    assert_eq!(lapsed().attested(scope(TODAY - 5)).outcome(), OUT);
+}

@@ -1,0 +1,105 @@
+//! One HTTP request on a connection of its own, as bytes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// No answer takes longer.
+const WAIT: Duration = Duration::from_secs(60);
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(it, _)| it.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// The Error body's code and message; the whole shape is checked.
+    pub fn problem(&self) -> (String, String) {
+        let body = self.json();
+        assert_eq!(body["success"], false, "{body}");
+        assert!(self.header("content-type").unwrap().starts_with("application/json"));
+        let field = |name: &str| body["error"][name].as_str().unwrap().to_owned();
+        (field("code"), field("message"))
+    }
+}
+
+pub fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(WAIT)).unwrap();
+    exchange(stream, method, path, headers, body)
+}
+
+pub fn send_socket(
+    socket: &Path,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    let stream = UnixStream::connect(socket).unwrap();
+    stream.set_read_timeout(Some(WAIT)).unwrap();
+    exchange(stream, method, path, headers, body)
+}
+
+fn exchange(
+    mut stream: impl Read + Write,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
+    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: posture\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
+        head += &format!("Content-Length: {}\r\n", body.len());
+    }
+    head += "\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    // A server that refuses early may close before it took the whole body.
+    drop(stream.write_all(body));
+    let mut bytes = Vec::new();
+    drop(stream.read_to_end(&mut bytes));
+    parse(&bytes)
+}
+
+fn parse(bytes: &[u8]) -> Answer {
+    let end = bytes.windows(4).position(|it| it == b"\r\n\r\n");
+    let end = end.unwrap_or_else(|| panic!("no answer: {:?}", String::from_utf8_lossy(bytes)));
+    let head = std::str::from_utf8(&bytes[..end]).unwrap();
+    let mut lines = head.split("\r\n");
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':').unwrap();
+        (name.to_lowercase(), value.trim().to_owned())
+    };
+    Answer { status, headers: lines.map(header).collect(), body: bytes[end + 4..].to_vec() }
+}

@@ -1,0 +1,241 @@
+//! A whole posture for a test: the real server on a real database file, with a clock that only the test moves.
+
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod backend;
+pub mod http;
+pub mod sample;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
+
+use posture::app::App;
+use posture::clock::{Clock, Time};
+use posture::serve::{CONTROL_SOCKET, Opened, Options, serve};
+use posture::store::{self, Store};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::sync::oneshot;
+
+pub use http::{Answer, send};
+
+/// Where the clock stands when a posture starts.
+pub const START: &str = "2026-03-10T09:00:00Z";
+pub const ALL_SCOPES: [&str; 6] =
+    ["read:clients", "read:assets", "write:assets", "read:scores", "read:risks", "read:compliance"];
+
+pub struct Posture {
+    pub address: SocketAddr,
+    pub clock: Clock,
+    pub app: Arc<App>,
+    dir: TempDir,
+    runtime: tokio::runtime::Handle,
+    running: Option<Running>,
+}
+
+struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+fn options(dir: &Path) -> Options {
+    Options {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        dir: dir.to_path_buf(),
+        cache_bytes: 16 * 1024 * 1024,
+        trusted_proxies: Vec::new(),
+        app: posture::app::Options {
+            quota: [60, 1_000, 10_000],
+            msp_id: Some("msp-test".to_owned()),
+            settings: posture::app::settings::Defaults::default(),
+        },
+    }
+}
+
+impl Posture {
+    pub fn start() -> Self {
+        Self::start_with(|_| ())
+    }
+
+    /// With options that the test changed.
+    pub fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+        let clock = Clock::manual(START.parse().unwrap());
+        Self::start_in(TempDir::new().unwrap(), clock, change)
+    }
+
+    fn start_in(dir: TempDir, clock: Clock, change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = options(dir.path());
+        change(&mut options);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (started, starting) = channel();
+        let server_clock = clock.clone();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .unwrap();
+            let handle = runtime.handle().clone();
+            runtime.block_on(async move {
+                let store_options =
+                    store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+                let store = Store::open(&store_options, server_clock.now()).unwrap();
+                let opened = Opened::on(store, server_clock, &options).unwrap();
+                let app = Arc::clone(&opened.app);
+                let greet = move |address| started.send((address, app, handle)).unwrap();
+                let until = async { drop(stopped.await) };
+                serve(opened, &options, greet, until).await.unwrap();
+            });
+        });
+        let (address, app, runtime) = starting.recv().expect("the server starts");
+        let running = Some(Running { stop, thread });
+        Self { address, clock, app, dir, runtime, running }
+    }
+
+    /// Stops in order and starts on the same file.
+    pub fn restart(mut self) -> Self {
+        self.stop();
+        let clock = self.clock.clone();
+        let dir = std::mem::replace(&mut self.dir, TempDir::new().unwrap());
+        Self::start_in(dir, clock, |_| ())
+    }
+
+    fn stop(&mut self) {
+        if let Some(Running { stop, thread }) = self.running.take() {
+            drop(stop.send(()));
+            let result = thread.join();
+            if !std::thread::panicking() {
+                result.expect("the server stops in order");
+            }
+        }
+    }
+
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.dir.path().join(CONTROL_SOCKET)
+    }
+
+    /// Moves the clock and does what became due.
+    pub fn pass_s(&self, seconds: i64) {
+        self.clock.set(self.clock.now().plus_s(seconds));
+        self.sweep();
+    }
+
+    pub fn pass_days(&self, days: i64) {
+        self.pass_s(days * 86_400);
+    }
+
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Does everything that is due now.
+    pub fn sweep(&self) {
+        while self.block_on(self.app.sweep()).unwrap() {}
+    }
+
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
+        self.runtime.block_on(future)
+    }
+
+    /// A management request over the control socket.
+    pub fn operator(&self, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        self.operator_bytes(method, path, "application/json", &body)
+    }
+
+    pub fn operator_bytes(&self, method: &str, path: &str, kind: &str, body: &[u8]) -> Answer {
+        http::send_socket(&self.socket(), method, path, &[("Content-Type", kind)], body)
+    }
+
+    /// Adds a client; its id.
+    pub fn client(&self, name: &str) -> String {
+        self.client_with(&json!({ "name": name }))
+    }
+
+    pub fn client_with(&self, body: &Value) -> String {
+        let answer = self.operator("POST", "/api/clients", body);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["data"]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Issues a key with all scopes and limits that no test reaches.
+    pub fn key(&self) -> String {
+        self.key_with(&json!({}))
+    }
+
+    /// Issues a key; `change` replaces members of the request.
+    pub fn key_with(&self, change: &Value) -> String {
+        self.issue(change)["key"].as_str().unwrap().to_owned()
+    }
+
+    /// Issues a key; the API's view of it, with the key's text.
+    pub fn issue(&self, change: &Value) -> Value {
+        let mut body = json!({
+            "name": "test",
+            "scopes": ALL_SCOPES,
+            "perMinute": 1_000_000, "perHour": 1_000_000, "perDay": 1_000_000,
+        });
+        for (name, value) in change.as_object().unwrap() {
+            body[name] = value.clone();
+        }
+        let answer = self.operator("POST", "/api/keys", &body);
+        assert_eq!(answer.status, 201, "{}", answer.text());
+        answer.json()["data"].clone()
+    }
+
+    /// A request with a key to the versioned interface; `path` is relative to `/api/v1`.
+    pub fn send(&self, method: &str, key: &str, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let mut headers = vec![("X-API-Key", key)];
+        if !body.is_empty() {
+            headers.push(("Content-Type", "application/json"));
+        }
+        send(self.address, method, &format!("/api/v1{path}"), &headers, &body)
+    }
+
+    pub fn get(&self, key: &str, path: &str) -> Answer {
+        self.send("GET", key, path, &Value::Null)
+    }
+
+    /// What a GET that succeeds holds.
+    pub fn read(&self, key: &str, path: &str) -> Value {
+        let answer = self.get(key, path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    }
+
+    /// Imports bytes; `query` such as `observedAt=now`.
+    pub fn import(&self, client: &str, query: &str, file: &[u8]) -> Answer {
+        let path = format!("/api/clients/{client}/imports?{query}");
+        self.operator_bytes("POST", &path, "application/octet-stream", file)
+    }
+
+    /// All events so far, in commit order.
+    pub fn events(&self) -> Vec<Value> {
+        let mut events = Vec::new();
+        loop {
+            let after = events
+                .last()
+                .map_or(0, |it: &Value| it["data"]["sequence"].as_u64().expect("a sequence"));
+            let path = format!("/api/events?after={after}&limit=100");
+            let page = self.operator("GET", &path, &Value::Null).json();
+            let page = page["data"].as_array().unwrap().clone();
+            if page.is_empty() {
+                return events;
+            }
+            events.extend(page);
+        }
+    }
+}
+
+impl Drop for Posture {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

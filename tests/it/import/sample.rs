@@ -1,0 +1,346 @@
+//! Other people's files, read in place.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::BufReader;
+use std::path::PathBuf;
+
+use posture::clock::Time;
+use posture::engine::asset::{AssetType, Seen};
+use posture::engine::fact::{Observation, Subject as Of, subject_hash};
+use posture::import::fold::Folded;
+use posture::import::{self, Format, HEAD_BYTES_MAX};
+
+use super::{MANUAL, NOW_S, TENANT, counts, folded, records, skipped, total};
+
+/// `None` where the folder with other people's files is absent, which is said once per test.
+#[expect(clippy::print_stderr, reason = "a test that was passed over must say so")]
+fn sample(name: &str) -> Option<Vec<u8>> {
+    let folder = std::env::var_os("POSTURE_SAMPLES").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/samples")),
+        PathBuf::from,
+    );
+    if folder.is_dir() {
+        let file = folder.join(name);
+        return Some(fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display())));
+    }
+    let required = std::env::var_os("POSTURE_REQUIRE_SAMPLES").is_some_and(|it| it == "1");
+    assert!(!required, "{} is absent and POSTURE_REQUIRE_SAMPLES=1", folder.display());
+    eprintln!("passed over: no samples in {} (set POSTURE_SAMPLES)", folder.display());
+    None
+}
+
+/// What a sample comes to, counted by other means.
+struct Expected {
+    file: &'static str,
+    format: Format,
+    n_records: u64,
+    n_observations: usize,
+    /// Passed, failed, accepted.
+    counts: (u32, u32, u32),
+    skipped: &'static [(&'static str, u32)],
+    scopes: &'static [&'static str],
+    assets: &'static [(AssetType, usize)],
+}
+
+const fn expected(
+    file: &'static str,
+    format: Format,
+    (n_records, n_observations): (u64, usize),
+    counts: (u32, u32, u32),
+    scopes: &'static [&'static str],
+) -> Expected {
+    Expected { file, format, n_records, n_observations, counts, skipped: &[], scopes, assets: &[] }
+}
+
+impl Expected {
+    const fn skipped(self, skipped: &'static [(&'static str, u32)]) -> Self {
+        Self { skipped, ..self }
+    }
+
+    const fn assets(self, assets: &'static [(AssetType, usize)]) -> Self {
+        Self { assets, ..self }
+    }
+}
+
+const PROWLER: [Expected; 16] = {
+    use AssetType::{CloudResource, Container, Identity, Mailbox};
+    use Format::{ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf};
+    const MOTO: &[(AssetType, usize)] = &[(CloudResource, 4), (Identity, 3)];
+    const AWS: &[&str] = &["aws/123456789012"];
+    [
+        expected("prowler/aws_moto_small.ocsf.json", Ocsf, (123, 76), (48, 68, 0), AWS)
+            .skipped(&[(MANUAL, 7)])
+            .assets(MOTO),
+        expected("prowler/aws_moto_small.csv", Csv, (123, 76), (48, 68, 0), AWS)
+            .skipped(&[(MANUAL, 7)])
+            .assets(MOTO),
+        expected(
+            "prowler/example_output_aws.ocsf.json",
+            Ocsf,
+            (5, 2),
+            (0, 2, 0),
+            &["aws/<account_uid>"],
+        )
+        .skipped(&[(MANUAL, 3)]),
+        expected("prowler/example_output_aws.csv", Csv, (4, 2), (0, 2, 0), &["aws/<account_uid>"])
+            .skipped(&[(MANUAL, 2)]),
+        expected(
+            "prowler/example_output_azure.ocsf.json",
+            Ocsf,
+            (5, 5),
+            (0, 5, 0),
+            &["azure/<subscription_uid>"],
+        ),
+        expected(
+            "prowler/example_output_azure.csv",
+            Csv,
+            (4, 4),
+            (3, 1, 0),
+            &["azure/<account_uid>"],
+        )
+        .assets(&[(Container, 1)]),
+        expected("prowler/example_output_gcp.csv", Csv, (4, 3), (2, 1, 0), &["gcp/<account_uid>"]),
+        expected(
+            "prowler/example_output_kubernetes.ocsf.json",
+            Ocsf,
+            (6, 6),
+            (1, 5, 0),
+            &["kubernetes"],
+        ),
+        expected(
+            "prowler/example_output_kubernetes.csv",
+            Csv,
+            (4, 4),
+            (1, 3, 0),
+            &["kubernetes/<account_uid>"],
+        ),
+        expected(
+            "prowler/v3_native_many_vuln.json",
+            Json,
+            (3, 3),
+            (0, 3, 0),
+            &["aws/999999999999"],
+        )
+        .assets(&[(CloudResource, 1)]),
+        expected("prowler/v4_pre450_many_vuln.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS),
+        expected("prowler/v4_after_4_5_0_many_vuln.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS),
+        expected("prowler/zero_vul.json", Ocsf, (0, 0), (0, 0, 0), &[]),
+        expected(
+            "ocsf/prowler_4.5.0_2004_v1.3.0.ocsf.json",
+            Ocsf,
+            (1, 1),
+            (1, 0, 0),
+            &["aws/111122223333"],
+        )
+        .assets(&[(CloudResource, 1)]),
+        expected(
+            "prowler_m365/m365_unit_fixture.ocsf.json",
+            Ocsf,
+            (172, 83),
+            (40, 82, 0),
+            &[TENANT],
+        )
+        .skipped(&[(MANUAL, 7)])
+        .assets(&[(Mailbox, 2)]),
+        expected("prowler_m365/m365_unit_fixture.csv", Csv, (172, 83), (40, 82, 0), &[TENANT])
+            .skipped(&[(MANUAL, 7)])
+            .assets(&[(Mailbox, 2)]),
+    ]
+};
+
+const NMAP: [Expected; 8] = {
+    use AssetType::{Device, NetworkDevice, Server, Workstation};
+    use Format::Nmap;
+    const LOCAL: &[&str] = &["127.0.0.1"];
+    [
+        expected("nmap/nmap_localhost_full.xml", Nmap, (10, 10), (10, 0, 0), LOCAL)
+            .assets(&[(Server, 1)]),
+        expected("nmap/nmap_udp.xml", Nmap, (1, 1), (1, 0, 0), LOCAL).assets(&[(Device, 1)]),
+        expected("nmap/1_hosts_down.xml", Nmap, (8, 8), (8, 0, 0), &["10.1.1.1"])
+            .assets(&[(Device, 1)]),
+        expected("nmap/1_os_banner_scripts.xml", Nmap, (8, 8), (7, 1, 0), LOCAL)
+            .assets(&[(Server, 1)]),
+        expected("nmap/dd_issue4406.xml", Nmap, (10, 10), (9, 1, 0), &["10.250.195.71"])
+            .assets(&[(Device, 1)]),
+        expected("nmap/dd_multiple_port.xml", Nmap, (8, 8), (6, 2, 0), &["198.38.82.159"])
+            .assets(&[(Server, 1)]),
+        expected("nmap/dd_script_vulners.xml", Nmap, (0, 0), (0, 0, 0), &["192.168.0.1"])
+            .assets(&[(Device, 1)]),
+        expected(
+            "nmap/full_sudo6.xml",
+            Nmap,
+            (286, 34),
+            (30, 4, 0),
+            &["192.168.1.1", "192.168.1.2", "192.168.1.3", "192.168.1.5"],
+        )
+        .skipped(&[("host is down", 252)])
+        .assets(&[(Device, 1), (NetworkDevice, 1), (Server, 1), (Workstation, 1)]),
+    ]
+};
+
+#[test]
+fn every_sample_comes_to_what_was_counted_by_other_means() {
+    for it in PROWLER.iter().chain(&NMAP) {
+        let Some(file) = sample(it.file) else { return };
+        let head = &file[..file.len().min(HEAD_BYTES_MAX)];
+        assert_eq!(import::detect(head), Some(it.format), "{}", it.file);
+        let run = folded(it.format, &file).unwrap_or_else(|error| panic!("{}: {error}", it.file));
+
+        assert_eq!(run.n_records, it.n_records, "{}", it.file);
+        assert_eq!(run.observations.len(), it.n_observations, "{}", it.file);
+        assert_eq!(total(&run), it.counts, "{}", it.file);
+        assert_eq!(skipped(&run), it.skipped, "{}", it.file);
+        assert_eq!(run.scopes, it.scopes, "{}", it.file);
+        let mut assets = BTreeMap::<&str, usize>::new();
+        for asset in &run.assets {
+            *assets.entry(asset.asset_type.as_str()).or_default() += 1;
+        }
+        let wanted: BTreeMap<&str, usize> =
+            it.assets.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
+        assert_eq!(assets, wanted, "{}", it.file);
+        for observation in &run.observations {
+            assert_eq!(observation.subject, Of::Check { tool: it.format.tool().to_owned() });
+            assert_eq!(observation.failing.len(), counts(observation).1 as usize);
+            assert!(observation.failing.is_sorted());
+            assert!(observation.observed_at < Time::from_s(NOW_S), "{}: has no time", it.file);
+        }
+    }
+}
+
+#[test]
+fn the_json_and_the_csv_of_one_run_say_the_same() {
+    for name in ["prowler/aws_moto_small", "prowler_m365/m365_unit_fixture"] {
+        let Some(json) = sample(&format!("{name}.ocsf.json")) else { return };
+        let Some(csv) = sample(&format!("{name}.csv")) else { return };
+        let json = folded(Format::ProwlerOcsf, &json).unwrap();
+        let csv = folded(Format::ProwlerCsv, &csv).unwrap();
+
+        let seconds = |it: Time| Time::from_s(it.s());
+        let facts = |folded: &Folded| -> Vec<Observation> {
+            let at = |it: &Observation| Observation {
+                observed_at: seconds(it.observed_at),
+                ..it.clone()
+            };
+            folded.observations.iter().map(at).collect()
+        };
+        let (json_facts, csv_facts) = (facts(&json), facts(&csv));
+        assert_eq!(json_facts.len(), csv_facts.len());
+        for (of_json, of_csv) in json_facts.iter().zip(&csv_facts) {
+            assert_eq!(of_json, of_csv);
+        }
+        let assets = |folded: &Folded| -> Vec<Seen> {
+            let at = |it: &Seen| Seen { seen_at: it.seen_at.map(seconds), ..it.clone() };
+            folded.assets.iter().map(at).collect()
+        };
+        assert_eq!(assets(&json), assets(&csv));
+    }
+}
+
+#[test]
+fn the_findings_of_a_sample_name_who_failed() {
+    let Some(file) = sample("prowler/aws_moto_small.ocsf.json") else { return };
+    let run = folded(Format::ProwlerOcsf, &file).unwrap();
+
+    let check = "iam_user_hardware_mfa_enabled";
+    let it = run.observations.iter().find(|it| it.check == check).unwrap();
+    assert_eq!(counts(it), (0, 3, 0));
+    let findings = it.findings.as_deref().unwrap();
+    assert!(findings.starts_with("3 of 3 failed: alice, bob, svc-backup. "), "{findings}");
+    let alice = "arn:aws:iam::123456789012:user/alice";
+    assert!(it.failing.contains(&subject_hash(alice)));
+    let asset = run.assets.iter().find(|it| it.external_id == alice).unwrap();
+    assert_eq!((asset.name.as_str(), asset.category.as_deref()), ("alice", Some("iam")));
+    assert_eq!(asset.asset_type, AssetType::Identity);
+    assert_eq!(it.observed_at, Time::from_s(1_795_167_937));
+    assert_eq!(run.observed_from, Some(Time::from_s(1_795_167_937)));
+    assert_eq!(run.observed_to, run.observed_from);
+}
+
+#[test]
+fn the_hosts_of_a_sample_are_told_apart_by_their_macs() {
+    let Some(file) = sample("nmap/full_sudo6.xml") else { return };
+    let run = folded(Format::Nmap, &file).unwrap();
+
+    let hosts: Vec<(&str, &str, AssetType)> = run
+        .assets
+        .iter()
+        .map(|it| (it.external_id.as_str(), it.ip.as_deref().unwrap(), it.asset_type))
+        .collect();
+    assert_eq!(
+        hosts,
+        [
+            ("00:1f:3c:87:66:50", "192.168.1.5", AssetType::Server),
+            ("192.168.1.3", "192.168.1.3", AssetType::Workstation),
+            ("6c:2e:85:19:af:00", "192.168.1.1", AssetType::NetworkDevice),
+            ("c0:63:94:05:01:03", "192.168.1.2", AssetType::Device),
+        ]
+    );
+    let find = |scope: &str, check: &str| {
+        run.observations.iter().find(|it| it.scope == scope && it.check == check).unwrap()
+    };
+    let telnet = find("192.168.1.1", "telnet");
+    assert_eq!(telnet.failing, [subject_hash("6c:2e:85:19:af:00")]);
+    assert!(telnet.findings.as_deref().unwrap().contains("tcp/23 open (telnet "), "{telnet:?}");
+    assert_eq!(counts(find("192.168.1.1", "certificate")), (1, 0, 0), "it ended years later");
+    assert_eq!(counts(find("192.168.1.1", "tls-version")), (0, 1, 0), "it takes SSL 2");
+    assert_eq!(counts(find("192.168.1.3", "vnc")), (0, 1, 0));
+    assert_eq!(counts(find("192.168.1.3", "rdp")), (0, 1, 0));
+}
+
+#[test]
+fn files_that_look_alike_are_not_taken() {
+    for name in [
+        "prowler_compliance/aws_comp_cmmc_2.0.ocsf.json",
+        "prowler_compliance/aws_comp_hipaa_aws.csv",
+        "prowler_compliance/aws_comp2_pci_4.0_aws.csv",
+        "asff/prowler_5.46_small.asff.json",
+        "ocsf/okta_2004_v1.3.0.ocsf.json",
+        "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
+        "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
+    ] {
+        let Some(file) = sample(name) else { return };
+        assert_eq!(import::detect(&file), None, "{name}");
+    }
+    let Some(okta) = sample("ocsf/okta_2004_v1.3.0.ocsf.json") else { return };
+    assert_eq!(skipped(&folded(Format::ProwlerOcsf, &okta).unwrap()), [("not made by Prowler", 1)]);
+    let Some(report) = sample("prowler_compliance/aws_comp_cmmc_2.0.ocsf.json") else { return };
+    let report = folded(Format::ProwlerOcsf, &report).unwrap();
+    assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 422)]);
+}
+
+/// Each sample is cut at so many places, and at as many bytes before its end.
+const N_CUTS: usize = 25;
+
+#[test]
+fn a_sample_that_is_cut_off_is_refused() {
+    for it in PROWLER.iter().chain(&NMAP) {
+        let Some(file) = sample(it.file) else { return };
+        let whole = file.trim_ascii_end().len();
+        let step = (whole / N_CUTS).max(1);
+        let positions = (0..whole).step_by(step).chain(whole.saturating_sub(N_CUTS)..whole);
+        for end in positions.filter(|end| *end < whole) {
+            let Ok(run) = folded(it.format, &file[..end]) else { continue };
+            // A table says nowhere how many rows it has.
+            let between_rows = it.format == Format::ProwlerCsv && file[..end].ends_with(b"\n");
+            assert!(between_rows, "{} up to byte {end} of {whole}: {run:?}", it.file);
+        }
+    }
+}
+
+#[test]
+fn a_sample_reads_the_same_byte_by_byte() {
+    for name in ["prowler/v4_pre450_many_vuln.ocsf.json", "prowler/example_output_azure.csv"] {
+        let Some(file) = sample(name) else { return };
+        let format = import::detect(&file).unwrap();
+        let mut slowly = BufReader::with_capacity(1, file.as_slice());
+        assert_eq!(
+            records(format, &mut slowly).unwrap(),
+            records(format, &mut file.as_slice()).unwrap()
+        );
+    }
+    let Some(file) = sample("nmap/full_sudo6.xml") else { return };
+    let mut slowly = BufReader::with_capacity(1, file.as_slice());
+    let slow = records(Format::Nmap, &mut slowly).unwrap();
+    assert_eq!(slow, records(Format::Nmap, &mut file.as_slice()).unwrap());
+}

@@ -1,0 +1,3 @@
+//! The contract's operations, one file each.
+
+mod list_clients;
