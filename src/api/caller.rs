@@ -135,7 +135,8 @@ impl<'a> ApiExtractor<'a> for ByOperator {
     }
 }
 
-fn web(request: &Request) -> &Web {
+/// What [`super::mount`] gave the request.
+pub fn web(request: &Request) -> &Web {
     let web: &Arc<Web> = request.data().expect("mount gives every request its Web");
     web
 }

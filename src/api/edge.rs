@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use poem::endpoint::make_sync;
 use poem::http::{HeaderValue, Method, StatusCode, header};
-use poem::{Endpoint, IntoResponse, Middleware, Request, Response, RouteMethod, get, handler};
+use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Web;
-use super::caller::LimitSlot;
+use super::caller::{LimitSlot, web};
 use super::problem;
 use crate::auth::limit::{Standing, WINDOWS_S};
 use crate::error::Error;
@@ -123,7 +124,7 @@ fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
 /// Answers the same text to everybody.
 pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
     let body = bytes::Bytes::from(text);
-    get(poem::endpoint::make_sync(move |_| {
+    get(make_sync(move |_| {
         Response::builder()
             .content_type(content_type)
             .header(header::CACHE_CONTROL, "no-cache")
@@ -138,11 +139,10 @@ pub fn health() -> RouteMethod {
 
 /// Requests can be served: the store reads and writes.
 pub fn ready() -> RouteMethod {
-    get(is_ready)
+    get(make_sync(|request: Request| readiness(web(&request))))
 }
 
-#[handler]
-fn is_ready(web: poem::web::Data<&Arc<Web>>) -> Response {
+fn readiness(web: &Web) -> Response {
     if web.app.health().ready {
         return Response::builder()
             .content_type(super::reply::JSON)
@@ -153,11 +153,10 @@ fn is_ready(web: poem::web::Data<&Arc<Web>>) -> Response {
 
 /// Prometheus text, for loopback and the control socket.
 pub fn metrics() -> RouteMethod {
-    get(show_metrics)
+    get(make_sync(|request: Request| show_metrics(&request)))
 }
 
-#[handler]
-fn show_metrics(request: &Request, web: poem::web::Data<&Arc<Web>>) -> Response {
+fn show_metrics(request: &Request) -> Response {
     let local = match request.data::<Peer>() {
         // A proxy on this machine is loopback too, but who asks it is not.
         Some(Peer::Tcp(peer)) => {
@@ -171,8 +170,7 @@ fn show_metrics(request: &Request, web: poem::web::Data<&Arc<Web>>) -> Response 
     }
     Response::builder()
         .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
-        .body(metrics_text(&web))
-        .into_response()
+        .body(metrics_text(web(request)))
 }
 
 fn metrics_text(web: &Web) -> String {

@@ -71,7 +71,7 @@ macro_rules! described {
 }
 
 fn integer(default: u64, minimum: u64, maximum: Option<u64>) -> MetaSchema {
-    let bound = |it: u64| u32::try_from(it).map(f64::from).unwrap_or(f64::MAX);
+    let bound = |it: u64| u32::try_from(it).map_or(f64::MAX, f64::from);
     MetaSchema {
         default: Some(json!(default)),
         minimum: Some(bound(minimum)),

@@ -21,12 +21,13 @@ pub struct ErrorBody {
 
 #[derive(Debug, Object, Serialize)]
 pub struct ErrorView {
-    /// Upper-case: VALIDATION_ERROR, UNAUTHORIZED, FORBIDDEN, NOT_FOUND, METHOD_NOT_ALLOWED, CONFLICT,
-    /// PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, RATE_LIMITED, INTERNAL or UNAVAILABLE.
+    /// `VALIDATION_ERROR`, `UNAUTHORIZED`, `FORBIDDEN`, `NOT_FOUND`, `METHOD_NOT_ALLOWED`, `REQUEST_TIMEOUT`,
+    /// `CONFLICT`, `PAYLOAD_TOO_LARGE`, `URI_TOO_LONG`, `UNSUPPORTED_MEDIA_TYPE`, `RATE_LIMITED`, `INTERNAL` or
+    /// `UNAVAILABLE`.
     pub code: String,
     /// For people.
     pub message: String,
-    /// With VALIDATION_ERROR: the fields that break a rule.
+    /// With `VALIDATION_ERROR`: the fields that break a rule.
     #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Vec<DetailView>>,

@@ -26,6 +26,17 @@ pub struct Rendered {
     pub etag: header::HeaderValue,
 }
 
+#[derive(Serialize)]
+struct Enveloped<'a, T> {
+    data: &'a T,
+}
+
+#[derive(Serialize)]
+struct Paged<'a, T> {
+    data: &'a [T],
+    pagination: Pagination,
+}
+
 impl Rendered {
     fn of(value: &impl Serialize) -> Self {
         let body = serde_json::to_vec(value).expect("views have string keys and no failing parts");
@@ -37,21 +48,12 @@ impl Rendered {
     /// `{"data": value}`.
     pub fn data<T: ToJSON + Serialize>(value: &T) -> Self {
         check_documented(value);
-        #[derive(Serialize)]
-        struct Data<'a, T> {
-            data: &'a T,
-        }
-        Self::of(&Data { data: value })
+        Self::of(&Enveloped { data: value })
     }
 
     /// `{"data": [...], "pagination": {...}}`.
     pub fn page<T: ToJSON + Serialize>(page: &page::Page<T>) -> Self {
         page.items.iter().for_each(check_documented);
-        #[derive(Serialize)]
-        struct Paged<'a, T> {
-            data: &'a [T],
-            pagination: Pagination,
-        }
         let page::Cut { limit, offset } = page.cut;
         let pagination = Pagination { total: page.total, limit, offset };
         Self::of(&Paged { data: &page.items, pagination })

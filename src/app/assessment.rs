@@ -159,7 +159,7 @@ impl App {
         let plan = rows
             .read(move |snapshot| {
                 let observations = snapshot.list_observations()?;
-                plan(snapshot, &subject, observations, Vec::new(), &cause, now)
+                plan(snapshot, &subject, &observations, Vec::new(), &cause, now)
             })
             .await?;
         let plan = Arc::new(plan);
@@ -194,7 +194,7 @@ pub fn observations_with(
 pub fn plan(
     rows: &ClientSnapshot,
     subject: &Subject,
-    observations: Vec<Observation>,
+    observations: &[Observation],
     gone: Vec<Observation>,
     cause: &Cause,
     now: Time,
@@ -205,7 +205,7 @@ pub fn plan(
     let posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
-            observations: &observations,
+            observations,
             attestations: &attestations,
             decisions: &decisions,
             profile: &subject.profile,
@@ -320,15 +320,10 @@ fn next_score(stored: &Stored, posture: &Posture, cause: &Cause, now: Time) -> O
 }
 
 fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
-    changes.iter().find_map(|it| match it {
-        Change::Score { from, to, controls } => Some(Move {
-            at: now,
-            from: *from,
-            to: *to,
-            cause: cause.as_str().to_owned(),
-            controls: controls.clone(),
-        }),
-        _ => None,
+    changes.iter().find_map(|it| {
+        let Change::Score { from, to, controls } = it else { return None };
+        let (cause, controls) = (cause.as_str().to_owned(), controls.clone());
+        Some(Move { at: now, from: *from, to: *to, cause, controls })
     })
 }
 

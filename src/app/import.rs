@@ -49,7 +49,7 @@ pub struct Order {
 pub enum Imported {
     Changed(Box<Outcome>),
     /// The same bytes came before, in this import; nothing was done.
-    Known(Import),
+    Known(Box<Import>),
 }
 
 /// Counts and hashes what it hands on; refuses to go on beyond [`FILE_BYTES_MAX`].
@@ -98,7 +98,7 @@ impl App {
         let (format, folded, digest) = read.await?;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !order.again) {
-            return Ok(Imported::Known(known));
+            return Ok(Imported::Known(Box::new(known)));
         }
         let intake = intake(format, folded, digest, id, &order, now, |it| self.is_over(it, now))?;
         Ok(Imported::Changed(Box::new(self.ingest(rows, intake).await?)))
@@ -176,7 +176,7 @@ fn unreadable(error: &std::io::Error) -> Error {
 }
 
 fn unknown_format() -> Error {
-    let known = Format::ALL.map(|it| it.as_str()).join(", ");
+    let known = Format::ALL.map(Format::as_str).join(", ");
     Error::invalid(format!(
         "the file's format was not recognised; name it with --format (one of {known})"
     ))

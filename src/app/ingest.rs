@@ -84,7 +84,7 @@ impl App {
         let cause = Cause::Source { source: intake.import.source.clone(), baseline: is_baseline };
         rows.read(move |snapshot| {
             let (observations, gone) = assessment::observations_with(snapshot, &intake, now)?;
-            assessment::plan(snapshot, &subject, observations, gone, &cause, now)
+            assessment::plan(snapshot, &subject, &observations, gone, &cause, now)
         })
         .await
     }

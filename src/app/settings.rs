@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Time;
-use crate::engine::catalog::Catalog;
+use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::engine::fact::{Profile, Usage};
 use crate::error::{Error, Result};
 
@@ -87,7 +87,7 @@ impl Settings {
     #[must_use]
     pub fn effective(&self, defaults: &Defaults) -> Value {
         let mut shown = Map::new();
-        let frameworks = crate::engine::catalog::FrameworkId::ALL.map(|it| it.as_str());
+        let frameworks = FrameworkId::ALL.map(FrameworkId::as_str);
         shown.insert("profile".into(), json!({}));
         shown.insert("frameworks".into(), json!(frameworks));
         shown.insert("scoreThresholds".into(), json!(SCORE_THRESHOLDS));
@@ -221,7 +221,7 @@ fn days(name: &str, value: &Value) -> Result<Value> {
 fn frameworks(value: &Value) -> Result<Value> {
     let texts = texts("frameworks", value)?;
     for text in texts.as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let known = text.parse::<crate::engine::catalog::FrameworkId>();
+        let known = text.parse::<FrameworkId>();
         known.map_err(|it| refused("frameworks", it.message().to_owned()))?;
     }
     Ok(texts)

@@ -7,7 +7,7 @@ use crate::engine::asset::AssetStatus;
 use crate::error::{Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::store::client::ClientState;
-use crate::store::{ClientBatch, ClientStore};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// Clients assessed in one sweep.
 const N_DUE_AT_ONCE: usize = 64;
@@ -45,7 +45,7 @@ impl App {
         let digest = self.catalog.digest;
         for client in self.directory.list() {
             let rows = self.store.client_store(client.id);
-            let assessed = rows.read(|snapshot| snapshot.find_assessed()).await?;
+            let assessed = rows.read(ClientSnapshot::find_assessed).await?;
             if assessed.is_some_and(|it| it.catalog_digest != digest) {
                 self.reassess(&rows, Cause::Catalogue).await?;
             }

@@ -89,7 +89,7 @@ impl Limiter {
         moved
             .map(|(key, counter)| {
                 counter.moved = false;
-                (*key, counter.windows.clone())
+                (*key, counter.windows)
             })
             .collect()
     }

@@ -79,8 +79,8 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
                 let how = "this erases everything about the client; repeat with --yes to do it";
                 return Err(Error::invalid(how));
             }
-            call(options, Call::delete(path(&id)?))?;
-            print::line(&format!("erased client {id}"))
+            let answer = call(options, Call::delete(path(&id)?))?;
+            print::done(json, &answer, &format!("erased client {id}"))
         }
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn run(options: &Options, json: bool, args: Args) -> Result<()> {
                 let answer = import(session, &args, file).await.map_err(|error| {
                     Error::invalid(format!("{}: {}", file.display(), error.message()))
                 })?;
-                show(json, &file.display().to_string(), &answer)?;
+                show(json, &print::clean(&file.display().to_string()), &answer)?;
             }
             Ok(())
         }),

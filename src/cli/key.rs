@@ -76,8 +76,8 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
             show_key(json, quiet, &answer)
         }
         Command::Revoke { id } => {
-            call(options, Call::delete(path(&id)?))?;
-            print::line(&format!("revoked key {id}"))
+            let answer = call(options, Call::delete(path(&id)?))?;
+            print::done(json, &answer, &format!("revoked key {id}"))
         }
     }
 }

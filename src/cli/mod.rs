@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::config::{self, Options};
-use crate::error::Result;
+use crate::error::{Chain, Code, Error, Result};
 
 /// Security and compliance posture of an MSP's clients.
 #[derive(Debug, Parser)]
@@ -73,6 +73,15 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Openapi => system::openapi(),
         Command::Config(command) => system::config(path, json, &command),
         Command::Completions { shell } => system::completions(shell),
+    }
+}
+
+/// What is said of a failure, on one line. Only what nobody foresaw is told with its causes.
+#[must_use]
+pub fn failure(error: &Error) -> String {
+    match error.code {
+        Code::Internal => print::clean(&Chain(error).to_string()),
+        _ => print::clean(error.message()),
     }
 }
 

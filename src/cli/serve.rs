@@ -1,5 +1,6 @@
 //! `posture serve`.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,6 +24,7 @@ pub(super) struct Args {
 
 pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
     start_log(options);
+    check_served(options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(N_BLOCKING_THREADS)
@@ -40,6 +42,26 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
     })
 }
 
+/// Settings that are understood but that this release does not act on yet must not pass in silence.
+///
+/// # Errors
+/// `Invalid` when TLS is asked for: serving plain HTTP instead would betray whoever asked.
+fn check_served(options: &Options) -> Result<()> {
+    if options.server.tls.is_some() {
+        let how = "server.tls_cert: this release does not serve TLS itself; put a proxy in front and leave it out";
+        return Err(Error::invalid(how));
+    }
+    let unused = [
+        ("server.metrics_token_file", options.server.metrics_token_file.is_some()),
+        ("import.watch", options.import.watch.is_some()),
+        ("backup.dir", options.backup.dir.is_some()),
+    ];
+    for (key, _) in unused.into_iter().filter(|(_, is_set)| *is_set) {
+        tracing::warn!(key, "`{key}` is set, but this release does not act on it yet");
+    }
+    Ok(())
+}
+
 fn start_log(options: &Options) {
     let level = match options.log.level {
         LogLevel::Error => "error",
@@ -50,6 +72,7 @@ fn start_log(options: &Options) {
     };
     let log = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(format!("warn,posture={level}")))
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
     // A log that is there already is a test's.
     let _ = match options.log.format {

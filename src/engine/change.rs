@@ -56,19 +56,22 @@ pub enum Change {
         from: u8,
         to: u8,
     },
-    /// Rows of level requirement that left `compliant`, and codes of the controls that got worse below them.
+    /// Rows of level requirement that left `compliant`, and codes of the controls that got worse
+    /// below them.
     Drift {
         framework: FrameworkId,
         rows: Vec<usize>,
         because: Vec<String>,
     },
-    /// The overall score, with the codes of the controls whose status or score moved. `from` is `None` the first time.
+    /// The overall score, with the codes of the controls whose status or score moved. `from` is
+    /// `None` the first time.
     Score {
         from: Option<u8>,
         to: u8,
         controls: Vec<String>,
     },
-    /// The overall score crossed a threshold: it was below and is at or above it, or the other way round.
+    /// The overall score crossed a threshold: it was below and is at or above it, or the other way
+    /// round.
     Threshold {
         threshold: u8,
         direction: Direction,
@@ -115,10 +118,12 @@ pub enum Resolution {
     Gone,
 }
 
-/// What changed from `before` to `after`, which was made with this catalogue, in the order of [`Change`].
+/// What changed from `before` to `after`, which was made with this catalogue, in the order of
+/// [`Change`].
 ///
-/// `before` is `None` for a client that was never assessed: nothing was assessed, ready or wrong then. Without evidence
-/// now, a score that was there before still counts as shown. `thresholds` are those of the overall score.
+/// `before` is `None` for a client that was never assessed: nothing was assessed, ready or wrong
+/// then. Without evidence now, a score that was there before still counts as shown. `thresholds`
+/// are those of the overall score.
 #[must_use]
 pub fn difference(
     catalog: &Catalog,

@@ -32,6 +32,8 @@ pub(super) struct Assessed<'a> {
     pub(super) outcome: ControlOutcome,
     /// Whether any observation or attestation of it is valid.
     pub(super) has_evidence: bool,
+    /// When anybody last spoke about it, valid or not.
+    pub(super) heard_at: Option<Time>,
     /// What is wrong, seen or stated. `None`: nothing is, as far as anybody knows.
     pub(super) gap: Option<Gap<'a>>,
 }
@@ -77,8 +79,8 @@ enum Ruling<'a> {
     Silent,
 }
 
-/// What each of the catalogue's controls comes to, in its order, and the current observations that no control is
-/// mapped to.
+/// What each of the catalogue's controls comes to, in its order, and the current observations that
+/// no control is mapped to.
 pub(super) fn assess<'a>(
     catalog: &'a Catalog,
     facts: &Facts<'a>,
@@ -137,7 +139,7 @@ impl<'a> Hearing<'a> {
         let mut outcome = self.outcome(ruling, &seen);
         let gap = self.gap(ruling, outcome.status);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
-        Assessed { outcome, has_evidence, gap }
+        Assessed { outcome, has_evidence, heard_at: self.heard_at(), gap }
     }
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
@@ -147,7 +149,8 @@ impl<'a> Hearing<'a> {
         }
         if let Some(lapsed_at) = self.holding().map(|it| it.until).max() {
             return match valid.filter(|it| lapsed_at <= it.at && !self.is_contradicted(it)) {
-                // What others see counts too: a person's word ends the silence, and covers nothing that is valid.
+                // What others see counts too: a person's word ends the silence, and covers nothing
+                // that is valid.
                 Some(it) if seen.is_worse_than(it.effective()) => Ruling::Observed,
                 Some(it) => Ruling::Attested(it),
                 None if self.is_unused() => Ruling::Unused,
@@ -174,13 +177,18 @@ impl<'a> Hearing<'a> {
         self.voices.iter().filter(|it| self.now < it.until).copied()
     }
 
+    fn heard_at(&self) -> Option<Time> {
+        let seen = self.voices.iter().map(|it| it.current.worst.observed_at);
+        seen.chain(self.attestation.map(|it| it.at)).max()
+    }
+
     fn valid_attestation(&self) -> Option<&'a Attestation> {
         self.attestation.filter(|it| it.is_valid(self.now))
     }
 
-    /// One that decided until it expired, and when that was, if nothing has spoken since: what it covered comes back
-    /// with the next observation, not with time. Without those that said that all is well, with evidence: what comes
-    /// after them is never better.
+    /// One that decided until it expired, and when that was, if nothing has spoken since: what it
+    /// covered comes back with the next observation, not with time. Without those that said that
+    /// all is well, with evidence: what comes after them is never better.
     fn holding_attestation(&self) -> Option<(&'a Attestation, Time)> {
         let expired = self.attestation.filter(|it| !it.is_valid(self.now))?;
         let end = expired.until.filter(|_| expired.effective() != Status::Compliant)?;
@@ -192,7 +200,8 @@ impl<'a> Hearing<'a> {
         (!is_over).then_some((expired, end))
     }
 
-    /// Failing observations that lapsed, and whose source has said nothing about this control in that scope since.
+    /// Failing observations that lapsed, and whose source has said nothing about this control in
+    /// that scope since.
     fn holding(&self) -> impl Iterator<Item = Voice<'a>> {
         let lapsed = |it: &Voice| it.word.is_failing() && it.until <= self.now;
         let newest =
@@ -212,14 +221,15 @@ impl<'a> Hearing<'a> {
         newest
     }
 
-    /// Out of scope was said while an observation was valid, without overriding it: the platform is there.
+    /// Out of scope was said while an observation was valid, without overriding it: the platform is
+    /// there.
     fn is_contradicted(&self, attestation: &Attestation) -> bool {
         attestation.status == Status::NotApplicable
             && self.voices.iter().any(|it| attestation.at < it.until)
     }
 
-    /// The profile says that its platforms are unused, and no observation, and no attestation of anything but out of
-    /// scope, was valid after that was said.
+    /// The profile says that its platforms are unused, and no observation, and no attestation of
+    /// anything but out of scope, was valid after that was said.
     fn is_unused(&self) -> bool {
         let Platforms::UnusedSince(said) = self.platforms else { return false };
         let attested = self.attestation.filter(|it| it.status != Status::NotApplicable);
@@ -263,7 +273,8 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    /// What the control's risk rests on. Where a person's word decides, what was seen still says which subjects fail.
+    /// What the control's risk rests on. Where a person's word decides, what was seen still says
+    /// which subjects fail.
     fn gap(&self, ruling: Ruling<'a>, status: Status) -> Option<Gap<'a>> {
         let failing: Vec<_> =
             self.valid().chain(self.holding()).filter(|it| it.word.is_failing()).collect();

@@ -1,4 +1,5 @@
-//! Which observations count: of each key the newest effective one, and of several made at the same moment the worst.
+//! Which observations count: of each key the newest effective one, and of several made at the same
+//! moment the worst.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -7,8 +8,8 @@ use crate::clock::Time;
 
 /// What one source says now through one check in one scope.
 ///
-/// Several observations of a key made at the same moment count as one that is as bad as any of them in every respect,
-/// so that making one of them worse never makes the whole better.
+/// Several observations of a key made at the same moment count as one that is as bad as any of them
+/// in every respect, so that making one of them worse never makes the whole better.
 #[derive(Debug)]
 pub(super) struct Current<'a> {
     /// The worst of them; its texts speak for all.
@@ -61,7 +62,8 @@ impl<'a> Voice<'a> {
 }
 
 impl Current<'_> {
-    /// What it says, as evidence that lasts `max_age_days` unless the source said otherwise. `None`: gone.
+    /// What it says, as evidence that lasts `max_age_days` unless the source said otherwise.
+    /// `None`: gone.
     pub(super) fn voice(&self, max_age_days: u16) -> Option<Voice<'_>> {
         let spoken = self.ties.iter().filter(|it| it.verdict != Verdict::Gone);
         let each = spoken.map(|it| lapse(it, max_age_days));

@@ -97,7 +97,8 @@ fn sprs(rows: &[Judged<'_>]) -> i32 {
     (SPRS_MAX - lost.sum::<i32>()).clamp(SPRS_MIN, SPRS_MAX)
 }
 
-/// The SPRS score on a scale from 0 to 100, rounded down. 0 when nothing is applicable, or nothing assessed.
+/// The SPRS score on a scale from 0 to 100, rounded down. 0 when nothing is applicable, or nothing
+/// assessed.
 fn of_sprs(rows: &[Judged<'_>], sprs: i32) -> u8 {
     let is_assessed =
         |it: &Judged<'_>| it.is_applicable() && it.outcome.status != Status::NotAssessed;

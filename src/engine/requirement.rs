@@ -18,7 +18,8 @@ struct Taken {
 struct Scoped<'a> {
     row: &'a Row,
     statement: Option<RowStatement>,
-    /// By its question or a decision: its own row does not apply, and the rows above it do not take its controls.
+    /// By its question or a decision: its own row does not apply, and the rows above it do not take
+    /// its controls.
     is_out: bool,
     taken: Vec<Taken>,
     /// It, or a row below it, was out of scope, and nothing was heard about its controls since.
@@ -79,15 +80,17 @@ fn take_controls(rows: &mut [Scoped<'_>]) {
         rows[index].taken.extend_from_slice(&own);
     }
     for row in rows {
-        row.taken.sort_unstable_by_key(|it| (it.control, !it.decides)); // The first of twins decides if any does.
+        // The first of twins, the one that stays, decides if any does.
+        row.taken.sort_unstable_by_key(|it| (it.control, !it.decides));
         row.taken.dedup_by_key(|it| it.control);
     }
 }
 
-/// Time alone brings no row back to its score: that takes something newer than the end of the decision.
+/// Time alone brings no row back to its score: that takes something newer than the end of the
+/// decision.
 fn hold(rows: &mut [Scoped<'_>], controls: &[Assessed<'_>]) {
     let is_heard_since = |row: &Scoped<'_>, end: Time| {
-        let mut times = row.taken.iter().filter_map(|it| controls[it.control].outcome.assessed_at);
+        let mut times = row.taken.iter().filter_map(|it| controls[it.control].heard_at);
         times.any(|it| end < it)
     };
     for index in 0..rows.len() {

@@ -53,7 +53,8 @@ pub(super) fn risks(
     for (control, assessed) in catalog.controls.iter().zip(controls) {
         let Some(gap) = &assessed.gap else { continue };
         let part = (u64::from(control.severity.weight()), weight);
-        // By its weight and how much of it fails, so that all of them never cost more than the loss.
+        // By its weight and how much of it fails, so that all of them never cost more than the
+        // loss.
         let cost = annual_loss.map(|loss| gap.share.rest().times_part(loss, part));
         let risk = of_control(catalog, control, assessed, gap, cost);
         all.touch(gap.failing.iter(), risk.score);

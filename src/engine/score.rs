@@ -28,7 +28,8 @@ impl Mean {
     }
 }
 
-/// The score over all applicable controls, one that nobody assessed as 0. 0 when none is applicable.
+/// The score over all applicable controls, one that nobody assessed as 0. 0 when none is
+/// applicable.
 pub(super) fn score(catalog: &Catalog, controls: &[Assessed<'_>]) -> Score {
     let mut overall = Mean::default();
     let mut categories = vec![Mean::default(); catalog.categories.len()];

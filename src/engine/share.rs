@@ -143,7 +143,8 @@ impl<'a> Tally<'a> {
         self.worst.word.status
     }
 
-    /// Tells one check of a control from another: those of a tool by any source, those that a source mapped by itself.
+    /// Tells one check of a control from another: those of a tool by any source, those that a
+    /// source mapped by itself.
     fn check(&self) -> (bool, &'a str, &'a str) {
         let current: &'a Current<'a> = self.worst.current;
         let is_mapped = matches!(current.worst.subject, Subject::Control(_));

@@ -33,8 +33,8 @@ impl Attestation {
         }
     }
 
-    /// The newest last; of several made at the same moment one that does not override, then the worst, then anything
-    /// that does not depend on the order of the facts.
+    /// The newest last; of several made at the same moment one that does not override, then the
+    /// worst, then anything that does not depend on the order of the facts.
     fn newest_last(&self, other: &Self) -> Ordering {
         let order = |it: &Self| (it.at, !it.overrides, Reverse(rank(it.effective())));
         let until = |it: &Self| Reverse(it.until.unwrap_or(Time::MAX));
@@ -136,7 +136,8 @@ impl<'a> RowStatements<'a> {
     }
 }
 
-/// The newest last; of several made at the same moment one that does not take the row out, then the shortest.
+/// The newest last; of several made at the same moment one that does not take the row out, then the
+/// shortest.
 fn order(decision: &RowDecision) -> (Time, bool, bool, Reverse<Time>) {
     let (keeps, has_evidence) = match &decision.kind {
         RowDecisionKind::OutOfScope => (false, false),

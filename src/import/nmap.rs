@@ -82,31 +82,26 @@ struct Scan {
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Place {
     #[default]
-    BeforeRoot,
-    InRoot,
-    /// In `hosthint`, a first glance at a host that comes again later.
-    InHint,
-    AfterRoot,
+    Before,
+    Inside,
+    After,
 }
 
 impl Scan {
     fn open(&mut self, tag: &BytesStart) -> Result<()> {
         match (self.place, tag.name().as_ref()) {
-            (Place::BeforeRoot, "nmaprun") => self.root(tag),
-            (Place::BeforeRoot, _) => {
-                Err(Error::invalid("not nmap's XML: no nmaprun at its start"))
-            }
-            (Place::AfterRoot, _) => Err(Error::invalid(
+            (Place::Before, "nmaprun") => self.root(tag),
+            (Place::Before, _) => Err(Error::invalid("not nmap's XML: no nmaprun at its start")),
+            (Place::After, _) => Err(Error::invalid(
                 "the file holds more than one scan, one behind the other; import them as files of \
                 their own",
             )),
-            (Place::InHint, _) => Ok(()),
-            (Place::InRoot, name) => self.inside(name, tag),
+            (Place::Inside, name) => self.inside(name, tag),
         }
     }
 
     fn root(&mut self, tag: &BytesStart) -> Result<()> {
-        self.place = Place::InRoot;
+        self.place = Place::Inside;
         self.started_at = time(tag, "start");
         match attribute(tag, "scanner").as_deref() {
             Some("nmap") => Ok(()),
@@ -129,7 +124,6 @@ impl Scan {
                 }
                 refuse_beyond(self.covered.len(), N_LISTS_MAX, "lists of ports")?;
             }
-            "hosthint" => self.place = Place::InHint,
             "host" => {
                 self.n_hosts += 1;
                 let scanned_at =
@@ -145,6 +139,7 @@ impl Scan {
                     )));
                 }
             }
+            // A hosthint, outside of hosts, is a first glance at one that comes again later.
             _ => {
                 if let Some(host) = &mut self.host {
                     describe(host, &mut self.port, name, tag)?;
@@ -156,7 +151,6 @@ impl Scan {
 
     fn close(&mut self, name: &str, records: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
         match name {
-            "hosthint" => self.place = Place::InRoot,
             "port" => {
                 if let (Some(port), Some(host)) = (self.port.take(), &mut self.host) {
                     host.ports.push(port);
@@ -168,7 +162,7 @@ impl Scan {
                     host.tell(self.n_hosts, &self.covered, records)?;
                 }
             }
-            "nmaprun" if self.finished => self.place = Place::AfterRoot,
+            "nmaprun" if self.finished => self.place = Place::After,
             "nmaprun" => return Err(self.interrupted()),
             _ => {}
         }
@@ -177,11 +171,9 @@ impl Scan {
 
     fn end(&self) -> Result<()> {
         match self.place {
-            Place::AfterRoot => Ok(()),
-            Place::BeforeRoot => {
-                Err(Error::invalid("not nmap's XML, or cut off before its nmaprun"))
-            }
-            Place::InRoot | Place::InHint => Err(self.interrupted()),
+            Place::After => Ok(()),
+            Place::Before => Err(Error::invalid("not nmap's XML, or cut off before its nmaprun")),
+            Place::Inside => Err(self.interrupted()),
         }
     }
 
@@ -203,7 +195,7 @@ impl Scan {
                 }
                 Error::unavailable("reading the file failed; try again").caused_by(cause)
             }
-            quick_xml::Error::Syntax(_) if self.place != Place::BeforeRoot => self.interrupted(),
+            quick_xml::Error::Syntax(_) if self.place != Place::Before => self.interrupted(),
             quick_xml::Error::Syntax(_)
             | quick_xml::Error::IllFormed(_)
             | quick_xml::Error::InvalidAttr(_)

@@ -27,6 +27,13 @@ fn unquoted(name: &str) -> &str {
     name.trim().trim_matches('"')
 }
 
+/// Without the apostrophe that recent releases put before what could be a spreadsheet's formula.
+fn unguarded(text: &str) -> &str {
+    let bare =
+        text.strip_prefix('\'').filter(|it| it.starts_with(['=', '+', '-', '@', '\t', '\r']));
+    bare.unwrap_or(text)
+}
+
 fn is_version_2(header: &str) -> bool {
     header.contains("TITLE_ID") && header.contains("CHECK_RESULT")
 }
@@ -202,7 +209,8 @@ impl Columns {
     fn finding<'a>(&self, row: &'a ByteRecord) -> Told<Finding<'a>> {
         let text = |column: Option<usize>| {
             let bytes = column.and_then(|it| row.get(it)).unwrap_or_default();
-            str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
+            let text = str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;
+            Ok::<&str, String>(unguarded(text))
         };
         Ok(Finding {
             provider: text(Some(self.provider))?,

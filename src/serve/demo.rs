@@ -1,9 +1,370 @@
 //! The demonstration: fills an empty database with a believable portfolio through the real ingest path.
+//!
+//! Nothing is drawn by chance: the same portfolio comes out each time, up to its dates.
 
-use super::Options;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::task::JoinSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::portfolio::{CLIENTS, Profile};
+use super::{Options, load_catalog};
+use crate::app::App;
+use crate::app::client::ClientChange;
+use crate::app::ingest::Intake;
+use crate::app::key::NewKey;
+use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
+use crate::clock::{Clock, Time};
+use crate::engine::asset::{AssetType, Seen};
+use crate::engine::catalog::{Catalog, Decider};
+use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
+use crate::id::{ClientId, ImportId};
+use crate::store::import::Import;
+use crate::store::key::Scope;
+use crate::store::{self, Store};
 
-pub async fn fill(_options: &Options) -> Result<KeyText> {
-    Err(Error::invalid("not yet"))
+/// How far back the portfolio's history reaches.
+const N_WEEKS: i64 = 26;
+/// Sources that do not run each week run each fourth.
+const MONTH_WEEKS: i64 = 4;
+/// The member of a client's settings that says it is made up.
+const MARK: &str = "demo";
+const KEY_NAME: &str = "demo";
+
+/// What a run of a source looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tool {
+    /// The remote-management tool: endpoints and backups, every week.
+    Rmm,
+    /// Prowler over the cloud tenant, every month.
+    Prowler,
+    /// The network scan of the main site, every month.
+    Nmap,
+    /// The questionnaire that the account manager goes through with the client, twice.
+    Review,
+}
+
+impl Tool {
+    const ALL: [Self; 4] = [Self::Rmm, Self::Prowler, Self::Nmap, Self::Review];
+
+    const fn source(self) -> &'static str {
+        match self {
+            Self::Rmm => "rmm",
+            Self::Prowler => "prowler",
+            Self::Nmap => "nmap",
+            Self::Review => "quarterly-review",
+        }
+    }
+
+    const fn runs_in(self, week: i64) -> bool {
+        match self {
+            Self::Rmm => true,
+            Self::Prowler | Self::Nmap => week % MONTH_WEEKS == N_WEEKS % MONTH_WEEKS,
+            Self::Review => week == 1 || week == N_WEEKS / 2,
+        }
+    }
+}
+
+/// Fills the database if it is empty, and issues a key that reads everything.
+///
+/// # Errors
+/// `Conflict` when the database holds clients that are not made up; those of the store.
+pub async fn fill(options: &Options) -> Result<KeyText> {
+    let store_options =
+        store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+    let now = Clock::System.now();
+    let store = Store::open(&store_options, now)?;
+    let clock = Clock::manual(now);
+    let app = App::open(store.clone(), load_catalog()?, clock, options.app.clone())?;
+    let app = Arc::new(app);
+    let known = app.directory.list();
+    if known.is_empty() {
+        write(&app, now).await?;
+    } else if !known.iter().all(|it| it.settings.contains(MARK)) {
+        return Err(Error::conflict(
+            "the database holds real clients; --demo fills an empty one (another data.dir)",
+        ));
+    }
+    let key = issue(&app).await?;
+    app.checkpoint_limits().await?;
+    store.close();
+    Ok(key)
+}
+
+/// The last start's key goes: only the one that was just printed works.
+async fn issue(app: &App) -> Result<KeyText> {
+    for held in app.keyring.list() {
+        if held.key.name == KEY_NAME {
+            app.revoke_key(held.key.id).await?;
+        }
+    }
+    let new = NewKey {
+        name: KEY_NAME.to_owned(),
+        scopes: Scope::ALL.to_vec(),
+        clients: Vec::new(),
+        networks: Vec::new(),
+        quota: [None; 3],
+        expires_at: None,
+        source: None,
+    };
+    Ok(app.issue_key(new).await?.1)
+}
+
+async fn write(app: &Arc<App>, now: Time) -> Result<()> {
+    let start = now.plus_days(-7 * (N_WEEKS - 1));
+    app.clock.set(start);
+    let mut clients = Vec::new();
+    for profile in &CLIENTS {
+        clients.push((add(app, profile).await?, profile));
+    }
+    for week in 1..=N_WEEKS {
+        let at = start.plus_days(7 * (week - 1));
+        app.clock.set(at);
+        let mut runs = JoinSet::new();
+        for (id, profile) in clients.iter().copied() {
+            let app = Arc::clone(app);
+            runs.spawn(async move { run_week(&app, id, profile, week, at).await });
+        }
+        while let Some(ran) = runs.join_next().await {
+            ran.map_err(Error::internal)??;
+        }
+    }
+    app.clock.set(now);
+    Ok(())
+}
+
+async fn add(app: &App, profile: &'static Profile) -> Result<ClientId> {
+    let settings = json!({
+        MARK: true,
+        "profile": {"m365": "used", "mobileDevices": "used", "servers": "used", "onPremNetwork": "used"},
+    });
+    let change = ClientChange {
+        name: Some(profile.name.to_owned()),
+        industry: Some(Some(profile.industry.to_owned())),
+        employee_count: Some(Some(profile.employees)),
+        active: None,
+        settings: settings.as_object().cloned(),
+    };
+    Ok(app.add_client("demo", change).await?.id)
+}
+
+async fn run_week(
+    app: &App,
+    id: ClientId,
+    profile: &'static Profile,
+    week: i64,
+    at: Time,
+) -> Result<()> {
+    let operator = Caller::Operator { uid: 0 };
+    let (_, rows) = app.reach_any(&operator, id)?;
+    for tool in Tool::ALL.into_iter().filter(|it| it.runs_in(week)) {
+        let intake = intake(&app.catalog, tool, profile, week, at);
+        app.ingest(&rows, intake).await?;
+    }
+    Ok(())
+}
+
+fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time) -> Intake {
+    let import = ImportId::random();
+    let scope = scope(tool, profile);
+    let observe = |(subject, check, severity, title): (Subject, String, _, String)| {
+        let seen = Look { profile, week, check: &check, catalog, subject: &subject }.see();
+        Observation {
+            source: tool.source().to_owned(),
+            scope: scope.clone(),
+            observed_at: at,
+            valid_until: None,
+            import,
+            verdict: seen.verdict,
+            accepted: 0,
+            severity,
+            title,
+            findings: seen.findings,
+            remediation: None,
+            failing: seen.failing,
+            subject,
+            check,
+        }
+    };
+    let observations: Vec<_> = checks(catalog, tool).into_iter().map(observe).collect();
+    let assets = if tool == Tool::Rmm { machines(profile, &scope) } else { Vec::new() };
+    let n_records = observations.len() as u64;
+    let mut digest = [0; 32];
+    digest[..16].copy_from_slice(import.as_bytes());
+    Intake {
+        import: Import {
+            id: import,
+            file_name: String::new(),
+            format: "demo".to_owned(),
+            digest,
+            source: tool.source().to_owned(),
+            scopes: vec![scope],
+            observed_from: Some(at),
+            observed_to: Some(at),
+            n_records,
+            n_facts: 0,
+            n_assets_new: 0,
+            n_assets_updated: 0,
+            skipped: Vec::new(),
+            by: "demo".to_owned(),
+            at,
+            complete: false,
+            retracted_at: None,
+        },
+        observations,
+        retracted: Vec::new(),
+        assets,
+        seen_at: at,
+    }
+}
+
+fn scope(tool: Tool, profile: &Profile) -> String {
+    match tool {
+        Tool::Rmm => format!("site/{}", profile.domain()),
+        Tool::Prowler => format!("m365/{}", profile.domain()),
+        Tool::Nmap => "host/192.168.10.1".to_owned(),
+        Tool::Review => "organization".to_owned(),
+    }
+}
+
+type Checked = (Subject, String, crate::engine::fact::Severity, String);
+
+/// What a tool looks at, of what the catalogue can decide.
+fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
+    let mapped = |name: &str, wanted: &dyn Fn(&str) -> bool| -> Vec<Checked> {
+        let checks: BTreeMap<_, _> = catalog.checks.get(name).cloned().unwrap_or_default();
+        let of = |(check, controls): (String, Vec<usize>)| {
+            let control = &catalog.controls[controls[0]];
+            let subject = Subject::Check { tool: name.to_owned() };
+            let title = check.replace('_', " ");
+            (subject, check, control.severity, title)
+        };
+        checks.into_iter().filter(|(check, _)| wanted(check)).map(of).collect()
+    };
+    let decided = |prefixes: &[&str], by: Decider| -> Vec<Checked> {
+        let is_ours = |code: &str| prefixes.iter().any(|it| code.starts_with(it));
+        let controls = catalog.controls.iter();
+        let ours = controls.filter(|it| is_ours(&it.code) && it.decided_by.contains(&by));
+        let of = |it: &crate::engine::catalog::Control| {
+            let subject = Subject::Control(it.code.clone());
+            (subject, "status".to_owned(), it.severity, it.title.clone())
+        };
+        ours.map(of).collect()
+    };
+    match tool {
+        Tool::Rmm => decided(&["END", "DAT-01"], Decider::Connector),
+        Tool::Prowler => mapped("prowler", &|it| {
+            ["entra_", "exchange_", "defender_", "sharepoint_", "teams_", "admincenter_"]
+                .iter()
+                .any(|start| it.starts_with(start))
+        }),
+        Tool::Nmap => mapped("nmap", &|_| true),
+        Tool::Review => decided(&["GOV", "DAT", "ID-12", "LOG", "NET-05"], Decider::Attestation),
+    }
+}
+
+/// One look at one check of one client in one week.
+struct Look<'a> {
+    profile: &'a Profile,
+    week: i64,
+    check: &'a str,
+    catalog: &'a Catalog,
+    subject: &'a Subject,
+}
+
+struct Sight {
+    verdict: Verdict,
+    findings: Option<String>,
+    failing: Vec<u64>,
+}
+
+impl Look<'_> {
+    /// A number from 0 to 99 that is the same each time for this client, check and occasion.
+    fn chance(&self, occasion: &str) -> u64 {
+        let subject = match self.subject {
+            Subject::Control(code) => code.as_str(),
+            Subject::Check { tool } => tool.as_str(),
+        };
+        let text = format!("{}/{subject}/{}/{occasion}", self.profile.name, self.check);
+        xxh3_64(text.as_bytes()) % 100
+    }
+
+    /// Clients get better as the weeks pass, check by check; now and then something breaks for two weeks.
+    fn see(&self) -> Sight {
+        let weeks = u64::try_from(self.week).unwrap_or(0);
+        let maturity =
+            u64::from(self.profile.maturity) + weeks * u64::from(self.profile.effort) / 10;
+        let is_good = self.chance("level") < maturity.min(97);
+        let breaks = self.chance(&format!("break/{}", weeks / 2)) < 2;
+        let n_subjects = self.n_subjects();
+        if is_good && !breaks {
+            return Sight {
+                verdict: Verdict::Counted { passed: n_subjects, failed: 0 },
+                findings: None,
+                failing: Vec::new(),
+            };
+        }
+        let share = u32::try_from(self.chance("share")).unwrap_or(0);
+        let failed = (n_subjects * share / 200).max(1);
+        let machines = (0..failed.min(40)).map(|it| machine_id(self.profile, it * 3));
+        let mut failing: Vec<u64> = match self.subject {
+            Subject::Control(code) if code.starts_with("END") => {
+                machines.map(|it| subject_hash(&it)).collect()
+            }
+            Subject::Control(_) | Subject::Check { .. } => Vec::new(),
+        };
+        failing.sort_unstable();
+        let findings = Some(format!("{failed} of {n_subjects} do not meet it."));
+        let passed = n_subjects - failed;
+        Sight { verdict: Verdict::Counted { passed, failed }, findings, failing }
+    }
+
+    fn n_subjects(&self) -> u32 {
+        match self.subject {
+            Subject::Control(code) if code.starts_with("END") => self.profile.employees,
+            Subject::Control(_) => 1,
+            Subject::Check { tool } => {
+                let mapped = self.catalog.controls_of_check(tool, self.check);
+                let of_users =
+                    mapped.iter().any(|it| self.catalog.controls[*it].code.starts_with("ID"));
+                if of_users { self.profile.employees } else { 1 }
+            }
+        }
+    }
+}
+
+fn machine_id(profile: &Profile, index: u32) -> String {
+    format!("{}-{index:04}", profile.short())
+}
+
+/// A laptop or desktop for each employee, and the machines that they share.
+fn machines(profile: &Profile, scope: &str) -> Vec<Seen> {
+    let kind = |index: u32| match index % 12 {
+        0 => (AssetType::Server, "servers", "srv"),
+        1 => (AssetType::NetworkDevice, "network", "net"),
+        2 => (AssetType::Mobile, "phones", "mob"),
+        _ => (AssetType::Workstation, "workstations", "ws"),
+    };
+    let machine = |index: u32| {
+        let (asset_type, category, word) = kind(index);
+        let name = format!("{}-{word}{index:03}", profile.short());
+        Seen {
+            external_id: machine_id(profile, index),
+            hostname: Some(name.clone()),
+            name,
+            category: Some(category.to_owned()),
+            asset_type,
+            is_managed: index % 17 != 5,
+            ip: None,
+            mac: None,
+            serial: Some(format!("SN-{}-{index:05}", profile.short().to_uppercase())),
+            scope: scope.to_owned(),
+            seen_at: None,
+        }
+    };
+    (0..profile.employees.min(150)).map(machine).collect()
 }

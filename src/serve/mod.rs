@@ -7,6 +7,7 @@ mod exchange;
 pub mod http;
 pub mod limit;
 pub mod listen;
+mod portfolio;
 mod slot;
 
 use std::net::SocketAddr;

@@ -148,8 +148,8 @@ impl<R: Rows> ClientTransaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// Keeps a new asset under an id of its own: whatever id it came with is replaced by a `UUIDv7` for its
-    /// `last_updated_at` that is higher than every one before.
+    /// Keeps a new asset under an id of its own: whatever id it came with is replaced by a `UUIDv7`
+    /// for its `last_updated_at` that is higher than every one before.
     ///
     /// # Errors
     /// `Conflict` when its source calls another asset by that name.
@@ -240,7 +240,8 @@ fn absent() -> Error {
     Error::not_found("asset not found")
 }
 
-/// Steps between ids of one millisecond are random and up to this large, so that nobody can guess the next one.
+/// Steps between ids of one millisecond are random and up to this large, so that nobody can guess
+/// the next one.
 const STEP_BITS: u32 = 40;
 /// Random bits of a `UUIDv7`: 12 behind the version, 62 behind the variant.
 const LOW_BITS: u32 = 62;
@@ -255,7 +256,8 @@ fn next_id(last: [u8; 16], now: Time) -> [u8; 16] {
     let noise = u128::from_be_bytes(*AssetId::random().as_bytes());
     let step = 1 + (noise & ((1 << STEP_BITS) - 1));
     let last = u128::from_be_bytes(last);
-    // Time and random bits as one number without the six fixed bits, which would be in the way of a carry.
+    // Time and random bits as one number without the six fixed bits, which would be in the way of a
+    // carry.
     let (time, high, low) = (last >> 80, (last >> 64) & 0xfff, last & ((1 << LOW_BITS) - 1));
     let number = (time << (HIGH_BITS + LOW_BITS)) + (high << LOW_BITS) + low + step;
     let low = number & ((1 << LOW_BITS) - 1);

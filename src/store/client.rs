@@ -51,7 +51,8 @@ impl Batch {
         Ok(())
     }
 
-    /// Removes up to `n_rows_max` rows of a client, the client's own row last. `false` once nothing is left.
+    /// Removes up to `n_rows_max` rows of a client, the client's own row last. `false` once nothing
+    /// is left.
     ///
     /// Nobody may write the client's rows meanwhile: mark it as [`ClientState::Erasing`] first.
     pub fn erase_client_chunk(&mut self, id: ClientId, n_rows_max: usize) -> Result<bool> {

@@ -1,7 +1,8 @@
-//! What every stored value is wrapped in: a version, a checksum over table, key and payload, and the payload.
+//! What every stored value is wrapped in: a version, a checksum over table, key and payload, and
+//! the payload.
 //!
-//! redb does not verify pages when it reads them, so each record proves itself. The table and the key are part of the
-//! sum: a row that turns up in another place does not pass.
+//! redb does not verify pages when it reads them, so each record proves itself. The table and the
+//! key are part of the sum: a row that turns up in another place does not pass.
 
 use std::fmt;
 
@@ -13,7 +14,8 @@ use crate::error::{Error, Result};
 
 /// Larger records are refused when they are written.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
-/// A decoded record claims at most this much memory. It counts sizes of types, not bytes on disk, and no record of
+/// A decoded record claims at most this much memory. It counts sizes of types, not bytes on disk,
+/// and no record of
 /// [`RECORD_BYTES_MAX`] comes near it.
 const DECODED_BYTES_MAX: usize = 16 * 1024 * 1024;
 const VERSION: u8 = 1;

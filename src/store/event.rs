@@ -79,8 +79,8 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// Removes up to `n_max` events created before `time`, oldest first, up to the first one that is not; `true` when
-    /// there may be more.
+    /// Removes up to `n_max` events created before `time`, oldest first, up to the first one that
+    /// is not; `true` when there may be more.
     pub fn remove_events_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let mut old: Vec<Event> = self.rows.list_rows(EVENTS, &Span::all(), n_max)?;
         let is_full = old.len() == n_max;

@@ -70,8 +70,8 @@ fn decision_key(framework: FrameworkId, reference: &str) -> RowKey {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// Of each (subject, source, scope, check) all from the newest down to the newest effective one, with those of the
-    /// same moment. Costs what the keys cost, however long the log is.
+    /// Of each (subject, source, scope, check) all from the newest down to the newest effective
+    /// one, with those of the same moment. Costs what the keys cost, however long the log is.
     pub fn list_observations(&self) -> Result<Vec<Observation>> {
         let mut found = Vec::new();
         let mut from = log_start().as_slice().to_vec();
@@ -81,7 +81,8 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// Collects from `from` on, up to the first row that is out of date; says where to go on behind its like.
+    /// Collects from `from` on, up to the first row that is out of date; says where to go on behind
+    /// its like.
     fn collect_current(
         &self,
         from: &[u8],
@@ -128,7 +129,8 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &log_start())
     }
 
-    /// What an import brought and is still there. Looks at every key of the log: call it on a snapshot.
+    /// What an import brought and is still there. Looks at every key of the log: call it on a
+    /// snapshot.
     pub fn find_observations_of_import(&self, import: ImportId) -> Result<Vec<ObservationKey>> {
         let table = FACTS.name(self.client);
         let span = Span::prefix(log_start().as_slice());
@@ -143,8 +145,8 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// Up to `n_max` observations from before `time` that no assessment reads, because a newer effective one of the
-    /// same key is there or because they were never effective.
+    /// Up to `n_max` observations from before `time` that no assessment reads, because a newer
+    /// effective one of the same key is there or because they were never effective.
     pub fn list_outdated_observations(
         &self,
         time: Time,
@@ -197,8 +199,8 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &RowKey::of(FACT_DECISION))
     }
 
-    /// Moves with everything that an assessment reads of this client's facts; zero at first. A plan made at one version
-    /// holds only at that version.
+    /// Moves with everything that an assessment reads of this client's facts; zero at first. A plan
+    /// made at one version holds only at that version.
     pub fn facts_version(&self) -> Result<u64> {
         Ok(self.find(FACTS, &RowKey::of(FACT_VERSION))?.unwrap_or(0))
     }
@@ -215,8 +217,9 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &log_key(key))
     }
 
-    /// Removes what [`ClientTransaction::list_outdated_observations`] lists; `true` when there may be more. For many
-    /// keys list them on a snapshot first and remove them one by one, if the facts version is unchanged.
+    /// Removes what [`ClientTransaction::list_outdated_observations`] lists; `true` when there may
+    /// be more. For many keys list them on a snapshot first and remove them one by one, if the
+    /// facts version is unchanged.
     pub fn remove_observations_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let old = self.list_outdated_observations(time, n_max)?;
         for key in &old {

@@ -12,7 +12,8 @@ use crate::error::Error;
 pub struct Health {
     /// Open, and no damaged record was met.
     pub ready: bool,
-    /// The database answers reads and takes writes; false while it is reopened after a storage error.
+    /// The database answers reads and takes writes; false while it is reopened after a storage
+    /// error.
     pub open: bool,
     /// Writes are refused because the disk is nearly full.
     pub disk_full: bool,
@@ -69,10 +70,11 @@ impl Gauges {
         Error::internal(broken)
     }
 
-    /// Decides what a storage error means: a damaged page is a fact about the file, anything else asks for a reopen.
+    /// Decides what a storage error means: a damaged page is a fact about the file, anything else
+    /// asks for a reopen.
     ///
-    /// `opening`: of which opening of the database the transaction was. One that outlived its opening says nothing
-    /// about the present one.
+    /// `opening`: of which opening of the database the transaction was. One that outlived its
+    /// opening says nothing about the present one.
     pub(super) fn storage(&self, opening: u64, error: StorageError) -> Error {
         if matches!(error, StorageError::Corrupted(_)) {
             self.n_damaged.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +94,8 @@ impl Gauges {
         if let TableError::Storage(error) = error {
             return self.storage(opening, error);
         }
-        // The tables of this file are not ours, or this module is wrong about them. A reopen mends neither.
+        // The tables of this file are not ours, or this module is wrong about them. A reopen mends
+        // neither.
         Error::internal(error)
     }
 

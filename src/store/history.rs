@@ -56,7 +56,8 @@ impl ClientBatch<'_> {
         self.put(HISTORY, &start.bytes(&number.to_be_bytes()), it)
     }
 
-    /// Removes up to `n_max` days and up to `n_max` moves from before `time`; `true` when there may be more.
+    /// Removes up to `n_max` days and up to `n_max` moves from before `time`; `true` when there may
+    /// be more.
     pub fn remove_history_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let table = HISTORY.name(self.client);
         let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());

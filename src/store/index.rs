@@ -1,8 +1,10 @@
-//! What lists of assets are filtered by, in memory: ids and a few columns of each client whose list was asked for.
+//! What lists of assets are filtered by, in memory: ids and a few columns of each client whose list
+//! was asked for.
 //!
-//! Built from a snapshot when first asked for, then kept true by the writer, in commit order. While a client is being
-//! built, the writer's changes are put aside and applied behind the snapshot: a change that the snapshot has already is
-//! applied twice, which changes nothing. So no row is ever missing or doubled.
+//! Built from a snapshot when first asked for, then kept true by the writer, in commit order. While
+//! a client is being built, the writer's changes are put aside and applied behind the snapshot: a
+//! change that the snapshot has already is applied twice, which changes nothing. So no row is ever
+//! missing or doubled.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -15,8 +17,8 @@ use crate::error::Result;
 use crate::id::{AssetId, ClientId};
 use crate::page::Cut;
 
-/// Rows kept of all clients together, at 24 bytes each; beyond it the clients asked for longest ago are forgotten. One
-/// client that has more alone is kept alone.
+/// Rows kept of all clients together, at 24 bytes each; beyond it the clients asked for longest ago
+/// are forgotten. One client that has more alone is kept alone.
 const N_ROWS_MAX: usize = 2_500_000;
 
 /// Which assets are wanted. The default wants all.

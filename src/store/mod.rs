@@ -1,7 +1,7 @@
 //! The database: snapshots to read, one writer, and handles that reach one client only.
 //!
-//! The only module that knows redb, and how records are kept. Outside it nothing depends on more than closures over
-//! ordered keys that behave as if they ran one after the other.
+//! The only module that knows redb, and how records are kept. Outside it nothing depends on more
+//! than closures over ordered keys that behave as if they ran one after the other.
 
 pub mod asset;
 pub mod client;
@@ -122,8 +122,8 @@ impl Store {
     /// Opens the database in a directory; makes both if they are not there.
     ///
     /// # Errors
-    /// `Conflict` when another process has it; `Invalid` when the file is of a newer release, damaged or something
-    /// else; `Unavailable` when the directory does not let itself be used.
+    /// `Conflict` when another process has it; `Invalid` when the file is of a newer release,
+    /// damaged or something else; `Unavailable` when the directory does not let itself be used.
     pub fn open(options: &Options, now: Time) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
         let mut home = Home::take(&options.dir, options.cache_bytes)?;
@@ -131,7 +131,8 @@ impl Store {
         Self::start(opened, home, gauges)
     }
 
-    /// Opens the database on a backend of redb's, for tests and benches. After a storage error it stays unavailable.
+    /// Opens the database on a backend of redb's, for tests and benches. After a storage error it
+    /// stays unavailable.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -143,7 +144,8 @@ impl Store {
         Self::start(opened, Home::Once, gauges)
     }
 
-    /// [`Store::on_backend`] for backends that can be made again over the same bytes: after a storage error it reopens.
+    /// [`Store::on_backend`] for backends that can be made again over the same bytes: after a
+    /// storage error it reopens.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -204,7 +206,8 @@ impl Store {
     /// Runs `body` on a snapshot, off the async threads. It goes on when the caller leaves.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` when too many reads wait, or the database is away; `Internal` when `body` panics.
+    /// Those of `body`; `Unavailable` when too many reads wait, or the database is away; `Internal`
+    /// when `body` panics.
     pub async fn read<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -216,10 +219,12 @@ impl Store {
         Self::off_async(permit, move || body(&store.snapshot()?)).await
     }
 
-    /// Runs long blocking work beside the reads, such as taking in a file: it holds no snapshot and no read's place.
+    /// Runs long blocking work beside the reads, such as taking in a file: it holds no snapshot and
+    /// no read's place.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` when too much of such work waits; `Internal` when `body` panics.
+    /// Those of `body`; `Unavailable` when too much of such work waits; `Internal` when `body`
+    /// panics.
     pub async fn aside<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -247,14 +252,16 @@ impl Store {
         }
     }
 
-    /// Runs `body` in a write transaction that it may share with others, and answers once that is durable.
+    /// Runs `body` in a write transaction that it may share with others, and answers once that is
+    /// durable.
     ///
-    /// `body` may run more than once; of all but its last run nothing remains. An `Err` or a panic undoes what it wrote.
-    /// When the caller leaves, it still runs. It must be quick: everybody waits.
+    /// `body` may run more than once; of all but its last run nothing remains. An `Err` or a panic
+    /// undoes what it wrote. When the caller leaves, it still runs. It must be quick: everybody
+    /// waits.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` when too many writes wait, the disk is nearly full, or the database is away. It is
-    /// then unknown whether the write happened.
+    /// Those of `body`; `Unavailable` when too many writes wait, the disk is nearly full, or the
+    /// database is away. It is then unknown whether the write happened.
     pub async fn write<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -303,7 +310,8 @@ impl Store {
         self.shared().gauges.health()
     }
 
-    /// Finishes what waits and closes the file cleanly. Every handle answers `Unavailable` from then on.
+    /// Finishes what waits and closes the file cleanly. Every handle answers `Unavailable` from
+    /// then on.
     pub fn close(self) {
         self.inner.close();
     }

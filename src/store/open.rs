@@ -1,4 +1,5 @@
-//! Opening the database: one process at a time, made safely, never from a newer release, never over something else.
+//! Opening the database: one process at a time, made safely, never from a newer release, never over
+//! something else.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -15,7 +16,8 @@ use super::transaction::{Counts, Reading, Writing};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 
-/// What this release writes. A file of a higher format is refused, one of a lower format is migrated.
+/// What this release writes. A file of a higher format is refused, one of a lower format is
+/// migrated.
 const FORMAT: u32 = 1;
 
 /// Rewrites the rows of one format as the next one.
@@ -190,7 +192,8 @@ fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
     Ok(())
 }
 
-/// Each step is one transaction, which moves the format too: an interrupted migration goes on where it was.
+/// Each step is one transaction, which moves the format too: an interrupted migration goes on where
+/// it was.
 fn migrate(db: &Database, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
     for (from, step) in STEPS {
         if from != format {

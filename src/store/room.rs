@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 /// Free space below this is kept for what the machine needs itself.
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
-/// A larger database keeps one part of its size free in this many: a commit may grow the file by much at once.
+/// A larger database keeps one part of its size free in this many: a commit may grow the file by
+/// much at once.
 const FREE_SHARE: u64 = 10;
 /// How long an answer of the file system counts.
 const PERIOD: Duration = Duration::from_secs(1);

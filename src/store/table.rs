@@ -1,8 +1,8 @@
 //! Every table: name, key, value, and who keeps it true.
 //!
-//! Keys and values are bytes; a value is an [`super::envelope`] around one record. Per-client tables are named
-//! `<client uuid>/<noun>` and made on first write: each costs at least a page, so there are five, and kinds of rows
-//! share one by their key's first byte.
+//! Keys and values are bytes; a value is an [`super::envelope`] around one record. Per-client
+//! tables are named `<client uuid>/<noun>` and made on first write: each costs at least a page, so
+//! there are five, and kinds of rows share one by their key's first byte.
 
 use sha2::{Digest, Sha256};
 
@@ -27,13 +27,14 @@ impl PerClient {
 /// What a client has.
 ///
 /// Key: asset id. Value: [`crate::engine::asset::Asset`].
-/// Invariant: has a row in [`ASSET_CLIENTS`], one in [`EXTERNAL`] by its source's name, and one there by each mark it
-/// has. Kept by `asset.rs`.
+/// Invariant: has a row in [`ASSET_CLIENTS`], one in [`EXTERNAL`] by its source's name, and one
+/// there by each mark it has. Kept by `asset.rs`.
 pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: Part::Inventory };
 
 /// By what names and marks assets are found.
 ///
-/// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one asset.
+/// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one
+/// asset.
 /// Key: a kind from [`EXTERNAL_SERIAL`] on, the mark in lower case, asset id. Value: nothing.
 /// Invariant: the asset exists. Kept by `asset.rs`.
 pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: Part::Inventory };
@@ -46,12 +47,14 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// What was seen and said about a client, and where it came from.
 ///
 /// Key: [`FACT_VERSION`]. Value: u64, moved by every ingest that changes what an assessment reads.
-/// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value: `Observation`.
+/// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value:
+/// `Observation`.
 /// Key: [`FACT_ATTESTATION`], control code. Value: `Attestation`.
 /// Key: [`FACT_DECISION`], framework, reference. Value: `RowDecision`.
 /// Key: [`FACT_IMPORT`], at (falling), import. Value: `Import`.
 /// Key: [`FACT_IMPORT_TIME`], import. Value: its time. Invariant: one for each import.
-/// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for each import.
+/// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for
+/// each import.
 /// Key: [`FACT_SOURCE`], source, scope. Value: `Source`.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: Part::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
@@ -70,7 +73,8 @@ pub(super) const FACT_SOURCE: u8 = 8;
 /// Key: [`POSTURE_CONTROL`], control code. Value: `ControlOutcome`.
 /// Key: [`POSTURE_FRAMEWORK`], framework. Value: `FrameworkOutcome`.
 /// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`.
-/// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that touches it.
+/// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that
+/// touches it.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: Part::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -92,12 +96,14 @@ pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POST
 
 /// What the database is.
 ///
-/// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from creation on.
+/// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from
+/// creation on.
 pub(super) const META: &str = "meta";
 
 /// Client organizations.
 ///
-/// Key: client id. Value: `Client`. Removed last when a client is erased, so that an erasure can be resumed.
+/// Key: client id. Value: `Client`. Removed last when a client is erased, so that an erasure can be
+/// resumed.
 pub(super) const CLIENTS: &str = "clients";
 
 /// API keys; digests, never secrets.
@@ -113,8 +119,8 @@ pub(super) const WINDOWS: &str = "windows";
 /// Whose an asset is, for requests that name no client.
 ///
 /// Key: asset id. Value: client id.
-/// Invariant: one row for each row of every client's [`ASSETS`]. Its last key is the highest asset id ever made, or
-/// the highest that was not erased.
+/// Invariant: one row for each row of every client's [`ASSETS`]. Its last key is the highest asset
+/// id ever made, or the highest that was not erased.
 pub(super) const ASSET_CLIENTS: &str = "asset_clients";
 
 /// What was announced, in commit order.

@@ -119,7 +119,8 @@ fn visit_in(
     Ok(Ok(()))
 }
 
-/// A state of the database that does not change while it is held. Hold it briefly: it keeps old pages alive.
+/// A state of the database that does not change while it is held. Hold it briefly: it keeps old
+/// pages alive.
 #[derive(Clone)]
 pub struct Reading {
     tx: Arc<ReadTransaction>,
@@ -206,8 +207,8 @@ enum Touched {
 
 /// The one transaction that writes.
 ///
-/// redb makes a table when a write transaction opens it, even only to read. So tables that this transaction has not
-/// written are read from the state it began with.
+/// redb makes a table when a write transaction opens it, even only to read. So tables that this
+/// transaction has not written are read from the state it began with.
 pub struct Writing {
     tx: WriteTransaction,
     base: Reading,

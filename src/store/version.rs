@@ -1,11 +1,13 @@
-//! How often the parts of a client changed, in memory: what is shown of a part is remembered under its version.
+//! How often the parts of a client changed, in memory: what is shown of a part is remembered under
+//! its version.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use crate::id::ClientId;
 
-/// A number for each part of a client that has pages of its own. Each only rises while the process lives.
+/// A number for each part of a client that has pages of its own. Each only rises while the process
+/// lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Versions {
     pub profile: u64,
@@ -22,7 +24,8 @@ pub(super) enum Part {
     Posture,
 }
 
-/// The versions of all clients. A client that nobody wrote since the start stands at zero, plus the epoch.
+/// The versions of all clients. A client that nobody wrote since the start stands at zero, plus the
+/// epoch.
 #[derive(Debug, Default)]
 pub(super) struct Book {
     inner: RwLock<Inner>,

@@ -1,4 +1,5 @@
-//! The one thread that writes: waiting closures share a transaction, and are answered once it is durable.
+//! The one thread that writes: waiting closures share a transaction, and are answered once it is
+//! durable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,8 +19,9 @@ use crate::error::{Chain, Error, Result};
 
 /// Closures that share one transaction at most.
 const N_GROUP_MAX: usize = 256;
-/// How often a group is run again without a closure that has to stay out. Then the rest goes one by one, so that many
-/// of that kind cost as many transactions as there are closures, not their square.
+/// How often a group is run again without a closure that has to stay out. Then the rest goes one by
+/// one, so that many of that kind cost as many transactions as there are closures, not their
+/// square.
 const N_RUNS_MAX: usize = 8;
 /// How soon a storage error that a reader met is noticed.
 const POLL: Duration = Duration::from_millis(500);
@@ -171,8 +173,8 @@ impl Writer {
         }
     }
 
-    /// Runs all jobs in one transaction and makes it durable. A job that wrote and then refused, or that panicked, has
-    /// spoiled the transaction: it stays out, and the others run again.
+    /// Runs all jobs in one transaction and makes it durable. A job that wrote and then refused, or
+    /// that panicked, has spoiled the transaction: it stays out, and the others run again.
     ///
     /// # Errors
     /// The database failed; what of the group is durable is unknown.
@@ -218,8 +220,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Drops the database and opens it anew, as often as it takes; refuses everybody meanwhile. `false` when told to
-    /// close.
+    /// Drops the database and opens it anew, as often as it takes; refuses everybody meanwhile.
+    /// `false` when told to close.
     fn reopen(&mut self) -> bool {
         *self.shared.door_mut() = Door::Reopening; // Drops the failed one.
         let gauges = self.shared.gauges.clone();
@@ -229,7 +231,8 @@ impl Writer {
             match self.home.reopen(&gauges) {
                 Ok((db, counts)) => {
                     self.counts = Counts { asset: counts.asset.max(self.counts.asset), ..counts };
-                    // What the failed commit left behind is unknown, so nothing in memory counts any more.
+                    // What the failed commit left behind is unknown, so nothing in memory counts
+                    // any more.
                     self.shared.indexes.forget_all();
                     self.shared.versions.advance_all();
                     *self.shared.door_mut() = Door::Open(db);

@@ -13,7 +13,7 @@ const SWEEP_EVERY: Duration = Duration::from_secs(2);
 /// How often request counters are stored; a crash forgets at most this much of them.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
 /// How often events are looked at for those past their time.
-const FORGET_EVERY: Duration = Duration::from_secs(600);
+const FORGET_EVERY: Duration = Duration::from_mins(10);
 
 /// Runs the sweep's tasks until the stop.
 pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {

@@ -19,6 +19,7 @@ use crate::app::import::{Imported, ObservedAt, Order};
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::page::Page;
+use crate::store::ClientSnapshot;
 use crate::store::import::Import;
 
 /// One file that came in.
@@ -169,7 +170,7 @@ impl Imports {
                 already_imported: false,
             },
             Imported::Known(import) => OutcomeView {
-                import: ImportView::of(import),
+                import: ImportView::of(*import),
                 already_imported: true,
                 changed: ChangedView::default(),
             },
@@ -190,7 +191,7 @@ impl Imports {
     ) -> Result<reply::Page<ImportView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let imports = rows.read(move |snapshot| snapshot.list_imports()).await?;
+        let imports = rows.read(ClientSnapshot::list_imports).await?;
         let page = Page::of(imports.into_iter(), cut).map(ImportView::of);
         Ok(reply::Page::rendered(Rendered::page(&page)))
     }

@@ -246,7 +246,7 @@ impl Assets {
 
     /// Change an asset
     ///
-    /// Only the fields of AssetUpdate change; others are ignored. Scope: `write:assets`.
+    /// Only the fields of `AssetUpdate` change; others are ignored. Scope: `write:assets`.
     #[oai(path = "/assets/:assetId", method = "put", operation_id = "update_asset")]
     async fn update_asset(
         &self,
