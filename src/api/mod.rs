@@ -16,13 +16,22 @@ use std::sync::Arc;
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
 use poem::{EndpointExt, Response, Route};
-use poem_openapi::{OpenApiService, ServerObject};
+use poem_openapi::{OpenApiService, ServerObject, Tags};
 
 use crate::app::App;
 use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
 use page_cache::{Key, PageCache};
 use reply::Rendered;
+
+/// How the document groups the operations.
+#[derive(Tags)]
+enum Group {
+    /// The contract's operations, with an API key.
+    Versioned,
+    /// Clients, keys, imports and events, over the control socket.
+    Management,
+}
 
 /// What every handler reaches.
 pub struct Web {

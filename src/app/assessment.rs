@@ -81,7 +81,7 @@ pub struct Plan {
     events: Vec<NewEvent>,
     /// Observations that a complete read no longer has.
     pub gone: Vec<Observation>,
-    due: Option<Time>,
+    due: Time,
     announced: Announced,
 }
 
@@ -226,7 +226,7 @@ pub fn plan(
             facts_version: rows.facts_version()?,
             at: now,
         },
-        due: due(&posture, score.is_some() || stored.score.is_some(), now),
+        due: due(&posture, now),
         moved: moved(&changes, cause, now),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
@@ -273,7 +273,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
         batch.add_event(event.clone())?;
     }
     batch.put_assessed(&plan.assessed)?;
-    batch.set_due(plan.due)?;
+    batch.set_due(Some(plan.due))?;
     Ok(plan.announced.clone())
 }
 
@@ -327,11 +327,10 @@ fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
     })
 }
 
-/// When this client is to be assessed again: when time changes its results, and each day once it has a score.
-fn due(posture: &Posture, has_score: bool, now: Time) -> Option<Time> {
+/// When this client is to be assessed again: when time changes its results, and each day.
+fn due(posture: &Posture, now: Time) -> Time {
     let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1);
-    let daily = has_score.then_some(next_day);
-    posture.changes_at.into_iter().chain(daily).min()
+    posture.changes_at.map_or(next_day, |it| it.min(next_day))
 }
 
 /// Risks as they are to be stored, and the conditions of those to forget. An id lives as long as its condition, and

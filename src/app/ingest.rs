@@ -162,6 +162,21 @@ fn apply(
     if !(intake.observations.is_empty() && intake.retracted.is_empty() && plan.gone.is_empty()) {
         batch.bump_facts_version()?;
     }
+    let is_run = import.retracted_at.is_none();
+    if is_run {
+        import.n_facts = u32::try_from(intake.observations.len()).unwrap_or(u32::MAX);
+        put_sources(batch, &import, now)?;
+    }
+    batch.put_import(&import)?;
+    let announced = assessment::apply(batch, plan)?;
+    if is_run {
+        announce::sync_completed(batch, &import)?;
+    }
+    Ok(Outcome { import, announced })
+}
+
+/// Notes that the source spoke of its scopes.
+fn put_sources(batch: &mut ClientBatch<'_>, import: &Import, now: Time) -> Result<()> {
     for scope in &import.scopes {
         let before = batch.find_source(&import.source, scope)?;
         batch.put_source(&Source {
@@ -176,13 +191,7 @@ fn apply(
             },
         })?;
     }
-    import.n_facts = u32::try_from(intake.observations.len()).unwrap_or(u32::MAX);
-    batch.put_import(&import)?;
-    let announced = assessment::apply(batch, plan)?;
-    if import.retracted_at.is_none() {
-        announce::sync_completed(batch, &import)?;
-    }
-    Ok(Outcome { import, announced })
+    Ok(())
 }
 
 /// Observations that a complete read no longer has: each becomes one that says so.

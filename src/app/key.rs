@@ -77,14 +77,16 @@ impl App {
             created_at: now,
             revoked_at: None,
         };
-        let held = self.keep_key(key, now).await?;
+        self.check_key(&key, None, now)?;
+        let held = self.store_key(key).await?;
         Ok((held, text))
     }
 
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
     pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
-        let mut key = self.get_key(id)?.key.clone();
+        let before = self.get_key(id)?;
+        let mut key = before.key.clone();
         key.name = change.name.unwrap_or(key.name);
         key.scopes = change.scopes.unwrap_or(key.scopes);
         key.clients = change.clients.unwrap_or(key.clients);
@@ -93,7 +95,8 @@ impl App {
         key.per_minute = change.quota[0].unwrap_or(key.per_minute);
         key.per_hour = change.quota[1].unwrap_or(key.per_hour);
         key.per_day = change.quota[2].unwrap_or(key.per_day);
-        self.keep_key(key, self.clock.now()).await
+        self.check_key(&key, Some(&before.key), self.clock.now())?;
+        self.store_key(key).await
     }
 
     /// Gives the key a new secret; the old one works until the grace ends (0: no longer).
@@ -115,7 +118,7 @@ impl App {
         key.previous = Some(Previous { prefix: key.prefix, digest: key.digest, until });
         key.prefix = text.prefix().to_owned();
         key.digest = text.digest();
-        let held = self.keep_key(key, now).await?;
+        let held = self.store_key(key).await?;
         Ok((held, text))
     }
 
@@ -133,11 +136,6 @@ impl App {
         self.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
     }
 
-    async fn keep_key(&self, key: Key, now: Time) -> Result<Arc<Held>> {
-        self.check_key(&key, now)?;
-        self.store_key(key).await
-    }
-
     async fn store_key(&self, key: Key) -> Result<Arc<Held>> {
         let id = key.id;
         let row = key.clone();
@@ -146,7 +144,9 @@ impl App {
         self.get_key(id)
     }
 
-    fn check_key(&self, key: &Key, now: Time) -> Result<()> {
+    /// What stays as it was `before` is not held against the key: a client of its list may have been erased since, or
+    /// its time may be over.
+    fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
         let name_chars = key.name.chars().count();
         if key.name.trim().is_empty() || NAME_CHARS_MAX < name_chars {
             let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
@@ -163,7 +163,9 @@ impl App {
             let rule = format!("at most {N_CLIENTS_MAX}");
             return Err(Error::invalid_field("clientIds", rule));
         }
-        if let Some(id) = key.clients.iter().find(|it| self.directory.find(**it).is_none()) {
+        let is_old = |it: &ClientId| before.is_some_and(|before| before.clients.contains(it));
+        let mut new_clients = key.clients.iter().filter(|it| !is_old(it));
+        if let Some(id) = new_clients.find(|it| self.directory.find(**it).is_none()) {
             return Err(Error::invalid_field("clientIds", format!("client {id} does not exist")));
         }
         if N_NETWORKS_MAX < key.networks.len() {
@@ -179,7 +181,8 @@ impl App {
                 return Err(Error::invalid_field(field, format!("must be 1 to {QUOTA_MAX}")));
             }
         }
-        if key.expires_at.is_some_and(|it| it <= now) {
+        let is_new_time = before.is_none_or(|it| it.expires_at != key.expires_at);
+        if is_new_time && key.expires_at.is_some_and(|it| it <= now) {
             return Err(Error::invalid_field("expiresAt", "must be in the future"));
         }
         Ok(())

@@ -32,8 +32,11 @@ impl App {
             if self.directory.find(client).is_none_or(|it| it.state == ClientState::Erasing) {
                 continue; // The erasure takes the due row with it.
             }
-            self.mark_stale(&rows, now).await?;
-            self.forget_old(&rows, now).await?;
+            let assessed = rows.read(ClientSnapshot::find_assessed).await?;
+            if assessed.is_none_or(|it| it.at.day() != now.day()) {
+                self.mark_stale(&rows, now).await?;
+                self.forget_old(&rows, now).await?;
+            }
             self.reassess(&rows, Cause::Lapse).await?;
         }
         Ok(more)

@@ -61,9 +61,11 @@ impl Limiter {
         let windows = &mut counter.windows;
         for (index, length_s) in WINDOWS_S.into_iter().enumerate() {
             let age_s = now.s_since(windows.started[index]);
-            // A clock that went back must not keep a window open for ever.
-            if windows.used[index] == 0 || age_s < 0 || i64::from(length_s) <= age_s {
+            if windows.used[index] == 0 || i64::from(length_s) <= age_s {
                 windows.used[index] = 0;
+                windows.started[index] = now;
+            } else if now < windows.started[index] {
+                // A clock that went back neither refills a window nor keeps it open for ever.
                 windows.started[index] = now;
             }
         }

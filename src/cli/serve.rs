@@ -32,7 +32,10 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         .map_err(Error::internal)?;
     runtime.block_on(async {
         let stop = stop_signal()?;
-        let wanted = serve_options(options);
+        let mut wanted = serve_options(options);
+        if args.demo {
+            demo::price(&mut wanted);
+        }
         let demo_key = if args.demo { Some(demo::fill(&wanted).await?) } else { None };
         let opened = serve::open(&wanted)?;
         let is_new = opened.app.directory.list().is_empty();

@@ -34,16 +34,17 @@ impl Attestation {
     }
 
     /// The newest last; of several made at the same moment one that does not override, then the
-    /// worst, then anything that does not depend on the order of the facts.
+    /// shortest, then the worst, then anything that does not depend on the order of the facts.
+    /// Evidence only tells twins apart that are alike in all else that decides, so that less of it
+    /// never brings a better one forward.
     fn newest_last(&self, other: &Self) -> Ordering {
-        let order = |it: &Self| (it.at, !it.overrides, Reverse(rank(it.effective())));
-        let until = |it: &Self| Reverse(it.until.unwrap_or(Time::MAX));
-        order(self).cmp(&order(other)).then_with(|| until(self).cmp(&until(other))).then_with(
-            || {
-                let texts = |it: &Self| (it.reason.clone(), it.by.clone(), it.evidence.clone());
-                texts(self).cmp(&texts(other))
-            },
-        )
+        let order = |it: &Self| {
+            let until = it.until.unwrap_or(Time::MAX);
+            let status = (Reverse(rank(it.effective())), rank(it.status));
+            (it.at, !it.overrides, Reverse(until), status)
+        };
+        let texts = |it: &Self| (it.reason.clone(), it.by.clone(), it.evidence.clone());
+        order(self).cmp(&order(other)).then_with(|| texts(self).cmp(&texts(other)))
     }
 }
 

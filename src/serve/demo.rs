@@ -69,6 +69,13 @@ impl Tool {
     }
 }
 
+/// Gives the annual-loss model costs where the configuration has none, so that the portfolio shows dollars.
+pub fn price(options: &mut Options) {
+    let settings = &mut options.app.settings;
+    settings.record_cost.get_or_insert(160);
+    settings.downtime_cost_per_hour.get_or_insert(5_000);
+}
+
 /// Fills the database if it is empty, and issues a key that reads everything.
 ///
 /// # Errors
@@ -118,7 +125,8 @@ async fn write(app: &Arc<App>, now: Time) -> Result<()> {
     let start = now.plus_days(-7 * (N_WEEKS - 1));
     app.clock.set(start);
     let mut clients = Vec::new();
-    for profile in &CLIENTS {
+    for (profile, seconds) in CLIENTS.iter().zip(0..) {
+        app.clock.set(start.plus_s(seconds)); // Clients are listed in the order in which they were added.
         clients.push((add(app, profile).await?, profile));
     }
     for week in 1..=N_WEEKS {

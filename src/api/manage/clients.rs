@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::body::{Body, nullable, present};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Limit, Offset, Raw, cut};
@@ -91,7 +91,7 @@ impl From<ClientBody> for ClientChange {
 
 pub struct Clients;
 
-#[OpenApi(prefix_path = "/api")]
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Clients {
     /// List all clients
     ///
@@ -146,8 +146,10 @@ impl Clients {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<ClientDoc>,
     ) -> Result<Data<ManagedClientView>, Failure> {
+        let id = client_id.read()?;
+        web.app.reach_any(&by.0, id)?;
         let change = body.read::<ClientBody>()?.into();
-        let client = web.app.change_client(&by.0, client_id.read()?, change).await?;
+        let client = web.app.change_client(&by.0, id, change).await?;
         Ok(Data::of(&ManagedClientView::of(&client, &web.app.options.settings)))
     }
 

@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Limit, Offset, Raw, cut};
 use crate::api::problem::Failure;
@@ -68,7 +68,7 @@ impl EventView {
 
 pub struct Events;
 
-#[OpenApi(prefix_path = "/api")]
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Events {
     /// Pull events
     ///

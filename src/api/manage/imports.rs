@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use super::upload::Upload;
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::param::{self, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::problem::Failure;
@@ -125,7 +125,7 @@ impl ChangedView {
 
 pub struct Imports;
 
-#[OpenApi(prefix_path = "/api")]
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Imports {
     /// Import a file
     ///

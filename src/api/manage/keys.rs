@@ -7,7 +7,7 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::body::{Body, nullable, present};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
@@ -188,7 +188,7 @@ struct RotationBody {
 
 pub struct Keys;
 
-#[OpenApi(prefix_path = "/api")]
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Keys {
     /// List API keys
     ///
@@ -228,12 +228,13 @@ impl Keys {
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<KeyDoc>,
     ) -> Result<Data<KeyView>, Failure> {
+        let id = web.app.get_key(key_id.read()?)?.key.id;
         let body = body.read::<KeyBody>()?;
         if body.source.is_some() {
             let rule = "stays for ever: assets are kept under it; issue another key";
             return Err(Error::invalid_field("source", rule).into());
         }
-        let held = web.app.change_key(key_id.read::<KeyId>()?, body.change()?).await?;
+        let held = web.app.change_key(id, body.change()?).await?;
         Ok(Data::of(&KeyView::of(&web.app, &held, None)))
     }
 
@@ -248,8 +249,9 @@ impl Keys {
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<RotationDoc>,
     ) -> Result<Made<KeyView>, Failure> {
+        let id = web.app.get_key(key_id.read()?)?.key.id;
         let RotationBody { grace_s } = body.read()?;
-        let (held, text) = web.app.rotate_key(key_id.read::<KeyId>()?, grace_s).await?;
+        let (held, text) = web.app.rotate_key(id, grace_s).await?;
         Ok(Made::Known(KeyView::of(&web.app, &held, Some(&text))))
     }
 

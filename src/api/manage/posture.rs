@@ -7,7 +7,7 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
@@ -97,7 +97,7 @@ impl PostureView {
 
 pub struct Postures;
 
-#[OpenApi(prefix_path = "/api")]
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Postures {
     /// Explain a client's posture
     #[oai(path = "/clients/:clientId/posture", method = "get", operation_id = "get_posture")]

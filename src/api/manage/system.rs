@@ -6,7 +6,7 @@ use poem::web::Data as Held;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
@@ -41,7 +41,7 @@ pub struct SystemView {
 
 pub struct System;
 
-#[OpenApi(prefix_path = "/api")]
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl System {
     /// Show the service's state
     #[oai(path = "/system", method = "get", operation_id = "get_system")]

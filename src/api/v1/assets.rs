@@ -7,7 +7,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::body::{Body, nullable, present};
 use crate::api::caller::{By, ReadAssets, WriteAssets};
 use crate::api::page_cache::{AssetsShown, Key, Shown};
@@ -191,7 +191,7 @@ impl AssetUpdateBody {
 
 pub struct Assets;
 
-#[OpenApi(prefix_path = "/api/v1")]
+#[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
 impl Assets {
     /// List a client's assets
     ///

@@ -7,7 +7,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::{By, ReadClients};
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{Id, Limit, Offset, Raw, Text, cut};
@@ -70,7 +70,7 @@ impl ClientDetailView {
 
 pub struct Clients;
 
-#[OpenApi(prefix_path = "/api/v1")]
+#[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
 impl Clients {
     /// List clients
     ///

@@ -8,7 +8,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::{By, ReadCompliance};
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{Id, LevelWord, Raw, Text};
@@ -129,7 +129,7 @@ impl ComplianceDetailView {
 
 pub struct Compliance;
 
-#[OpenApi(prefix_path = "/api/v1")]
+#[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
 impl Compliance {
     /// List a client's compliance by framework
     ///

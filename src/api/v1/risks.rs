@@ -7,7 +7,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::{By, ReadRisks};
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{self, Id, Limit, Offset, Raw, SeverityWord, cut};
@@ -54,7 +54,7 @@ impl RiskItemView {
 
 pub struct Risks;
 
-#[OpenApi(prefix_path = "/api/v1")]
+#[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
 impl Risks {
     /// List a client's risks
     ///

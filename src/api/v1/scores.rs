@@ -8,7 +8,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::Web;
+use crate::api::{Group, Web};
 use crate::api::caller::{By, ReadScores};
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{HistoryLimit, Id, Raw, n_history};
@@ -76,7 +76,7 @@ impl ScoresView {
 
 pub struct Scores;
 
-#[OpenApi(prefix_path = "/api/v1")]
+#[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
 impl Scores {
     /// Get a client's security scores
     ///
