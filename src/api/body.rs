@@ -36,15 +36,30 @@ impl<Doc> Body<Doc> {
         let mut json = serde_json::Deserializer::from_slice(&self.bytes);
         let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
             let path = error.path().to_string();
-            let message = plain(&error.into_inner());
-            if path == "." {
-                return Error::invalid(format!("body: {message}"));
-            }
-            Error::invalid_field(path, message)
+            refused(&path, plain(&error.into_inner()))
         })?;
-        json.end().map_err(|error| Error::invalid(format!("body: {}", plain(&error))))?;
+        json.end().map_err(|error| Error::invalid_field(WHOLE, plain(&error)))?;
         Ok(value)
     }
+}
+
+/// What a refusal calls the body when no single field is to blame.
+const WHOLE: &str = "body";
+
+/// What serde says of a field that it tells of where it knows the object alone, and what we say.
+const OF_A_MEMBER: [(&str, &str); 2] =
+    [("missing field `", "is required"), ("duplicate field `", "comes more than once")];
+
+/// A refusal that names the field.
+fn refused(path: &str, message: String) -> Error {
+    for (start, rule) in OF_A_MEMBER {
+        let Some(name) = message.strip_prefix(start).and_then(|it| it.strip_suffix('`')) else {
+            continue;
+        };
+        let field = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
+        return Error::invalid_field(field, rule);
+    }
+    Error::invalid_field(if path == "." { WHOLE } else { path }, message)
 }
 
 /// serde's sentence without our types' names.
@@ -58,7 +73,7 @@ fn plain(error: &serde_json::Error) -> String {
 fn check_shape(bytes: &[u8]) -> Result<()> {
     let start = bytes.iter().find(|it| !it.is_ascii_whitespace());
     if start != Some(&b'{') {
-        return Err(Error::invalid("body: must be a JSON object"));
+        return Err(Error::invalid_field(WHOLE, "must be a JSON object"));
     }
     let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
     for byte in bytes {
@@ -71,8 +86,8 @@ fn check_shape(bytes: &[u8]) -> Result<()> {
             _ => (),
         }
         if JSON_DEPTH_MAX < depth {
-            let rule = format!("body: nests deeper than {JSON_DEPTH_MAX}");
-            return Err(Error::invalid(rule));
+            let rule = format!("nests deeper than {JSON_DEPTH_MAX}");
+            return Err(Error::invalid_field(WHOLE, rule));
         }
     }
     Ok(())
@@ -113,7 +128,7 @@ async fn collect(
         if error.is::<LengthLimitError>() {
             return Error::too_large(format!("the body is larger than {BODY_BYTES_MAX} bytes"));
         }
-        Error::invalid("the body did not arrive whole").caused_by(error)
+        Error::invalid_field(WHOLE, "did not arrive whole").caused_by(error)
     })
 }
 

@@ -111,6 +111,11 @@ described!(
     integer(0, 0, Some(OFFSET_MAX))
 );
 described!(
+    /// A place in the event log.
+    Sequence,
+    integer(0, 0, None)
+);
+described!(
     /// The contract's `AssetType`.
     AssetTypeWord,
     one_of(AssetType::ALL.map(AssetType::as_str))
@@ -170,6 +175,13 @@ pub fn cut(given_limit: Option<&Raw<Limit>>, given_offset: Option<&Raw<Offset>>)
         return Err(Error::invalid_field("offset", rule));
     }
     Ok(Cut { limit, offset })
+}
+
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn after(given: Option<&Raw<Sequence>>) -> Result<u64> {
+    let rule = "must be a sequence: an integer from 0";
+    given.map_or(Ok(0), |it| number("after", &it.text, rule))
 }
 
 /// # Errors

@@ -168,7 +168,7 @@ pub async fn as_problem(error: poem::Error) -> Response {
     respond(&Error::internal(error.to_string()))
 }
 
-const DOCUMENTED: [(u16, &str); 10] = [
+const DOCUMENTED: [(u16, &str); 11] = [
     (400, "A parameter or the body breaks a rule; `details` names the fields."),
     (401, "API key missing or invalid."),
     (
@@ -177,6 +177,7 @@ const DOCUMENTED: [(u16, &str); 10] = [
     ),
     (404, "Client, asset or framework not found."),
     (405, "The path does not have this method; see `Allow`."),
+    (409, "What was asked for does not go with the state that things are in."),
     (413, "The body is too large."),
     (415, "The body is not application/json."),
     (429, "A rate limit was exceeded; see `Retry-After`."),

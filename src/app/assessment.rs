@@ -82,6 +82,8 @@ pub struct Plan {
     /// Observations that a complete read no longer has.
     pub gone: Vec<Observation>,
     due: Time,
+    /// How often an assessment had been asked for when the plan was made.
+    n_asked: u64,
     announced: Announced,
 }
 
@@ -227,6 +229,7 @@ pub fn plan(
             at: now,
         },
         due: due(&posture, now),
+        n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
@@ -273,7 +276,10 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
         batch.add_event(event.clone())?;
     }
     batch.put_assessed(&plan.assessed)?;
-    batch.set_due(Some(plan.due))?;
+    // Whoever asked since the plan was made, such as a push, is owed an assessment of its own.
+    let was_asked = batch.n_asked()? != plan.n_asked;
+    let asked = batch.find_due()?.filter(|_| was_asked);
+    batch.set_due(Some(asked.map_or(plan.due, |it| it.min(plan.due))))?;
     Ok(plan.announced.clone())
 }
 

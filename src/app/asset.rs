@@ -9,6 +9,7 @@ use crate::engine::fact::subject_hash;
 use crate::error::{Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::store::asset::IdentityKey;
+use crate::store::client::ClientState;
 use crate::store::{ClientBatch, ClientStore};
 
 pub const NAME_CHARS_MAX: usize = 500;
@@ -63,6 +64,9 @@ impl App {
         let now = self.clock.now();
         let source = caller.source().to_owned();
         let write = move |batch: &mut ClientBatch<'_>| {
+            if batch.find_profile()?.is_none_or(|it| it.state != ClientState::Active) {
+                return Err(Error::not_found("client not found")); // Its erasure came before this write.
+            }
             if let Some(mut asset) = batch.find_asset_by_external(&source, &new.external_id)? {
                 asset.name.clone_from(&new.name);
                 asset.kept.name = true;
@@ -100,8 +104,12 @@ impl App {
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {
             let absent = || Error::not_found("asset not found");
-            let mut asset = batch.find_asset(id)?.ok_or_else(absent)?;
+            let before = batch.find_asset(id)?.ok_or_else(absent)?;
+            let mut asset = before.clone();
             apply(&mut asset, &change);
+            if asset == before {
+                return Ok(asset); // Nothing was updated.
+            }
             asset.last_updated_at = now;
             batch.put_asset(&asset)?;
             batch.put_due(now.plus_s(REASSESS_AFTER_S))?;

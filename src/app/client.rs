@@ -84,10 +84,14 @@ impl App {
         id: ClientId,
         change: ClientChange,
     ) -> Result<Arc<Client>> {
-        let (client, rows) = self.reach_any(caller, id)?;
         let reassess = change.settings.is_some() || change.employee_count.is_some();
+        let lock = self.assessing(id);
+        // From the reading to the keeping: a change beside another loses nothing, and none brings an erased client back.
+        let changing = lock.lock().await;
+        let (client, rows) = self.reach_any(caller, id)?;
         let client = self.changed((*client).clone(), change, &caller.name())?;
         let client = self.keep_client(client).await?;
+        drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
         }
@@ -100,9 +104,9 @@ impl App {
     /// # Errors
     /// `NotFound`.
     pub async fn remove_client(&self, caller: &Caller, id: ClientId) -> Result<()> {
-        let (client, _) = self.reach_any(caller, id)?;
         let lock = self.assessing(id);
         let _assessing = lock.lock().await;
+        let (client, _) = self.reach_any(caller, id)?;
         self.keep_client(Client { state: ClientState::Erasing, ..(*client).clone() }).await?;
         self.erase_client(id).await
     }
@@ -116,9 +120,13 @@ impl App {
     }
 
     async fn keep_client(&self, client: Client) -> Result<Arc<Client>> {
-        let row = client.clone();
-        self.store.write(move |batch| batch.put_client(&row)).await?;
-        Ok(self.directory.put(client)) // After the commit: what is shown must survive a restart.
+        let client = Arc::new(client);
+        let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
+        let directory = Arc::clone(&self.directory);
+        // After the commit: what is shown must survive a restart.
+        let put = move |(): &()| directory.put(kept);
+        self.store.write_then(move |batch| batch.put_client(&row), put).await?;
+        Ok(client)
     }
 
     fn changed(&self, mut client: Client, change: ClientChange, by: &str) -> Result<Client> {

@@ -55,13 +55,11 @@ impl Directory {
     }
 
     /// After the commit that changed or made it.
-    pub fn put(&self, client: Client) -> Arc<Client> {
-        let client = Arc::new(client);
+    pub fn put(&self, client: Arc<Client>) {
         let mut clients = self.clients.write().expect("no holder of this lock panics");
-        clients.insert(client.id, Arc::clone(&client));
+        clients.insert(client.id, client);
         drop(clients);
         self.version.fetch_add(1, Ordering::Release);
-        client
     }
 
     /// After the commit that erased it.

@@ -85,6 +85,7 @@ impl App {
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
     pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
+        let _changing = self.keyring.changing.lock().await;
         let before = self.get_key(id)?;
         let mut key = before.key.clone();
         key.name = change.name.unwrap_or(key.name);
@@ -108,6 +109,7 @@ impl App {
             let rule = format!("must be at most {GRACE_S_MAX}");
             return Err(Error::invalid_field("graceS", rule));
         }
+        let _changing = self.keyring.changing.lock().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_some() {
             return Err(Error::conflict("the key is revoked; issue a new one"));
@@ -124,6 +126,7 @@ impl App {
 
     /// Acts on the next request. Revoking twice is the same.
     pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
+        let _changing = self.keyring.changing.lock().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_none() {
             key.revoked_at = Some(self.clock.now());
@@ -137,11 +140,12 @@ impl App {
     }
 
     async fn store_key(&self, key: Key) -> Result<Arc<Held>> {
-        let id = key.id;
-        let row = key.clone();
-        self.store.write(move |batch| batch.put_key(&row)).await?;
-        self.keyring.put(key)?; // After the commit: what memory grants must survive a restart.
-        self.get_key(id)
+        let held = Held::of(key)?;
+        let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.keyring));
+        // After the commit: what memory grants must survive a restart.
+        let put = move |(): &()| keyring.put(&kept);
+        self.store.write_then(move |batch| batch.put_key(&row.key), put).await?;
+        Ok(held)
     }
 
     /// What stays as it was `before` is not held against the key: a client of its list may have been erased since, or

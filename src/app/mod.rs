@@ -44,9 +44,9 @@ pub struct App {
     store: Store,
     pub catalog: Arc<Catalog>,
     pub clock: Clock,
-    pub keyring: Keyring,
+    pub keyring: Arc<Keyring>,
     pub limiter: Limiter,
-    pub directory: Directory,
+    pub directory: Arc<Directory>,
     pub options: Options,
     /// Notified after each commit that leaves work for the sweep.
     pub due: Notify,
@@ -64,8 +64,8 @@ impl App {
     /// `Internal` when the database does not read, `Unavailable` when it does not write.
     pub fn open(store: Store, catalog: Catalog, clock: Clock, options: Options) -> Result<Self> {
         let snapshot = store.snapshot()?;
-        let directory = Directory::of(snapshot.list_clients()?);
-        let keyring = Keyring::of(snapshot.list_keys()?)?;
+        let directory = Arc::new(Directory::of(snapshot.list_clients()?));
+        let keyring = Arc::new(Keyring::of(snapshot.list_keys()?)?);
         let limiter = Limiter::resume(snapshot.list_windows()?);
         let msp_id = match &options.msp_id {
             Some(id) => id.clone(),

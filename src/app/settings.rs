@@ -6,13 +6,11 @@ use serde_json::{Map, Value, json};
 
 use crate::clock::Time;
 use crate::engine::catalog::{Catalog, FrameworkId};
-use crate::engine::fact::{Profile, Usage};
+use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
 use crate::error::{Error, Result};
 
 /// A settings object longer than this in JSON is refused.
 pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
-/// "Unused" lapses after this many days, so that somebody looks again.
-pub const UNUSED_DAYS: i64 = 365;
 
 /// What counts where a client's settings are silent.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,10 +22,23 @@ pub struct Held {
     pub networks: Vec<IpNetwork>,
 }
 
+impl Held {
+    /// # Errors
+    /// `Internal` when a network of the key does not parse.
+    pub fn of(key: Key) -> Result<Arc<Self>> {
+        let networks = key.networks.iter().map(|it| network::parse(it)).collect::<Result<_>>();
+        let networks = networks.map_err(Error::internal)?;
+        Ok(Arc::new(Self { key, networks }))
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Keyring {
     by_prefix: RwLock<HashMap<String, Arc<Held>>>,
     version: AtomicU64,
+    /// Held from the reading of a key to the keeping of its next state, so that no change undoes another: a revocation
+    /// stays.
+    pub changing: tokio::sync::Mutex<()>,
 }
 
 impl Keyring {
@@ -34,25 +47,21 @@ impl Keyring {
     pub fn of(keys: Vec<Key>) -> Result<Self> {
         let ring = Self::default();
         for key in keys {
-            ring.put(key)?;
+            ring.put(&Held::of(key)?);
         }
         Ok(ring)
     }
 
     /// Takes the place of the key with the same id. Acts on the next request.
-    pub fn put(&self, key: Key) -> Result<()> {
-        let networks = key.networks.iter().map(|it| network::parse(it)).collect::<Result<_>>();
-        let networks = networks.map_err(Error::internal)?;
-        let held = Arc::new(Held { key, networks });
+    pub fn put(&self, held: &Arc<Held>) {
         let mut all = self.by_prefix.write().expect("no holder of this lock panics");
         all.retain(|_, it| it.key.id != held.key.id);
-        all.insert(held.key.prefix.clone(), Arc::clone(&held));
+        all.insert(held.key.prefix.clone(), Arc::clone(held));
         if let Some(previous) = &held.key.previous {
-            all.insert(previous.prefix.clone(), Arc::clone(&held));
+            all.insert(previous.prefix.clone(), Arc::clone(held));
         }
         drop(all);
         self.version.fetch_add(1, Ordering::Release);
-        Ok(())
     }
 
     /// Moves with every change of any key.

@@ -79,10 +79,10 @@ pub fn run(cli: Cli) -> Result<()> {
 /// What is said of a failure, on one line. Only what nobody foresaw is told with its causes.
 #[must_use]
 pub fn failure(error: &Error) -> String {
-    match error.code {
-        Code::Internal => print::clean(&Chain(error).to_string()),
-        _ => print::clean(error.message()),
+    if error.code == Code::Internal {
+        return print::clean(&Chain(error).to_string());
     }
+    print::clean(error.message())
 }
 
 /// What the serving rooms want of the configuration.

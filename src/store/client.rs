@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 use super::Batch;
 use super::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, Span};
-use super::transaction::{Rows, Transaction};
+use super::transaction::{ClientTransaction, Rows, Transaction};
 use super::version::Part;
 use crate::clock::Time;
 use crate::error::Result;
@@ -41,6 +41,13 @@ impl<R: Rows> Transaction<R> {
     /// All of them, in id order, also those that are being erased.
     pub fn list_clients(&self) -> Result<Vec<Client>> {
         self.rows.list_rows(CLIENTS, &Span::all(), usize::MAX)
+    }
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// The client itself. `None`: it is erased, or never was.
+    pub fn find_profile(&self) -> Result<Option<Client>> {
+        self.rows.find_row(CLIENTS, self.client.as_bytes())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::ClientBatch;
 use super::table::{DUE, DUE_TIMES, RowKey, Span, rising};
-use super::transaction::{Rows, Transaction};
+use super::transaction::{ClientTransaction, Rows, Transaction};
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::ClientId;
@@ -28,33 +28,47 @@ impl<R: Rows> Transaction<R> {
     }
 }
 
-impl ClientBatch<'_> {
-    /// `None` when nothing asks for a reassessment.
-    pub fn find_due(&self) -> Result<Option<Time>> {
+impl<R: Rows> ClientTransaction<R> {
+    fn find_due_row(&self) -> Result<Option<(Time, u64)>> {
         self.rows.find_row(DUE, self.client.as_bytes())
     }
 
-    /// Makes the client due at `at`, unless it is due before.
+    /// `None` when nothing asks for a reassessment.
+    pub fn find_due(&self) -> Result<Option<Time>> {
+        Ok(self.find_due_row()?.map(|(at, _)| at))
+    }
+
+    /// How often a reassessment was asked for: whether somebody asked since an earlier look.
+    pub fn n_asked(&self) -> Result<u64> {
+        Ok(self.find_due_row()?.map_or(0, |(_, n_asked)| n_asked))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Asks for a reassessment at `at`, or when one is due before.
     pub fn put_due(&mut self, at: Time) -> Result<()> {
-        match self.find_due()? {
-            Some(known) if known <= at => Ok(()),
-            _ => self.set_due(Some(at)),
-        }
+        let (known, n_asked) = self.find_due_row()?.unwrap_or((at, 0));
+        self.write_due(Some((known.min(at), n_asked + 1)))
     }
 
     /// Makes the client due at `at` and at no other time; `None`: not at all.
     pub fn set_due(&mut self, at: Option<Time>) -> Result<()> {
-        let before = self.find_due()?;
-        if before == at {
+        let n_asked = self.n_asked()?;
+        self.write_due(at.map(|at| (at, n_asked)))
+    }
+
+    fn write_due(&mut self, row: Option<(Time, u64)>) -> Result<()> {
+        let before = self.find_due_row()?;
+        if before == row {
             return Ok(());
         }
-        if let Some(before) = before {
+        if let Some((before, _)) = before {
             self.rows.remove_row(DUE_TIMES, time_key(before, self.client).as_slice())?;
         }
-        match at {
-            Some(at) => {
+        match row {
+            Some((at, n_asked)) => {
                 self.rows.put_row(DUE_TIMES, time_key(at, self.client).as_slice(), &())?;
-                self.rows.put_row(DUE, self.client.as_bytes(), &at)
+                self.rows.put_row(DUE, self.client.as_bytes(), &(at, n_asked))
             }
             None => self.rows.remove_row(DUE, self.client.as_bytes()).map(|_| ()),
         }

@@ -267,9 +267,23 @@ impl Store {
         T: Send + 'static,
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
     {
+        self.write_then(body, |_| ()).await
+    }
+
+    /// [`Store::write`], and `kept` once it is durable, in the order of the commits: for what memory holds beside the
+    /// database. A caller who leaves, and so drops this future, leaves both done or neither.
+    ///
+    /// # Errors
+    /// As [`Store::write`].
+    pub async fn write_then<T, F, K>(&self, body: F, kept: K) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+        K: FnOnce(&T) + Send + 'static,
+    {
         self.inner.require_writable()?;
         let seat = permit(&self.inner.seats, QUEUE_WAIT, QUEUE_FULL).await?;
-        self.inner.order(body, seat)?.await.map_err(|_| stopping())?
+        self.inner.order(body, kept, seat)?.await.map_err(|_| stopping())?
     }
 
     /// [`Store::write`] for threads outside async. Panics on an async thread.
@@ -290,7 +304,7 @@ impl Store {
                 Err(_) => return Err(Error::unavailable(QUEUE_FULL)),
             }
         };
-        self.inner.order(body, seat)?.blocking_recv().map_err(|_| stopping())?
+        self.inner.order(body, |_: &T| (), seat)?.blocking_recv().map_err(|_| stopping())?
     }
 
     /// One client's rows and no others.
@@ -341,16 +355,18 @@ impl Inner {
         Ok(())
     }
 
-    fn order<T, F>(
+    fn order<T, F, K>(
         &self,
         body: F,
+        kept: K,
         seat: OwnedSemaphorePermit,
     ) -> Result<tokio::sync::oneshot::Receiver<Result<T>>>
     where
         T: Send + 'static,
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+        K: FnOnce(&T) + Send + 'static,
     {
-        let (job, answer) = Job::new(body, seat);
+        let (job, answer) = Job::new(body, kept, seat);
         self.shared.gauges.queue_len.fetch_add(1, Ordering::Relaxed);
         if self.queue.try_send(Message::Write(job)).is_err() {
             self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);

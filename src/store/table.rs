@@ -135,7 +135,7 @@ pub(super) const CLIENT_EVENTS: &str = "client_events";
 
 /// When each client is to be reassessed.
 ///
-/// Key: client id. Value: time. Invariant: one row in [`DUE_TIMES`] for each.
+/// Key: client id. Value: time, how often it was asked for. Invariant: one row in [`DUE_TIMES`] for each.
 pub(super) const DUE: &str = "due";
 
 /// The same, soonest first.

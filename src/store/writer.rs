@@ -48,16 +48,19 @@ pub(super) struct Job {
 }
 
 impl Job {
-    pub(super) fn new<T, F>(
+    /// `kept` is called once the closure's last run is durable, before the answer, whether or not somebody waits for it.
+    pub(super) fn new<T, F, K>(
         mut body: F,
+        kept: K,
         seat: OwnedSemaphorePermit,
     ) -> (Self, oneshot::Receiver<Result<T>>)
     where
         T: Send + 'static,
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+        K: FnOnce(&T) + Send + 'static,
     {
         let (answer, receiver) = oneshot::channel();
-        let mut answer = Some(answer);
+        let (mut answer, mut kept) = (Some(answer), Some(kept));
         let mut value = None;
         let call = move |step: Step<'_>| match step {
             Step::Run(batch) => {
@@ -69,6 +72,9 @@ impl Job {
                     Some(error) => Err(error),
                     None => value.take().ok_or_else(stopping),
                 };
+                if let (Ok(value), Some(kept)) = (&outcome, kept.take()) {
+                    kept(value);
+                }
                 if let Some(answer) = answer.take() {
                     drop(answer.send(outcome)); // A caller who has left does not want it.
                 }

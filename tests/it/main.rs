@@ -1,10 +1,13 @@
 //! Tests through the front door, as sentences that are true.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test that cannot go on says so")]
+#![allow(unreachable_pub, reason = "nothing here leaves the crate; `pub` says what a file gives")]
 
 mod abuse;
 mod catalog;
+mod cli;
 mod config;
+mod crash;
 mod edge;
 mod engine;
 mod harness;

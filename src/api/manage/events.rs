@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
-use crate::api::param::{Limit, Offset, Raw, cut};
+use crate::api::param::{self, Limit, Raw, Sequence, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
 use crate::api::view::{Free, Uid, When};
@@ -79,13 +79,10 @@ impl Events {
         web: Held<&Arc<Web>>,
         _by: ByOperator,
         /// The last sequence that was seen. Default 0: from the start.
-        after: Query<Option<Raw<Offset>>>,
+        after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<EventView>>, Failure> {
-        let after = after.0.as_ref().map_or(Ok(0), |it| {
-            let rule = "must be a sequence";
-            it.text.parse::<u64>().map_err(|_| Error::invalid_field("after", rule))
-        })?;
+        let after = param::after(after.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
         let events = web.app.list_events(after, limit).await?;
         let views = events.into_iter().map(|it| EventView::of(it, web.app.msp_id()));

@@ -18,6 +18,7 @@ use crate::app::announce::Announced;
 use crate::app::import::{Imported, ObservedAt, Order};
 use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::import::Format;
 use crate::page::Page;
 use crate::store::ClientSnapshot;
 use crate::store::import::Import;
@@ -152,7 +153,7 @@ impl Imports {
         file: Upload,
     ) -> Result<Data<OutcomeView>, Failure> {
         let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
-        let format = text(format.0).map(|it| it.parse()).transpose()?;
+        let format = text(format.0).map(|it| format_named(&it)).transpose()?;
         let order = Order {
             file_name: text(file_name.0).unwrap_or_default(),
             format,
@@ -219,6 +220,10 @@ impl Imports {
             already_imported: false,
         }))
     }
+}
+
+fn format_named(word: &str) -> Result<Format> {
+    word.parse().map_err(|error: Error| Error::invalid_field("format", error.message()))
 }
 
 fn observed(text: Option<&str>) -> Result<ObservedAt> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// No answer takes longer.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Debug)]
 pub struct Answer {
@@ -75,14 +75,14 @@ fn exchange(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Answer {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: posture\r\nConnection: close\r\n");
-    for (name, value) in headers {
-        head += &format!("{name}: {value}\r\n");
-    }
+    let length = body.len().to_string();
+    let mut lines = vec![format!("{method} {path} HTTP/1.1"), "Host: posture".to_owned()];
+    lines.push("Connection: close".to_owned());
+    lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
     if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
-        head += &format!("Content-Length: {}\r\n", body.len());
+        lines.push(format!("Content-Length: {length}"));
     }
-    head += "\r\n";
+    let head = format!("{}\r\n\r\n", lines.join("\r\n"));
     stream.write_all(head.as_bytes()).unwrap();
     // A server that refuses early may close before it took the whole body.
     drop(stream.write_all(body));

@@ -3,6 +3,8 @@
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod backend;
 pub mod http;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod process;
 pub mod sample;
 
 use std::net::SocketAddr;

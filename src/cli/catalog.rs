@@ -1,0 +1,146 @@
+//! `posture catalog`: the catalogue in this executable, as the API shows it.
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::call::{Call, with_session};
+use super::print;
+use crate::config::Options;
+use crate::engine::catalog::FrameworkId;
+use crate::error::{Error, Result};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List the frameworks.
+    List,
+    /// Show a framework, or one of its rows by reference.
+    Show {
+        /// A framework identifier such as `SOC2`, or a reference such as CC6.1.
+        reference: String,
+    },
+    /// Show a technical control.
+    Control {
+        /// Its code, such as ID-01.
+        code: String,
+    },
+}
+
+pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+    with_session(options, async |session| match command {
+        Command::List => {
+            let answer = session.call(Call::get("/api/frameworks")).await?;
+            list(json, &answer)
+        }
+        Command::Show { reference } => match reference.parse::<FrameworkId>() {
+            Ok(id) => {
+                let path = format!("/api/frameworks/{}", id.as_str());
+                show_framework(json, &session.call(Call::get(path)).await?)
+            }
+            Err(_) => {
+                let mut found = Vec::new();
+                for id in FrameworkId::ALL {
+                    let path = format!("/api/frameworks/{}", id.as_str());
+                    let answer = session.call(Call::get(path)).await?;
+                    let rows = answer["data"]["rows"].as_array().cloned().unwrap_or_default();
+                    let same = |it: &Value| is_named(&it["requirement"], &reference);
+                    found.extend(rows.into_iter().filter(same).map(|it| (id, it)));
+                }
+                show_rows(json, &reference, &found)
+            }
+        },
+        Command::Control { code } => {
+            let answer = session.call(Call::get("/api/controls")).await?;
+            let all = answer["data"].as_array().cloned().unwrap_or_default();
+            let found = all.into_iter().find(|it| is_named(&it["controlCode"], &code));
+            show_control(json, &found.ok_or_else(|| unknown("control", &code))?)
+        }
+    })
+}
+
+fn is_named(value: &Value, name: &str) -> bool {
+    value.as_str().is_some_and(|it| it.eq_ignore_ascii_case(name))
+}
+
+fn unknown(what: &str, name: &str) -> Error {
+    Error::not_found(format!("no {what} `{name}`; `posture catalog list` and `show` name them"))
+}
+
+fn list(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let row = |it: &Value| {
+        ["frameworkId", "frameworkVersion", "requirements", "details", "automatic", "frameworkName"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec()
+    };
+    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["ID", "VERSION", "ROWS", "DETAILS", "AUTOMATIC", "NAME"], &rows)
+}
+
+fn show_framework(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let codes = |it: &Value| {
+        let all = it["controls"].as_array().into_iter().flatten();
+        all.map(|it| print::cell(&it["controlCode"])).collect::<Vec<_>>().join(",")
+    };
+    let row = |it: &Value| vec![print::cell(&it["requirement"]), codes(it), print::cell(&it["title"])];
+    let rows: Vec<_> = answer["data"]["rows"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["REFERENCE", "CONTROLS", "TITLE"], &rows)
+}
+
+fn show_rows(json: bool, reference: &str, found: &[(FrameworkId, Value)]) -> Result<()> {
+    if found.is_empty() {
+        return Err(unknown("framework or reference", reference));
+    }
+    if json {
+        let rows: Vec<_> = found.iter().map(|(_, it)| it).collect();
+        return print::json(&json!({ "data": rows }));
+    }
+    for (id, row) in found {
+        print::line(&format!("{} {}", id.as_str(), print::cell(&row["requirement"])))?;
+        print::fields(
+            row,
+            &[
+                ("title", "title"),
+                ("description", "description"),
+                ("level", "level"),
+                ("parent", "parent"),
+                ("gate", "gate"),
+                ("applies", "applies"),
+            ],
+        )?;
+        for mapping in row["controls"].as_array().into_iter().flatten() {
+            let cell = |name: &str| print::cell(&mapping[name]);
+            let (code, role, why) = (cell("controlCode"), cell("role"), cell("why"));
+            print::line(&format!("  {code} {role}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn show_control(json: bool, control: &Value) -> Result<()> {
+    if json {
+        return print::json(&json!({ "data": control }));
+    }
+    print::fields(
+        control,
+        &[
+            ("code", "controlCode"),
+            ("title", "title"),
+            ("category", "category"),
+            ("severity", "severity"),
+            ("requires", "requires"),
+            ("decided by", "decidedBy"),
+            ("platforms", "platforms"),
+            ("counts for days", "maxAgeDays"),
+            ("question", "question"),
+            ("risk", "risk"),
+            ("remediation", "remediation"),
+            ("checks", "checks"),
+            ("requirements", "requirements"),
+        ],
+    )
+}

@@ -1,0 +1,287 @@
+//! The real executable: a folder with a configuration, commands run in it, and a server on it.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// No command, start or stop takes longer.
+const WAIT: Duration = Duration::from_secs(30);
+const LOOK_EVERY: Duration = Duration::from_millis(3);
+
+/// The executable under test; `POSTURE_BINARY` names another.
+pub(crate) fn binary() -> PathBuf {
+    let named = std::env::var_os("POSTURE_BINARY").map(PathBuf::from);
+    let built = || option_env!("CARGO_BIN_EXE_posture").map(PathBuf::from);
+    named.or_else(built).expect("POSTURE_BINARY names the executable")
+}
+
+/// Waits until `is_so`; whether it came to be in time.
+pub(crate) fn wait_until(wait: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + wait;
+    while !is_so() {
+        if end < Instant::now() {
+            return false;
+        }
+        sleep(LOOK_EVERY);
+    }
+    true
+}
+
+/// How a command ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A folder with a `posture.toml` that keeps everything in it and listens on any free port.
+pub(crate) struct Folder(TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        let folder = Self(TempDir::new().unwrap());
+        let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n";
+        folder.write("posture.toml", text.as_bytes());
+        folder
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.path().join("data/control.sock")
+    }
+
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) {
+        std::fs::write(self.path().join(name), bytes).unwrap();
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.current_dir(self.path()).env_remove("POSTURE_CONFIG").args(args);
+        command
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Done {
+        finish(&mut self.command(args))
+    }
+
+    /// What a command that succeeds prints.
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        let Done { code, out, err } = self.run(args);
+        assert_eq!((code, &*err), (0, ""), "{args:?}: {out}");
+        out
+    }
+
+    /// What a command that succeeds prints with `--json`.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let out = self.ok(&[args, &["--json"]].concat());
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{args:?}: {error}: {out}"))
+    }
+
+    /// Adds a client; its id.
+    pub(crate) fn client(&self, name: &str) -> String {
+        self.ok(&["client", "add", "--name", name]).trim_end().to_owned()
+    }
+
+    /// Issues a key with all scopes and these limits; its text.
+    pub(crate) fn key(&self, limit: &str) -> String {
+        let scopes = super::ALL_SCOPES.join(",");
+        let issue = ["key", "issue", "--quiet", "--name", "test", "--scope", scopes.as_str()];
+        let limits = ["--per-minute", limit, "--per-hour", limit, "--per-day", limit];
+        self.ok(&[&issue[..], &limits[..]].concat()).trim_end().to_owned()
+    }
+
+    /// Starts the server and waits until it says where it listens.
+    pub(crate) fn serve(&self) -> Server {
+        Server::start(&mut self.command(&["serve"]), &self.path().join("serve.log"))
+    }
+}
+
+/// Runs a command to its end. Files take what it prints, so that no pipe fills up.
+pub(crate) fn finish(command: &mut Command) -> Done {
+    let (out, err) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
+    command.stdin(Stdio::null()).stdout(out.try_clone().unwrap()).stderr(err.try_clone().unwrap());
+    let mut child = command.spawn().unwrap();
+    let status = wait(&mut child);
+    Done { code: status.code().unwrap_or(-1), out: whole(out), err: whole(err) }
+}
+
+fn whole(mut file: File) -> String {
+    use std::io::Seek;
+    file.rewind().unwrap();
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    text
+}
+
+fn wait(child: &mut Child) -> ExitStatus {
+    let mut status = None;
+    let ended = wait_until(WAIT, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    if !ended {
+        drop(child.kill());
+        drop(child.wait());
+        panic!("a process did not end within {WAIT:?}");
+    }
+    status.unwrap()
+}
+
+/// A running server; killed when dropped.
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
+    /// What it says first.
+    pub(crate) greeting: String,
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Server {
+    pub(crate) fn start(command: &mut Command, log: &Path) -> Self {
+        let log = File::options().create(true).append(true).open(log).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log);
+        let mut child = command.spawn().unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        let (said, lines) = channel();
+        std::thread::spawn(move || {
+            out.lines().map_while(Result::ok).try_for_each(|it| said.send(it))
+        });
+        let greeting = lines.recv_timeout(WAIT).unwrap_or_else(|_| {
+            drop(child.kill());
+            panic!("the server did not start: {}", child.wait().unwrap());
+        });
+        let (_, address) = greeting.split_once("http://").expect("the first line says where");
+        let address = address.split(' ').next().unwrap().parse().unwrap();
+        Self { address, greeting, child, lines }
+    }
+
+    /// The next line that it prints.
+    pub(crate) fn line(&self) -> String {
+        self.lines.recv_timeout(WAIT).expect("another line")
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it to stop, as systemd does, and waits until it has.
+    pub(crate) fn stop(mut self) -> ExitStatus {
+        let id = self.id().to_string();
+        let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id]).status().unwrap();
+        assert!(asked.success(), "no process {id}");
+        wait(&mut self.child)
+    }
+
+    /// Ends it at once, as a power cut would end the process.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// A request to the versioned interface; `path` is relative to `/api/v1`.
+    pub(crate) fn send(&self, method: &str, key: &str, path: &str, body: &Value) -> super::Answer {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
+        super::send(self.address, method, &format!("/api/v1{path}"), &headers, &body)
+    }
+
+    pub(crate) fn get(&self, key: &str, path: &str) -> super::Answer {
+        self.send("GET", key, path, &Value::Null)
+    }
+
+    /// A number of `/metrics`.
+    pub(crate) fn metric(&self, name: &str) -> u64 {
+        let text = super::send(self.address, "GET", "/metrics", &[], &[]).text();
+        let line = text.lines().find(|it| it.starts_with(&format!("{name} ")));
+        line.and_then(|it| it.split(' ').nth(1)).expect("the metric is there").parse().unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails when it ended before.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// A connection that is kept, to a server that may go away at any byte.
+pub(crate) struct Line(BufReader<TcpStream>);
+
+impl Line {
+    pub(crate) fn to(address: SocketAddr) -> std::io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(WAIT))?;
+        Ok(Self(BufReader::new(stream)))
+    }
+
+    /// Pushes an asset. The whole answer's status and body; `None` when it did not come whole.
+    pub(crate) fn push(&mut self, key: &str, asset: &Value) -> Option<(u16, Value)> {
+        let body = asset.to_string();
+        let request = format!(
+            "POST /api/v1/assets HTTP/1.1\r\nHost: posture\r\nX-API-Key: {key}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        self.0.get_mut().write_all(request.as_bytes()).ok()?;
+        let status = self.line()?.split(' ').nth(1)?.parse().ok()?;
+        let mut n_bytes = 0;
+        loop {
+            let line = self.line()?.to_lowercase();
+            if line.is_empty() {
+                break;
+            }
+            if let Some(length) = line.strip_prefix("content-length: ") {
+                n_bytes = length.parse().ok()?;
+            }
+        }
+        let mut bytes = vec![0; n_bytes];
+        self.0.read_exact(&mut bytes).ok()?;
+        Some((status, serde_json::from_slice(&bytes).unwrap()))
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.0.read_line(&mut line).ok()?;
+        Some(line.strip_suffix("\r\n")?.to_owned())
+    }
+}
+
+/// A Prowler OCSF file: each of `checks` (code, whether it passed) on one resource, observed at
+/// `at_s`.
+pub(crate) fn prowler_file(at_s: i64, checks: &[(&str, bool)]) -> Vec<u8> {
+    let finding = |(index, (check, passed)): (usize, &(&str, bool))| {
+        json!({
+            "metadata": { "event_code": check, "product": { "name": "Prowler" } },
+            "severity": "High",
+            "status": "New",
+            "status_code": if *passed { "PASS" } else { "FAIL" },
+            "status_detail": "as it was found",
+            "finding_info": { "title": format!("Check {check}"), "uid": format!("f-{index}") },
+            "resources": [{
+                "uid": format!("arn:aws:s3:::bucket-{index}"),
+                "name": format!("bucket-{index}"),
+                "type": "AwsS3Bucket",
+                "group": { "name": "s3" },
+            }],
+            "class_uid": 2004,
+            "cloud": { "account": { "uid": "123456789012" }, "provider": "aws" },
+            "time": at_s,
+        })
+    };
+    let findings: Vec<Value> = checks.iter().enumerate().map(finding).collect();
+    Value::Array(findings).to_string().into_bytes()
+}
