@@ -151,6 +151,9 @@ fn readiness(web: &Web) -> Response {
     problem::respond(&Error::unavailable("the store does not take writes"))
 }
 
+/// What a proxy adds to the requests of others.
+const PROXY_HEADERS: [&str; 4] = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"];
+
 /// Prometheus text, for loopback and the control socket.
 pub fn metrics() -> RouteMethod {
     get(make_sync(|request: Request| show_metrics(&request)))
@@ -160,7 +163,8 @@ fn show_metrics(request: &Request) -> Response {
     let local = match request.data::<Peer>() {
         // A proxy on this machine is loopback too, but who asks it is not.
         Some(Peer::Tcp(peer)) => {
-            peer.ip().is_loopback() && !request.headers().contains_key("X-Forwarded-For")
+            let is_proxied = PROXY_HEADERS.iter().any(|it| request.headers().contains_key(*it));
+            peer.ip().is_loopback() && !is_proxied
         }
         Some(Peer::Socket { .. }) => true,
         None => false,

@@ -7,7 +7,7 @@ use super::reply::Rendered;
 use crate::engine::asset::AssetType;
 use crate::engine::catalog::{FrameworkId, Level};
 use crate::engine::fact::Severity;
-use crate::id::{ClientId, KeyId};
+use crate::id::ClientId;
 use crate::page::Cut;
 
 /// What all kept answers may weigh together.
@@ -21,19 +21,52 @@ const ENTRY_BYTES: u64 = 256;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub shown: Shown,
-    /// Of the part that is shown; an older answer is never asked for again.
+    /// Of the parts that are shown; an older answer is never asked for again.
     pub versions: [u64; 2],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Shown {
-    Clients { allowed: Option<KeyId>, industry: Option<String>, cut: Cut },
-    Client(ClientId),
-    Assets { client: ClientId, filter: AssetsShown, cut: Cut },
-    Scores { client: ClientId, n_history: u32 },
-    Risks { client: ClientId, severity: Option<Severity>, cut: Cut },
+    /// `allowed`: a hash of the caller's client list, `None` for all.
+    Clients {
+        allowed: Option<u128>,
+        industry: Option<String>,
+        cut: Cut,
+    },
+    Assets {
+        client: ClientId,
+        filter: AssetsShown,
+        cut: Cut,
+    },
+    Scores {
+        client: ClientId,
+        n_history: u32,
+    },
+    Risks {
+        client: ClientId,
+        severity: Option<Severity>,
+        cut: Cut,
+    },
     Compliance(ClientId),
-    Framework { client: ClientId, id: FrameworkId, level: LevelShown },
+    Framework {
+        client: ClientId,
+        id: FrameworkId,
+        level: LevelShown,
+    },
+}
+
+impl Shown {
+    /// Of texts that the caller chose: they weigh too.
+    fn n_text_bytes(&self) -> usize {
+        match self {
+            Self::Clients { industry, .. } => industry.as_ref().map_or(0, String::len),
+            Self::Assets { filter, .. } => filter.category.as_ref().map_or(0, String::len),
+            Self::Scores { .. }
+            | Self::Risks { .. }
+            | Self::Compliance(_)
+            | Self::Framework { .. } => 0,
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -63,8 +96,8 @@ impl From<Level> for LevelShown {
 struct ByBytes;
 
 impl Weighter<Key, Rendered> for ByBytes {
-    fn weight(&self, _: &Key, rendered: &Rendered) -> u64 {
-        rendered.body.len() as u64 + ENTRY_BYTES
+    fn weight(&self, key: &Key, rendered: &Rendered) -> u64 {
+        (rendered.body.len() + key.shown.n_text_bytes()) as u64 + ENTRY_BYTES
     }
 }
 

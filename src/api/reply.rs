@@ -79,17 +79,23 @@ pub struct Pagination {
 }
 
 /// `200 {"data": T}`.
-pub struct Data<T>(Rendered, PhantomData<T>);
+pub struct Data<T> {
+    rendered: Rendered,
+    is_kept: bool,
+    documented: PhantomData<T>,
+}
 
 impl<T> Data<T> {
+    /// An answer that the caller may keep and ask for again.
     pub fn rendered(rendered: Rendered) -> Self {
-        Self(rendered, PhantomData)
+        Self { rendered, is_kept: true, documented: PhantomData }
     }
 }
 
 impl<T: Type + ToJSON + Serialize> Data<T> {
+    /// An answer that nobody keeps: of changes, keys and the service itself.
     pub fn of(value: &T) -> Self {
-        Self::rendered(Rendered::data(value))
+        Self { is_kept: false, ..Self::rendered(Rendered::data(value)) }
     }
 }
 
@@ -103,7 +109,13 @@ fn check_documented<T: ToJSON + Serialize>(value: &T) {
 
 impl<T: Type + Send> IntoResponse for Data<T> {
     fn into_response(self) -> Response {
-        self.0.respond()
+        if self.is_kept {
+            return self.rendered.respond();
+        }
+        Response::builder()
+            .content_type(JSON)
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(self.rendered.body)
     }
 }
 

@@ -214,7 +214,7 @@ fn assessed(posture: &Posture, cause: &Cause) -> Value {
 }
 
 /// Announces a new asset in the transaction that adds it.
-pub fn asset_discovered(batch: &mut ClientBatch<'_>, asset: &Asset) -> Result<()> {
+pub fn asset_discovered(batch: &mut ClientBatch<'_>, asset: &Asset, now: Time) -> Result<()> {
     let object = json!({
         "id": asset.id.to_string(),
         "name": asset.name,
@@ -227,8 +227,7 @@ pub fn asset_discovered(batch: &mut ClientBatch<'_>, asset: &Asset) -> Result<()
         "firstDiscoveredAt": asset.first_discovered_at.to_string(),
         "dedupKey": format!("asset/{}", asset.id),
     });
-    let event = event("asset_discovered", asset.first_discovered_at, &object, None);
-    batch.add_event(event).map(|_| ())
+    batch.add_event(event("asset_discovered", now, &object, None)).map(|_| ())
 }
 
 /// Announces a run of a source in the transaction that takes it in.
@@ -237,6 +236,7 @@ pub fn sync_completed(batch: &mut ClientBatch<'_>, import: &Import) -> Result<()
         "source": import.source,
         "format": import.format,
         "scopes": import.scopes,
+        "scopeCount": import.n_scopes,
         "importId": import.id.to_string(),
         "records": import.n_records,
         "facts": import.n_facts,

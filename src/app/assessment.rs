@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId, ScoreId};
 use crate::page::Cut;
 use crate::store::asset::AssetFilter;
+use crate::store::client::ClientState;
 use crate::store::event::NewEvent;
 use crate::store::history::Move;
 use crate::store::posture::{Assessed, Closed, OpenRisk, Resolution, ScoreEntry};
@@ -24,6 +25,9 @@ use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// A condition that opens again within this many days keeps its risk's id.
 const REOPEN_DAYS: i64 = 7;
+
+/// The daily assessments are spread over this much of the day's start.
+const DAY_STARTS_WITHIN_S: i64 = 3_600;
 
 /// Why a client is assessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub enum Cause {
     Lapse,
     /// What applies to the client was changed.
     Scope,
+    /// Assets were pushed or changed.
+    Assets,
     /// The catalogue is another one than last time.
     Catalogue,
 }
@@ -46,6 +52,7 @@ impl Cause {
             Self::Source { source, .. } => source,
             Self::Lapse => "lapse",
             Self::Scope => "scope",
+            Self::Assets => "assets",
             Self::Catalogue => "catalogue",
         }
     }
@@ -138,7 +145,8 @@ impl App {
     /// `NotFound` when the client is gone.
     pub(super) fn subject(&self, id: ClientId) -> Result<Subject> {
         let absent = || Error::not_found("client not found");
-        let client = self.directory.find(id).ok_or_else(absent)?;
+        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        let client = client.ok_or_else(absent)?;
         let settings = Settings::of(&client.settings);
         Ok(Subject {
             catalog: Arc::clone(&self.catalog),
@@ -177,17 +185,16 @@ impl App {
 pub fn observations_with(
     rows: &ClientSnapshot,
     intake: &Intake,
-    now: Time,
 ) -> Result<(Vec<Observation>, Vec<Observation>)> {
-    let mut observations = if intake.retracted.is_empty() {
-        rows.list_observations()?
-    } else {
+    let mut observations = rows.list_observations()?;
+    if !intake.retracted.is_empty() {
         // What the retracted ones stood before counts again.
-        let mut all = rows.list_all_observations()?;
-        all.retain(|it| it.import != intake.import.id);
-        all
-    };
-    let gone = gone(&observations, intake, now);
+        for key in &intake.retracted {
+            observations.extend(rows.list_observations_like(key)?);
+        }
+        observations.retain(|it| it.import != intake.import.id);
+    }
+    let gone = gone(&observations, intake);
     observations.extend(intake.observations.iter().chain(&gone).cloned());
     Ok((observations, gone))
 }
@@ -228,7 +235,7 @@ pub fn plan(
             facts_version: rows.facts_version()?,
             at: now,
         },
-        due: due(&posture, now),
+        due: due(rows.id(), &posture, now),
         n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
@@ -277,9 +284,9 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
     }
     batch.put_assessed(&plan.assessed)?;
     // Whoever asked since the plan was made, such as a push, is owed an assessment of its own.
-    let was_asked = batch.n_asked()? != plan.n_asked;
-    let asked = batch.find_due()?.filter(|_| was_asked);
-    batch.set_due(Some(asked.map_or(plan.due, |it| it.min(plan.due))))?;
+    if batch.n_asked()? == plan.n_asked {
+        batch.set_due(Some(plan.due))?;
+    }
     Ok(plan.announced.clone())
 }
 
@@ -333,9 +340,11 @@ fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
     })
 }
 
-/// When this client is to be assessed again: when time changes its results, and each day.
-fn due(posture: &Posture, now: Time) -> Time {
-    let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1);
+/// When this client is to be assessed again: when time changes its results, and each day. Not all clients at
+/// midnight: each within the day's first hour, at a time of its own.
+fn due(client: ClientId, posture: &Posture, now: Time) -> Time {
+    let share_s = i64::from(client.as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;
+    let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1).plus_s(share_s);
     posture.changes_at.map_or(next_day, |it| it.min(next_day))
 }
 

@@ -81,7 +81,7 @@ impl App {
             let mut asset = pushed(&source, &new, now);
             apply(&mut asset, &new.change);
             let asset = batch.add_asset(asset)?;
-            announce::asset_discovered(batch, &asset)?;
+            announce::asset_discovered(batch, &asset, now)?;
             batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
             Ok(Pushed::Added(asset))
         };
@@ -222,49 +222,63 @@ fn touch(asset: &mut Asset, seen_at: Time) {
 }
 
 /// What meeting a seen asset came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Met {
-    Added,
+    Added(Box<Asset>),
     Updated,
     Unchanged,
 }
 
+/// Who saw, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    pub source: &'a str,
+    /// Of assets without a time of their own.
+    pub seen_at: Time,
+    pub now: Time,
+}
+
 /// Merges what a source saw into the inventory: external id of the same source, then serial, MAC, hostname, IP.
 ///
-/// `announced`: whether a new asset is an event; a source's first read of a scope is not.
+/// `met` are the assets that the same run saw already: two things of one run are not one.
 pub fn meet(
     batch: &mut ClientBatch<'_>,
-    source: &str,
+    sight: &Sight<'_>,
     seen: &Seen,
-    at: Time,
-    announced: bool,
-) -> Result<Met> {
-    let at = seen.seen_at.unwrap_or(at);
-    let Some(before) = find_seen(batch, source, seen)? else {
+    met: &[AssetId],
+) -> Result<(AssetId, Met)> {
+    let source = sight.source;
+    let at = seen.seen_at.unwrap_or(sight.seen_at);
+    let Some(before) = find_seen(batch, source, seen, met)? else {
         let asset = batch.add_asset(discovered(source, seen, at))?;
-        if announced {
-            announce::asset_discovered(batch, &asset)?;
-        }
-        return Ok(Met::Added);
+        return Ok((asset.id, Met::Added(Box::new(asset))));
     };
     let mut after = refreshed(&before, seen, at);
-    if (before.source.as_str(), before.external_id.as_str()) != (source, seen.external_id.as_str())
-    {
+    if (before.source.as_str(), before.external_id.as_str()) != (source, &seen.external_id) {
         batch.link_external(source, &seen.external_id, before.id)?;
         let alias = subject_hash(&seen.external_id);
         let is_known = alias == subject_hash(&before.external_id) || after.aliases.contains(&alias);
         if !is_known && after.aliases.len() < N_ALIASES_MAX {
             after.aliases.push(alias);
+            if after.is_critical {
+                // The assessment under way did not know that these findings are about a critical asset.
+                batch.put_due(sight.now.plus_s(REASSESS_AFTER_S))?;
+            }
         }
     }
     if after == before {
-        return Ok(Met::Unchanged);
+        return Ok((before.id, Met::Unchanged));
     }
     batch.put_asset(&after)?;
-    Ok(Met::Updated)
+    Ok((before.id, Met::Updated))
 }
 
-fn find_seen(batch: &ClientBatch<'_>, source: &str, seen: &Seen) -> Result<Option<Asset>> {
+fn find_seen(
+    batch: &ClientBatch<'_>,
+    source: &str,
+    seen: &Seen,
+    met: &[AssetId],
+) -> Result<Option<Asset>> {
     if let Some(asset) = batch.find_asset_by_external(source, &seen.external_id)? {
         return Ok(Some(asset));
     }
@@ -276,17 +290,27 @@ fn find_seen(batch: &ClientBatch<'_>, source: &str, seen: &Seen) -> Result<Optio
     ];
     for key in keys.into_iter().flatten() {
         let Some(asset) = batch.find_asset_by(key)? else { continue };
-        if !contradicts(&asset, seen) {
+        if !contradicts(&asset, seen, key) && !met.contains(&asset.id) {
             return Ok(Some(asset));
         }
     }
     Ok(None)
 }
 
-/// Whether a stronger mark says that these are two things.
-fn contradicts(asset: &Asset, seen: &Seen) -> bool {
-    let differ = |a: &Option<String>, b: &Option<String>| a.is_some() && b.is_some() && a != b;
-    differ(&asset.serial, &seen.serial) || differ(&asset.mac, &seen.mac)
+/// Whether a stronger mark than the one that matched says that these are two things.
+fn contradicts(asset: &Asset, seen: &Seen, by: IdentityKey<'_>) -> bool {
+    let differ = |a: &Option<String>, b: &Option<String>| match (a, b) {
+        (Some(a), Some(b)) => !a.eq_ignore_ascii_case(b),
+        (Some(_) | None, _) => false,
+    };
+    let serial = differ(&asset.serial, &seen.serial);
+    let mac = serial || differ(&asset.mac, &seen.mac);
+    match by {
+        IdentityKey::Serial(_) => false,
+        IdentityKey::Mac(_) => serial,
+        IdentityKey::Hostname(_) => mac,
+        IdentityKey::Ip(_) => mac || differ(&asset.hostname, &seen.hostname),
+    }
 }
 
 /// The seen asset's state after this sight; equal to `before` when nothing worth a write changed.

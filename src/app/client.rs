@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use super::assessment::Cause;
 use super::{App, settings};
 use crate::auth::caller::Caller;
+use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
-use crate::store::ClientStore;
 use crate::store::client::{Client, ClientState};
+use crate::store::{Batch, ClientStore};
 
 pub const NAME_CHARS_MAX: usize = 500;
 pub const INDUSTRY_CHARS_MAX: usize = 100;
@@ -73,7 +74,7 @@ impl App {
             updated_at: now,
         };
         let client = self.changed(client, change, by)?;
-        self.keep_client(client).await
+        self.keep_client(client, None).await
     }
 
     /// # Errors
@@ -84,13 +85,15 @@ impl App {
         id: ClientId,
         change: ClientChange,
     ) -> Result<Arc<Client>> {
-        let reassess = change.settings.is_some() || change.employee_count.is_some();
+        let reassess = change.settings.is_some()
+            || change.employee_count.is_some()
+            || change.industry.is_some();
         let lock = self.assessing(id);
         // From the reading to the keeping: a change beside another loses nothing, and none brings an erased client back.
         let changing = lock.lock().await;
         let (client, rows) = self.reach_any(caller, id)?;
         let client = self.changed((*client).clone(), change, &caller.name())?;
-        let client = self.keep_client(client).await?;
+        let client = self.keep_client(client, reassess.then(|| self.clock.now())).await?;
         drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
@@ -107,7 +110,8 @@ impl App {
         let lock = self.assessing(id);
         let _assessing = lock.lock().await;
         let (client, _) = self.reach_any(caller, id)?;
-        self.keep_client(Client { state: ClientState::Erasing, ..(*client).clone() }).await?;
+        let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
+        self.keep_client(erasing, None).await?;
         self.erase_client(id).await
     }
 
@@ -119,13 +123,18 @@ impl App {
         Ok(())
     }
 
-    async fn keep_client(&self, client: Client) -> Result<Arc<Client>> {
+    /// `due`: when a reassessment is owed, should the one that follows at once not come about.
+    async fn keep_client(&self, client: Client, due: Option<Time>) -> Result<Arc<Client>> {
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
         let directory = Arc::clone(&self.directory);
         // After the commit: what is shown must survive a restart.
         let put = move |(): &()| directory.put(kept);
-        self.store.write_then(move |batch| batch.put_client(&row), put).await?;
+        let write = move |batch: &mut Batch| {
+            batch.put_client(&row)?;
+            due.map_or(Ok(()), |at| batch.client(row.id).put_due(at))
+        };
+        self.store.write_then(write, put).await?;
         Ok(client)
     }
 

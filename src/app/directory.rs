@@ -1,6 +1,6 @@
 //! All clients in memory: few, small, and asked for by every request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, RwLock};
 
@@ -43,10 +43,11 @@ impl Directory {
         cut: Cut,
     ) -> Page<Arc<Client>> {
         let industry = industry.map(str::to_lowercase);
+        let allowed: Option<HashSet<_>> = allowed.map(|it| it.iter().copied().collect());
         let wanted = |it: &&Arc<Client>| {
             let of_industry = || it.industry.as_ref().map(|it| it.to_lowercase());
             it.state == ClientState::Active
-                && allowed.is_none_or(|ids| ids.contains(&it.id))
+                && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))
                 && (industry.is_none() || of_industry() == industry)
         };
         let clients = self.clients.read().expect("no holder of this lock panics");

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use sha2::{Digest, Sha256};
 
 use super::App;
-use super::ingest::{Intake, Outcome};
+use super::ingest::{Discovery, Intake, N_SCOPES_KEPT, Outcome};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -96,12 +96,15 @@ impl App {
         };
         let read = self.store.aside(move || read_whole(file, given, source, id, observed));
         let (format, folded, digest) = read.await?;
+        // From here on alone: the same file sent twice at once is taken once.
+        let assessing = self.assessing(rows.id()).lock_owned().await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !order.again) {
             return Ok(Imported::Known(Box::new(known)));
         }
         let intake = intake(format, folded, digest, id, &order, now, |it| self.is_over(it, now))?;
-        Ok(Imported::Changed(Box::new(self.ingest(rows, intake).await?)))
+        let outcome = self.ingest_alone(rows, intake, &assessing).await?;
+        Ok(Imported::Changed(Box::new(outcome)))
     }
 
     /// Takes an import's facts back and reassesses. Assets that it found stay.
@@ -110,6 +113,7 @@ impl App {
     /// `NotFound`; `Conflict` when it was taken back before.
     pub async fn undo_import(&self, rows: &ClientStore, id: ImportId) -> Result<Outcome> {
         let now = self.clock.now();
+        let assessing = self.assessing(rows.id()).lock_owned().await;
         let found = rows
             .read(move |snapshot| {
                 let retracted = snapshot.find_observations_of_import(id)?;
@@ -125,9 +129,11 @@ impl App {
             observations: Vec::new(),
             retracted,
             assets: Vec::new(),
+            scopes: Vec::new(),
             seen_at: now,
+            discovery: Discovery::OfKnownScopes,
         };
-        self.ingest(rows, intake).await
+        self.ingest_alone(rows, intake, &assessing).await
     }
 
     /// Whether an observation counts no more today.
@@ -209,7 +215,8 @@ fn intake(
         format: format.as_str().to_owned(),
         digest,
         source: order.source.clone().unwrap_or_else(|| format.tool().to_owned()),
-        scopes: folded.scopes,
+        n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
+        scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
         observed_from: oldest,
         observed_to: newest,
         n_records: folded.n_records,
@@ -224,9 +231,16 @@ fn intake(
     };
     Ok(Intake {
         import,
+        scopes: folded.scopes,
         observations: folded.observations,
         retracted: Vec::new(),
         assets: folded.assets,
         seen_at,
+        discovery: match format {
+            Format::Nmap => Discovery::OfKnownSource,
+            Format::ProwlerOcsf | Format::ProwlerCsv | Format::ProwlerJson => {
+                Discovery::OfKnownScopes
+            }
+        },
     })
 }

@@ -3,16 +3,18 @@
 //! The assessment is planned on a snapshot, off the writer, and applied if the client's facts are still those it was
 //! planned on; else it is planned again.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::App;
 use super::announce::{self, Announced};
 use super::assessment::{self, Cause, Plan};
-use super::asset::{Met, meet};
+use super::asset::{Met, Sight, meet};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{Observation, Verdict};
 use crate::error::{Code, Error, Result};
+use crate::store::client::ClientState;
 use crate::store::fact::ObservationKey;
 use crate::store::import::{Import, Source};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
@@ -23,16 +25,32 @@ const N_ASSETS_PER_COMMIT: usize = 500;
 /// A plan that finds the facts changed is made again at most this often.
 const N_PLANS_MAX: usize = 5;
 
+/// Scopes that the record and the event of a run name; both tell how many there are.
+pub const N_SCOPES_KEPT: usize = 100;
+
 /// What one run of a source brought, or took back.
 #[derive(Clone, Debug)]
 pub struct Intake {
     /// The run, as it will be kept; the counts of assets and facts are filled in.
     pub import: Import,
+    /// All parts of the client that the run speaks of; the record keeps the first [`N_SCOPES_KEPT`].
+    pub scopes: Vec<String>,
     pub observations: Vec<Observation>,
     pub retracted: Vec<ObservationKey>,
     pub assets: Vec<Seen>,
     /// When assets without a time of their own were seen.
     pub seen_at: Time,
+    /// Whether the run's first sight of a scope is told of.
+    pub discovery: Discovery,
+}
+
+/// Which new assets are announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discovery {
+    /// Not those of a scope that the source never spoke of before: an account's first read is its baseline.
+    OfKnownScopes,
+    /// All, once the source has spoken of this client at all: a scope is a single host, and a new host is the news.
+    OfKnownSource,
 }
 
 /// What an ingest changed.
@@ -42,28 +60,41 @@ pub struct Outcome {
     pub announced: Announced,
 }
 
+/// Holds off every other assessment of a client.
+pub(super) type Assessing = tokio::sync::OwnedMutexGuard<()>;
+
 impl App {
     /// Takes in one run of a source: facts, results, score, risks and events in one commit.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it, or the client's facts never stood still; nothing of the run
-    /// counts then, but assets of a large run that were met before stay.
+    /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it, or the client's facts never
+    /// stood still; nothing of the run counts then, but assets of a large run that were met before stay.
     pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<Outcome> {
-        let lock = self.assessing(rows.id());
-        let _assessing = lock.lock().await;
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        self.ingest_alone(rows, intake, &assessing).await
+    }
+
+    /// [`App::ingest`] by somebody who looked at the client under the same lock.
+    pub(super) async fn ingest_alone(
+        &self,
+        rows: &ClientStore,
+        mut intake: Intake,
+        _: &Assessing,
+    ) -> Result<Outcome> {
         let now = self.clock.now();
-        let baseline = {
-            let (source, scopes) = (intake.import.source.clone(), intake.import.scopes.clone());
-            rows.read(move |snapshot| new_scopes(snapshot, &source, &scopes)).await?
-        };
-        let mut intake = intake;
-        self.merge_most_assets(rows, &mut intake, &baseline).await?;
+        let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
+        let discovery = intake.discovery;
+        let new = move |snapshot: &ClientSnapshot| baseline(snapshot, &source, scopes, discovery);
+        let baseline = rows.read(new).await?;
+        let baseline = Arc::new(baseline);
+        self.merge_most_assets(rows, &mut intake, &baseline, now).await?;
         let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
-            let plan = Arc::new(self.plan(rows, Arc::clone(&intake), &baseline, now).await?);
-            let (intake, scopes) = (Arc::clone(&intake), baseline.clone());
-            let applied = rows.write(move |batch| apply(batch, &plan, &intake, &scopes, now)).await;
-            match applied {
+            let plan = Arc::new(self.plan(rows, &intake, &baseline, now).await?);
+            let (intake, baseline) = (Arc::clone(&intake), Arc::clone(&baseline));
+            let write =
+                move |batch: &mut ClientBatch<'_>| apply(batch, &plan, &intake, &baseline, now);
+            match rows.write(write).await {
                 Err(error) if error.code == Code::Conflict => (),
                 other => return other,
             }
@@ -74,16 +105,17 @@ impl App {
     async fn plan(
         &self,
         rows: &ClientStore,
-        intake: Arc<Intake>,
-        baseline: &[String],
+        intake: &Arc<Intake>,
+        baseline: &HashSet<String>,
         now: Time,
     ) -> Result<Plan> {
         let subject = self.subject(rows.id())?;
-        let is_baseline = !intake.import.scopes.is_empty()
-            && intake.import.scopes.iter().all(|it| baseline.contains(it));
+        let scopes = &intake.scopes;
+        let is_baseline = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
         let cause = Cause::Source { source: intake.import.source.clone(), baseline: is_baseline };
+        let intake = Arc::clone(intake);
         rows.read(move |snapshot| {
-            let (observations, gone) = assessment::observations_with(snapshot, &intake, now)?;
+            let (observations, gone) = assessment::observations_with(snapshot, &intake)?;
             assessment::plan(snapshot, &subject, &observations, gone, &cause, now)
         })
         .await
@@ -94,15 +126,19 @@ impl App {
         &self,
         rows: &ClientStore,
         intake: &mut Intake,
-        baseline: &[String],
+        baseline: &Arc<HashSet<String>>,
+        now: Time,
     ) -> Result<()> {
         while N_ASSETS_PER_COMMIT < intake.assets.len() {
             let rest = intake.assets.len() - N_ASSETS_PER_COMMIT;
             let some = intake.assets.split_off(rest);
-            let (source, at) = (intake.import.source.clone(), intake.seen_at);
-            let baseline = baseline.to_vec();
-            let write =
-                move |batch: &mut ClientBatch<'_>| meet_all(batch, &source, &some, at, &baseline);
+            let (source, seen_at) = (intake.import.source.clone(), intake.seen_at);
+            let baseline = Arc::clone(baseline);
+            let write = move |batch: &mut ClientBatch<'_>| {
+                require_client(batch)?;
+                let sight = Sight { source: &source, seen_at, now };
+                meet_all(batch, &sight, &some, &baseline)
+            };
             let (n_new, n_updated) = rows.write(write).await?;
             intake.import.n_assets_new += n_new;
             intake.import.n_assets_updated += n_updated;
@@ -111,29 +147,47 @@ impl App {
     }
 }
 
-/// Which of the scopes this source never spoke of before.
-fn new_scopes(rows: &ClientSnapshot, source: &str, scopes: &[String]) -> Result<Vec<String>> {
-    let mut new = Vec::new();
-    for scope in scopes {
-        if rows.find_source(source, scope)?.is_none() {
-            new.push(scope.clone());
-        }
+/// # Errors
+/// `NotFound` when the client was erased meanwhile: rows written now would stay for ever.
+fn require_client(batch: &ClientBatch<'_>) -> Result<()> {
+    let client = batch.find_profile()?.filter(|it| it.state != ClientState::Erasing);
+    client.map(|_| ()).ok_or_else(|| Error::not_found("client not found"))
+}
+
+/// The scopes whose first read this is.
+fn baseline(
+    rows: &ClientSnapshot,
+    source: &str,
+    scopes: Vec<String>,
+    discovery: Discovery,
+) -> Result<HashSet<String>> {
+    let known = rows.list_sources()?.into_iter().filter(|it| it.source == source);
+    let known: HashSet<String> = known.map(|it| it.scope).collect();
+    if discovery == Discovery::OfKnownSource && !known.is_empty() {
+        return Ok(HashSet::new());
     }
-    Ok(new)
+    Ok(scopes.into_iter().filter(|it| !known.contains(it)).collect())
 }
 
 /// Merges assets; how many were new and how many changed.
 fn meet_all(
     batch: &mut ClientBatch<'_>,
-    source: &str,
+    sight: &Sight<'_>,
     assets: &[Seen],
-    at: Time,
-    baseline: &[String],
+    baseline: &HashSet<String>,
 ) -> Result<(u32, u32)> {
     let (mut n_new, mut n_updated) = (0, 0);
+    let mut met = Vec::with_capacity(assets.len());
     for seen in assets {
-        match meet(batch, source, seen, at, !baseline.contains(&seen.scope))? {
-            Met::Added => n_new += 1,
+        let (id, outcome) = meet(batch, sight, seen, &met)?;
+        met.push(id);
+        match outcome {
+            Met::Added(asset) => {
+                if !baseline.contains(&seen.scope) {
+                    announce::asset_discovered(batch, &asset, sight.now)?;
+                }
+                n_new += 1;
+            }
             Met::Updated => n_updated += 1,
             Met::Unchanged => (),
         }
@@ -145,12 +199,14 @@ fn apply(
     batch: &mut ClientBatch<'_>,
     plan: &Plan,
     intake: &Intake,
-    baseline: &[String],
+    baseline: &HashSet<String>,
     now: Time,
 ) -> Result<Outcome> {
+    require_client(batch)?;
     plan.require_unchanged(batch)?;
     let mut import = intake.import.clone();
-    let assets = meet_all(batch, &import.source, &intake.assets, intake.seen_at, baseline)?;
+    let sight = Sight { source: &import.source, seen_at: intake.seen_at, now };
+    let assets = meet_all(batch, &sight, &intake.assets, baseline)?;
     import.n_assets_new += assets.0;
     import.n_assets_updated += assets.1;
     for key in &intake.retracted {
@@ -165,7 +221,7 @@ fn apply(
     let is_run = import.retracted_at.is_none();
     if is_run {
         import.n_facts = u32::try_from(intake.observations.len()).unwrap_or(u32::MAX);
-        put_sources(batch, &import, now)?;
+        put_sources(batch, &import, &intake.scopes, now)?;
     }
     batch.put_import(&import)?;
     let announced = assessment::apply(batch, plan)?;
@@ -176,8 +232,13 @@ fn apply(
 }
 
 /// Notes that the source spoke of its scopes.
-fn put_sources(batch: &mut ClientBatch<'_>, import: &Import, now: Time) -> Result<()> {
-    for scope in &import.scopes {
+fn put_sources(
+    batch: &mut ClientBatch<'_>,
+    import: &Import,
+    scopes: &[String],
+    now: Time,
+) -> Result<()> {
+    for scope in scopes {
         let before = batch.find_source(&import.source, scope)?;
         batch.put_source(&Source {
             source: import.source.clone(),
@@ -194,33 +255,36 @@ fn put_sources(batch: &mut ClientBatch<'_>, import: &Import, now: Time) -> Resul
     Ok(())
 }
 
-/// Observations that a complete read no longer has: each becomes one that says so.
-pub fn gone(known: &[Observation], intake: &Intake, at: Time) -> Vec<Observation> {
+/// Observations that a complete read no longer has: each becomes one that says so, as of that read. What was seen
+/// after it stays.
+pub fn gone(known: &[Observation], intake: &Intake) -> Vec<Observation> {
     if !intake.import.complete {
         return Vec::new();
     }
-    let spoken = |it: &Observation| {
-        it.source == intake.import.source && intake.import.scopes.contains(&it.scope)
-    };
-    let has = |it: &Observation| {
-        intake.observations.iter().any(|new| {
-            (&new.subject, &new.scope, &new.check) == (&it.subject, &it.scope, &it.check)
-        })
-    };
-    let lost = known
-        .iter()
-        .filter(|it| spoken(it) && it.verdict != Verdict::Gone && it.observed_at < at && !has(it));
-    let tombstone = |it: &Observation| Observation {
-        observed_at: at,
-        valid_until: None,
-        import: intake.import.id,
-        verdict: Verdict::Gone,
-        accepted: 0,
-        findings: None,
-        failing: Vec::new(),
-        ..it.clone()
-    };
-    let mut gone: Vec<_> = lost.map(tombstone).collect();
-    gone.dedup_by(|a, b| (&a.subject, &a.scope, &a.check) == (&b.subject, &b.scope, &b.check));
+    let mut read_at: HashMap<&str, Time> = HashMap::new();
+    let mut has = HashSet::new();
+    for it in &intake.observations {
+        let newest = read_at.entry(&it.scope).or_insert(it.observed_at);
+        *newest = (*newest).max(it.observed_at);
+        has.insert((&it.subject, it.scope.as_str(), it.check.as_str()));
+    }
+    let mut gone = Vec::new();
+    for it in known.iter().filter(|it| it.source == intake.import.source) {
+        let Some(at) = read_at.get(it.scope.as_str()).copied() else { continue };
+        let key = (&it.subject, it.scope.as_str(), it.check.as_str());
+        let counts = it.verdict != Verdict::Gone && it.observed_at < at;
+        if counts && has.insert(key) {
+            gone.push(Observation {
+                observed_at: at,
+                valid_until: None,
+                import: intake.import.id,
+                verdict: Verdict::Gone,
+                accepted: 0,
+                findings: None,
+                failing: Vec::new(),
+                ..it.clone()
+            });
+        }
+    }
     gone
 }

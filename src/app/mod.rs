@@ -16,8 +16,6 @@ pub mod upkeep;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-use tokio::sync::Notify;
-
 use crate::auth::keyring::Keyring;
 use crate::auth::limit::{Limiter, Quota};
 use crate::clock::{Clock, Time};
@@ -48,11 +46,11 @@ pub struct App {
     pub limiter: Limiter,
     pub directory: Arc<Directory>,
     pub options: Options,
-    /// Notified after each commit that leaves work for the sweep.
-    pub due: Notify,
     msp_id: String,
     /// What every client shows until its first assessment.
     unassessed: Posture,
+    /// The day on which the sweep last looked for stale assets and old rows of each client.
+    kept_up: Mutex<HashMap<ClientId, u32>>,
     /// One assessment at a time for each client: two would only plan twice.
     assessing: Mutex<HashMap<ClientId, Weak<tokio::sync::Mutex<()>>>>,
 }
@@ -80,9 +78,9 @@ impl App {
             limiter,
             directory,
             options,
-            due: Notify::new(),
             msp_id,
             unassessed,
+            kept_up: Mutex::default(),
             assessing: Mutex::default(),
         })
     }

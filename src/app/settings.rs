@@ -167,7 +167,9 @@ fn merged_profile(
             let rule = format!("unknown question; known: {list}");
             return Err(refused(&format!("profile.{question}"), rule));
         }
-        // What `settings` shows may come back as it is.
+        if profile.get(question) == Some(answer) {
+            continue; // What `settings` shows came back as it is: nobody said it anew.
+        }
         let word = answer.as_str().or_else(|| answer.get("usage").and_then(Value::as_str));
         let stamped = match word {
             Some("used") => json!({"usage": "used", "by": by, "at": now.to_string()}),

@@ -4,7 +4,7 @@ use super::App;
 use super::assessment::Cause;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
-use crate::error::{Error, Result};
+use crate::error::{Chain, Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::store::client::ClientState;
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
@@ -13,16 +13,20 @@ use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 const N_DUE_AT_ONCE: usize = 64;
 /// Rows changed or removed in one commit, so that writers beside it wait little.
 const N_ROWS_AT_ONCE: usize = 200;
+/// A client that could not be assessed is tried again after this.
+const RETRY_AFTER_S: i64 = 600;
+const UNPOISONED: &str = "no holder of this lock panics";
 /// How long facts, daily scores and events are kept.
 pub const FACT_DAYS: i64 = 396;
 pub const HISTORY_DAYS: i64 = 7 * 366;
 pub const EVENT_DAYS: i64 = 90;
 
 impl App {
-    /// Reassesses clients whose time has come; whether more are waiting.
+    /// Reassesses clients whose time has come; whether more are waiting. One client that cannot be assessed is logged and
+    /// tried again later; the others go on.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it. What was done stays done.
+    /// `Unavailable` when the database is away. What was done stays done.
     pub async fn sweep(&self) -> Result<bool> {
         let now = self.clock.now();
         let due = self.store.read(move |it| it.list_due(now, N_DUE_AT_ONCE)).await?;
@@ -32,25 +36,42 @@ impl App {
             if self.directory.find(client).is_none_or(|it| it.state == ClientState::Erasing) {
                 continue; // The erasure takes the due row with it.
             }
-            let assessed = rows.read(ClientSnapshot::find_assessed).await?;
-            if assessed.is_none_or(|it| it.at.day() != now.day()) {
-                self.mark_stale(&rows, now).await?;
-                self.forget_old(&rows, now).await?;
+            if let Err(error) = self.sweep_client(&rows, now).await {
+                tracing::error!(client.id = %client, error = %Chain(&error), "client `{client}` was not assessed: {}", Chain(&error));
+                let later = now.plus_s(RETRY_AFTER_S);
+                rows.write(move |batch| batch.set_due(Some(later))).await?;
             }
-            self.reassess(&rows, Cause::Lapse).await?;
         }
         Ok(more)
     }
 
+    async fn sweep_client(&self, rows: &ClientStore, now: Time) -> Result<()> {
+        if self.kept_up.lock().expect(UNPOISONED).get(&rows.id()) != Some(&now.day()) {
+            self.mark_stale(rows, now).await?;
+            self.forget_old(rows, now).await?;
+            self.kept_up.lock().expect(UNPOISONED).insert(rows.id(), now.day());
+        }
+        let n_asked = rows.read(ClientSnapshot::n_asked).await?;
+        let cause = if n_asked == 0 { Cause::Lapse } else { Cause::Assets };
+        self.reassess(rows, cause).await.map(|_| ())
+    }
+
     /// Reassesses every client that was assessed with another catalogue. For the start, before anybody reads: stored
-    /// rows are by position in the catalogue.
+    /// rows are by position in the catalogue. A client that cannot be assessed is logged; the others go on.
+    ///
+    /// # Errors
+    /// `Unavailable` when the database is away.
     pub async fn reassess_outdated(&self) -> Result<()> {
         let digest = self.catalog.digest;
         for client in self.directory.list() {
             let rows = self.store.client_store(client.id);
             let assessed = rows.read(ClientSnapshot::find_assessed).await?;
-            if assessed.is_some_and(|it| it.catalog_digest != digest) {
-                self.reassess(&rows, Cause::Catalogue).await?;
+            if assessed.is_none_or(|it| it.catalog_digest == digest) {
+                continue;
+            }
+            if let Err(error) = self.reassess(&rows, Cause::Catalogue).await {
+                let id = client.id;
+                tracing::error!(client.id = %id, error = %Chain(&error), "client `{id}` was not assessed: {}", Chain(&error));
             }
         }
         Ok(())
@@ -60,6 +81,7 @@ impl App {
     pub async fn finish_erasures(&self) -> Result<()> {
         let clients = self.directory.list();
         for client in clients.iter().filter(|it| it.state == ClientState::Erasing) {
+            let _assessing = self.assessing(client.id).lock_owned().await;
             self.erase_client(client.id).await?;
         }
         Ok(())
@@ -78,12 +100,6 @@ impl App {
     pub async fn forget_events(&self) -> Result<bool> {
         let before = self.clock.now().plus_days(-EVENT_DAYS);
         self.store.write(move |batch| batch.remove_events_before(before, N_ROWS_AT_ONCE)).await
-    }
-
-    /// When the next client is due. `None`: none is.
-    pub async fn next_due(&self) -> Result<Option<Time>> {
-        let due = self.store.read(|it| it.list_due(Time::MAX, 1)).await?;
-        Ok(due.first().map(|(_, at)| *at))
     }
 
     async fn mark_stale(&self, rows: &ClientStore, now: Time) -> Result<()> {
@@ -112,7 +128,18 @@ impl App {
 
     async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
         let facts = now.plus_days(-FACT_DAYS);
-        while rows.write(move |it| it.remove_observations_before(facts, N_ROWS_AT_ONCE)).await? {}
+        loop {
+            let list =
+                move |it: &ClientSnapshot| it.list_outdated_observations(facts, N_ROWS_AT_ONCE);
+            let old = rows.read(list).await?;
+            if old.is_empty() {
+                break;
+            }
+            let remove = move |batch: &mut ClientBatch<'_>| {
+                old.iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
+            };
+            rows.write(remove).await?;
+        }
         let history = now.plus_days(-HISTORY_DAYS);
         while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}
         Ok(())

@@ -64,11 +64,6 @@ impl Keyring {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Moves with every change of any key.
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
-    }
-
     pub fn find(&self, id: KeyId) -> Option<Arc<Held>> {
         let all = self.by_prefix.read().expect("no holder of this lock panics");
         all.values().find(|it| it.key.id == id).cloned()

@@ -65,7 +65,7 @@ pub fn run(cli: Cli) -> Result<()> {
     let options = || config::load(path);
     match command {
         Command::Serve(args) => serve::run(&options()?, &args),
-        Command::Init => system::init(path),
+        Command::Init => system::init(path, json),
         Command::Client(command) => client::run(&options()?, json, command),
         Command::Key(command) => key::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),

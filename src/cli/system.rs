@@ -21,7 +21,7 @@ pub(super) enum ConfigCommand {
 }
 
 /// Writes the configuration with every default, and makes the data directory.
-pub(super) fn init(path: Option<&Path>) -> Result<()> {
+pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     let path = path.unwrap_or(Path::new(config::FILE_NAME));
     let shown = path.display();
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
@@ -38,6 +38,10 @@ pub(super) fn init(path: Option<&Path>) -> Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
         Error::invalid(format!("cannot make the data directory {}: {error}", dir.display()))
     })?;
+    if json {
+        let (file, dir) = (shown.to_string(), dir.display().to_string());
+        return print::json(&json!({ "data": { "file": file, "dataDir": dir } }));
+    }
     print::line(&format!("wrote {shown}; data goes to {}", dir.display()))?;
     print::line("next: posture serve")
 }
@@ -85,7 +89,14 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
                 n => Err(Error::invalid(format!("{n} problems"))),
             }
         }
-        ConfigCommand::Show => print::line(&config::show(&config::load(path)?)),
+        ConfigCommand::Show => {
+            let text = config::show(&config::load(path)?);
+            if json {
+                print::json(&json!({ "data": { "toml": text } }))
+            } else {
+                print::line(&text)
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use crate::id::ImportId;
 /// A file with more records is refused.
 pub const N_RECORDS_MAX: u64 = 1_000_000;
 /// A file with more pairs of check and scope is refused.
-pub const N_OBSERVATIONS_MAX: usize = 200_000;
+pub const N_OBSERVATIONS_MAX: usize = 50_000;
 /// A file with more assets is refused.
 pub const N_ASSETS_MAX: usize = 200_000;
 /// So many failing subjects are named in an observation's findings.

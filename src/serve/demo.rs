@@ -13,7 +13,7 @@ use super::portfolio::{CLIENTS, Profile};
 use super::{Options, load_catalog};
 use crate::app::App;
 use crate::app::client::ClientChange;
-use crate::app::ingest::Intake;
+use crate::app::ingest::{Discovery, Intake};
 use crate::app::key::NewKey;
 use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
@@ -210,7 +210,8 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
             format: "demo".to_owned(),
             digest,
             source: tool.source().to_owned(),
-            scopes: vec![scope],
+            scopes: vec![scope.clone()],
+            n_scopes: 1,
             observed_from: Some(at),
             observed_to: Some(at),
             n_records,
@@ -223,10 +224,12 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
             complete: false,
             retracted_at: None,
         },
+        scopes: vec![scope],
         observations,
         retracted: Vec::new(),
         assets,
         seen_at: at,
+        discovery: Discovery::OfKnownScopes,
     }
 }
 

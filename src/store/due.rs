@@ -20,7 +20,7 @@ impl<R: Rows> Transaction<R> {
         for key in self.rows.list_keys_of(DUE_TIMES, &span, n_max)? {
             let client = key.last_chunk().expect("every key of a due time ends with a client id");
             let client = ClientId::from_bytes(*client);
-            if let Some(at) = self.rows.find_row(DUE, client.as_bytes())? {
+            if let Some((at, _)) = self.rows.find_row::<(Time, u64)>(DUE, client.as_bytes())? {
                 due.push((client, at));
             }
         }
@@ -38,7 +38,7 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(self.find_due_row()?.map(|(at, _)| at))
     }
 
-    /// How often a reassessment was asked for: whether somebody asked since an earlier look.
+    /// How often a reassessment was asked for since the last one was set: whether somebody asked after a look.
     pub fn n_asked(&self) -> Result<u64> {
         Ok(self.find_due_row()?.map_or(0, |(_, n_asked)| n_asked))
     }
@@ -51,10 +51,9 @@ impl ClientBatch<'_> {
         self.write_due(Some((known.min(at), n_asked + 1)))
     }
 
-    /// Makes the client due at `at` and at no other time; `None`: not at all.
+    /// Makes the client due at `at` and at no other time, whoever asked; `None`: not at all.
     pub fn set_due(&mut self, at: Option<Time>) -> Result<()> {
-        let n_asked = self.n_asked()?;
-        self.write_due(at.map(|at| (at, n_asked)))
+        self.write_due(at.map(|at| (at, 0)))
     }
 
     fn write_due(&mut self, row: Option<(Time, u64)>) -> Result<()> {

@@ -52,13 +52,17 @@ fn log_start() -> RowKey {
 
 /// The key of an observation that is named by its parts.
 fn log_key(key: &ObservationKey) -> RowKey {
+    group_key(key).falling(key.observed_at).bytes(key.import.as_bytes())
+}
+
+/// The part of it that names what was observed.
+fn group_key(key: &ObservationKey) -> RowKey {
     let (kind, subject) = match &key.subject {
         Subject::Control(code) => (SUBJECT_CONTROL, code),
         Subject::Check { tool } => (SUBJECT_CHECK, tool),
     };
     let group = log_start().bytes(&[kind]).text(subject);
-    let group = group.text(&key.source).text(&key.scope).text(&key.check);
-    group.falling(key.observed_at).bytes(key.import.as_bytes())
+    group.text(&key.source).text(&key.scope).text(&key.check)
 }
 
 fn attestation_key(control: &str) -> RowKey {
@@ -127,6 +131,11 @@ impl<R: Rows> ClientTransaction<R> {
     /// The whole log, by key, newest first.
     pub fn list_all_observations(&self) -> Result<Vec<Observation>> {
         self.list(FACTS, &log_start())
+    }
+
+    /// The whole log of what this key names, newest first.
+    pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
+        self.list(FACTS, &group_key(key))
     }
 
     /// What an import brought and is still there. Looks at every key of the log: call it on a

@@ -22,7 +22,10 @@ pub struct Import {
     /// SHA-256 of the file.
     pub digest: [u8; 32],
     pub source: String,
+    /// The first of the parts of the client that it speaks of.
     pub scopes: Vec<String>,
+    /// All of them.
+    pub n_scopes: u32,
     /// Of its observations. `None` when it has none.
     pub observed_from: Option<Time>,
     pub observed_to: Option<Time>,

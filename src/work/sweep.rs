@@ -17,9 +17,9 @@ const FORGET_EVERY: Duration = Duration::from_mins(10);
 
 /// Runs the sweep's tasks until the stop.
 pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
-    let (checkpoint, forget, erase) = (Notify::new(), Notify::new(), Notify::new());
+    let [sweep, checkpoint, forget, erase] = [const { Notify::const_new() }; 4];
     tokio::join!(
-        drive("sweep", SWEEP_EVERY, &app.due, stop.clone(), async || app.sweep().await),
+        drive("sweep", SWEEP_EVERY, &sweep, stop.clone(), async || app.sweep().await),
         drive("checkpoint", CHECKPOINT_EVERY, &checkpoint, stop.clone(), async || {
             app.checkpoint_limits().await.map(|()| false)
         }),

@@ -12,6 +12,7 @@ mod edge;
 mod engine;
 mod harness;
 mod import;
+mod ingest;
 mod listen;
 mod store;
 mod v1;

@@ -8,13 +8,13 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::api::{Group, Web};
 use crate::api::body::{Body, nullable, present};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Gone, Made, Null, Rendered};
 use crate::api::view::{Free, Uid, When};
+use crate::api::{Group, Web};
 use crate::app::client::ClientChange;
 use crate::app::settings::{Defaults, Settings};
 use crate::page::Page;

@@ -8,12 +8,12 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::param::{self, Limit, Raw, Sequence, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
 use crate::api::view::{Free, Uid, When};
+use crate::api::{Group, Web};
 use crate::error::{Error, Result};
 use crate::store::event::Event;
 

@@ -8,12 +8,12 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use super::upload::Upload;
-use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::param::{self, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Null, Rendered};
 use crate::api::view::{Uid, When};
+use crate::api::{Group, Web};
 use crate::app::announce::Announced;
 use crate::app::import::{Imported, ObservedAt, Order};
 use crate::error::{Error, Result};
@@ -33,8 +33,10 @@ pub struct ImportView {
     file_name: String,
     format: String,
     source: String,
-    /// The parts of the client that it speaks of: accounts, tenants, hosts.
+    /// The first 100 parts of the client that it speaks of: accounts, tenants, hosts.
     scopes: Vec<String>,
+    /// All of them.
+    scope_count: u32,
     observed_from: Null<When>,
     observed_to: Null<When>,
     /// Records read.
@@ -68,6 +70,7 @@ impl ImportView {
             format: import.format,
             source: import.source,
             scopes: import.scopes,
+            scope_count: import.n_scopes,
             observed_from: import.observed_from.map(When).into(),
             observed_to: import.observed_to.map(When).into(),
             records: import.n_records,

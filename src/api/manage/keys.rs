@@ -7,13 +7,13 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Group, Web};
 use crate::api::body::{Body, nullable, present};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Gone, Made, Null};
 use crate::api::view::{Uid, When};
+use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::key::{GRACE_S, KeyChange, NewKey};
 use crate::auth::key::KeyText;

@@ -7,7 +7,6 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
@@ -15,6 +14,7 @@ use crate::api::reply::{Data, Null};
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::view::When;
+use crate::api::{Group, Web};
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::Status;

@@ -6,11 +6,11 @@ use poem::web::Data as Held;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::{Group, Web};
 use crate::api::caller::ByOperator;
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
 use crate::api::view::When;
+use crate::api::{Group, Web};
 use crate::store::client::ClientState;
 
 /// The service's own state.

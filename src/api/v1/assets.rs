@@ -7,7 +7,6 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::{Group, Web};
 use crate::api::body::{Body, nullable, present};
 use crate::api::caller::{By, ReadAssets, WriteAssets};
 use crate::api::page_cache::{AssetsShown, Key, Shown};
@@ -15,6 +14,7 @@ use crate::api::param::{self, AssetTypeWord, Id, Limit, Offset, Raw, Text, TrueW
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Made, Null, Rendered};
 use crate::api::view::{AssetStatusView, AssetTypeView, Uid, When};
+use crate::api::{Group, Web};
 use crate::app::asset::{AssetChange, NewAsset, Pushed};
 use crate::engine::asset::{Asset, AssetType};
 use crate::engine::fact::subject_hash;

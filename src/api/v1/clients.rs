@@ -6,17 +6,18 @@ use poem::web::Data as Held;
 use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
+use xxhash_rust::xxh3::xxh3_128;
 
-use crate::api::{Group, Web};
 use crate::api::caller::{By, ReadClients};
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Null, Rendered};
 use crate::api::view::{Free, Uid, When};
+use crate::api::{Group, Web};
 use crate::app::settings::{Defaults, Settings};
 use crate::auth::caller::Caller;
-use crate::id::KeyId;
+use crate::id::ClientId;
 use crate::store::client::Client;
 
 /// A client organization, the unit of tenancy.
@@ -88,7 +89,7 @@ impl Clients {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let industry = industry.0.map(|it| it.text);
         let app = &web.app;
-        let versions = [app.directory.version(), app.keyring.version()];
+        let versions = [app.directory.version(), 0];
         let shown = Shown::Clients { allowed: restricted(&by.0), industry: industry.clone(), cut };
         let key = Key { shown, versions };
         if let Some(rendered) = web.cache.find(&key) {
@@ -112,14 +113,13 @@ impl Clients {
     ) -> Result<Data<ClientDetailView>, Failure> {
         let (client, _) = web.app.reach_active(&by.0, client_id.read()?)?;
         let defaults = &web.app.options.settings;
-        Ok(Data::of(&ClientDetailView::of(&client, defaults)))
+        Ok(Data::rendered(Rendered::data(&ClientDetailView::of(&client, defaults))))
     }
 }
 
 /// Answers differ between callers only where their client lists do.
-fn restricted(caller: &Caller) -> Option<KeyId> {
-    match caller {
-        Caller::Key(held) if !held.key.clients.is_empty() => Some(held.key.id),
-        Caller::Key(_) | Caller::Operator { .. } => None,
-    }
+fn restricted(caller: &Caller) -> Option<u128> {
+    let ids: Vec<u8> =
+        caller.allowed_clients()?.iter().flat_map(ClientId::as_bytes).copied().collect();
+    Some(xxh3_128(&ids))
 }

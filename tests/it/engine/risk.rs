@@ -39,6 +39,10 @@ fn the_score_of_a_risk_comes_from_severity_share_and_critical_assets() {
     case(High, seen(3, 1), 55);
     case(Medium, stated(Partial), 40);
     case(Low, stated(NonCompliant), 30);
+    // Seen twice at the same moment: as bad as either in every respect.
+    let mut twins = World::of_one().seen(seen(0, 2)).seen(seen(1, 1).failing(&[8]));
+    twins.critical = vec![8];
+    assert_eq!(only(&twins).score, 100);
 }
 
 #[test]
@@ -118,8 +122,8 @@ fn the_annual_loss_is_shared_by_weight_and_what_fails() {
 
 #[test]
 fn risks_come_worst_first_and_touch_the_subjects_that_fail() {
-    let mut world = World::new(vec![control("A-1", Medium), control("A-2", Critical)]);
-    world.map("c1", &[0]);
+    let mut world = World::new(vec![control("A-1", Critical), control("A-2", Medium)]);
+    world.map("c1", &[1]);
     world.map("c2", &[0, 1]);
     world = world
         .seen(seen(0, 2).failing(&[1, 2]))
@@ -127,10 +131,10 @@ fn risks_come_worst_first_and_touch_the_subjects_that_fail() {
         .seen(seen(1, 0).check("c2").scope("y").failing(&[9]));
     let posture = world.assess();
     let conditions: Vec<_> = posture.risks.iter().map(|it| it.condition.as_str()).collect();
-    assert_eq!(conditions, ["control/A-2", "control/A-1"]);
-    let (a1, a2) = (posture.risks[1].score, posture.risks[0].score);
+    assert_eq!(conditions, ["control/A-1", "control/A-2"]);
+    let (worst, other) = (posture.risks[0].score, posture.risks[1].score);
     let touched: Vec<_> = posture.touched.into_iter().collect();
-    assert_eq!(touched, [(1, a1), (2, a2), (3, a2)]);
+    assert_eq!(touched, [(1, other), (2, worst), (3, worst)]);
 }
 
 #[test]

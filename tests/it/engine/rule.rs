@@ -180,7 +180,7 @@ fn an_attestation_beside_a_valid_observation_counts_only_if_it_overrides() {
 }
 
 #[test]
-fn the_newest_attestation_of_a_control_counts_and_of_twins_the_worst() {
+fn the_newest_attestation_of_a_control_counts_and_of_twins_the_shortest_then_the_worst() {
     let older = Attestation { at: day(TODAY - 1), ..attested(NonCompliant) };
     let world = World::of_one().attested(attested(Compliant)).attested(older.clone());
     assert_eq!(world.outcome(), (Compliant, Some(100)));
@@ -188,8 +188,10 @@ fn the_newest_attestation_of_a_control_counts_and_of_twins_the_worst() {
     let world = World::of_one().attested(attested(Compliant)).attested(twin);
     assert_eq!(world.outcome(), (NonCompliant, Some(0)));
     let ended = Attestation { until: Some(day(TODAY)), ..attested(Compliant) };
-    let world = World::of_one().attested(ended).attested(older);
+    let world = World::of_one().attested(ended.clone()).attested(older);
     assert_eq!(world.outcome(), SILENT);
+    let world = World::of_one().attested(attested(Partial)).attested(ended);
+    assert_eq!(world.outcome(), SILENT, "of twins the shortest, whatever their evidence");
 }
 
 #[test]

@@ -106,7 +106,7 @@ impl Posture {
 
     fn stop(&mut self) {
         if let Some(Running { stop, thread }) = self.running.take() {
-            drop(stop.send(()));
+            let _ = stop.send(());
             let result = thread.join();
             if !std::thread::panicking() {
                 result.expect("the server stops in order");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 
 use posture::engine::asset::{Asset, AssetType};
 use posture::id::AssetId;
@@ -113,7 +114,7 @@ fn the_index_equals_a_brute_force_filter_under_concurrent_pushes() {
                 scope.spawn(move || push(store, rows, writer, N_PUSHES))
             })
             .collect();
-        let pushed: Vec<_> = writers.into_iter().map(|it| it.join()).collect();
+        let pushed: Vec<_> = writers.into_iter().map(ScopedJoinHandle::join).collect();
         is_over.store(true, Ordering::Relaxed); // Before anything here panics.
         reader.join().unwrap();
         for ids in pushed {

@@ -38,6 +38,7 @@ fn import(id: u8, digest: u8, at_s: i64) -> Import {
         digest: [digest; 32],
         source: "prowler".to_owned(),
         scopes: vec!["account".to_owned()],
+        n_scopes: 1,
         observed_from: Some(noon()),
         observed_to: None,
         n_records: 10,
