@@ -13,7 +13,7 @@ use super::Web;
 use super::problem::Failure;
 use crate::auth::caller::Caller;
 use crate::auth::keyring::Held;
-use crate::auth::limit::Standing;
+use crate::auth::limit::{Limiter, Standing};
 use crate::auth::network;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
@@ -90,6 +90,33 @@ impl<'a, P: Permission> ApiExtractor<'a> for By<P> {
     }
 }
 
+/// The holder of any API key, or the operator: for what is no client's. Counts, but not against the key's limits for
+/// the versioned interface.
+pub struct ByAnyKey;
+
+impl<'a> ApiExtractor<'a> for ByAnyKey {
+    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::SecurityScheme];
+    type ParamType = ();
+    type ParamRawType = ();
+
+    fn register(registry: &mut Registry) {
+        By::<ReadClients>::register(registry);
+    }
+
+    fn security_schemes() -> Vec<&'static str> {
+        By::<ReadClients>::security_schemes()
+    }
+
+    async fn from_request(
+        request: &'a Request,
+        _: &mut RequestBody,
+        _: ExtractParamOptions<()>,
+    ) -> poem::Result<Self> {
+        let limiter = &web(request).app.catalog_limiter;
+        counted_caller(request, limiter).map(|_| Self).map_err(|error| Failure::from(error).into())
+    }
+}
+
 /// The administrator of this machine, through the control socket.
 pub struct ByOperator(pub Caller);
 
@@ -151,6 +178,14 @@ fn operator(request: &Request) -> Option<Caller> {
 
 /// In the order that the contract's answers need: 401, network 403, 429, scope 403.
 fn key_caller(request: &Request, scope: Scope) -> Result<Caller> {
+    let web = web(request);
+    let caller = counted_caller(request, &web.app.limiter)?;
+    caller.require(scope)?;
+    Ok(caller)
+}
+
+/// Whoever calls, counted by this limiter.
+fn counted_caller(request: &Request, limiter: &Limiter) -> Result<Caller> {
     let keys: Vec<_> = request.headers().get_all("X-API-Key").iter().collect();
     let presented = match keys.as_slice() {
         [] => {
@@ -165,16 +200,14 @@ fn key_caller(request: &Request, scope: Scope) -> Result<Caller> {
     let held = web.app.keyring.verify(presented, now)?;
     check_network(request, web, &held)?;
     let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
-    let standing = web.app.limiter.take(held.key.id, quota, now);
+    let standing = limiter.take(held.key.id, quota, now);
     if let Some(slot) = request.data::<LimitSlot>() {
         slot.put(standing);
     }
-    if let Some(retry_s) = standing.refused_s {
-        return Err(Error::rate_limited(retry_s));
+    match standing.refused_s {
+        Some(retry_s) => Err(Error::rate_limited(retry_s)),
+        None => Ok(Caller::Key(held)),
     }
-    let caller = Caller::Key(held);
-    caller.require(scope)?;
-    Ok(caller)
 }
 
 fn check_network(request: &Request, web: &Web, held: &Held) -> Result<()> {

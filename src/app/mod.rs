@@ -43,7 +43,10 @@ pub struct App {
     pub catalog: Arc<Catalog>,
     pub clock: Clock,
     pub keyring: Arc<Keyring>,
+    /// Of the versioned interface.
     pub limiter: Limiter,
+    /// Of reads of the catalogue. Begins anew with the process.
+    pub catalog_limiter: Limiter,
     pub directory: Arc<Directory>,
     pub options: Options,
     msp_id: String,
@@ -76,6 +79,7 @@ impl App {
             clock,
             keyring,
             limiter,
+            catalog_limiter: Limiter::default(),
             directory,
             options,
             msp_id,

@@ -129,6 +129,14 @@ pub struct Control {
     pub remediation: String,
 }
 
+impl Control {
+    /// Whether anything but a person's word can decide it.
+    #[must_use]
+    pub fn is_automatic(&self) -> bool {
+        self.decided_by.iter().any(|it| *it != Decider::Attestation)
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decider {
     Assessor,
@@ -138,6 +146,21 @@ pub enum Decider {
     Push,
     Attestation,
     Derived,
+}
+
+impl Decider {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Assessor => "assessor",
+            Self::Connector => "connector",
+            Self::Scan => "scan",
+            Self::Dns => "dns",
+            Self::Push => "push",
+            Self::Attestation => "attestation",
+            Self::Derived => "derived",
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -184,6 +207,16 @@ pub enum Level {
     Detail,
 }
 
+impl Level {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Requirement => "requirement",
+            Self::Detail => "detail",
+        }
+    }
+}
+
 /// One reference of a framework.
 #[derive(Clone, Debug)]
 pub struct Row {
@@ -223,4 +256,14 @@ pub enum Role {
     Decides,
     /// An indicator.
     Supports,
+}
+
+impl Role {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Decides => "decides",
+            Self::Supports => "supports",
+        }
+    }
 }

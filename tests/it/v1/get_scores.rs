@@ -151,29 +151,27 @@ struct File {
     path: &'static str,
     /// Its times are so old that none of it counts today.
     is_old: bool,
-    /// A check of it belongs to a control of the catalogue; the others are findings alone.
-    has_score: bool,
 }
 
-const fn file(path: &'static str, is_old: bool, has_score: bool) -> File {
-    File { path, is_old, has_score }
+const fn file(path: &'static str, is_old: bool) -> File {
+    File { path, is_old }
 }
 
 const FILES: [File; 14] = [
-    file("prowler/aws_moto_small.csv", false, true),
-    file("prowler/aws_moto_small.ocsf.json", false, true),
-    file("prowler/example_output_aws.csv", true, false),
-    file("prowler/example_output_aws.ocsf.json", true, false),
-    file("prowler/example_output_azure.csv", true, false),
-    file("prowler/example_output_azure.ocsf.json", true, true),
-    file("prowler/example_output_gcp.csv", true, true),
-    file("prowler/example_output_kubernetes.csv", true, false),
-    file("prowler/example_output_kubernetes.ocsf.json", true, false),
-    file("prowler/v3_native_many_vuln.json", true, true),
-    file("prowler/v4_after_4_5_0_many_vuln.ocsf.json", true, false),
-    file("prowler/v4_pre450_many_vuln.ocsf.json", true, false),
-    file("prowler_m365/m365_unit_fixture.csv", false, true),
-    file("prowler_m365/m365_unit_fixture.ocsf.json", false, true),
+    file("prowler/aws_moto_small.csv", false),
+    file("prowler/aws_moto_small.ocsf.json", false),
+    file("prowler/example_output_aws.csv", true),
+    file("prowler/example_output_aws.ocsf.json", true),
+    file("prowler/example_output_azure.csv", true),
+    file("prowler/example_output_azure.ocsf.json", true),
+    file("prowler/example_output_gcp.csv", true),
+    file("prowler/example_output_kubernetes.csv", true),
+    file("prowler/example_output_kubernetes.ocsf.json", true),
+    file("prowler/v3_native_many_vuln.json", true),
+    file("prowler/v4_after_4_5_0_many_vuln.ocsf.json", true),
+    file("prowler/v4_pre450_many_vuln.ocsf.json", true),
+    file("prowler_m365/m365_unit_fixture.csv", false),
+    file("prowler_m365/m365_unit_fixture.ocsf.json", false),
 ];
 
 #[test]
@@ -189,10 +187,10 @@ fn every_file_of_the_samples_that_holds_results_is_tried() {
 }
 
 #[test]
-fn a_real_file_taken_as_of_now_gives_facts_and_ordered_risks_and_with_controls_a_score() {
+fn a_real_file_taken_as_of_now_gives_facts_a_score_and_ordered_risks() {
     let posture = Posture::start();
     let key = posture.key();
-    for File { path, has_score, .. } in FILES {
+    for File { path, .. } in FILES {
         let client = posture.client(path);
         let Some(file) = sample::read(path) else { return };
         let answer = posture.import(&client, "observedAt=now", &file);
@@ -202,7 +200,7 @@ fn a_real_file_taken_as_of_now_gives_facts_and_ordered_risks_and_with_controls_a
         let assets = posture.read(&key, &format!("/clients/{client}/assets"));
         assert_eq!(assets["pagination"]["total"], import["assetsAdded"], "{path}");
         let scores = posture.read(&key, &format!("/clients/{client}/scores"))["data"].clone();
-        assert_eq!(scores["current"].is_object(), has_score, "{path}");
+        assert_score(&scores["current"]);
         scores["history"].as_array().unwrap().iter().for_each(assert_score);
         let risks = posture.read(&key, &format!("/clients/{client}/risks?limit=100"));
         let score = |it: &Value| it["riskScore"].as_u64().unwrap();

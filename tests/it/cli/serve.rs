@@ -1,0 +1,112 @@
+//! The server as a process: how it starts, what it says, how it ends.
+
+use std::process::Command;
+
+use super::{now_s, refusal, some_checks};
+use crate::harness::process::{Folder, binary, finish};
+use crate::harness::send;
+
+#[test]
+fn the_first_start_says_what_to_do_next_and_it_works_as_said() {
+    let folder = Folder::new();
+    folder.write("prowler-output.ocsf.json", &some_checks(now_s()));
+    std::os::unix::fs::symlink(binary(), folder.path().join("posture")).unwrap();
+    let server = folder.serve();
+    let path = format!("{}:/usr/bin:/bin", folder.path().display());
+    let docs = server.line();
+    let url = docs.strip_prefix("API documentation: http://").expect("where the docs are");
+    let (host, at) = url.split_once('/').unwrap();
+    assert_eq!(host, server.address.to_string());
+    assert_eq!(send(server.address, "GET", &format!("/{at}"), &[], b"").status / 100, 2);
+    let (mut client, mut key) = (String::new(), String::new());
+    loop {
+        let line = server.line();
+        let Some(command) = line.strip_prefix("  ") else { continue };
+        let command = command.replace("CLIENT_ID", &client).replace("KEY", &key);
+        if let Some(rest) = command.strip_prefix("curl -H '") {
+            let (header, url) = rest.split_once("' http://").unwrap();
+            let (name, value) = header.split_once(": ").unwrap();
+            let (host, path) = url.split_once('/').unwrap();
+            assert_eq!(host, server.address.to_string());
+            let answer = send(server.address, "GET", &format!("/{path}"), &[(name, value)], b"");
+            assert_eq!(answer.status, 200, "{command}");
+            assert_eq!(answer.json()["data"][0]["id"], *client);
+            return;
+        }
+        let mut shell = Command::new("sh");
+        shell.current_dir(folder.path()).env_remove("POSTURE_CONFIG").env("PATH", &path);
+        let done = finish(shell.args(["-c", &command]));
+        assert_eq!((done.code, &*done.err), (0, ""), "{command}");
+        match done.out.split_whitespace().find(|it| it.starts_with("service_")) {
+            Some(text) => text.clone_into(&mut key),
+            None if client.is_empty() => done.out.trim().clone_into(&mut client),
+            None => assert!(done.out.contains("imported as"), "{command}: {}", done.out),
+        }
+    }
+}
+
+#[test]
+fn a_stop_by_sigterm_is_in_order_and_keeps_keys_and_counters() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let key = folder.key("5000");
+    assert!(folder.socket().exists());
+    let remaining = |answer: &crate::harness::Answer| {
+        answer.header("RateLimit-Remaining").unwrap().parse::<u32>().unwrap()
+    };
+    for used in 1..=40 {
+        assert_eq!(remaining(&server.get(&key, "/clients")), 5_000 - used);
+    }
+    let status = server.stop();
+    assert_eq!(status.code(), Some(0));
+    assert!(!folder.socket().exists(), "the socket is gone");
+    let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
+    assert!(log.contains("stopping") && log.contains("stopped"), "{log}");
+    assert!(!log.contains('\u{1b}'), "a log in a file has no colours");
+    let server = folder.serve();
+    assert_eq!(remaining(&server.get(&key, "/clients")), 5_000 - 41);
+}
+
+#[test]
+fn a_stop_lets_an_idle_connection_go_at_once() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let _idle = std::net::TcpStream::connect(server.address).unwrap();
+    let before = std::time::Instant::now();
+    assert!(server.stop().success());
+    assert!(before.elapsed().as_secs() < 5, "{:?}", before.elapsed());
+}
+
+#[test]
+fn a_second_server_on_the_same_data_is_refused_in_one_line() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let done = folder.run(&["serve"]);
+    assert!(refusal(&done).contains("another posture process"), "{}", done.err);
+    assert!(folder.socket().exists(), "the first one's socket stays");
+    assert!(folder.ok(&["status"]).contains("ready"));
+    let other = Folder::new();
+    let text = format!("[server]\nlisten = \"{}\"\n[data]\ndir = \"d\"\n", server.address);
+    other.write("posture.toml", text.as_bytes());
+    let done = other.run(&["serve"]);
+    assert!(refusal(&done).contains("in use by another process"), "{}", done.err);
+}
+
+#[test]
+fn data_that_cannot_be_used_is_refused_in_one_line() {
+    let folder = Folder::new();
+    folder.write("posture.toml", b"[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"file\"\n");
+    folder.write("file", b"not a folder");
+    for args in [&["serve"][..], &["client", "list"]] {
+        refusal(&folder.run(args));
+    }
+    let folder = Folder::new();
+    std::fs::create_dir(folder.path().join("data")).unwrap();
+    folder.write("data/posture.redb", &vec![7; 50_000]);
+    for args in [&["serve"][..], &["client", "list"]] {
+        let done = folder.run(args);
+        refusal(&done);
+    }
+    let kept = std::fs::read(folder.path().join("data/posture.redb")).unwrap();
+    assert!(kept == vec![7; 50_000], "a foreign file stays as it was");
+}

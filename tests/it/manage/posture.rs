@@ -1,0 +1,105 @@
+//! A client's posture explained.
+
+use posture::engine::fact::Severity;
+use serde_json::{Value, json};
+
+use super::{Finding, GOOD, MIXED, import, read};
+use crate::harness::Posture;
+
+fn explained(posture: &Posture, client: &str) -> Value {
+    read(posture, &format!("/api/clients/{client}/posture"))
+}
+
+#[test]
+fn a_new_client_is_provisional_and_has_no_score() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let shown = explained(&posture, &client);
+    assert!(shown["score"].is_null() && shown["sprs"].is_null());
+    assert_eq!((&shown["coverage"], &shown["provisional"]), (&json!(0), &json!(true)));
+    assert_eq!(shown["moves"], json!([]));
+    let catalog = posture::catalog::embedded().unwrap();
+    let controls = shown["controls"].as_array().unwrap();
+    assert_eq!(controls.len(), catalog.controls.len());
+    for (shown, control) in controls.iter().zip(&catalog.controls) {
+        assert_eq!(shown["controlCode"], control.code.as_str());
+        assert_eq!((&shown["status"], &shown["score"]), (&json!("not_assessed"), &Value::Null));
+    }
+}
+
+/// Share of the applicable weight that is assessed, from what is shown.
+fn coverage(shown: &Value) -> u64 {
+    let catalog = posture::catalog::embedded().unwrap();
+    let (mut assessed, mut applicable) = (0, 0);
+    for (shown, control) in shown["controls"].as_array().unwrap().iter().zip(&catalog.controls) {
+        let weight = match control.severity {
+            Severity::Critical => 10,
+            Severity::High => 5,
+            Severity::Medium => 3,
+            Severity::Low => 1,
+        };
+        let status = shown["status"].as_str().unwrap();
+        applicable += if status == "not_applicable" { 0 } else { weight };
+        assessed += if status.starts_with("not_a") { 0 } else { weight };
+    }
+    assessed * 100 / applicable
+}
+
+#[test]
+fn coverage_is_the_assessed_share_of_the_weight() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    import(&posture, &client, "", MIXED);
+    let shown = explained(&posture, &client);
+    let few = coverage(&shown);
+    assert!(0 < few && few < 40, "{few}");
+    assert_eq!((&shown["coverage"], &shown["provisional"]), (&json!(few), &json!(true)));
+    let catalog = posture::catalog::embedded().unwrap();
+    let all = catalog.checks["prowler"].keys();
+    let all: Vec<Finding<'_>> = all.map(|it| (it.as_str(), "PASS", "high", "everything")).collect();
+    import(&posture, &client, "source=all", &all);
+    let shown = explained(&posture, &client);
+    let most = coverage(&shown);
+    assert!(40 <= most, "{most}");
+    assert_eq!((&shown["coverage"], &shown["provisional"]), (&json!(most), &json!(false)));
+    assert!(shown["sprs"].is_null(), "no check shows a system security plan");
+}
+
+#[test]
+fn the_score_is_the_one_of_the_versioned_interface() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    import(&posture, &client, "", MIXED);
+    let scores = posture.read(&posture.key(), &format!("/clients/{client}/scores"));
+    let shown = explained(&posture, &client);
+    assert_eq!(shown["score"], scores["data"]["current"]);
+    assert!(shown["score"]["overallScore"].is_u64());
+}
+
+#[test]
+fn moves_tell_what_moved_the_score_newest_first() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let first = import(&posture, &client, "source=first", GOOD);
+    posture.pass_s(60);
+    let second = import(&posture, &client, "source=first", MIXED);
+    let scores = |it: &Value| it["changed"]["scoreAfter"].clone();
+    let moves = explained(&posture, &client)["moves"].clone();
+    let [worse, begin] = moves.as_array().unwrap().as_slice() else { panic!("{moves}") };
+    assert_eq!((&begin["from"], &begin["to"]), (&Value::Null, &scores(&first)));
+    assert_eq!((&worse["from"], &worse["to"]), (&scores(&first), &scores(&second)));
+    assert!(worse["to"].as_u64() < worse["from"].as_u64());
+    assert_eq!(worse["at"], "2026-03-10T09:01:00.000Z");
+    assert_eq!((&begin["cause"], &worse["cause"]), (&json!("first"), &json!("first")));
+    assert_eq!(begin["controls"], json!(["CLD-01", "CLD-02", "CLD-03"]));
+    assert_eq!(worse["controls"], json!(["CLD-01", "CLD-03"]));
+}
+
+#[test]
+fn a_posture_survives_a_restart() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    import(&posture, &client, "", MIXED);
+    let before = explained(&posture, &client);
+    assert!(explained(&posture.restart(), &client) == before);
+}

@@ -1,0 +1,381 @@
+//! The document says what the service does, and the service does what it says.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Posture, send};
+
+/// One operation of the document.
+pub(crate) struct Operation {
+    pub(crate) method: String,
+    /// With `{parameters}`.
+    pub(crate) path: String,
+    pub(crate) id: String,
+    /// `None`: any key, or the operator alone.
+    pub(crate) scope: Option<String>,
+    pub(crate) is_operators: bool,
+    described: Value,
+}
+
+pub(crate) fn document() -> Value {
+    serde_json::from_str(&posture::api::service().spec()).unwrap()
+}
+
+/// Every operation, in the document's order.
+pub(crate) fn operations() -> Vec<Operation> {
+    let document = document();
+    let paths = document["paths"].as_object().unwrap();
+    let of_path = |(path, item): (&String, &Value)| {
+        let methods = item.as_object().unwrap().iter();
+        methods.map(|(method, it)| operation(method, path, it)).collect::<Vec<_>>()
+    };
+    paths.iter().flat_map(of_path).collect()
+}
+
+fn operation(method: &str, path: &str, described: &Value) -> Operation {
+    let text = described["description"].as_str().unwrap_or_default();
+    let scope = text.split("Scope: `").nth(1).and_then(|it| it.split('`').next());
+    Operation {
+        method: method.to_uppercase(),
+        path: path.to_owned(),
+        id: described["operationId"].as_str().unwrap_or_default().to_owned(),
+        scope: scope.map(str::to_owned),
+        is_operators: described["security"][0]["ControlSocket"].is_array(),
+        described: described.clone(),
+    }
+}
+
+/// What outside systems rely on. A change here is a change of the contract.
+const GOLDEN: &str = "\
+GET /api/v1/clients list_clients read:clients
+GET /api/v1/clients/{clientId} get_client read:clients
+GET /api/v1/clients/{clientId}/assets list_assets read:assets
+POST /api/v1/assets create_asset write:assets
+PUT /api/v1/assets/{assetId} update_asset write:assets
+GET /api/v1/clients/{clientId}/scores get_scores read:scores
+GET /api/v1/clients/{clientId}/risks list_risks read:risks
+GET /api/v1/clients/{clientId}/compliance list_compliance read:compliance
+GET /api/v1/clients/{clientId}/compliance/{frameworkId} get_compliance read:compliance
+GET /api/clients manage_list_clients operator
+POST /api/clients add_client operator
+GET /api/clients/{clientId} manage_get_client operator
+PATCH /api/clients/{clientId} change_client operator
+DELETE /api/clients/{clientId} remove_client operator
+GET /api/keys list_keys operator
+POST /api/keys issue_key operator
+PATCH /api/keys/{keyId} change_key operator
+DELETE /api/keys/{keyId} revoke_key operator
+POST /api/keys/{keyId}/rotate rotate_key operator
+GET /api/clients/{clientId}/imports list_imports operator
+POST /api/clients/{clientId}/imports add_import operator
+DELETE /api/clients/{clientId}/imports/{importId} undo_import operator
+GET /api/clients/{clientId}/posture get_posture operator
+GET /api/events list_events operator
+GET /api/system get_system operator
+";
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn paths_ids_and_scopes_are_as_they_were_promised() {
+    let line = |it: Operation| {
+        let other = if it.is_operators { "operator" } else { "any" };
+        let scope = it.scope.unwrap_or_else(|| other.to_owned());
+        format!("{} {} {} {scope}\n", it.method, it.path, it.id)
+    };
+    let shown: String = operations().into_iter().map(line).collect();
+    assert_eq!(sorted(&shown), sorted(GOLDEN));
+    assert_eq!(document()["info"]["version"], "1.0.0");
+}
+
+#[test]
+fn every_operation_says_who_may_and_what_goes_wrong() {
+    let schemes = &document()["components"]["securitySchemes"];
+    for operation in operations() {
+        let Operation { id, described, .. } = &operation;
+        assert!(!id.is_empty() && described["summary"].is_string(), "{}", operation.path);
+        let [requirement] = described["security"].as_array().unwrap().as_slice() else {
+            panic!("{id} names no security")
+        };
+        let scheme = requirement.as_object().unwrap().keys().next().unwrap();
+        assert!(schemes[scheme]["type"].is_string(), "{id} has an unknown scheme {scheme}");
+        let text = described["description"].as_str().unwrap_or_default();
+        let names_keys = operation.scope.is_some() || text.contains("Any valid API key.");
+        assert_eq!(scheme, if names_keys { "ApiKey" } else { "ControlSocket" }, "{id}");
+        for status in ["400", "401", "403", "404", "429", "500", "503"] {
+            let content = &described["responses"][status]["content"];
+            let body = &content["application/json; charset=utf-8"]["schema"];
+            assert_eq!(body["$ref"], "#/components/schemas/Error", "{id} {status}");
+        }
+        let responses = described["responses"].as_object().unwrap();
+        for (status, response) in responses {
+            assert!(response["description"].is_string(), "{id} {status}");
+            let is_success = status.starts_with('2');
+            let is_told = response["headers"]["RateLimit-Remaining"].is_object();
+            assert!(!is_success || is_told, "{id} {status} tells no limits");
+        }
+        assert!(responses.keys().any(|it| it.starts_with('2')), "{id} never succeeds");
+    }
+}
+
+#[test]
+fn parameters_of_a_path_are_described_and_required() {
+    for operation in operations() {
+        let described = operation.described["parameters"].as_array().cloned().unwrap_or_default();
+        let in_path = described.iter().filter(|it| it["in"] == "path");
+        let mut named: Vec<_> = in_path.map(|it| it["name"].as_str().unwrap()).collect();
+        let parts = operation.path.split('/');
+        let mut wanted: Vec<_> =
+            parts.filter_map(|it| it.strip_prefix('{')?.strip_suffix('}')).collect();
+        named.sort_unstable();
+        wanted.sort_unstable();
+        assert_eq!(named, wanted, "{}", operation.id);
+        for parameter in &described {
+            assert!(parameter["schema"]["type"].is_string(), "{}: {parameter}", operation.id);
+            let is_required = parameter["required"] == true;
+            assert_eq!(is_required, parameter["in"] == "path", "{}: {parameter}", operation.id);
+        }
+    }
+}
+
+#[test]
+fn operation_ids_are_unique() {
+    let mut ids: Vec<_> = operations().into_iter().map(|it| it.id).collect();
+    let n_operations = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), n_operations);
+}
+
+#[test]
+fn every_reference_resolves() {
+    let document = document();
+    let mut references = Vec::new();
+    collect(&document, &mut references);
+    assert!(!references.is_empty());
+    for reference in references {
+        let pointer = reference.strip_prefix('#').unwrap();
+        assert!(document.pointer(pointer).is_some(), "{reference} leads nowhere");
+    }
+}
+
+fn collect(value: &Value, references: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get("$ref") {
+                references.push(reference.clone());
+            }
+            members.values().for_each(|it| collect(it, references));
+        }
+        Value::Array(items) => items.iter().for_each(|it| collect(it, references)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (),
+    }
+}
+
+#[test]
+fn the_document_is_served_as_it_is() {
+    let posture = Posture::start();
+    let answer = send(posture.address, "GET", "/openapi.json", &[], b"");
+    assert_eq!(answer.status, 200);
+    assert!(answer.json() == document(), "the served document is another");
+}
+
+/// Where a value is not what a schema says.
+fn faults(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let found = document.pointer(reference.trim_start_matches('#')).unwrap();
+        return faults(document, found, value, at);
+    }
+    if value.is_null() {
+        let nullable = schema["nullable"] == true;
+        return if nullable { Vec::new() } else { vec![format!("{at} is null")] };
+    }
+    let mut found = Vec::new();
+    for part in schema["allOf"].as_array().into_iter().flatten() {
+        found.extend(faults(document, part, value, at));
+    }
+    let fits = match schema["type"].as_str() {
+        None => true,
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("boolean") => value.is_boolean(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some(other) => panic!("{at}: a type {other}"),
+    };
+    if !fits {
+        found.push(format!("{at} is no {}", schema["type"]));
+    }
+    if schema["enum"].as_array().is_some_and(|it| !it.contains(value)) {
+        found.push(format!("{at} is not among {}", schema["enum"]));
+    }
+    let is_formed = |text: &str| match schema["format"].as_str() {
+        Some("uuid") => {
+            text.len() == 36 && text.bytes().all(|it| b"0123456789abcdef-".contains(&it))
+        }
+        Some("date-time") => text.len() == 24 && text.ends_with('Z') && text.contains('T'),
+        _ => true,
+    };
+    if value.as_str().is_some_and(|it| !is_formed(it)) {
+        found.push(format!("{at} is no {}", schema["format"]));
+    }
+    for (index, item) in value.as_array().into_iter().flatten().enumerate() {
+        found.extend(faults(document, &schema["items"], item, &format!("{at}[{index}]")));
+    }
+    found.extend(faults_of_members(document, schema, value, at));
+    found
+}
+
+fn faults_of_members(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let Some(members) = value.as_object() else { return found };
+    for name in schema["required"].as_array().into_iter().flatten() {
+        if !members.contains_key(name.as_str().unwrap()) {
+            found.push(format!("{at} has no {name}"));
+        }
+    }
+    let known = schema["properties"].as_object();
+    let more = &schema["additionalProperties"];
+    for (name, member) in members {
+        let at = format!("{at}.{name}");
+        match known.and_then(|it| it.get(name)) {
+            Some(schema) => found.extend(faults(document, schema, member, &at)),
+            None if more.is_object() => found.extend(faults(document, more, member, &at)),
+            None if known.is_some() => found.push(format!("{at} is not documented")),
+            None => (),
+        }
+    }
+    found
+}
+
+/// Holds an answer against what the document says of the operation.
+fn check(document: &Value, id: &str, answer: &Answer) {
+    let operation = operations().into_iter().find(|it| it.id == id).unwrap();
+    let response = &operation.described["responses"][answer.status.to_string()];
+    assert!(response.is_object(), "{id} answers {}, not documented", answer.status);
+    if response["content"].is_null() {
+        assert!(answer.body.is_empty(), "{id} {}: a body that is not documented", answer.status);
+        return;
+    }
+    let kind = answer.header("content-type").unwrap();
+    let schema = &response["content"][kind]["schema"];
+    assert!(schema.is_object(), "{id} {}: {kind} is not documented", answer.status);
+    let found = faults(document, schema, &answer.json(), id);
+    assert!(found.is_empty(), "{} faults, such as {:?}", found.len(), &found[..found.len().min(3)]);
+}
+
+#[test]
+fn the_validator_finds_faults() {
+    let document = document();
+    let schema = json!({"$ref": "#/components/schemas/RiskItem"});
+    let good = json!({
+        "id": "0199e0a0-0000-7000-8000-000000000000", "title": "", "description": "",
+        "category": "", "severity": "low", "dollarImpact": null, "riskScore": 1,
+        "sourceType": "control", "createdAt": "2026-03-10T09:00:00.000Z",
+    });
+    assert_eq!(faults(&document, &schema, &good, "it"), Vec::<String>::new());
+    for (member, bad) in [
+        ("id", json!("ID")),
+        ("title", json!(1)),
+        ("severity", json!("huge")),
+        ("riskScore", json!(1.5)),
+        ("riskScore", json!(null)),
+        ("createdAt", json!("2026-03-10")),
+        ("more", json!(1)),
+    ] {
+        let mut value = good.clone();
+        value[member] = bad;
+        assert_eq!(faults(&document, &schema, &value, "it").len(), 1, "{member}");
+    }
+    let mut value = good;
+    value.as_object_mut().unwrap().remove("title");
+    assert_eq!(faults(&document, &schema, &value, "it").len(), 1);
+}
+
+#[test]
+fn answers_of_the_versioned_interface_are_as_documented() {
+    let (document, posture) = (document(), Posture::start());
+    let key = posture.key();
+    let client = posture.client_with(&json!({"name": "A", "industry": "Legal"}));
+    let none = Value::Null;
+    let asset = json!({
+        "clientId": client, "name": "a", "externalId": "a", "assetType": "server",
+        "tags": ["t"], "owner": null,
+    });
+    let file = crate::manage::prowler(crate::manage::MIXED);
+    assert_eq!(posture.import(&client, "observedAt=now", &file).status, 200);
+    let made = posture.send("POST", &key, "/assets", &asset);
+    let id = made.json()["data"]["id"].as_str().unwrap().to_owned();
+    check(&document, "create_asset", &made);
+    check(&document, "create_asset", &posture.send("POST", &key, "/assets", &asset));
+    check(&document, "create_asset", &posture.send("POST", &key, "/assets", &json!({})));
+    let change = json!({"displayName": "x"});
+    check(&document, "update_asset", &posture.send("PUT", &key, &format!("/assets/{id}"), &change));
+    check(&document, "update_asset", &posture.send("PUT", &key, "/assets/x", &change));
+    let of = |rest: &str| format!("/clients/{client}{rest}");
+    for (operation, path) in [
+        ("list_clients", "/clients".to_owned()),
+        ("list_clients", "/clients?limit=0".to_owned()),
+        ("get_client", of("")),
+        ("list_assets", of("/assets")),
+        ("get_scores", of("/scores")),
+        ("list_risks", of("/risks")),
+        ("list_compliance", of("/compliance")),
+        ("get_compliance", of("/compliance/soc2")),
+        ("get_compliance", of("/compliance/FERPA")),
+        ("get_compliance", of("/compliance/NIST_CSF?level=detail")),
+        ("get_compliance", of("/compliance/none")),
+    ] {
+        let answer = posture.send("GET", &key, &path, &none);
+        check(&document, operation, &answer);
+        check(&document, operation, &posture.get("", &path));
+    }
+}
+
+#[test]
+fn answers_of_the_management_interface_are_as_documented() {
+    let (document, posture) = (document(), Posture::start());
+    let none = Value::Null;
+    let ask = |id: &str, method: &str, path: &str, body: &Value| {
+        let answer = posture.operator(method, path, body);
+        check(&document, id, &answer);
+        if answer.body.is_empty() { none.clone() } else { answer.json()["data"].clone() }
+    };
+    let text = |it: &Value| it.as_str().unwrap().to_owned();
+    let settings = json!({"profile": {"aws": "unused"}, "own": [1]});
+    let body = json!({"name": "A", "employeeCount": 3, "settings": settings});
+    let client = text(&ask("add_client", "POST", "/api/clients", &body)["id"]);
+    let of = |rest: &str| format!("/api/clients/{client}{rest}");
+    ask("add_client", "POST", "/api/clients", &json!({}));
+    ask("manage_list_clients", "GET", "/api/clients", &none);
+    ask("manage_get_client", "GET", &of(""), &none);
+    ask("change_client", "PATCH", &of(""), &json!({"industry": null}));
+    let body = json!({"name": "k", "scopes": ["read:clients"], "clientIds": [client]});
+    let key = text(&ask("issue_key", "POST", "/api/keys", &body)["id"]);
+    let of_key = |rest: &str| format!("/api/keys/{key}{rest}");
+    ask("rotate_key", "POST", &of_key("/rotate"), &json!({"graceS": 5}));
+    ask("change_key", "PATCH", &of_key(""), &json!({"expiresAt": "2030-01-01T00:00:00Z"}));
+    ask("revoke_key", "DELETE", &of_key(""), &none);
+    ask("rotate_key", "POST", &of_key("/rotate"), &json!({}));
+    ask("list_keys", "GET", "/api/keys", &none);
+    let file = crate::manage::prowler(crate::manage::MIXED);
+    let taken = posture.import(&client, "observedAt=now&fileName=a.csv", &file);
+    check(&document, "add_import", &taken);
+    check(&document, "add_import", &posture.import(&client, "", &file));
+    check(&document, "add_import", &posture.import(&client, "", b"nothing known"));
+    ask("list_imports", "GET", &of("/imports"), &none);
+    ask("get_posture", "GET", &of("/posture"), &none);
+    let import = text(&taken.json()["data"]["import"]["id"]);
+    ask("undo_import", "DELETE", &of(&format!("/imports/{import}")), &none);
+    ask("undo_import", "DELETE", &of(&format!("/imports/{import}")), &none);
+    ask("get_posture", "GET", &of("/posture"), &none);
+    let events = ask("list_events", "GET", "/api/events?limit=100", &none);
+    assert!(1 < events.as_array().unwrap().len());
+    ask("get_system", "GET", "/api/system", &none);
+    ask("remove_client", "DELETE", &of(""), &none);
+    ask("remove_client", "DELETE", &of(""), &none);
+}

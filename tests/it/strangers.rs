@@ -1,0 +1,495 @@
+//! Who gets in, where, and in which order that is decided: for every operation of the document.
+
+use posture::auth::key::KeyText;
+use serde_json::{Value, json};
+
+use crate::harness::{ALL_SCOPES, Answer, Posture, http, send};
+use crate::openapi::{Operation, operations};
+
+const REFUSED: &str = "API key missing or invalid";
+const NO_SCOPE: &str = "API key missing required scope: ";
+const OTHER_NETWORK: &str = "API key not authorized from this network";
+const OTHER_CLIENT: &str = "API key not authorized for this client";
+const ABSENT: &str = "0195a000-0000-7000-8000-000000000000";
+
+/// What an operation names of a client.
+#[derive(Clone, Copy, PartialEq)]
+enum Names {
+    Nothing,
+    /// In the path.
+    Client,
+    /// In the body.
+    ClientInside,
+    Asset,
+    Key,
+    Import,
+}
+
+/// One operation: what it names, a query that it refuses, and what it answers the operator.
+type Tried = (&'static str, Names, &'static str, u16);
+
+const TRIED: [Tried; 25] = [
+    ("list_clients", Names::Nothing, "limit=0", 200),
+    ("get_client", Names::Client, "", 200),
+    ("list_assets", Names::Client, "assetType=x", 200),
+    ("create_asset", Names::ClientInside, "", 201),
+    ("update_asset", Names::Asset, "", 200),
+    ("get_scores", Names::Client, "limit=101", 200),
+    ("list_risks", Names::Client, "severity=x", 200),
+    ("list_compliance", Names::Client, "", 200),
+    ("get_compliance", Names::Client, "level=x", 200),
+    ("manage_list_clients", Names::Nothing, "offset=-1", 200),
+    ("add_client", Names::Nothing, "", 201),
+    ("manage_get_client", Names::Client, "", 200),
+    ("change_client", Names::Client, "", 200),
+    ("remove_client", Names::Client, "", 204),
+    ("list_keys", Names::Nothing, "", 200),
+    ("issue_key", Names::Nothing, "", 201),
+    ("change_key", Names::Key, "", 200),
+    ("revoke_key", Names::Key, "", 204),
+    ("rotate_key", Names::Key, "", 200),
+    ("list_imports", Names::Client, "limit=x", 200),
+    ("add_import", Names::Client, "again=x", 200),
+    ("undo_import", Names::Import, "", 200),
+    ("get_posture", Names::Client, "", 200),
+    ("list_events", Names::Nothing, "after=x", 200),
+    ("get_system", Names::Nothing, "", 200),
+];
+
+fn tried(operation: &Operation) -> Tried {
+    *TRIED.iter().find(|it| it.0 == operation.id).unwrap()
+}
+
+/// Those that a key opens.
+fn keyed() -> impl Iterator<Item = Operation> {
+    operations().into_iter().filter(|it| !it.is_operators)
+}
+
+fn scoped() -> impl Iterator<Item = Operation> {
+    keyed().filter(|it| it.scope.is_some())
+}
+
+fn managed() -> impl Iterator<Item = Operation> {
+    operations().into_iter().filter(|it| it.is_operators)
+}
+
+/// A posture with one client that has one of everything.
+struct World {
+    posture: Posture,
+    client: String,
+    asset: String,
+    key: String,
+    key_id: String,
+    import: String,
+}
+
+impl World {
+    fn new() -> Self {
+        let posture = Posture::start();
+        let client = posture.client("Canary");
+        let issued = posture.issue(&json!({}));
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        let (key, key_id) = (text(&issued["key"]), text(&issued["id"]));
+        let asset = posture.send("POST", &key, "/assets", &asset(&client));
+        let asset = text(&asset.json()["data"]["id"]);
+        let file = crate::manage::prowler(crate::manage::MIXED);
+        let import = posture.import(&client, "observedAt=now", &file);
+        let import = text(&import.json()["data"]["import"]["id"]);
+        Self { posture, client, asset, key, key_id, import }
+    }
+
+    /// The path with these ids in it, and a body that is fine.
+    fn filled(&self, operation: &Operation, id: Option<&str>, client: &str) -> (String, Vec<u8>) {
+        let path = operation
+            .path
+            .replace(
+                "{clientId}",
+                if operation.path.contains("importId") {
+                    &self.client
+                } else {
+                    id.unwrap_or(client)
+                },
+            )
+            .replace("{assetId}", id.unwrap_or(&self.asset))
+            .replace("{keyId}", id.unwrap_or(&self.key_id))
+            .replace("{importId}", id.unwrap_or(&self.import))
+            .replace("{frameworkId}", "SOC2");
+        let body = match operation.id.as_str() {
+            "create_asset" => asset(id.unwrap_or(client)),
+            "update_asset" => json!({"owner": "Ada"}),
+            "add_client" => json!({"name": "New"}),
+            "change_client" => json!({"industry": "Legal"}),
+            "issue_key" => json!({"name": "k", "scopes": ["read:clients"]}),
+            "change_key" => json!({"name": "renamed"}),
+            "rotate_key" => json!({"graceS": 60}),
+            "add_import" => return (path, crate::manage::prowler(crate::manage::GOOD)),
+            _ => return (path, Vec::new()),
+        };
+        (path, body.to_string().into_bytes())
+    }
+
+    /// As [`World::filled`] asks it, over TCP, with these headers.
+    fn knock(&self, operation: &Operation, headers: &[(&str, &str)]) -> Answer {
+        let (path, body) = self.filled(operation, None, &self.client);
+        let headers = [headers, &[("Content-Type", "application/json")]].concat();
+        send(self.posture.address, &operation.method, &path, &headers, &body)
+    }
+
+    fn ask(&self, operation: &Operation, key: &str, id: Option<&str>) -> Answer {
+        let (path, body) = self.filled(operation, id, &self.client);
+        self.ask_with(operation, key, &path, &body)
+    }
+
+    fn ask_with(&self, operation: &Operation, key: &str, path: &str, body: &[u8]) -> Answer {
+        let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
+        send(self.posture.address, &operation.method, path, &headers, body)
+    }
+
+    fn operator(&self, operation: &Operation, path: &str, body: &[u8]) -> Answer {
+        let headers = [("Content-Type", "application/json")];
+        http::send_socket(&self.posture.socket(), &operation.method, path, &headers, body)
+    }
+}
+
+fn asset(client: &str) -> Value {
+    json!({"clientId": client, "name": "Canary", "externalId": "c-1", "assetType": "server"})
+}
+
+fn scopes_without(scope: &str) -> Vec<&str> {
+    let others = ALL_SCOPES.into_iter().filter(|it| *it != scope);
+    others.chain(["write:assessments"]).collect()
+}
+
+fn refuses(answer: &Answer, status: u16, code: &str, message: &str, about: &str) {
+    let problem = answer.problem();
+    assert_eq!(
+        (answer.status, problem.0.as_str(), problem.1.as_str()),
+        (status, code, message),
+        "{about}"
+    );
+    let challenge = answer.header("www-authenticate");
+    assert_eq!(challenge.is_some(), status == 401, "{about}");
+    assert!(!answer.text().contains("Canary"), "{about}");
+}
+
+#[test]
+fn every_operation_of_the_document_is_tried() {
+    let mut documented: Vec<_> = operations().into_iter().map(|it| it.id).collect();
+    let mut tried: Vec<_> = TRIED.iter().map(|it| it.0).collect();
+    documented.sort_unstable();
+    tried.sort_unstable();
+    assert_eq!(documented, tried);
+}
+
+/// Headers of people who hold no key that lives; what each is.
+fn strangers(posture: &Posture, live: &str) -> Vec<(&'static str, Vec<(&'static str, String)>)> {
+    let text = |it: &Value| it["key"].as_str().unwrap().to_owned();
+    let expired = posture.issue(&json!({"expiresAt": "2026-03-10T09:00:01Z"}));
+    let revoked = posture.issue(&json!({}));
+    let rotated = posture.issue(&json!({}));
+    let path = |it: &Value, rest: &str| format!("/api/keys/{}{rest}", it["id"].as_str().unwrap());
+    assert_eq!(posture.operator("DELETE", &path(&revoked, ""), &Value::Null).status, 204);
+    let rotation = posture.operator("POST", &path(&rotated, "/rotate"), &json!({"graceS": 0}));
+    assert_eq!(rotation.status, 200);
+    posture.pass_s(1);
+    let last = live.chars().last().unwrap();
+    let mistyped = format!("{}{}", &live[..live.len() - 1], if last == '0' { '1' } else { '0' });
+    let jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZG1pbiIsImV4cCI6OTk5OTk5OTk5OX0.".to_owned();
+    let key = |it: String| vec![("X-API-Key", it)];
+    let bearer = |it: &str| vec![("Authorization", format!("Bearer {it}"))];
+    vec![
+        ("without a key", Vec::new()),
+        ("with an empty key", key(String::new())),
+        ("with garbage", key("hunter2".to_owned())),
+        ("with much garbage", key("service_".repeat(500))),
+        ("with a word of a key's length", key("x".repeat(57))),
+        ("with bytes above ASCII", key("service_äöü".to_owned())),
+        ("with a mistyped key", key(mistyped)),
+        ("with a key that nobody issued", key(KeyText::random().reveal().to_owned())),
+        ("with another's secret", key(crate::keys::forged(live))),
+        ("with a key in another case", key(live.to_lowercase())),
+        ("with more behind the key", key(format!("{live}0"))),
+        ("with an expired key", key(text(&expired))),
+        ("with a revoked key", key(text(&revoked))),
+        ("with a rotated key", key(text(&rotated))),
+        ("with a JWT", bearer(&jwt)),
+        ("with a JWT for a key", key(jwt)),
+        ("with a key as bearer", bearer(live)),
+        ("with a key in the cookie", vec![("Cookie", format!("X-API-Key={live}"))]),
+    ]
+}
+
+#[test]
+fn a_stranger_gets_401_everywhere() {
+    let world = World::new();
+    let strangers = strangers(&world.posture, &world.key);
+    for operation in keyed() {
+        for (name, headers) in &strangers {
+            let headers: Vec<_> = headers.iter().map(|(it, value)| (*it, value.as_str())).collect();
+            let answer = world.knock(&operation, &headers);
+            refuses(&answer, 401, "UNAUTHORIZED", REFUSED, &format!("{} {name}", operation.id));
+            assert!(answer.header("ratelimit-remaining").is_none(), "{}", operation.id);
+        }
+    }
+}
+
+#[test]
+fn two_keys_are_no_key() {
+    let world = World::new();
+    let key = world.key.as_str();
+    for operation in keyed() {
+        let answer = world.knock(&operation, &[("X-API-Key", key), ("x-api-key", key)]);
+        refuses(&answer, 401, "UNAUTHORIZED", "send X-API-Key once", &operation.id);
+    }
+}
+
+#[test]
+fn management_is_refused_over_tcp_whatever_is_sent() {
+    let world = World::new();
+    let key = world.key.as_str();
+    let bearer = format!("Bearer {key}");
+    let sent: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("X-API-Key", key)],
+        &[("Authorization", &bearer)],
+        &[("X-API-Key", "garbage")],
+        &[("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-User", "root")],
+    ];
+    let message = "this operation is for the control socket: run the posture command on the server";
+    for operation in managed() {
+        for headers in sent {
+            let answer = world.knock(&operation, headers);
+            refuses(&answer, 401, "UNAUTHORIZED", message, &operation.id);
+        }
+        let (path, _) = world.filled(&operation, Some("no-id"), "no-id");
+        let answer = send(world.posture.address, &operation.method, &path, &[], b"");
+        assert_eq!(answer.status, 401, "{}: the caller comes first", operation.id);
+    }
+    let clients = world.posture.operator("GET", "/api/clients", &Value::Null);
+    assert_eq!(clients.json()["pagination"]["total"], 1, "nothing was done");
+}
+
+#[test]
+fn the_operator_gets_everything_on_the_socket() {
+    let world = World::new();
+    let takes_away = |it: &Operation| match it.id.as_str() {
+        "remove_client" => 3,
+        "revoke_key" => 2,
+        "undo_import" => 1,
+        _ => 0,
+    };
+    let mut operations = operations();
+    operations.sort_by_key(takes_away);
+    for operation in operations {
+        let (path, body) = world.filled(&operation, None, &world.client);
+        let answer = world.operator(&operation, &path, &body);
+        let expected = tried(&operation).3;
+        assert_eq!(answer.status, expected, "{}: {:.200}", operation.id, answer.text());
+    }
+}
+
+#[test]
+fn a_bad_key_on_the_socket_is_not_the_operator() {
+    let world = World::new();
+    for operation in keyed() {
+        let (path, body) = world.filled(&operation, None, &world.client);
+        let headers = [("X-API-Key", "garbage"), ("Content-Type", "application/json")];
+        let socket = world.posture.socket();
+        let answer = http::send_socket(&socket, &operation.method, &path, &headers, &body);
+        refuses(&answer, 401, "UNAUTHORIZED", REFUSED, &operation.id);
+    }
+}
+
+#[test]
+fn a_key_without_the_scope_is_told_which() {
+    let world = World::new();
+    for operation in scoped() {
+        let scope = operation.scope.clone().unwrap();
+        let key = world.posture.key_with(&json!({"scopes": scopes_without(&scope)}));
+        let message = format!("{NO_SCOPE}{scope}");
+        for id in [None, Some(ABSENT), Some("no-id")] {
+            let answer = world.ask(&operation, &key, id);
+            refuses(&answer, 403, "FORBIDDEN", &message, &operation.id);
+            assert!(answer.header("ratelimit-remaining").is_some(), "{}", operation.id);
+        }
+        let key = world.posture.key_with(&json!({"scopes": [scope]}));
+        let expected = if operation.id == "create_asset" { 200 } else { tried(&operation).3 };
+        let answer = world.ask(&operation, &key, None);
+        let allowed = [expected, 201].contains(&answer.status);
+        assert!(allowed, "{} {}: its own scope is enough", operation.id, answer.status);
+    }
+}
+
+#[test]
+fn a_key_from_another_network_is_refused() {
+    let world = World::new();
+    let elsewhere = world.posture.key_with(&json!({"networks": ["10.0.0.0/8", "::/0"]}));
+    let here = world.posture.key_with(&json!({"networks": ["10.0.0.0/8", "127.0.0.0/8"]}));
+    for operation in keyed() {
+        let answer = world.ask(&operation, &elsewhere, None);
+        refuses(&answer, 403, "FORBIDDEN", OTHER_NETWORK, &operation.id);
+        let answer = world.ask(&operation, &here, None);
+        assert!(matches!(answer.status, 200 | 201), "{} {}", operation.id, answer.status);
+    }
+}
+
+#[test]
+fn a_key_of_another_client_learns_nothing() {
+    let world = World::new();
+    let other = world.posture.client("Other");
+    let key = world.posture.key_with(&json!({"clientIds": [other]}));
+    let free = world.posture.key();
+    for operation in scoped() {
+        let there = world.ask(&operation, &key, None);
+        let absent = world.ask(&operation, &key, Some(ABSENT));
+        match tried(&operation).1 {
+            Names::Client | Names::ClientInside => {
+                refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
+                refuses(&absent, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
+                let free = world.ask(&operation, &free, Some(ABSENT));
+                refuses(&free, 404, "NOT_FOUND", "client not found", &operation.id);
+            }
+            Names::Asset => {
+                refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
+                refuses(&absent, 404, "NOT_FOUND", "asset not found", &operation.id);
+            }
+            Names::Nothing | Names::Key | Names::Import => {
+                assert_eq!(there.json()["pagination"]["total"], 1, "{}", operation.id);
+                assert_eq!(there.json()["data"][0]["id"], other.as_str());
+            }
+        }
+    }
+}
+
+/// Keys that break the n-th rule of the order and all behind it that a key can break.
+struct Ladder {
+    network: String,
+    exhausted: String,
+    scope: String,
+    client: String,
+    free: String,
+}
+
+impl Ladder {
+    fn new(world: &World, scope: &str) -> Self {
+        let other = world.posture.client("Other");
+        let lacking = scopes_without(scope);
+        let key = |change: &Value| world.posture.key_with(change);
+        let networks = ["10.0.0.0/8"];
+        let ladder = Self {
+            network: key(&json!({
+                "networks": networks, "perDay": 1, "scopes": lacking, "clientIds": [other],
+            })),
+            exhausted: key(&json!({"perDay": 1, "scopes": lacking, "clientIds": [other]})),
+            scope: key(&json!({"scopes": lacking, "clientIds": [other]})),
+            client: key(&json!({"clientIds": [other]})),
+            free: key(&json!({})),
+        };
+        let used = world.posture.get(&ladder.exhausted, "/clients");
+        assert!(matches!(used.status, 200 | 403), "{}", used.status);
+        ladder
+    }
+}
+
+#[test]
+fn checks_come_in_the_promised_order() {
+    let world = World::new();
+    for operation in scoped() {
+        let (_, names, bad_query, _) = tried(&operation);
+        let scope = operation.scope.clone().unwrap();
+        let ladder = Ladder::new(&world, &scope);
+        let has_body = matches!(operation.method.as_str(), "POST" | "PUT");
+        let bad_body: &[u8] = if has_body { b"{\"name\": 1}" } else { b"" };
+        // Query, then path: `None` is the id that exists.
+        let expect = |key: &str, query: &str, id: Option<&str>, status: u16, says: &str| {
+            let (path, _) = world.filled(&operation, id, &world.client);
+            let path = format!("{path}?{query}");
+            let answer = world.ask_with(&operation, key, &path, bad_body);
+            let message = answer.problem().1;
+            let about = &operation.id;
+            assert!(answer.status == status && message.contains(says), "{about}: {message}");
+        };
+        expect("x", bad_query, Some("no-id"), 401, REFUSED);
+        expect(&ladder.network, bad_query, Some("no-id"), 403, OTHER_NETWORK);
+        expect(&ladder.exhausted, bad_query, Some("no-id"), 429, "rate limit exceeded");
+        expect(&ladder.scope, bad_query, Some("no-id"), 403, &scope);
+        if !bad_query.is_empty() {
+            let parameter = bad_query.split('=').next().unwrap();
+            expect(&ladder.client, bad_query, Some("no-id"), 400, parameter);
+        }
+        if matches!(names, Names::Client | Names::Asset) {
+            expect(&ladder.client, "", Some("no-id"), 404, "not found");
+            expect(&ladder.client, "", None, 403, OTHER_CLIENT);
+            expect(&ladder.free, "", Some(ABSENT), 404, "not found");
+        }
+        if has_body {
+            expect(&ladder.free, "", None, 400, "name");
+            // The client is in the body: the body comes first.
+            let status = if names == Names::ClientInside { 400 } else { 403 };
+            expect(&ladder.client, "", None, status, "");
+        }
+    }
+}
+
+#[test]
+fn management_checks_come_in_the_same_order() {
+    let world = World::new();
+    for operation in managed() {
+        let (_, names, bad_query, _) = tried(&operation);
+        let has_body = matches!(operation.method.as_str(), "POST" | "PATCH");
+        let bad_body: &[u8] = if has_body { b"{\"name\": 1}" } else { b"" };
+        let expect = |query: &str, id: Option<&str>, status: u16, says: &str| {
+            let (path, _) = world.filled(&operation, id, &world.client);
+            let answer = world.operator(&operation, &format!("{path}?{query}"), bad_body);
+            let message = answer.problem().1;
+            let about = &operation.id;
+            assert!(answer.status == status && message.contains(says), "{about}: {message}");
+        };
+        if !bad_query.is_empty() {
+            let parameter = bad_query.split('=').next().unwrap();
+            expect(bad_query, Some("no-id"), 400, parameter);
+        }
+        if names != Names::Nothing {
+            expect("", Some("no-id"), 404, "not found");
+            expect("", Some(ABSENT), 404, "not found");
+        }
+        if has_body && !matches!(names, Names::Import) {
+            expect("", None, 400, "");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_path_is_404_with_and_without_a_key() {
+    let world = World::new();
+    for path in ["/api/v1", "/api/v1/", "/api/v1/clientz", "/api/v2/clients", "/api/none", "/"] {
+        for headers in [&[][..], &[("X-API-Key", world.key.as_str())][..]] {
+            let answer = send(world.posture.address, "GET", path, headers, b"");
+            refuses(&answer, 404, "NOT_FOUND", "no such path", path);
+        }
+    }
+}
+
+#[test]
+fn an_inactive_client_is_as_good_as_absent() {
+    let world = World::new();
+    let path = format!("/api/clients/{}", world.client);
+    assert_eq!(world.posture.operator("PATCH", &path, &json!({"active": false})).status, 200);
+    for operation in scoped() {
+        let answer = world.ask(&operation, &world.key, None);
+        match tried(&operation).1 {
+            Names::Nothing | Names::Key | Names::Import => {
+                assert_eq!(answer.json()["pagination"]["total"], 0);
+            }
+            Names::Asset => {
+                refuses(&answer, 404, "NOT_FOUND", "asset not found", &operation.id);
+            }
+            Names::Client | Names::ClientInside => {
+                refuses(&answer, 404, "NOT_FOUND", "client not found", &operation.id);
+            }
+        }
+    }
+    assert_eq!(world.posture.operator("PATCH", &path, &json!({"active": true})).status, 200);
+    let assets = world.posture.read(&world.key, &format!("/clients/{}/assets", world.client));
+    assert!(assets.to_string().contains("Canary"), "its data is kept");
+}
