@@ -77,7 +77,7 @@ type Apis = (
         manage::imports::Imports,
         manage::posture::Postures,
     ),
-    (manage::events::Events, manage::system::System),
+    (manage::events::Events, manage::system::System, manage::catalog::CatalogReads),
 );
 
 /// The operations, and the document that describes them.
@@ -97,7 +97,7 @@ pub fn service() -> OpenApiService<Apis, ()> {
             manage::imports::Imports,
             manage::posture::Postures,
         ),
-        (manage::events::Events, manage::system::System),
+        (manage::events::Events, manage::system::System, manage::catalog::CatalogReads),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
         .description(include_str!("description.md"))

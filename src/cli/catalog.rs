@@ -31,23 +31,19 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
             let answer = session.call(Call::get("/api/frameworks")).await?;
             list(json, &answer)
         }
-        Command::Show { reference } => match reference.parse::<FrameworkId>() {
-            Ok(id) => {
-                let path = format!("/api/frameworks/{}", id.as_str());
-                show_framework(json, &session.call(Call::get(path)).await?)
+        Command::Show { reference } => {
+            if let Ok(id) = reference.parse::<FrameworkId>() {
+                return show_framework(json, &session.call(framework(id)).await?);
             }
-            Err(_) => {
-                let mut found = Vec::new();
-                for id in FrameworkId::ALL {
-                    let path = format!("/api/frameworks/{}", id.as_str());
-                    let answer = session.call(Call::get(path)).await?;
-                    let rows = answer["data"]["rows"].as_array().cloned().unwrap_or_default();
-                    let same = |it: &Value| is_named(&it["requirement"], &reference);
-                    found.extend(rows.into_iter().filter(same).map(|it| (id, it)));
-                }
-                show_rows(json, &reference, &found)
+            let mut found = Vec::new();
+            for id in FrameworkId::ALL {
+                let answer = session.call(framework(id)).await?;
+                let rows = answer["data"]["rows"].as_array().cloned().unwrap_or_default();
+                let same = |it: &Value| is_named(&it["requirement"], &reference);
+                found.extend(rows.into_iter().filter(same).map(|it| (id, it)));
             }
-        },
+            show_rows(json, &reference, &found)
+        }
         Command::Control { code } => {
             let answer = session.call(Call::get("/api/controls")).await?;
             let all = answer["data"].as_array().cloned().unwrap_or_default();
@@ -55,6 +51,10 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
             show_control(json, &found.ok_or_else(|| unknown("control", &code))?)
         }
     })
+}
+
+fn framework(id: FrameworkId) -> Call {
+    Call::get(format!("/api/frameworks/{}", id.as_str()))
 }
 
 fn is_named(value: &Value, name: &str) -> bool {
@@ -86,7 +86,8 @@ fn show_framework(json: bool, answer: &Value) -> Result<()> {
         let all = it["controls"].as_array().into_iter().flatten();
         all.map(|it| print::cell(&it["controlCode"])).collect::<Vec<_>>().join(",")
     };
-    let row = |it: &Value| vec![print::cell(&it["requirement"]), codes(it), print::cell(&it["title"])];
+    let row =
+        |it: &Value| vec![print::cell(&it["requirement"]), codes(it), print::cell(&it["title"])];
     let rows: Vec<_> = answer["data"]["rows"].as_array().into_iter().flatten().map(row).collect();
     print::table(&["REFERENCE", "CONTROLS", "TITLE"], &rows)
 }

@@ -2,6 +2,7 @@
 //! else handled by the same application in this process.
 
 mod call;
+mod catalog;
 mod client;
 mod import;
 mod key;
@@ -44,6 +45,9 @@ enum Command {
     Key(key::Command),
     /// Import assessor files for a client, or undo an import.
     Import(import::Args),
+    /// The catalogue: frameworks, requirements and the controls that decide them.
+    #[command(subcommand)]
+    Catalog(catalog::Command),
     /// Show the service's state.
     Status,
     /// Print the OpenAPI document.
@@ -69,6 +73,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Client(command) => client::run(&options()?, json, command),
         Command::Key(command) => key::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
+        Command::Catalog(command) => catalog::run(&options()?, json, command),
         Command::Status => system::status(&options()?, json),
         Command::Openapi => system::openapi(),
         Command::Config(command) => system::config(path, json, &command),

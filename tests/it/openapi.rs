@@ -71,6 +71,9 @@ DELETE /api/clients/{clientId}/imports/{importId} undo_import operator
 GET /api/clients/{clientId}/posture get_posture operator
 GET /api/events list_events operator
 GET /api/system get_system operator
+GET /api/frameworks list_frameworks any
+GET /api/frameworks/{frameworkId} get_framework any
+GET /api/controls list_controls any
 ";
 
 fn sorted(text: &str) -> Vec<&str> {

@@ -28,7 +28,7 @@ enum Names {
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 type Tried = (&'static str, Names, &'static str, u16);
 
-const TRIED: [Tried; 25] = [
+const TRIED: [Tried; 28] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -54,6 +54,9 @@ const TRIED: [Tried; 25] = [
     ("get_posture", Names::Client, "", 200),
     ("list_events", Names::Nothing, "after=x", 200),
     ("get_system", Names::Nothing, "", 200),
+    ("list_frameworks", Names::Nothing, "", 200),
+    ("get_framework", Names::Nothing, "", 200),
+    ("list_controls", Names::Nothing, "", 200),
 ];
 
 fn tried(operation: &Operation) -> Tried {

@@ -1,5 +1,6 @@
 //! The management API: what the command line and a console call.
 
+pub mod catalog;
 pub mod clients;
 pub mod events;
 pub mod imports;

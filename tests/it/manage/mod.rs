@@ -1,5 +1,6 @@
 //! The management API, a file for each resource.
 
+mod catalog;
 mod clients;
 mod events;
 mod imports;
