@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bincode::{Decode, Encode};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use crate::error::Error;
 
@@ -71,7 +70,7 @@ impl Time {
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
-        write!(f, "{}", time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%dT%H:%M:%S%.3fZ"))
+        write!(f, "{time:.3}")
     }
 }
 

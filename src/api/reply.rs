@@ -16,6 +16,9 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::page;
 
+/// What a row of an answer takes, more or less: a body that grows step by step is copied at each.
+const ROW_BYTES: usize = 384;
+
 pub const JSON: &str = "application/json; charset=utf-8";
 
 /// An answer's bytes and what names exactly these.
@@ -38,8 +41,11 @@ struct Paged<'a, T> {
 }
 
 impl Rendered {
-    fn of(value: &impl Serialize) -> Self {
-        let body = serde_json::to_vec(value).expect("views have string keys and no failing parts");
+    /// `n_bytes`: how long the body will be, more or less.
+    fn of(value: &impl Serialize, n_bytes: usize) -> Self {
+        let mut body = Vec::with_capacity(n_bytes);
+        serde_json::to_writer(&mut body, value)
+            .expect("views have string keys and no failing parts");
         let etag = format!("\"{:032x}\"", xxh3_128(&body));
         let etag = header::HeaderValue::from_str(&etag).expect("hexadecimal digits are visible");
         Self { body: body.into(), etag }
@@ -48,7 +54,7 @@ impl Rendered {
     /// `{"data": value}`.
     pub fn data<T: ToJSON + Serialize>(value: &T) -> Self {
         check_documented(value);
-        Self::of(&Enveloped { data: value })
+        Self::of(&Enveloped { data: value }, ROW_BYTES)
     }
 
     /// `{"data": [...], "pagination": {...}}`.
@@ -56,7 +62,8 @@ impl Rendered {
         page.items.iter().for_each(check_documented);
         let page::Cut { limit, offset } = page.cut;
         let pagination = Pagination { total: page.total, limit, offset };
-        Self::of(&Paged { data: &page.items, pagination })
+        let n_bytes = ROW_BYTES * (1 + page.items.len());
+        Self::of(&Paged { data: &page.items, pagination }, n_bytes)
     }
 
     /// A GET's answer: may be kept by the caller alone, and asked for again each time.

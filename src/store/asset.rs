@@ -84,11 +84,20 @@ impl<R: Rows> ClientTransaction<R> {
 
     /// In the given order; those that are not there are left out.
     pub fn get_assets(&self, ids: &[AssetId]) -> Result<Vec<Asset>> {
-        let mut assets = Vec::with_capacity(ids.len());
-        for id in ids {
-            assets.extend(self.find_asset(*id)?);
+        let keys: Vec<RowKey> = ids.iter().map(|it| asset_key(*it)).collect();
+        Ok(self.find_all(ASSETS, &keys)?.into_iter().flatten().collect())
+    }
+
+    /// As [`Self::get_assets`], for assets that follow each other: read in one go, which costs less than finding each.
+    fn get_neighbours(&self, ids: &[AssetId]) -> Result<Vec<Asset>> {
+        let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
+        let span = Span::between(&asset_key(*first), &asset_key(*last));
+        let assets: Vec<Asset> =
+            self.rows.list_rows(&ASSETS.name(self.client), &span, ids.len())?;
+        if assets.iter().map(|it| it.id).eq(ids.iter().copied()) {
+            return Ok(assets);
         }
-        Ok(assets)
+        self.get_assets(ids)
     }
 
     /// The asset that a source calls by this name.
@@ -223,7 +232,12 @@ impl ClientStore {
     pub fn page_assets(&self, filter: &AssetFilter, cut: Cut) -> Result<Page<Asset>> {
         let found = self.store.shared().indexes.find(self.id(), filter, cut, || self.snapshot())?;
         // Opened after the ids were found, so that every one of them is in it.
-        let items = self.snapshot()?.get_assets(&found.ids)?;
+        let snapshot = self.snapshot()?;
+        let items = if *filter == AssetFilter::default() {
+            snapshot.get_neighbours(&found.ids)?
+        } else {
+            snapshot.get_assets(&found.ids)?
+        };
         Ok(Page { items, total: found.total, cut })
     }
 

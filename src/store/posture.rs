@@ -122,7 +122,8 @@ impl<R: Rows> ClientTransaction<R> {
 
     /// Score of the worst risk that touches each of these subjects, in the given order.
     pub fn touched_scores(&self, subjects: &[u64]) -> Result<Vec<Option<u8>>> {
-        subjects.iter().map(|it| self.find(POSTURE, &touched_key(*it))).collect()
+        let keys: Vec<RowKey> = subjects.iter().map(|it| touched_key(*it)).collect();
+        self.find_all(POSTURE, &keys)
     }
 
     /// All touched subjects with the score of the worst risk, by subject.

@@ -150,7 +150,7 @@ const LONG_TEXT: u8 = 0xff;
 
 /// A key under construction. Parts follow each other in the order in which the calls do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RowKey(Vec<u8>);
+pub struct RowKey(Vec<u8>);
 
 impl RowKey {
     /// For tables whose keys are of one kind.
@@ -235,6 +235,13 @@ impl Span {
             end
         });
         Self { from: start.to_vec(), until }
+    }
+
+    /// All keys from `first` to `last`, both included.
+    pub(super) fn between(first: &RowKey, last: &RowKey) -> Self {
+        let mut until = last.0.clone();
+        until.push(0);
+        Self { from: first.0.clone(), until: Some(until) }
     }
 
     /// The part of it behind `key`.

@@ -26,6 +26,11 @@ type Flow = Result<ControlFlow<()>>;
 pub trait Rows {
     fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>>;
 
+    /// [`Rows::find_row`] of each key, in order.
+    fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
+        keys.iter().map(|it| self.find_row(table, it.as_slice())).collect()
+    }
+
     /// Shows each row's key and bytes until `each` breaks off.
     fn visit_rows(
         &self,
@@ -75,6 +80,10 @@ pub trait Rows {
 impl<R: Rows> Rows for &mut R {
     fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
         (**self).find_row(table, key)
+    }
+
+    fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
+        (**self).find_rows(table, keys)
     }
 
     fn visit_rows(
@@ -165,6 +174,19 @@ impl Rows for Reading {
     fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
         let Some(rows) = self.table(table)? else { return Ok(None) };
         find_in(&rows, key, |bytes| self.open_row(table, key, bytes)).map_err(|e| self.fail(e))?
+    }
+
+    /// Opens the table once: that costs more than finding a row in it.
+    fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
+        let Some(rows) = self.table(table)? else {
+            return Ok(keys.iter().map(|_| None).collect());
+        };
+        let find = |key: &RowKey| {
+            let key = key.as_slice();
+            find_in(&rows, key, |bytes| self.open_row(table, key, bytes))
+                .map_err(|e| self.fail(e))?
+        };
+        keys.iter().map(find).collect()
     }
 
     fn visit_rows(
@@ -405,6 +427,15 @@ impl<R: Rows> ClientTransaction<R> {
 
     pub(super) fn find<T: Decode<()>>(&self, table: PerClient, key: &RowKey) -> Result<Option<T>> {
         self.rows.find_row(&table.name(self.client), key.as_slice())
+    }
+
+    /// [`Self::find`] of each key, in order.
+    pub(super) fn find_all<T: Decode<()>>(
+        &self,
+        table: PerClient,
+        keys: &[RowKey],
+    ) -> Result<Vec<Option<T>>> {
+        self.rows.find_rows(&table.name(self.client), keys)
     }
 
     /// All records whose key begins with `start`, in key order.

@@ -230,9 +230,20 @@ impl Line {
 
     /// Pushes an asset. The whole answer's status and body; `None` when it did not come whole.
     pub(crate) fn push(&mut self, key: &str, asset: &Value) -> Option<(u16, Value)> {
-        let body = asset.to_string();
+        let (status, body) = self.send("POST", "/api/v1/assets", key, &asset.to_string())?;
+        Some((status, serde_json::from_slice(&body).unwrap()))
+    }
+
+    /// The whole answer's status and body; `None` when it did not come whole.
+    pub(crate) fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        key: &str,
+        body: &str,
+    ) -> Option<(u16, Vec<u8>)> {
         let request = format!(
-            "POST /api/v1/assets HTTP/1.1\r\nHost: posture\r\nX-API-Key: {key}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: posture\r\nX-API-Key: {key}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -250,7 +261,7 @@ impl Line {
         }
         let mut bytes = vec![0; n_bytes];
         self.0.read_exact(&mut bytes).ok()?;
-        Some((status, serde_json::from_slice(&bytes).unwrap()))
+        Some((status, bytes))
     }
 
     fn line(&mut self) -> Option<String> {

@@ -1,0 +1,68 @@
+//! What single things take: `cargo bench --bench bench`. Each time stands beside that of the same known work in the
+//! same run (SHA-256 of 1 MiB), so that figures of different machines compare.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement says its figures")]
+
+mod assess;
+#[path = "../load/figure.rs"]
+mod figure;
+#[allow(
+    dead_code,
+    unreachable_pub,
+    clippy::print_stderr,
+    reason = "of the tests' harness only the processes are used"
+)]
+#[path = "../it/harness/mod.rs"]
+mod harness;
+mod input;
+mod start;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use sha2::{Digest, Sha256};
+
+use figure::{Report, median, quotient, time};
+
+fn main() -> Result<(), String> {
+    let mut bench = Bench { report: Report::default(), reference: 0 };
+    bench.reference = median_micros(50, || {
+        black_box(Sha256::digest(black_box(vec![7_u8; 1 << 20])));
+    });
+    Report::note("SHA-256 of 1 MiB (1.00 ref)", time(bench.reference));
+    assess::bench(&mut bench);
+    input::bench(&mut bench);
+    start::bench(&mut bench);
+    bench.report.finish()
+}
+
+struct Bench {
+    report: Report,
+    /// What the known work takes, in microseconds.
+    reference: u64,
+}
+
+impl Bench {
+    fn goal(&mut self, name: &str, micros: u64, goal_micros: u64) {
+        let value = format!("{} ({} ref)", time(micros), quotient(micros, self.reference));
+        let goal = format!("< {}", time(goal_micros));
+        self.report.goal(name, value, &goal, micros < goal_micros);
+    }
+
+    fn note(&self, name: &str, micros: u64) {
+        let value = format!("{} ({} ref)", time(micros), quotient(micros, self.reference));
+        Report::note(name, value);
+    }
+}
+
+fn micros(mut work: impl FnMut()) -> u64 {
+    let start = Instant::now();
+    work();
+    u64::try_from(start.elapsed().as_micros()).unwrap()
+}
+
+/// The first one, which warms up, does not count.
+fn median_micros(n: usize, mut work: impl FnMut()) -> u64 {
+    work();
+    median((0..n).map(|_| micros(&mut work)).collect())
+}

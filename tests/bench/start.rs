@@ -1,0 +1,85 @@
+//! The start of a server that has much to serve.
+
+use posture::app::assessment::Cause;
+use posture::app::{self, App, settings};
+use posture::catalog::embedded;
+use posture::clock::Clock;
+use posture::id::ClientId;
+use posture::store::client::{Client, ClientState};
+use posture::store::{Options, Store};
+
+use super::figure::{Report, median, memory_kib};
+use super::harness::process::Folder;
+use super::{Bench, micros};
+
+const N_CLIENTS: u32 = 10_000;
+const N_STARTS: u32 = 5;
+
+pub(super) fn bench(bench: &mut Bench) {
+    Report::section("Start, from the command to the first line");
+    let folder = Folder::new();
+    let starts = |folder: &Folder| {
+        let all = (0..N_STARTS).map(|_| {
+            let mut server = None;
+            let micros = micros(|| server = Some(folder.serve()));
+            let server = server.unwrap();
+            let kib = memory_kib(server.id(), "VmRSS");
+            assert!(server.stop().success());
+            (micros, kib)
+        });
+        let (times, memory): (Vec<u64>, Vec<u64>) = all.unzip();
+        (median(times), median(memory))
+    };
+    bench.note("without clients", starts(&folder).0);
+    let filling = micros(|| fill(&folder));
+    bench.note(&format!("(filling in {N_CLIENTS} assessed clients took)"), filling);
+    let (starting, kib) = starts(&folder);
+    bench.goal(&format!("with {N_CLIENTS} assessed clients"), starting, 1_000_000);
+    Report::note("resident memory then", format!("{} MiB", kib / 1024));
+}
+
+/// Adds clients, each assessed once, past the service.
+fn fill(folder: &Folder) {
+    let options = Options { dir: folder.path().join("data"), cache_bytes: 256 << 20 };
+    let now = Clock::System.now();
+    let store = Store::open(&options, now).unwrap();
+    let ids: Vec<ClientId> = (0..N_CLIENTS).map(|_| ClientId::random()).collect();
+    let clients: Vec<Client> = ids.iter().zip(0..).map(|(id, n)| client(*id, n)).collect();
+    let put_all = move |batch: &mut posture::store::Batch| {
+        clients.iter().try_for_each(|it| batch.put_client(it))
+    };
+    store.write_now(put_all).unwrap();
+    let app = App::open(
+        store.clone(),
+        embedded().unwrap(),
+        Clock::System,
+        app::Options {
+            quota: [60, 1_000, 10_000],
+            msp_id: None,
+            settings: settings::Defaults::default(),
+        },
+    )
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        for id in ids {
+            app.reassess(&store.client_store(id), Cause::Scope).await.unwrap();
+        }
+    });
+    drop(app);
+    store.close();
+}
+
+fn client(id: ClientId, n: u32) -> Client {
+    let now = Clock::System.now();
+    Client {
+        id,
+        name: format!("Client {n:05}"),
+        industry: Some("Retail".to_owned()),
+        employee_count: Some(50),
+        settings: "{}".to_owned(),
+        state: ClientState::Active,
+        created_at: now,
+        updated_at: now,
+    }
+}
