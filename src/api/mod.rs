@@ -16,7 +16,7 @@ use std::sync::Arc;
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
 use poem::{EndpointExt, Response, Route};
-use poem_openapi::{OpenApiService, ServerObject, Tags};
+use poem_openapi::{OpenApi, OpenApiService, ServerObject, Tags};
 
 use crate::app::App;
 use crate::error::Result;
@@ -63,26 +63,9 @@ impl Web {
     }
 }
 
-type Apis = (
-    (
-        v1::clients::Clients,
-        v1::assets::Assets,
-        v1::scores::Scores,
-        v1::risks::Risks,
-        v1::compliance::Compliance,
-    ),
-    (
-        manage::clients::Clients,
-        manage::keys::Keys,
-        manage::imports::Imports,
-        manage::posture::Postures,
-    ),
-    (manage::events::Events, manage::system::System, manage::catalog::CatalogReads),
-);
-
 /// The operations, and the document that describes them.
 #[must_use]
-pub fn service() -> OpenApiService<Apis, ()> {
+pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
     let apis = (
         (
             v1::clients::Clients,

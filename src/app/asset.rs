@@ -170,30 +170,51 @@ fn check_change(change: &AssetChange) -> Result<()> {
 /// An id that the writer replaces.
 const NO_ID: AssetId = AssetId::from_bytes([0; 16]);
 
-fn pushed(source: &str, new: &NewAsset, now: Time) -> Asset {
+/// An asset of which nothing is known but what each has.
+fn fresh(source: &str, external_id: &str, name: &str, asset_type: AssetType, at: Time) -> Asset {
     Asset {
         id: NO_ID,
         source: source.to_owned(),
-        external_id: new.external_id.clone(),
+        external_id: external_id.to_owned(),
         aliases: Vec::new(),
-        name: new.name.clone(),
+        name: name.to_owned(),
         display_name: None,
         category: None,
-        asset_type: new.asset_type,
+        asset_type,
         status: AssetStatus::Active,
         is_critical: false,
-        is_managed: true,
+        is_managed: false,
         owner: None,
         description: None,
         tags: Vec::new(),
-        kept: Kept { name: true, asset_type: true, ..Kept::default() },
+        kept: Kept::default(),
         hostname: None,
         ip: None,
         mac: None,
         serial: None,
-        first_discovered_at: now,
-        last_updated_at: now,
-        last_seen_at: now,
+        first_discovered_at: at,
+        last_updated_at: at,
+        last_seen_at: at,
+    }
+}
+
+fn pushed(source: &str, new: &NewAsset, now: Time) -> Asset {
+    Asset {
+        is_managed: true,
+        kept: Kept { name: true, asset_type: true, ..Kept::default() },
+        ..fresh(source, &new.external_id, &new.name, new.asset_type, now)
+    }
+}
+
+fn discovered(source: &str, seen: &Seen, at: Time) -> Asset {
+    Asset {
+        category: seen.category.clone(),
+        is_managed: seen.is_managed,
+        hostname: seen.hostname.clone(),
+        ip: seen.ip.clone(),
+        mac: seen.mac.clone(),
+        serial: seen.serial.clone(),
+        ..fresh(source, &seen.external_id, &seen.name, seen.asset_type, at)
     }
 }
 
@@ -346,31 +367,4 @@ fn refreshed(before: &Asset, seen: &Seen, at: Time) -> Asset {
         touch(&mut asset, at);
     }
     asset
-}
-
-fn discovered(source: &str, seen: &Seen, at: Time) -> Asset {
-    Asset {
-        id: NO_ID,
-        source: source.to_owned(),
-        external_id: seen.external_id.clone(),
-        aliases: Vec::new(),
-        name: seen.name.clone(),
-        display_name: None,
-        category: seen.category.clone(),
-        asset_type: seen.asset_type,
-        status: AssetStatus::Active,
-        is_critical: false,
-        is_managed: seen.is_managed,
-        owner: None,
-        description: None,
-        tags: Vec::new(),
-        kept: Kept::default(),
-        hostname: seen.hostname.clone(),
-        ip: seen.ip.clone(),
-        mac: seen.mac.clone(),
-        serial: seen.serial.clone(),
-        first_discovered_at: at,
-        last_updated_at: at,
-        last_seen_at: at,
-    }
 }
