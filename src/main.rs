@@ -6,6 +6,10 @@ use std::process::ExitCode;
 use clap::Parser;
 use posture::cli::{Cli, failure, run};
 
+/// The system's allocator keeps what threads of the blocking pool once used, and takes longer.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -8,14 +8,12 @@ use super::ingest::{Intake, gone};
 use super::settings::Settings;
 use super::{App, loss};
 use crate::clock::Time;
-use crate::engine::asset::Asset;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{self, Before, Change, difference};
 use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId, ScoreId};
-use crate::page::Cut;
 use crate::store::asset::AssetFilter;
 use crate::store::client::ClientState;
 use crate::store::event::NewEvent;
@@ -293,9 +291,11 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
 /// [`subject_hash`] of every critical asset's own identifiers, sorted.
 fn critical_subjects(rows: &ClientStore) -> Result<Vec<u64>> {
     let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
-    let critical = rows.page_assets(&filter, Cut { limit: u32::MAX, offset: 0 })?;
-    let hashes = |it: Asset| [subject_hash(&it.external_id)].into_iter().chain(it.aliases);
-    let mut hashes: Vec<u64> = critical.items.into_iter().flat_map(hashes).collect();
+    let mut hashes: Vec<u64> = Vec::new();
+    rows.visit_assets(&filter, |asset| {
+        hashes.push(subject_hash(&asset.external_id));
+        hashes.extend(&asset.aliases);
+    })?;
     hashes.sort_unstable();
     hashes.dedup();
     Ok(hashes)

@@ -18,6 +18,8 @@ use crate::store::index::Delta;
 
 /// Of more assets with the same mark only the first ones by id are looked at.
 const N_TWINS_MAX: usize = 64;
+/// Assets in memory at once while all are visited.
+const N_VISITED_AT_ONCE: usize = 500;
 
 /// A mark by which different sources mean the same asset. Without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,6 +241,18 @@ impl ClientStore {
             snapshot.get_assets(&found.ids)?
         };
         Ok(Page { items, total: found.total, cut })
+    }
+
+    /// Shows each of the client's assets that pass, in id order; holds few of them at a time. Blocks: call it off the
+    /// async threads.
+    pub fn visit_assets(&self, filter: &AssetFilter, mut each: impl FnMut(Asset)) -> Result<()> {
+        let all = Cut { limit: u32::MAX, offset: 0 };
+        let found = self.store.shared().indexes.find(self.id(), filter, all, || self.snapshot())?;
+        let snapshot = self.snapshot()?;
+        for ids in found.ids.chunks(N_VISITED_AT_ONCE) {
+            snapshot.get_assets(ids)?.into_iter().for_each(&mut each);
+        }
+        Ok(())
     }
 
     /// How many of the client's assets pass. Blocks: call it off the async threads.

@@ -65,13 +65,13 @@ fn main() -> Result<(), String> {
     let server = serve(&folder);
     let load = Load { size, key: folder.key("100000000"), client, server, folder };
     load.reads(&mut report);
+    load.memory();
     load.pages(&mut report);
+    load.memory();
     load.writes(&mut report);
+    load.memory();
     load.one_push();
-    let id = load.server.id();
-    Report::section("Memory at the end");
-    Report::note("resident now", mib(memory_kib(id, "VmRSS")));
-    Report::note("resident at most", mib(memory_kib(id, "VmHWM")));
+    load.memory();
     assert!(load.server.stop().success(), "it stops in order");
     report.finish()
 }
@@ -97,6 +97,11 @@ struct Load {
 impl Load {
     fn path(&self, query: &str) -> String {
         format!("/api/v1/clients/{}/assets?{query}", self.client)
+    }
+
+    fn memory(&self) {
+        let [now, most] = ["VmRSS", "VmHWM"].map(|it| mib(memory_kib(self.server.id(), it)));
+        Report::note("resident memory by now (at most)", format!("{now} ({most})"));
     }
 
     /// Starts a bare route that answers what the warm page answers.
