@@ -46,6 +46,31 @@ fn the_first_start_says_what_to_do_next_and_it_works_as_said() {
 }
 
 #[test]
+fn the_demonstration_fills_an_empty_database_only_and_says_a_line_that_works() {
+    let folder = Folder::new();
+    let server = folder.serve_with(&["--demo"]);
+    let line = std::iter::repeat_with(|| server.line()).find(|it| it.contains("curl -H")).unwrap();
+    let (_, rest) = line.split_once("X-API-Key: ").unwrap();
+    let (key, _) = rest.split_once('\'').unwrap();
+    let clients = server.get(key, "/clients?limit=100").json();
+    assert_eq!(clients["pagination"]["total"], 40);
+    let id = clients["data"][0]["id"].as_str().unwrap();
+    let scores = server.get(key, &format!("/clients/{id}/scores?limit=100")).json();
+    assert!(scores["data"]["current"]["overallScore"].is_u64());
+    let history = scores["data"]["history"].as_array().unwrap();
+    assert!(20 <= history.len(), "half a year of weeks, not {}", history.len());
+    assert!(server.stop().success());
+
+    let folder = Folder::new();
+    let mine = folder.client("Mine");
+    let done = folder.run(&["serve", "--demo"]);
+    refusal(&done);
+    let clients = folder.json(&["client", "list"]);
+    assert_eq!(clients["data"].as_array().unwrap().len(), 1, "nothing was mixed into it");
+    assert_eq!(clients["data"][0]["id"], *mine);
+}
+
+#[test]
 fn a_stop_by_sigterm_is_in_order_and_keeps_keys_and_counters() {
     let folder = Folder::new();
     let server = folder.serve();

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// No command, start or stop takes longer.
-const WAIT: Duration = Duration::from_secs(30);
+const WAIT: Duration = Duration::from_mins(1);
 const LOOK_EVERY: Duration = Duration::from_millis(3);
 
 /// The executable under test; `POSTURE_BINARY` names another.
@@ -104,7 +104,12 @@ impl Folder {
 
     /// Starts the server and waits until it says where it listens.
     pub(crate) fn serve(&self) -> Server {
-        Server::start(&mut self.command(&["serve"]), &self.path().join("serve.log"))
+        self.serve_with(&[])
+    }
+
+    pub(crate) fn serve_with(&self, options: &[&str]) -> Server {
+        let mut command = self.command(&[&["serve"], options].concat());
+        Server::start(&mut command, &self.path().join("serve.log"))
     }
 }
 
