@@ -93,10 +93,6 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(POSTURE, &RowKey::of(POSTURE_CONTROL))
     }
 
-    pub fn find_control_outcome(&self, code: &str) -> Result<Option<ControlOutcome>> {
-        self.find(POSTURE, &control_key(code))
-    }
-
     pub fn find_framework(&self, id: FrameworkId) -> Result<Option<FrameworkOutcome>> {
         self.find(POSTURE, &framework_key(id))
     }
