@@ -9,7 +9,7 @@ use crate::engine::catalog::{Category, Control, Decider};
 use crate::engine::fact::Severity;
 
 /// What a client is asked about the platforms it uses.
-pub const PLATFORM_QUESTIONS: [&str; 9] = [
+pub const PLATFORM_QUESTIONS: [&str; 13] = [
     "m365",
     "google",
     "aws",
@@ -19,6 +19,10 @@ pub const PLATFORM_QUESTIONS: [&str; 9] = [
     "mobileDevices",
     "servers",
     "customerWebApps",
+    "cardPayments",
+    "softwareDevelopment",
+    "criminalJusticeInformation",
+    "educationRecords",
 ];
 
 /// Characters of a control's code, or of its category's.

@@ -153,6 +153,7 @@ fn mappings(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapp
             control: control.unwrap_or_default(),
             role: table.word("role", &ROLES),
             why: table.text("why", WHY_CHARS).text,
+            earns_partial: table.flag("earns_partial"),
         });
         item.absorb(table);
     }

@@ -248,6 +248,8 @@ pub struct Mapping {
     pub control: usize,
     pub role: Role,
     pub why: String,
+    /// Partial credit of the SPRS method takes that this is met. Of a row without any such control: any partial result.
+    pub earns_partial: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

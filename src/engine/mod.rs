@@ -4,6 +4,7 @@ pub mod asset;
 pub mod catalog;
 pub mod change;
 pub mod control;
+pub mod event;
 pub mod fact;
 pub mod posture;
 
@@ -33,7 +34,8 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {
         let rows = requirement::assess(catalog, framework, &controls, &statements, facts);
-        FrameworkOutcome { id: framework.id, summary: readiness::summarise(framework, &rows), rows }
+        let summary = readiness::summarise(framework, &rows, &controls);
+        FrameworkOutcome { id: framework.id, summary, rows }
     });
     let frameworks = frameworks.collect();
     let score = score::score(catalog, &controls);

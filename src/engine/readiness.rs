@@ -1,6 +1,7 @@
 //! How ready a client is for a framework.
 
 use super::catalog::{Framework, Level, ReadinessRule, Row};
+use super::control::Assessed;
 use super::fact::Status;
 use super::posture::{RowOutcome, Summary};
 use super::requirement::above;
@@ -12,7 +13,11 @@ const SPRS_MAX: i32 = 110;
 const SPRS_MIN: i32 = -203;
 
 /// Counts and readiness over a framework's rows of level requirement.
-pub(super) fn summarise(framework: &Framework, outcomes: &[RowOutcome]) -> Summary {
+pub(super) fn summarise(
+    framework: &Framework,
+    outcomes: &[RowOutcome],
+    controls: &[Assessed<'_>],
+) -> Summary {
     let leaves = leaves(&framework.rows);
     let rows: Vec<Judged<'_>> = framework
         .rows
@@ -25,7 +30,7 @@ pub(super) fn summarise(framework: &Framework, outcomes: &[RowOutcome]) -> Summa
     let n = |status| count(rows.iter().filter(|it| it.outcome.status == status));
     let has_gate = rows.iter().any(|it| it.row.gate);
     let is_gated = rows.iter().any(|it| it.row.gate && it.outcome.status != Status::Compliant);
-    let sprs = sprs(&rows);
+    let sprs = sprs(&rows, controls);
     let readiness = match framework.readiness {
         ReadinessRule::Mean => mean(&rows),
         ReadinessRule::CompliantShare => compliant_share(&rows),
@@ -84,17 +89,27 @@ fn compliant_share(rows: &[Judged<'_>]) -> u8 {
 }
 
 /// 110 points less those of each practice that is not met; -203 to 110.
-fn sprs(rows: &[Judged<'_>]) -> i32 {
+fn sprs(rows: &[Judged<'_>], controls: &[Assessed<'_>]) -> i32 {
     let lost = rows.iter().map(|it| {
         let Some(sprs) = it.row.sprs else { return 0 };
         let lost = match it.outcome.status {
             Status::Compliant | Status::NotApplicable => 0,
-            Status::Partial => sprs.partial.unwrap_or(sprs.weight).min(sprs.weight),
-            Status::NonCompliant | Status::NotAssessed => sprs.weight,
+            Status::Partial if earns_partial(it.row, controls) => {
+                sprs.partial.unwrap_or(sprs.weight).min(sprs.weight)
+            }
+            Status::Partial | Status::NonCompliant | Status::NotAssessed => sprs.weight,
         };
         i32::from(lost)
     });
     (SPRS_MAX - lost.sum::<i32>()).clamp(SPRS_MIN, SPRS_MAX)
+}
+
+/// Whether what the row names for it is met, as far as it applies.
+fn earns_partial(row: &Row, controls: &[Assessed<'_>]) -> bool {
+    let named = row.controls.iter().filter(|it| it.earns_partial);
+    let named: Vec<_> = named.map(|it| controls[it.control].outcome.status).collect();
+    let met = |it: &Status| matches!(it, Status::Compliant | Status::NotApplicable);
+    named.is_empty() || (named.iter().all(met) && named.contains(&Status::Compliant))
 }
 
 /// The SPRS score on a scale from 0 to 100, rounded down. 0 when nothing is applicable, or nothing

@@ -131,8 +131,8 @@ fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[Assessed<'_>]) -> Ro
     if n_assessed == 0 || row.is_held {
         return none(Status::NotAssessed);
     }
-    let is_decided =
-        row.taken.iter().any(|it| it.decides) || row.statement == Some(RowStatement::Attested);
+    let decides = |it: &Taken| it.decides && controls[it.control].is_applicable();
+    let is_decided = row.taken.iter().any(decides) || row.statement == Some(RowStatement::Attested);
     let status = if n_compliant == n && is_decided {
         Status::Compliant
     } else if 0 < n_compliant + n_partial {

@@ -1,7 +1,7 @@
 //! What rows, frameworks and the security score come to, sentence by sentence of the rules.
 
 use posture::engine::catalog::FrameworkId::{CmmcL1, CmmcL2, Soc2};
-use posture::engine::catalog::{Level, ReadinessRule, Row};
+use posture::engine::catalog::{Level, ReadinessRule, Role, Row, Sprs};
 use posture::engine::fact::RowDecisionKind::{Attested, OutOfScope};
 use posture::engine::fact::Severity::{Critical, High, Low, Medium};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
@@ -9,7 +9,7 @@ use posture::engine::fact::{Attestation, RowDecision, RowDecisionKind, Status, U
 use posture::engine::posture::{RowOutcome, Summary};
 
 use super::world::{
-    Placed, TODAY, World, attested, control, day, decides, decision, practice, seen, supports,
+    Placed, TODAY, World, attested, control, day, decides, decision, practice, row, seen, supports,
 };
 
 /// Controls `A-0`, `A-1`, ... of these severities, each with what a person said about it today.
@@ -228,6 +228,32 @@ fn sprs_loses_the_points_of_what_is_not_met() {
     assert_eq!(case(Some(NonCompliant), Compliant), (Some(100), 96));
     assert_eq!(case(None, Compliant), (Some(100), 96));
     assert_eq!(case(Some(Compliant), Partial), (None, 69));
+}
+
+#[test]
+fn partial_credit_takes_the_controls_that_the_row_names_for_it() {
+    let case = |named: Status, other: Status| {
+        let mut practice =
+            Row { sprs: Some(Sprs { weight: 5, partial: Some(3) }), ..decides("P", &[0, 1]) };
+        practice.controls[0].earns_partial = true;
+        let rows = vec![practice, Row { gate: true, ..decides("G", &[2]) }];
+        let all = [(High, Some(named)), (High, Some(other)), (High, Some(Compliant))];
+        summary_of(ReadinessRule::Sprs, said(&all), rows).sprs
+    };
+    assert_eq!(case(Compliant, Compliant), Some(110));
+    assert_eq!(case(Compliant, NonCompliant), Some(107));
+    assert_eq!(case(Partial, Compliant), Some(105));
+    assert_eq!(case(NonCompliant, Compliant), Some(105));
+}
+
+#[test]
+fn a_decider_that_does_not_apply_decides_nothing() {
+    let case = |decider: Status| {
+        let rows = vec![row("R", &[(0, Role::Decides), (1, Role::Supports)])];
+        let all = [(High, Some(decider)), (High, Some(Compliant))];
+        summary_of(ReadinessRule::Mean, said(&all), rows).passed
+    };
+    assert_eq!((case(Compliant), case(NotApplicable)), (1, 0));
 }
 
 #[test]

@@ -68,7 +68,12 @@ fn code(index: usize) -> String {
 fn any_row(n_controls: usize) -> impl Strategy<Value = Row> {
     let role = select(vec![Role::Decides, Role::Supports]);
     let mapping = (0..n_controls, role);
-    let mapping = mapping.prop_map(|(control, role)| Mapping { control, role, why: String::new() });
+    let mapping = mapping.prop_map(|(control, role)| Mapping {
+        control,
+        role,
+        why: String::new(),
+        earns_partial: control % 2 == 0,
+    });
     let asked = prop::option::weighted(0.2, Just("pays".to_owned()));
     let sprs = (1..=5u8, prop::option::of(1..=3u8));
     let sprs = sprs.prop_map(|(weight, partial)| Sprs { weight, partial });

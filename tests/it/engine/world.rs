@@ -171,6 +171,7 @@ pub(crate) fn row(reference: &str, controls: &[(usize, Role)]) -> Row {
         control: *control,
         role: *role,
         why: String::new(),
+        earns_partial: false,
     };
     Row {
         reference: reference.to_owned(),

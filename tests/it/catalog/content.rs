@@ -1,0 +1,217 @@
+//! What this release's catalogue holds: the frameworks' own references, all of them, each answered by controls.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use posture::catalog::embedded;
+use posture::engine::catalog::{Catalog, Framework, FrameworkId, Level, ReadinessRule, Role};
+
+/// Frameworks with fewer rows may share a control by more of them.
+const N_ROWS_CAPPED: usize = 20;
+/// Of the rows, that one control may be mapped to.
+const SHARE_MAX_PERCENT: usize = 20;
+/// The same of a control that only a person's word decides.
+const ATTESTED_SHARE_MAX_PERCENT: usize = 15;
+
+/// Lists of identifiers, one a line, as their publishers have them.
+macro_rules! list {
+    ($name:literal) => {
+        include_str!(concat!("../../data/frameworks/", $name, ".txt"))
+    };
+}
+
+fn published(id: FrameworkId) -> Vec<(&'static str, &'static str)> {
+    let list = match id {
+        FrameworkId::Soc2 => list!("SOC2"),
+        FrameworkId::Hipaa => list!("HIPAA"),
+        FrameworkId::PciDss => list!("PCI_DSS"),
+        FrameworkId::NistCsf => list!("NIST_CSF"),
+        FrameworkId::Iso27001 => list!("ISO_27001"),
+        FrameworkId::Cjis => list!("CJIS"),
+        FrameworkId::CmmcL1 => list!("CMMC_L1"),
+        FrameworkId::CmmcL2 => list!("CMMC_L2"),
+        FrameworkId::Ferpa => list!("FERPA"),
+        FrameworkId::Pipeda => list!("PIPEDA"),
+        FrameworkId::Loi25 => list!("LOI_25"),
+    };
+    list.lines().map(|it| it.split_once(' ').unwrap()).collect()
+}
+
+fn real() -> Catalog {
+    embedded().unwrap_or_else(|problems| {
+        let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        panic!("{}", problems.join("\n"))
+    })
+}
+
+#[test]
+fn the_catalogue_of_this_release_loads() {
+    let catalog = real();
+    let frameworks: Vec<_> = catalog.frameworks.iter().map(|it| it.id).collect();
+    assert_eq!(frameworks, FrameworkId::ALL);
+    assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 232));
+    assert!(catalog.checks["prowler"].len() > 100, "{}", catalog.checks["prowler"].len());
+    for tool in ["nmap", "prowler"] {
+        assert!(catalog.checks.contains_key(tool), "{tool}");
+    }
+    let decided = |it: &posture::engine::catalog::Framework| {
+        it.rows.iter().any(|row| row.controls.iter().any(|it| it.role == Role::Decides))
+    };
+    assert!(catalog.frameworks.iter().all(decided), "a framework no control decides any row of");
+}
+
+#[test]
+fn frameworks_have_the_contract_s_names_and_the_product_s_readiness_rules() {
+    let names = [
+        "SOC 2 Type II",
+        "HIPAA Security Rule",
+        "PCI DSS v4.0",
+        "NIST Cybersecurity Framework",
+        "ISO/IEC 27001:2022",
+        "CJIS Security Policy",
+        "CMMC Level 1",
+        "CMMC Level 2",
+        "FERPA (34 CFR Part 99)",
+        "PIPEDA (Canada)",
+        "Quebec Law 25",
+    ];
+    let catalog = real();
+    for (id, name) in FrameworkId::ALL.into_iter().zip(names) {
+        assert_eq!(catalog.framework(id).name, name);
+        let expected = if id == FrameworkId::CmmcL1 {
+            ReadinessRule::CompliantShare
+        } else if id == FrameworkId::CmmcL2 {
+            ReadinessRule::Sprs
+        } else {
+            ReadinessRule::Mean
+        };
+        assert_eq!(catalog.framework(id).readiness, expected, "{name}");
+    }
+    let gates = |id| catalog.framework(id).rows.iter().filter(|it| it.gate).count();
+    assert!(0 < gates(FrameworkId::Hipaa) && 0 < gates(FrameworkId::CmmcL2));
+}
+
+#[test]
+fn rows_are_the_published_references_in_order() {
+    let catalog = real();
+    for framework in &catalog.frameworks {
+        let ours = framework.rows.iter().map(|it| (it.level.as_str(), it.reference.as_str()));
+        // FERPA's checklist is ours, beside the regulation's rows.
+        let ours: Vec<_> = ours.filter(|(_, it)| !it.starts_with("CHECKLIST-")).collect();
+        assert_eq!(ours, published(framework.id), "{}", framework.name);
+    }
+    let ferpa = catalog.framework(FrameworkId::Ferpa);
+    let n_checklist = ferpa.rows.iter().filter(|it| it.reference.starts_with("CHECKLIST-")).count();
+    assert!((12..=20).contains(&n_checklist), "{n_checklist}");
+}
+
+#[test]
+fn ferpa_cites_only_paragraphs_that_exist() {
+    let citations: BTreeSet<&str> = list!("FERPA_citations").lines().collect();
+    for row in &real().framework(FrameworkId::Ferpa).rows {
+        let is_known = citations.contains(row.reference.as_str());
+        assert!(is_known || row.reference.starts_with("CHECKLIST-"), "{}", row.reference);
+    }
+}
+
+#[test]
+fn every_row_has_a_control_and_every_control_a_row() {
+    let catalog = real();
+    let mut used = BTreeSet::new();
+    for framework in &catalog.frameworks {
+        for row in &framework.rows {
+            assert!(!row.controls.is_empty(), "{} {}", framework.name, row.reference);
+            used.extend(row.controls.iter().map(|it| it.control));
+        }
+    }
+    let orphans = (0..catalog.controls.len()).filter(|it| !used.contains(it));
+    let orphans: Vec<_> = orphans.map(|it| &catalog.controls[it].code).collect();
+    assert!(orphans.is_empty(), "{orphans:?}");
+}
+
+/// The detail rows where there are any, else all.
+fn counted(framework: &Framework) -> Vec<&posture::engine::catalog::Row> {
+    let has_details = framework.rows.iter().any(|it| it.level == Level::Detail);
+    let level = if has_details { Level::Detail } else { Level::Requirement };
+    framework.rows.iter().filter(|it| it.level == level).collect()
+}
+
+#[test]
+fn no_control_is_stretched_over_a_framework() {
+    let catalog = real();
+    for framework in &catalog.frameworks {
+        let rows = counted(framework);
+        if rows.len() <= N_ROWS_CAPPED {
+            continue;
+        }
+        let mut uses: BTreeMap<usize, usize> = BTreeMap::new();
+        for it in rows.iter().flat_map(|it| &it.controls) {
+            *uses.entry(it.control).or_default() += 1;
+        }
+        for (control, n) in uses {
+            let control = &catalog.controls[control];
+            let percent =
+                if control.is_automatic() { SHARE_MAX_PERCENT } else { ATTESTED_SHARE_MAX_PERCENT };
+            let most = rows.len() * percent / 100;
+            assert!(
+                n <= most,
+                "{}: {} is on {n} rows, at most {most}",
+                framework.name,
+                control.code
+            );
+        }
+    }
+}
+
+/// How many rows each framework has that nothing decides: a person must attest them with evidence. A number may fall.
+const UNDECIDED: [(FrameworkId, usize); 11] = [
+    (FrameworkId::Soc2, 0),
+    (FrameworkId::Hipaa, 2),
+    (FrameworkId::PciDss, 20),
+    (FrameworkId::NistCsf, 1),
+    (FrameworkId::Iso27001, 1),
+    (FrameworkId::Cjis, 15),
+    (FrameworkId::CmmcL1, 0),
+    (FrameworkId::CmmcL2, 3),
+    (FrameworkId::Ferpa, 0),
+    (FrameworkId::Pipeda, 0),
+    (FrameworkId::Loi25, 2),
+];
+
+#[test]
+fn few_rows_have_only_indicators() {
+    let catalog = real();
+    for (id, most) in UNDECIDED {
+        let rows = catalog.framework(id).rows.iter();
+        let undecided = rows.filter(|it| it.controls.iter().all(|it| it.role != Role::Decides));
+        let undecided: Vec<_> = undecided.map(|it| it.reference.as_str()).collect();
+        assert!(undecided.len() <= most, "{}: {undecided:?}", id.as_str());
+    }
+}
+
+#[test]
+fn sprs_weights_are_the_published_ones() {
+    let catalog = real();
+    let rows = &catalog.framework(FrameworkId::CmmcL2).rows;
+    let lines: Vec<_> = list!("CMMC_L2_SPRS").lines().collect();
+    assert_eq!(rows.len(), lines.len());
+    for (row, line) in rows.iter().zip(lines) {
+        let sprs = row.sprs.filter(|it| 0 < it.weight);
+        let shown = |it: Option<u8>| it.map_or("-".to_owned(), |it| it.to_string());
+        let (weight, partial) = (sprs.map(|it| it.weight), sprs.and_then(|it| it.partial));
+        assert_eq!(line, format!("{} {} {}", row.reference, shown(weight), shown(partial)));
+    }
+}
+
+#[test]
+fn no_text_repeats_the_name_it_stands_under() {
+    let catalog = real();
+    for row in catalog.frameworks.iter().flat_map(|it| &it.rows) {
+        assert_ne!(row.title.to_lowercase(), row.description.to_lowercase(), "{}", row.reference);
+    }
+    let mut texts = BTreeSet::new();
+    for control in &catalog.controls {
+        for text in [&control.title, &control.requires, &control.risk, &control.remediation] {
+            assert!(texts.insert(text), "{}: {text:?} stands elsewhere too", control.code);
+        }
+    }
+}
