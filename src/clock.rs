@@ -49,6 +49,11 @@ impl Time {
     }
 
     #[must_use]
+    pub fn plus_ms(self, ms: i64) -> Self {
+        Self::from_micros(self.0.saturating_add(ms.saturating_mul(1_000)))
+    }
+
+    #[must_use]
     pub fn plus_days(self, days: i64) -> Self {
         Self::from_micros(self.0.saturating_add(days.saturating_mul(MICROS_PER_DAY)))
     }

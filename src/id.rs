@@ -95,7 +95,21 @@ uuid_id!(
     "score"
 );
 uuid_id!(
-    /// Names one event; its text form on the wire has the prefix `evt_`.
+    /// Names one event.
     EventId,
     "event"
+);
+
+impl EventId {
+    /// As it stands on the wire: `evt_` and 32 hexadecimal digits.
+    #[must_use]
+    pub fn wire(&self) -> String {
+        format!("evt_{}", Uuid::from_bytes(self.0).simple())
+    }
+}
+
+uuid_id!(
+    /// Names one webhook endpoint. Stays when its secret is rotated.
+    WebhookId,
+    "webhook"
 );

@@ -1,11 +1,12 @@
 //! Posture: facts about an MSP's clients in, a JSON API and signed events out.
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
-//! cli > config > serve > api web > work > app > auth > store import catalog task > engine > id clock page peer > error.
+//! cli > config > serve > api web > work > app > auth webhook > store import catalog egress task > engine > id clock secret page
+//! peer > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
-//! `config` reads the environment; only `main` ends the process; `engine` cannot fail on input it accepted; `api` has
-//! no `Store`, so that a handler reaches a client's rows through its caller alone.
+//! `egress` says `ureq`; only `config` reads the environment; only `main` ends the process; `engine` cannot fail on
+//! input it accepted; `api` has no `Store`, so that a handler reaches a client's rows through its caller alone.
 
 pub mod api;
 pub mod app;
@@ -14,14 +15,17 @@ pub mod catalog;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod egress;
 pub mod engine;
 pub mod error;
 pub mod id;
 pub mod import;
 pub mod page;
 pub mod peer;
+pub mod secret;
 pub mod serve;
 pub mod store;
 pub mod task;
 pub mod web;
+pub mod webhook;
 pub mod work;

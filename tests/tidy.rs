@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 /// Lowest first. A module uses lower floors only; siblings do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["error"],
-    &["id", "clock", "page", "peer"],
+    &["id", "clock", "secret", "page", "peer"],
     &["engine"],
-    &["store", "import", "catalog", "task"],
-    &["auth"],
+    &["store", "import", "catalog", "egress", "task"],
+    &["auth", "webhook"],
     &["app"],
     &["work"],
     &["api", "web"],
@@ -37,7 +37,8 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("Timestamp::now", &["clock"]),
     ("env::var", &["config"]),
     ("process::exit", &["main"]),
-    ("spawn_blocking", &["store"]),
+    ("spawn_blocking", &["store", "egress"]),
+    ("ureq::", &["egress"]),
     (".client_store(", &["auth", "app", "work", "store"]),
     ("HashMap", &["api", "app", "auth", "catalog", "import", "serve", "store"]),
 ];

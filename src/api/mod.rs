@@ -80,7 +80,12 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::imports::Imports,
             manage::posture::Postures,
         ),
-        (manage::events::Events, manage::system::System, manage::catalog::CatalogReads),
+        (
+            manage::events::Events,
+            manage::webhooks::Webhooks,
+            manage::system::System,
+            manage::catalog::CatalogReads,
+        ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
         .description(include_str!("description.md"))

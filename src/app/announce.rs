@@ -1,6 +1,6 @@
 //! From changes to events: the bodies that integrators act on, stored in the commit that made them true.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::App;
 use super::assessment::{Cause, Subject};
@@ -8,6 +8,7 @@ use crate::clock::Time;
 use crate::engine::asset::Asset;
 use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::engine::change::Change;
+use crate::engine::event::EventKind;
 use crate::engine::fact::Severity;
 use crate::engine::posture::{Posture, Risk, Score};
 use crate::error::Result;
@@ -40,14 +41,11 @@ impl App {
     }
 }
 
-fn event(kind: &str, now: Time, object: &Value, previous: Option<&Value>) -> NewEvent {
-    NewEvent {
-        id: EventId::random(),
-        kind: kind.to_owned(),
-        created: now,
-        object: object.to_string(),
-        previous: previous.map(Value::to_string),
-    }
+/// An event of JSON objects.
+fn event(kind: EventKind, now: Time, object: Value, previous: Option<Value>) -> NewEvent {
+    let map = |it: Value| if let Value::Object(map) = it { map } else { Map::new() };
+    let (object, previous) = (map(object), previous.map(map));
+    NewEvent { id: EventId::random(), kind, created: now, object, previous }
 }
 
 /// What an assessment announces.
@@ -70,7 +68,7 @@ pub fn changes(
         }
     }
     if !changes.is_empty() || matches!(cause, Cause::Source { .. }) {
-        events.push(event("risk_assessment_completed", now, &assessed(posture, cause), None));
+        events.push(event(EventKind::RiskAssessmentCompleted, now, assessed(posture, cause), None));
     }
     announced.n_events = u32::try_from(events.len()).unwrap_or(u32::MAX);
     (announced, events)
@@ -107,11 +105,11 @@ fn of_change(
         Change::Readiness { framework, from, to } => {
             let object = readiness(*framework, *to, cause);
             let previous = json!({ "readinessScore": from });
-            event("compliance_status_changed", now, &object, Some(&previous))
+            event(EventKind::ComplianceStatusChanged, now, object, Some(previous))
         }
         Change::Drift { framework, rows, because } => {
             let object = drift(catalog, *framework, rows, because);
-            event("compliance_drift_detected", now, &object, None)
+            event(EventKind::ComplianceDriftDetected, now, object, None)
         }
         Change::Score { from, to, controls } => {
             let object = json!({
@@ -123,7 +121,7 @@ fn of_change(
             });
             let previous =
                 from.map(|it| json!({ "overallScore": it, "grade": Score::grade_of(it) }));
-            event("security_score_changed", now, &object, previous.as_ref())
+            event(EventKind::SecurityScoreChanged, now, object, previous)
         }
         Change::Threshold { threshold, direction, from, to } => {
             let object = json!({
@@ -134,20 +132,20 @@ fn of_change(
                 "dedupKey": format!("security_score_threshold/{threshold}"),
             });
             let previous = json!({ "overallScore": from });
-            event("security_score_threshold_crossed", now, &object, Some(&previous))
+            event(EventKind::SecurityScoreThresholdCrossed, now, object, Some(previous))
         }
         Change::RiskOpened { risk } => {
-            event("risk_item_created", now, &risk_object(find(risks, risk)?), None)
+            event(EventKind::RiskItemCreated, now, risk_object(find(risks, risk)?), None)
         }
         Change::RiskCritical { risk } => {
-            event("critical_risk_detected", now, &risk_object(find(risks, risk)?), None)
+            event(EventKind::CriticalRiskDetected, now, risk_object(find(risks, risk)?), None)
         }
         Change::RiskClosed { risk, .. } => {
             let open = find(risks, risk)?;
             let mut object = risk_object(open);
             let resolution = open.closed.as_ref().map(|it| it.resolution.as_str());
             object["resolution"] = json!(resolution);
-            event("risk_item_resolved", now, &object, None)
+            event(EventKind::RiskItemResolved, now, object, None)
         }
     })
 }
@@ -227,7 +225,7 @@ pub fn asset_discovered(batch: &mut ClientBatch<'_>, asset: &Asset, now: Time) -
         "firstDiscoveredAt": asset.first_discovered_at.to_string(),
         "dedupKey": format!("asset/{}", asset.id),
     });
-    batch.add_event(event("asset_discovered", now, &object, None)).map(|_| ())
+    batch.add_event(event(EventKind::AssetDiscovered, now, object, None)).map(|_| ())
 }
 
 /// Announces a run of a source in the transaction that takes it in.
@@ -245,5 +243,5 @@ pub fn sync_completed(batch: &mut ClientBatch<'_>, import: &Import) -> Result<()
         "complete": import.complete,
         "dedupKey": format!("integration_sync/{}", import.source),
     });
-    batch.add_event(event("integration_sync_completed", import.at, &object, None)).map(|_| ())
+    batch.add_event(event(EventKind::IntegrationSyncCompleted, import.at, object, None)).map(|_| ())
 }

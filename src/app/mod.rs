@@ -4,6 +4,7 @@ pub mod announce;
 pub mod assessment;
 pub mod asset;
 pub mod client;
+pub mod delivery;
 pub mod directory;
 pub mod import;
 pub mod ingest;
@@ -12,6 +13,7 @@ pub mod loss;
 pub mod posture;
 pub mod settings;
 pub mod upkeep;
+pub mod webhook;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,22 +21,25 @@ use std::sync::{Arc, Mutex, Weak};
 use crate::auth::keyring::Keyring;
 use crate::auth::limit::{Limiter, Quota};
 use crate::clock::{Clock, Time};
+use crate::egress::Egress;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Facts, Profile};
 use crate::engine::posture::Posture;
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::secret::Sealer;
 use crate::store::Store;
 use directory::Directory;
 
 /// What the use cases need to know of the configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Of a key that was issued without limits of its own.
     pub quota: Quota,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
     pub msp_id: Option<String>,
     pub settings: settings::Defaults,
+    pub webhooks: delivery::Options,
 }
 
 /// The service: everything that a use case reaches, held once for the process.
@@ -48,6 +53,8 @@ pub struct App {
     /// Of reads of the catalogue. Begins anew with the process.
     pub catalog_limiter: Limiter,
     pub directory: Arc<Directory>,
+    sealer: Sealer,
+    egress: Egress,
     pub options: Options,
     msp_id: String,
     /// What every client shows until its first assessment.
@@ -63,11 +70,18 @@ impl App {
     ///
     /// # Errors
     /// `Internal` when the database does not read, `Unavailable` when it does not write.
-    pub fn open(store: Store, catalog: Catalog, clock: Clock, options: Options) -> Result<Self> {
+    pub fn open(
+        store: Store,
+        catalog: Catalog,
+        sealer: Sealer,
+        clock: Clock,
+        options: Options,
+    ) -> Result<Self> {
         let snapshot = store.snapshot()?;
         let directory = Arc::new(Directory::of(snapshot.list_clients()?));
         let keyring = Arc::new(Keyring::of(snapshot.list_keys()?)?);
         let limiter = Limiter::resume(snapshot.list_windows()?);
+        let egress = delivery::egress(&options.webhooks)?;
         let msp_id = match &options.msp_id {
             Some(id) => id.clone(),
             None => snapshot.msp_id()?,
@@ -81,6 +95,8 @@ impl App {
             limiter,
             catalog_limiter: Limiter::default(),
             directory,
+            sealer,
+            egress,
             options,
             msp_id,
             unassessed,
@@ -92,6 +108,19 @@ impl App {
     /// Which managed service provider this installation belongs to, as events say it.
     pub fn msp_id(&self) -> &str {
         &self.msp_id
+    }
+
+    /// Lets events to come say the configured name of the installation.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn settle_msp_id(&self) -> Result<()> {
+        let known = self.store.read(crate::store::Snapshot::msp_id).await?;
+        if known == self.msp_id {
+            return Ok(());
+        }
+        let id = self.msp_id.clone();
+        self.store.write(move |batch| batch.put_msp_id(&id)).await
     }
 
     /// The store's state, for readiness and metrics.

@@ -83,7 +83,9 @@ impl Session {
         if UnixStream::connect(&socket).await.is_ok() {
             return Ok(Self::Server(socket));
         }
-        Ok(Self::Here(Box::new(open(&serve_options(options))?)))
+        let opened = open(&serve_options(options))?;
+        opened.app.settle_msp_id().await?;
+        Ok(Self::Here(Box::new(opened)))
     }
 
     async fn end(self) -> Result<()> {

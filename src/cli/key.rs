@@ -113,7 +113,7 @@ impl IssueArgs {
 }
 
 /// Reads `0`, `90s`, `30m`, `12h` or `90d`.
-fn seconds(text: &str) -> Result<i64> {
+pub(super) fn seconds(text: &str) -> Result<i64> {
     let bad = || {
         Error::invalid(format!(
             "`{text}` is not a duration: write a number and s, m, h or d, such as 90d"

@@ -9,6 +9,7 @@ mod key;
 mod print;
 mod serve;
 mod system;
+mod webhook;
 
 use std::path::PathBuf;
 
@@ -43,6 +44,9 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// Endpoints that events are sent to.
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Import assessor files for a client, or undo an import.
     Import(import::Args),
     /// The catalogue: frameworks, requirements and the controls that decide them.
@@ -72,6 +76,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Init => system::init(path, json),
         Command::Client(command) => client::run(&options()?, json, command),
         Command::Key(command) => key::run(&options()?, json, command),
+        Command::Webhook(command) => webhook::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Catalog(command) => catalog::run(&options()?, json, command),
         Command::Status => system::status(&options()?, json),
@@ -109,6 +114,20 @@ fn serve_options(options: &Options) -> crate::serve::Options {
                 record_cost: assessment.record_cost,
                 downtime_cost_per_hour: assessment.downtime_cost_per_hour,
             },
+            webhooks: webhook_options(&options.webhooks),
         },
+    }
+}
+
+fn webhook_options(options: &crate::config::Webhooks) -> crate::app::delivery::Options {
+    crate::app::delivery::Options {
+        timeout_s: options.timeout_s,
+        retry_gaps_s: options.retry_gaps_s.clone(),
+        policy: crate::egress::Policy {
+            allow_http_networks: options.allow_http_networks.clone(),
+            allow_private_networks: options.allow_private_networks.clone(),
+            own: Vec::new(),
+        },
+        retention_days: options.retention_days,
     }
 }

@@ -23,6 +23,7 @@ use crate::engine::catalog::{Catalog, Decider};
 use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
+use crate::secret::Sealer;
 use crate::store::import::Import;
 use crate::store::key::Scope;
 use crate::store::{self, Store};
@@ -86,7 +87,8 @@ pub async fn fill(options: &Options) -> Result<KeyText> {
     let now = Clock::System.now();
     let store = Store::open(&store_options, now)?;
     let clock = Clock::manual(now);
-    let app = App::open(store.clone(), load_catalog()?, clock, options.app.clone())?;
+    let app =
+        App::open(store.clone(), load_catalog()?, Sealer::random(), clock, options.app.clone())?;
     let app = Arc::new(app);
     let known = app.directory.list();
     if known.is_empty() {

@@ -23,6 +23,7 @@ use crate::api::{self, Web};
 use crate::app::{self, App};
 use crate::clock::Clock;
 use crate::error::{Error, Result};
+use crate::secret::Sealer;
 use crate::store::{self, Store};
 use crate::{catalog, web, work};
 use limit::Limits;
@@ -30,6 +31,8 @@ use listen::Listener;
 
 /// The control socket's name in the data directory.
 pub const CONTROL_SOCKET: &str = "control.sock";
+/// The file in the data directory whose key seals secrets.
+pub const KEY_FILE: &str = "posture.key";
 
 /// What serving needs to know of the configuration.
 #[derive(Clone, Debug)]
@@ -55,7 +58,11 @@ impl Opened {
     /// # Errors
     /// Those of [`App::open`].
     pub fn on(store: Store, clock: Clock, options: &Options) -> Result<Self> {
-        let app = Arc::new(App::open(store.clone(), load_catalog()?, clock, options.app.clone())?);
+        let sealer = Sealer::open(&options.dir.join(KEY_FILE))?;
+        let mut app_options = options.app.clone();
+        app_options.webhooks.policy.own.push(options.listen);
+        let app = App::open(store.clone(), load_catalog()?, sealer, clock, app_options)?;
+        let app = Arc::new(app);
         let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
         Ok(Self { app, endpoint: Arc::new(api::mount(web, web::docs())), store })
     }
@@ -102,6 +109,7 @@ pub async fn serve(
 ) -> Result<()> {
     let n_files = listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
+    opened.app.settle_msp_id().await?;
     opened.app.reassess_outdated().await?;
     let public = Listener::tcp(options.listen).await?;
     let control = Listener::socket(&options.dir.join(CONTROL_SOCKET)).await?;
@@ -118,7 +126,13 @@ pub async fn serve(
         // Tasks stop after the last request: what it left due is theirs.
         stop_work.send_replace(true);
     };
-    let working = work::sweep::run(Arc::clone(&opened.app), work_stopping);
+    let working = async {
+        let (app, stop) = (&opened.app, &work_stopping);
+        tokio::join!(
+            work::sweep::run(Arc::clone(app), stop.clone()),
+            work::deliver::run(Arc::clone(app), stop.clone()),
+        );
+    };
     let waiting = async {
         started(address);
         until.await;

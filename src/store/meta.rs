@@ -1,5 +1,6 @@
 //! What the database says of itself.
 
+use super::Batch;
 use super::table::{ASSET_CLIENTS, EVENTS, META};
 use super::transaction::{Counts, Reading, Rows, Transaction, Writing};
 use crate::clock::Time;
@@ -12,10 +13,9 @@ const CREATED_AT: &[u8] = b"created_at";
 const LAST_EVENT: &[u8] = b"last_event";
 
 impl<R: Rows> Transaction<R> {
-    /// Names this installation. Made with the database, and never changed.
+    /// Names this installation in events: made with the database, unless the configuration names it.
     pub fn msp_id(&self) -> Result<String> {
-        let found = self.rows.find_row(META, MSP_ID)?;
-        found.ok_or_else(|| Error::internal("the database has no installation id"))
+        msp_id(&self.rows)
     }
 
     /// When the database was made.
@@ -23,6 +23,17 @@ impl<R: Rows> Transaction<R> {
         let found = self.rows.find_row(META, CREATED_AT)?;
         found.ok_or_else(|| Error::internal("the database has no creation time"))
     }
+}
+
+impl Batch {
+    pub fn put_msp_id(&mut self, id: &str) -> Result<()> {
+        self.rows.put_row(META, MSP_ID, &id.to_owned())
+    }
+}
+
+pub(super) fn msp_id(rows: &impl Rows) -> Result<String> {
+    let found = rows.find_row(META, MSP_ID)?;
+    found.ok_or_else(|| Error::internal("the database has no installation id"))
 }
 
 /// `None` when the file is a database of something else.

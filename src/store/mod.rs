@@ -5,6 +5,7 @@
 
 pub mod asset;
 pub mod client;
+pub mod delivery;
 pub mod due;
 mod envelope;
 pub mod event;
@@ -22,6 +23,7 @@ mod room;
 mod table;
 mod transaction;
 mod version;
+pub mod webhook;
 mod writer;
 
 use std::path::PathBuf;
@@ -32,7 +34,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use redb::Database;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
@@ -100,6 +102,8 @@ struct Shared {
     gauges: Arc<Gauges>,
     versions: version::Book,
     indexes: index::Indexes,
+    /// Told of each commit that leaves something to deliver.
+    outbox: Notify,
 }
 
 enum Door {
@@ -167,6 +171,7 @@ impl Store {
             gauges,
             versions: version::Book::default(),
             indexes: index::Indexes::default(),
+            outbox: Notify::new(),
         });
         // One more than there are seats, so that the order to close always finds a place.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
@@ -317,6 +322,12 @@ impl Store {
     #[must_use]
     pub fn versions(&self, client: ClientId) -> Versions {
         self.shared().versions.of(client)
+    }
+
+    /// Is told of each commit that leaves something to deliver.
+    #[must_use]
+    pub fn outbox(&self) -> &Notify {
+        &self.shared().outbox
     }
 
     #[must_use]

@@ -133,6 +133,37 @@ pub(super) const EVENTS: &str = "events";
 /// Key: client id, sequence. Value: nothing. Invariant: one row for each of [`EVENTS`].
 pub(super) const CLIENT_EVENTS: &str = "client_events";
 
+/// Webhook endpoints; secrets sealed.
+///
+/// Key: webhook id. Value: `Webhook`. Removed last when an endpoint is erased, so that an erasure can be resumed.
+pub(super) const WEBHOOKS: &str = "webhooks";
+
+/// Events on their way to endpoints, or there.
+///
+/// Key: webhook id, sequence of the event. Value: `Delivery`.
+/// Invariant: one row in [`OUTBOX`] while it waits, in [`CLAIMS`] while an attempt is under way, else in [`FINISHED`].
+pub(super) const DELIVERIES: &str = "deliveries";
+
+/// What waits for each endpoint, soonest first.
+///
+/// Key: webhook id, due, sequence. Value: nothing.
+pub(super) const OUTBOX: &str = "outbox";
+
+/// Attempts under way. Empty once a start has released those of the process before.
+///
+/// Key: webhook id, sequence. Value: nothing.
+pub(super) const CLAIMS: &str = "claims";
+
+/// Deliveries that came to rest, oldest first.
+///
+/// Key: when, webhook id, sequence. Value: nothing.
+pub(super) const FINISHED: &str = "finished";
+
+/// How each endpoint does.
+///
+/// Key: webhook id. Value: `Lane`.
+pub(super) const LANES: &str = "lanes";
+
 /// When each client is to be reassessed.
 ///
 /// Key: client id. Value: time, how often it was asked for. Invariant: one row in [`DUE_TIMES`] for each.

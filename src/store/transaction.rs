@@ -218,6 +218,8 @@ pub(super) struct Counts {
 pub(super) struct Effects {
     pub(super) parts: std::collections::BTreeSet<(ClientId, Part)>,
     pub(super) deltas: Vec<(ClientId, Delta)>,
+    /// Something waits to be delivered.
+    pub(super) has_deliveries: bool,
 }
 
 /// Whether a table in a write transaction is still as it was when the transaction began.

@@ -223,6 +223,9 @@ impl Writer {
         // Before the versions: a page made under the new version must come from the new index.
         self.shared.indexes.apply(effects.deltas);
         self.shared.versions.advance(effects.parts);
+        if effects.has_deliveries {
+            self.shared.outbox.notify_one();
+        }
         Ok(true)
     }
 

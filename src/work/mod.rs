@@ -1,3 +1,4 @@
 //! Background tasks.
 
+pub mod deliver;
 pub mod sweep;

@@ -17,7 +17,7 @@ const FORGET_EVERY: Duration = Duration::from_mins(10);
 
 /// Runs the sweep's tasks until the stop.
 pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
-    let [sweep, checkpoint, forget, erase] = [const { Notify::const_new() }; 4];
+    let [sweep, checkpoint, forget, erase, deliveries] = [const { Notify::const_new() }; 5];
     tokio::join!(
         drive("sweep", SWEEP_EVERY, &sweep, stop.clone(), async || app.sweep().await),
         drive("checkpoint", CHECKPOINT_EVERY, &checkpoint, stop.clone(), async || {
@@ -26,8 +26,12 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
         drive("forget-events", FORGET_EVERY, &forget, stop.clone(), async || {
             app.forget_events().await
         }),
-        drive("erase", FORGET_EVERY, &erase, stop, async || {
-            app.finish_erasures().await.map(|()| false)
+        drive("erase", FORGET_EVERY, &erase, stop.clone(), async || {
+            app.finish_erasures().await?;
+            app.finish_webhook_removals().await.map(|()| false)
+        }),
+        drive("forget-deliveries", FORGET_EVERY, &deliveries, stop, async || {
+            app.forget_deliveries().await
         }),
     );
 }

@@ -52,11 +52,13 @@ fn fill(folder: &Folder) {
     let app = App::open(
         store.clone(),
         embedded().unwrap(),
+        posture::secret::Sealer::random(),
         Clock::System,
         app::Options {
             quota: [60, 1_000, 10_000],
             msp_id: None,
             settings: settings::Defaults::default(),
+            webhooks: app::delivery::Options::default(),
         },
     )
     .unwrap();

@@ -87,7 +87,7 @@ fn n_discovered(folder: &Folder) -> usize {
         let page = send_socket(&folder.socket(), "GET", &path, &[], b"").json();
         let events = page["data"].as_array().unwrap();
         let Some(last) = events.last() else { return n };
-        after = last["data"]["sequence"].as_u64().unwrap();
+        after = last["data"]["object"]["sequence"].as_u64().unwrap();
         n += events.iter().filter(|it| it["type"] == "asset_discovered").count();
     }
 }

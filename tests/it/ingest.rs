@@ -175,9 +175,9 @@ fn a_push_during_an_assessment_is_assessed_soon_and_told_as_its_cause() {
     assert_eq!(posture.send("POST", &key, "/assets", &asset).status, 201);
     posture.pass_s(4);
     assert_eq!(status(&posture), "non_compliant", "a critical asset fails");
-    let path = format!("/api/clients/{client}/posture");
-    let moves = posture.operator("GET", &path, &Value::Null).json()["data"]["moves"].clone();
-    assert_eq!(moves[0]["cause"], "assets");
+    let events = posture.events();
+    let assessed = events.iter().rfind(|it| it["type"] == "risk_assessment_completed").unwrap();
+    assert_eq!(assessed["data"]["object"]["cause"], "assets");
 }
 
 #[test]

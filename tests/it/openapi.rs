@@ -70,6 +70,14 @@ POST /api/clients/{clientId}/imports add_import operator
 DELETE /api/clients/{clientId}/imports/{importId} undo_import operator
 GET /api/clients/{clientId}/posture get_posture operator
 GET /api/events list_events operator
+GET /api/webhooks list_webhooks operator
+POST /api/webhooks add_webhook operator
+PATCH /api/webhooks/{webhookId} change_webhook operator
+DELETE /api/webhooks/{webhookId} remove_webhook operator
+POST /api/webhooks/{webhookId}/rotate-secret rotate_webhook operator
+POST /api/webhooks/{webhookId}/test test_webhook operator
+GET /api/webhooks/{webhookId}/deliveries list_deliveries operator
+POST /api/webhooks/{webhookId}/recover recover_deliveries operator
 GET /api/system get_system operator
 GET /api/frameworks list_frameworks any
 GET /api/frameworks/{frameworkId} get_framework any

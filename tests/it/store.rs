@@ -9,6 +9,7 @@ mod rows;
 
 use posture::clock::Time;
 use posture::engine::asset::{Asset, AssetStatus, AssetType, Kept};
+use posture::engine::event::EventKind;
 use posture::engine::fact::{Observation, Severity, Subject, Verdict};
 use posture::id::{AssetId, ClientId, EventId, ImportId};
 use posture::store::event::NewEvent;
@@ -63,12 +64,12 @@ fn new_asset(external_id: &str) -> Asset {
     }
 }
 
-fn new_event(object: &str) -> NewEvent {
+fn new_event(name: &str) -> NewEvent {
     NewEvent {
         id: EventId::random(),
-        kind: "asset_discovered".to_owned(),
+        kind: EventKind::AssetDiscovered,
         created: noon(),
-        object: object.to_owned(),
+        object: serde_json::Map::from_iter([("name".to_owned(), name.into())]),
         previous: None,
     }
 }
@@ -127,7 +128,7 @@ fn n_mixed(store: &Store, client: ClientId, name: &str) -> usize {
         by_host.expect("sound") == asset && asset.is_some(),
         by_serial.expect("sound") == asset && asset.is_some(),
         owner == Some(client),
-        events.iter().any(|it| it.object == name),
+        events.iter().any(|it| it.body.contains(&format!("\"name\":\"{name}\""))),
         observations.iter().any(|it| it.check == name),
     ]
     .into_iter()

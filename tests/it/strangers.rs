@@ -1,162 +1,19 @@
 //! Who gets in, where, and in which order that is decided: for every operation of the document.
 
+mod world;
+
 use posture::auth::key::KeyText;
 use serde_json::{Value, json};
 
 use crate::harness::{ALL_SCOPES, Answer, Posture, http, send};
 use crate::openapi::{Operation, operations};
+use world::{Names, TRIED, World, keyed, managed, scoped, tried};
 
 const REFUSED: &str = "API key missing or invalid";
 const NO_SCOPE: &str = "API key missing required scope: ";
 const OTHER_NETWORK: &str = "API key not authorized from this network";
 const OTHER_CLIENT: &str = "API key not authorized for this client";
 const ABSENT: &str = "0195a000-0000-7000-8000-000000000000";
-
-/// What an operation names of a client.
-#[derive(Clone, Copy, PartialEq)]
-enum Names {
-    Nothing,
-    /// In the path.
-    Client,
-    /// In the body.
-    ClientInside,
-    Asset,
-    Key,
-    Import,
-}
-
-/// One operation: what it names, a query that it refuses, and what it answers the operator.
-type Tried = (&'static str, Names, &'static str, u16);
-
-const TRIED: [Tried; 28] = [
-    ("list_clients", Names::Nothing, "limit=0", 200),
-    ("get_client", Names::Client, "", 200),
-    ("list_assets", Names::Client, "assetType=x", 200),
-    ("create_asset", Names::ClientInside, "", 201),
-    ("update_asset", Names::Asset, "", 200),
-    ("get_scores", Names::Client, "limit=101", 200),
-    ("list_risks", Names::Client, "severity=x", 200),
-    ("list_compliance", Names::Client, "", 200),
-    ("get_compliance", Names::Client, "level=x", 200),
-    ("manage_list_clients", Names::Nothing, "offset=-1", 200),
-    ("add_client", Names::Nothing, "", 201),
-    ("manage_get_client", Names::Client, "", 200),
-    ("change_client", Names::Client, "", 200),
-    ("remove_client", Names::Client, "", 204),
-    ("list_keys", Names::Nothing, "", 200),
-    ("issue_key", Names::Nothing, "", 201),
-    ("change_key", Names::Key, "", 200),
-    ("revoke_key", Names::Key, "", 204),
-    ("rotate_key", Names::Key, "", 200),
-    ("list_imports", Names::Client, "limit=x", 200),
-    ("add_import", Names::Client, "again=x", 200),
-    ("undo_import", Names::Import, "", 200),
-    ("get_posture", Names::Client, "", 200),
-    ("list_events", Names::Nothing, "after=x", 200),
-    ("get_system", Names::Nothing, "", 200),
-    ("list_frameworks", Names::Nothing, "", 200),
-    ("get_framework", Names::Nothing, "", 200),
-    ("list_controls", Names::Nothing, "", 200),
-];
-
-fn tried(operation: &Operation) -> Tried {
-    *TRIED.iter().find(|it| it.0 == operation.id).unwrap()
-}
-
-/// Those that a key opens.
-fn keyed() -> impl Iterator<Item = Operation> {
-    operations().into_iter().filter(|it| !it.is_operators)
-}
-
-fn scoped() -> impl Iterator<Item = Operation> {
-    keyed().filter(|it| it.scope.is_some())
-}
-
-fn managed() -> impl Iterator<Item = Operation> {
-    operations().into_iter().filter(|it| it.is_operators)
-}
-
-/// A posture with one client that has one of everything.
-struct World {
-    posture: Posture,
-    client: String,
-    asset: String,
-    key: String,
-    key_id: String,
-    import: String,
-}
-
-impl World {
-    fn new() -> Self {
-        let posture = Posture::start();
-        let client = posture.client("Canary");
-        let issued = posture.issue(&json!({}));
-        let text = |it: &Value| it.as_str().unwrap().to_owned();
-        let (key, key_id) = (text(&issued["key"]), text(&issued["id"]));
-        let asset = posture.send("POST", &key, "/assets", &asset(&client));
-        let asset = text(&asset.json()["data"]["id"]);
-        let file = crate::manage::prowler(crate::manage::MIXED);
-        let import = posture.import(&client, "observedAt=now", &file);
-        let import = text(&import.json()["data"]["import"]["id"]);
-        Self { posture, client, asset, key, key_id, import }
-    }
-
-    /// The path with these ids in it, and a body that is fine.
-    fn filled(&self, operation: &Operation, id: Option<&str>, client: &str) -> (String, Vec<u8>) {
-        let path = operation
-            .path
-            .replace(
-                "{clientId}",
-                if operation.path.contains("importId") {
-                    &self.client
-                } else {
-                    id.unwrap_or(client)
-                },
-            )
-            .replace("{assetId}", id.unwrap_or(&self.asset))
-            .replace("{keyId}", id.unwrap_or(&self.key_id))
-            .replace("{importId}", id.unwrap_or(&self.import))
-            .replace("{frameworkId}", "SOC2");
-        let body = match operation.id.as_str() {
-            "create_asset" => asset(id.unwrap_or(client)),
-            "update_asset" => json!({"owner": "Ada"}),
-            "add_client" => json!({"name": "New"}),
-            "change_client" => json!({"industry": "Legal"}),
-            "issue_key" => json!({"name": "k", "scopes": ["read:clients"]}),
-            "change_key" => json!({"name": "renamed"}),
-            "rotate_key" => json!({"graceS": 60}),
-            "add_import" => return (path, crate::manage::prowler(crate::manage::GOOD)),
-            _ => return (path, Vec::new()),
-        };
-        (path, body.to_string().into_bytes())
-    }
-
-    /// As [`World::filled`] asks it, over TCP, with these headers.
-    fn knock(&self, operation: &Operation, headers: &[(&str, &str)]) -> Answer {
-        let (path, body) = self.filled(operation, None, &self.client);
-        let headers = [headers, &[("Content-Type", "application/json")]].concat();
-        send(self.posture.address, &operation.method, &path, &headers, &body)
-    }
-
-    fn ask(&self, operation: &Operation, key: &str, id: Option<&str>) -> Answer {
-        let (path, body) = self.filled(operation, id, &self.client);
-        self.ask_with(operation, key, &path, &body)
-    }
-
-    fn ask_with(&self, operation: &Operation, key: &str, path: &str, body: &[u8]) -> Answer {
-        let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
-        send(self.posture.address, &operation.method, path, &headers, body)
-    }
-
-    fn operator(&self, operation: &Operation, path: &str, body: &[u8]) -> Answer {
-        let headers = [("Content-Type", "application/json")];
-        http::send_socket(&self.posture.socket(), &operation.method, path, &headers, body)
-    }
-}
-
-fn asset(client: &str) -> Value {
-    json!({"clientId": client, "name": "Canary", "externalId": "c-1", "assetType": "server"})
-}
 
 fn scopes_without(scope: &str) -> Vec<&str> {
     let others = ALL_SCOPES.into_iter().filter(|it| *it != scope);
@@ -277,7 +134,7 @@ fn the_operator_gets_everything_on_the_socket() {
     let world = World::new();
     let takes_away = |it: &Operation| match it.id.as_str() {
         "remove_client" => 3,
-        "revoke_key" => 2,
+        "revoke_key" | "remove_webhook" => 2,
         "undo_import" => 1,
         _ => 0,
     };
@@ -356,7 +213,7 @@ fn a_key_of_another_client_learns_nothing() {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, &operation.id);
                 refuses(&absent, 404, "NOT_FOUND", "asset not found", &operation.id);
             }
-            Names::Nothing | Names::Key | Names::Import => {
+            Names::Nothing | Names::Key | Names::Import | Names::Webhook => {
                 assert_eq!(there.json()["pagination"]["total"], 1, "{}", operation.id);
                 assert_eq!(there.json()["data"][0]["id"], other.as_str());
             }
@@ -481,7 +338,7 @@ fn an_inactive_client_is_as_good_as_absent() {
     for operation in scoped() {
         let answer = world.ask(&operation, &world.key, None);
         match tried(&operation).1 {
-            Names::Nothing | Names::Key | Names::Import => {
+            Names::Nothing | Names::Key | Names::Import | Names::Webhook => {
                 assert_eq!(answer.json()["pagination"]["total"], 0);
             }
             Names::Asset => {

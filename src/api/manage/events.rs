@@ -37,9 +37,7 @@ pub struct EventView {
 pub struct EventDataView {
     msp_id: String,
     client_id: Uid,
-    /// Rises by commit; ask for what comes `after` it.
-    sequence: u64,
-    /// The state now.
+    /// The state now, with `sequence`: it rises by commit; ask for what comes `after` it.
     object: Free,
     /// What differed; absent where there was no earlier state.
     #[oai(skip_serializing_if_is_none)]
@@ -48,19 +46,20 @@ pub struct EventDataView {
 }
 
 impl EventView {
-    fn of(event: Event, msp_id: &str) -> Result<Self> {
-        let json = |text: &str| serde_json::from_str::<Value>(text).map_err(Error::internal);
-        let id = uuid::Uuid::from_bytes(*event.id.as_bytes()).simple();
+    /// The very body that a delivery of it carries.
+    fn of(event: &Event) -> Result<Self> {
+        let mut body: Value = serde_json::from_str(&event.body).map_err(Error::internal)?;
+        let data = &mut body["data"];
+        let previous = data.get_mut("previous").map(Value::take);
         Ok(Self {
-            id: format!("evt_{id}"),
-            kind: event.kind,
+            id: event.id.wire(),
+            kind: event.kind.clone(),
             created: When(event.created),
             data: EventDataView {
-                msp_id: msp_id.to_owned(),
+                msp_id: data["mspId"].as_str().unwrap_or_default().to_owned(),
                 client_id: Uid::of(event.client.as_bytes()),
-                sequence: event.sequence,
-                object: Free(json(&event.object)?),
-                previous: event.previous.as_deref().map(json).transpose()?.map(Free),
+                object: Free(data["object"].take()),
+                previous: previous.map(Free),
             },
         })
     }
@@ -85,7 +84,7 @@ impl Events {
         let after = param::after(after.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
         let events = web.app.list_events(after, limit).await?;
-        let views = events.into_iter().map(|it| EventView::of(it, web.app.msp_id()));
+        let views = events.iter().map(EventView::of);
         Ok(Data::of(&views.collect::<Result<Vec<_>>>()?))
     }
 }

@@ -2,9 +2,11 @@
 
 pub mod catalog;
 pub mod clients;
+pub mod delivery_view;
 pub mod events;
 pub mod imports;
 pub mod keys;
 pub mod posture;
 pub mod system;
 pub mod upload;
+pub mod webhooks;

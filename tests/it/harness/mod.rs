@@ -6,6 +6,7 @@ pub mod http;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod process;
 pub mod sample;
+pub mod sink;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ fn options(dir: &Path) -> Options {
             quota: [60, 1_000, 10_000],
             msp_id: Some("msp-test".to_owned()),
             settings: posture::app::settings::Defaults::default(),
+            webhooks: posture::app::delivery::Options::default(),
         },
     }
 }
@@ -97,11 +99,21 @@ impl Posture {
     }
 
     /// Stops in order and starts on the same file.
-    pub fn restart(mut self) -> Self {
+    pub fn restart(self) -> Self {
+        self.restart_after(|_| (), |_| ())
+    }
+
+    /// Stops in order and starts on what a test makes of the folder, with options that it changes.
+    pub fn restart_after(
+        mut self,
+        meanwhile: impl FnOnce(&Path),
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
         self.stop();
+        meanwhile(self.dir());
         let clock = self.clock.clone();
         let dir = std::mem::replace(&mut self.dir, TempDir::new().unwrap());
-        Self::start_in(dir, clock, |_| ())
+        Self::start_in(dir, clock, change)
     }
 
     fn stop(&mut self) {
@@ -125,6 +137,7 @@ impl Posture {
     /// Moves the clock and does what became due.
     pub fn pass_s(&self, seconds: i64) {
         self.clock.set(self.clock.now().plus_s(seconds));
+        self.app.outbox().notify_one();
         self.sweep();
     }
 
@@ -222,9 +235,9 @@ impl Posture {
     pub fn events(&self) -> Vec<Value> {
         let mut events = Vec::new();
         loop {
-            let after = events
-                .last()
-                .map_or(0, |it: &Value| it["data"]["sequence"].as_u64().expect("a sequence"));
+            let after = events.last().map_or(0, |it: &Value| {
+                it["data"]["object"]["sequence"].as_u64().expect("a sequence")
+            });
             let path = format!("/api/events?after={after}&limit=100");
             let page = self.operator("GET", &path, &Value::Null).json();
             let page = page["data"].as_array().unwrap().clone();

@@ -207,7 +207,7 @@ fn sequences_rise_and_pages_miss_nothing() {
     }
     let all = posture.events();
     assert!(20 < all.len());
-    let sequence = |it: &Value| it["data"]["sequence"].as_u64().unwrap();
+    let sequence = |it: &Value| it["data"]["object"]["sequence"].as_u64().unwrap();
     assert!(all.is_sorted_by(|a, b| sequence(a) < sequence(b)));
     let ids: BTreeSet<_> = all.iter().map(|it| it["id"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), all.len());

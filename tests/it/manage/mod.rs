@@ -65,7 +65,7 @@ fn all_but(failing: &[&str]) -> Vec<u8> {
 }
 
 /// Imports findings as of now; the answer's data.
-fn import(posture: &Posture, client: &str, query: &str, findings: &[Finding<'_>]) -> Value {
+pub fn import(posture: &Posture, client: &str, query: &str, findings: &[Finding<'_>]) -> Value {
     let query = format!("observedAt=now&{query}");
     let answer = posture.import(client, &query, &prowler(findings));
     assert_eq!(answer.status, 200, "{}", answer.text());

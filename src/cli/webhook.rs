@@ -1,0 +1,360 @@
+//! `posture webhook`.
+
+use std::io::Read;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, call, with_session};
+use super::key::seconds;
+use super::print;
+use crate::app::webhook::OVERLAP_S;
+use crate::config::Options;
+use crate::error::{Error, Result};
+use crate::id::WebhookId;
+use crate::page::LIMIT_MAX;
+use crate::webhook::sign::SigningSecret;
+
+/// A larger body is no delivery.
+const BODY_BYTES_MAX: u64 = 1024 * 1024;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Register an endpoint; prints its signing secret, this once.
+    Add(AddArgs),
+    /// List all endpoints and how they do.
+    List,
+    /// Change, enable or disable an endpoint.
+    Set(SetArgs),
+    /// Send a test delivery and show the answer.
+    Test {
+        id: String,
+        /// The event type to pretend. Default: the first that the endpoint subscribes to.
+        #[arg(long, value_name = "TYPE")]
+        event: Option<String>,
+    },
+    /// Give an endpoint a new secret; prints it, this once.
+    Rotate {
+        id: String,
+        /// How long deliveries are signed with the old secret too, such as 24h; 0: no longer. Default: 24h.
+        #[arg(long)]
+        overlap: Option<String>,
+        /// Print the secret alone.
+        #[arg(long, short)]
+        quiet: bool,
+    },
+    /// Remove an endpoint and its deliveries.
+    Remove { id: String },
+    /// List an endpoint's deliveries, with the last attempt of each.
+    Deliveries {
+        id: String,
+        /// Only those that are not delivered.
+        #[arg(long)]
+        failed: bool,
+    },
+    /// Send events again, with the same ids and bodies.
+    Recover(RecoverArgs),
+    /// Check a delivery's signature, as a receiver must: the raw body is read from a file or standard input.
+    Verify {
+        /// The file that holds the secret alone.
+        #[arg(long, value_name = "FILE")]
+        secret_file: PathBuf,
+        /// The value of X-Service-Signature.
+        #[arg(long, value_name = "HEX")]
+        signature: String,
+        /// The raw body. Default: standard input.
+        body: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    #[arg(long)]
+    url: String,
+    /// An event type, or `all`. May be repeated.
+    #[arg(long = "event", value_name = "TYPE", required = true)]
+    events: Vec<String>,
+    /// Only events of this client. May be repeated. Default: of all.
+    #[arg(long = "client", value_name = "ID")]
+    clients: Vec<String>,
+    #[arg(long, default_value = "")]
+    description: String,
+    /// Print the secret alone.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SetArgs {
+    id: String,
+    #[arg(long)]
+    url: Option<String>,
+    /// An event type, or `all`. May be repeated.
+    #[arg(long = "event", value_name = "TYPE")]
+    events: Vec<String>,
+    /// Only events of this client, or `all`. May be repeated.
+    #[arg(long = "client", value_name = "ID")]
+    clients: Vec<String>,
+    #[arg(long)]
+    description: Option<String>,
+    #[arg(long)]
+    enabled: Option<bool>,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(super) struct RecoverArgs {
+    #[arg(group = "webhook")]
+    id: String,
+    /// One event.
+    #[arg(long, conflicts_with_all = ["since", "until"])]
+    sequence: Option<u64>,
+    /// What the endpoint did not get of the events from this moment on (RFC 3339).
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Up to before this moment. Default: now.
+    #[arg(long, value_name = "TIME", requires = "since")]
+    until: Option<String>,
+}
+
+pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+    match command {
+        Command::Add(args) => {
+            let quiet = args.quiet;
+            let answer = call(options, Call::of("POST", "/api/webhooks", &args.body()))?;
+            show_secret(json, quiet, &answer)
+        }
+        Command::List => list(json, &call(options, Call::get("/api/webhooks"))?),
+        Command::Set(args) => {
+            let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()))?;
+            show(json, &answer)
+        }
+        Command::Test { id, event } => {
+            let body = event.map_or(json!({}), |it| json!({ "type": it }));
+            let answer = call(options, Call::of("POST", format!("{}/test", path(&id)?), &body))?;
+            show_tested(json, &answer)
+        }
+        Command::Rotate { id, overlap, quiet } => {
+            let overlap_s = overlap.map_or(Ok(i64::from(OVERLAP_S)), |it| seconds(&it))?;
+            let path = format!("{}/rotate-secret", path(&id)?);
+            let body = json!({ "overlapS": overlap_s });
+            show_secret(json, quiet, &call(options, Call::of("POST", path, &body))?)
+        }
+        Command::Remove { id } => {
+            let answer = call(options, Call::delete(path(&id)?))?;
+            print::done(json, &answer, &format!("removed webhook {id}"))
+        }
+        Command::Deliveries { id, failed } => deliveries(options, json, &path(&id)?, failed),
+        Command::Recover(args) => recover(options, json, args),
+        Command::Verify { secret_file, signature, body } => {
+            verify(json, &secret_file, &signature, body.as_ref())
+        }
+    }
+}
+
+fn path(id: &str) -> Result<String> {
+    let id: WebhookId =
+        id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a webhook id")))?;
+    Ok(format!("/api/webhooks/{id}"))
+}
+
+impl AddArgs {
+    fn body(&self) -> Value {
+        json!({
+            "url": self.url,
+            "events": self.events,
+            "clientIds": self.clients,
+            "description": self.description,
+        })
+    }
+}
+
+impl SetArgs {
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        let mut put = |field: &str, value: Option<Value>| {
+            body.extend(value.map(|it| (field.to_owned(), it)));
+        };
+        put("url", self.url.as_ref().map(|it| json!(it)));
+        put("description", self.description.as_ref().map(|it| json!(it)));
+        put("enabled", self.enabled.map(|it| json!(it)));
+        put("events", (!self.events.is_empty()).then(|| json!(self.events)));
+        let clients = if self.clients == ["all"] { json!([]) } else { json!(self.clients) };
+        put("clientIds", (!self.clients.is_empty()).then_some(clients));
+        Value::Object(body)
+    }
+}
+
+fn show_secret(json: bool, quiet: bool, answer: &Value) -> Result<()> {
+    let secret = print::cell(&answer["data"]["secret"]);
+    if quiet {
+        return print::line(&secret);
+    }
+    show(json, answer)?;
+    if json {
+        return Ok(());
+    }
+    print::line(&format!("\n{secret}\n\nThis is the only time the secret is shown. Keep it safe."))
+}
+
+fn show(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    print::fields(
+        &answer["data"],
+        &[
+            ("id", "id"),
+            ("url", "url"),
+            ("events", "events"),
+            ("clients", "clientIds"),
+            ("enabled", "enabled"),
+            ("disabled because", "disabledBecause"),
+            ("waiting", "waiting"),
+        ],
+    )
+}
+
+fn list(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let row = |it: &Value| {
+        let state = if it["needsSecret"] == true {
+            "needs a new secret".to_owned()
+        } else if it["enabled"] == true {
+            "enabled".to_owned()
+        } else {
+            format!("disabled ({})", print::cell(&it["disabledBecause"]))
+        };
+        let cell = |name: &str| print::cell(&it[name]);
+        vec![
+            cell("id"),
+            state,
+            cell("waiting"),
+            cell("failures"),
+            cell("lastSuccessAt"),
+            cell("url"),
+        ]
+    };
+    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["ID", "STATE", "WAITING", "FAILURES", "LAST SUCCESS", "URL"], &rows)
+}
+
+/// # Errors
+/// `Invalid` when the endpoint did not take it, so that scripts notice.
+fn show_tested(json: bool, answer: &Value) -> Result<()> {
+    let data = &answer["data"];
+    if json {
+        print::json(answer)?;
+    } else {
+        print::fields(
+            data,
+            &[
+                ("event", "eventId"),
+                ("type", "type"),
+                ("status", "status"),
+                ("ms", "ms"),
+                ("answer", "answer"),
+            ],
+        )?;
+    }
+    if data["delivered"] == true {
+        return Ok(());
+    }
+    Err(Error::invalid("the endpoint did not take the test delivery"))
+}
+
+fn deliveries(options: &Options, json: bool, path: &str, failed: bool) -> Result<()> {
+    let all = with_session(options, async |session| {
+        let mut all: Vec<Value> = Vec::new();
+        let mut after = 0;
+        loop {
+            let path = format!("{path}/deliveries?limit={LIMIT_MAX}&after={after}");
+            let answer = session.call(Call::get(path)).await?;
+            let page = answer["data"].as_array().cloned().unwrap_or_default();
+            let is_last = page.len() < LIMIT_MAX as usize;
+            after = page.last().map_or(after, |it| it["sequence"].as_u64().unwrap_or(after));
+            all.extend(page.into_iter().filter(|it| !failed || it["status"] != "delivered"));
+            if is_last {
+                return Ok(all);
+            }
+        }
+    })?;
+    if json {
+        return print::json(&json!({ "data": all }));
+    }
+    let row = |it: &Value| {
+        let last = it["attempts"].as_array().and_then(|it| it.last()).unwrap_or(&Value::Null);
+        let cell = |value: &Value| print::cell(value);
+        vec![
+            cell(&it["sequence"]),
+            cell(&it["eventId"]),
+            cell(&it["type"]),
+            cell(&it["status"]),
+            cell(&it["attemptCount"]),
+            cell(&it["dueAt"]),
+            cell(&last["status"]),
+            cell(&last["answer"]).chars().take(60).collect(),
+        ]
+    };
+    let heading =
+        ["SEQUENCE", "EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "LAST STATUS", "LAST ANSWER"];
+    print::table(&heading, &all.iter().map(row).collect::<Vec<_>>())
+}
+
+fn recover(options: &Options, json: bool, args: RecoverArgs) -> Result<()> {
+    let path = format!("{}/recover", path(&args.id)?);
+    let mut body = Map::new();
+    let texts = [("since", args.since), ("until", args.until)];
+    body.extend(texts.into_iter().filter_map(|(name, it)| Some((name.to_owned(), json!(it?)))));
+    body.extend(args.sequence.map(|it| ("sequence".to_owned(), json!(it))));
+    let n_queued = with_session(options, async |session| {
+        let mut n_queued = 0;
+        loop {
+            let answer = session.call(Call::of("POST", &*path, &json!(body))).await?;
+            n_queued += answer["data"]["queued"].as_u64().unwrap_or(0);
+            if answer["data"]["next"].is_null() {
+                return Ok(n_queued);
+            }
+            body.insert("after".to_owned(), answer["data"]["next"].clone());
+        }
+    })?;
+    if json {
+        return print::json(&json!({ "data": { "queued": n_queued } }));
+    }
+    print::line(&format!("{n_queued} deliveries queued"))
+}
+
+fn verify(
+    json: bool,
+    secret_file: &PathBuf,
+    signature: &str,
+    body: Option<&PathBuf>,
+) -> Result<()> {
+    let unreadable = |path: &PathBuf, error: &std::io::Error| {
+        Error::invalid(format!("cannot read {}: {error}", path.display()))
+    };
+    let secret = std::fs::read_to_string(secret_file).map_err(|it| unreadable(secret_file, &it))?;
+    let secret = SigningSecret::parse(secret.trim())?;
+    let mut bytes = Vec::new();
+    let read = match body {
+        Some(path) => std::fs::File::open(path)
+            .and_then(|it| it.take(BODY_BYTES_MAX).read_to_end(&mut bytes))
+            .map_err(|it| unreadable(path, &it))?,
+        None => std::io::stdin()
+            .lock()
+            .take(BODY_BYTES_MAX)
+            .read_to_end(&mut bytes)
+            .map_err(|it| Error::invalid(format!("cannot read standard input: {it}")))?,
+    };
+    if read == 0 {
+        return Err(Error::invalid("the body is empty"));
+    }
+    if !secret.verifies(signature.trim(), &bytes) {
+        let how = "the signature is not this secret's of this body: check that the body is the raw bytes as they came";
+        return Err(Error::invalid(how));
+    }
+    if json { print::json(&json!({ "data": { "valid": true } })) } else { print::line("valid") }
+}

@@ -1,0 +1,157 @@
+//! What became of a request.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use jiff::fmt::rfc2822;
+use ureq::Body;
+use ureq::http::{Response, header};
+
+use super::guard::Refusal;
+use crate::clock::{Clock, Time};
+
+/// Of an answer's body, what lies beyond is neither read nor kept.
+pub const ANSWER_BYTES_MAX: usize = 1_024;
+/// A longer `Retry-After` counts as this: a week.
+pub const RETRY_AFTER_S_MAX: u32 = 7 * 86_400;
+/// Of what the other side made somebody say about it.
+const CAUSE_BYTES_MAX: usize = 256;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posted {
+    pub outcome: Outcome,
+    /// From the request's turn to its outcome.
+    pub ms: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// A whole head came, of any status.
+    Answered {
+        status: u16,
+        /// Seconds from now, whether the header had seconds or a date. At most [`RETRY_AFTER_S_MAX`].
+        retry_after_s: Option<u32>,
+        /// The beginning of the body, as far as it came in time; at most [`ANSWER_BYTES_MAX`], hidden characters escaped.
+        answer: String,
+    },
+    Failed(Failure),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// By the policy; the text has the rule. Nothing was sent.
+    Refused(String),
+    /// The host's name has no address, or none was found in time.
+    Unresolved,
+    /// No connection was made.
+    Unreachable,
+    TimedOut,
+    /// No trusted connection was made.
+    Tls(String),
+    /// The connection broke, or what came is not HTTP.
+    Broken(String),
+}
+
+impl Failure {
+    /// One word, for a log.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Refused(_) => "refused",
+            Self::Unresolved => "unresolved",
+            Self::Unreachable => "unreachable",
+            Self::TimedOut => "timed_out",
+            Self::Tls(_) => "tls",
+            Self::Broken(_) => "broken",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(why) => write!(f, "not sent: {why}"),
+            Self::Unresolved => f.write_str("the name of the host was not resolved"),
+            Self::Unreachable => f.write_str("no connection was made"),
+            Self::TimedOut => f.write_str("no answer came in time"),
+            Self::Tls(why) => write!(f, "no trusted connection was made: {why}"),
+            Self::Broken(why) => write!(f, "no valid answer came: {why}"),
+        }
+    }
+}
+
+pub(super) fn read(response: Response<Body>) -> Outcome {
+    let status = response.status().as_u16();
+    let after = response.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
+    let retry_after_s = after.and_then(|it| retry_after_s(it, Clock::System.now()));
+    let mut bytes = Vec::new();
+    let body = response.into_body().into_reader();
+    // The head was the answer: a body that breaks off or drips is kept as far as it came.
+    drop(body.take(ANSWER_BYTES_MAX as u64).read_to_end(&mut bytes));
+    Outcome::Answered { status, retry_after_s, answer: readable(&bytes, ANSWER_BYTES_MAX) }
+}
+
+/// `None` when the header has neither seconds nor a date of RFC 9110.
+fn retry_after_s(value: &str, now: Time) -> Option<u32> {
+    let value = value.trim();
+    let s = if !value.is_empty() && value.bytes().all(|it| it.is_ascii_digit()) {
+        value.parse().unwrap_or(i64::MAX)
+    } else {
+        rfc2822::parse(value).ok()?.timestamp().as_second().saturating_sub(now.s())
+    };
+    u32::try_from(s.clamp(0, i64::from(RETRY_AFTER_S_MAX))).ok()
+}
+
+pub(super) fn failure(error: ureq::Error) -> Failure {
+    let cause = |text: String| readable(text.as_bytes(), CAUSE_BYTES_MAX);
+    #[expect(clippy::wildcard_enum_match_arm, reason = "not ours, and not to be exhausted")]
+    match error {
+        ureq::Error::Other(error) => match error.downcast::<Refusal>() {
+            Ok(refusal) => Failure::Refused(refusal.0),
+            Err(error) => Failure::Broken(cause(error.to_string())),
+        },
+        ureq::Error::HostNotFound => Failure::Unresolved,
+        ureq::Error::Timeout(_) => Failure::TimedOut,
+        ureq::Error::Io(error) => match error.kind() {
+            io::ErrorKind::TimedOut => Failure::TimedOut,
+            io::ErrorKind::AddrNotAvailable
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::HostUnreachable
+            | io::ErrorKind::NetworkUnreachable
+            | io::ErrorKind::PermissionDenied => Failure::Unreachable,
+            // What is read is bytes; only TLS has an opinion on them.
+            io::ErrorKind::InvalidData => Failure::Tls(cause(error.to_string())),
+            _ => Failure::Broken(cause(error.to_string())),
+        },
+        ureq::Error::Rustls(error) => Failure::Tls(cause(error.to_string())),
+        ureq::Error::Tls(error) => Failure::Tls(error.to_owned()),
+        error => Failure::Broken(cause(error.to_string())),
+    }
+}
+
+/// The beginning of foreign text, safe to show on a terminal and in a log line. `bytes_max` is of the result.
+fn readable(bytes: &[u8], bytes_max: usize) -> String {
+    let mut text = String::new();
+    for it in String::from_utf8_lossy(bytes).chars() {
+        let length = text.len();
+        if is_hidden(it) {
+            text.extend(it.escape_default());
+        } else {
+            text.push(it);
+        }
+        if bytes_max < text.len() {
+            text.truncate(length);
+            break;
+        }
+    }
+    text
+}
+
+/// Whether a character moves the cursor, breaks the line, or changes what the others look like.
+fn is_hidden(it: char) -> bool {
+    it.is_control()
+        || matches!(
+            it,
+            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}

@@ -1,0 +1,162 @@
+//! Which addresses a request may reach.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::LazyLock;
+
+use ipnetwork::IpNetwork;
+
+use super::target::Scheme;
+
+/// Where requests may go, beside public addresses over https.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// Networks to which plain `http:` is allowed; everywhere else https only.
+    pub allow_http_networks: Vec<IpNetwork>,
+    /// Non-public networks that may be reached. Says nothing of what is never reached: see [`Reach::Never`].
+    pub allow_private_networks: Vec<IpNetwork>,
+    /// The service's own listeners: never reached. An unspecified address means every local address on that port.
+    pub own: Vec<SocketAddr>,
+}
+
+/// Why the policy does not let a request be made, for an operator to read.
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for Refusal {}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reach {
+    Public,
+    /// When `allow_private_networks` holds the address.
+    Allowed,
+    /// Whatever the policy says.
+    Never,
+}
+
+use Reach::{Allowed, Never, Public};
+
+/// Every address: the first network that holds one decides. IPv4-mapped addresses are made IPv4 before.
+const RANGES: &[(&str, Reach, &str)] = &[
+    ("0.0.0.0/8", Never, "an unspecified address"),
+    ("10.0.0.0/8", Allowed, "a private address"),
+    ("100.100.100.200/32", Never, "a metadata service"),
+    ("100.64.0.0/10", Allowed, "an address behind a carrier's NAT"),
+    ("127.0.0.0/8", Allowed, "a loopback address"),
+    ("168.63.129.16/32", Never, "a metadata service"),
+    ("169.254.169.254/32", Never, "a metadata service"),
+    ("169.254.0.0/16", Never, "a link-local address"),
+    ("172.16.0.0/12", Allowed, "a private address"),
+    ("192.0.0.192/32", Never, "a metadata service"),
+    ("192.0.0.0/24", Allowed, "a reserved address"),
+    ("192.0.2.0/24", Allowed, "a documentation address"),
+    ("192.88.99.0/24", Allowed, "a reserved address"),
+    ("192.168.0.0/16", Allowed, "a private address"),
+    ("198.18.0.0/15", Allowed, "a benchmarking address"),
+    ("198.51.100.0/24", Allowed, "a documentation address"),
+    ("203.0.113.0/24", Allowed, "a documentation address"),
+    ("224.0.0.0/4", Never, "a multicast address"),
+    ("255.255.255.255/32", Never, "the broadcast address"),
+    ("240.0.0.0/4", Allowed, "a reserved address"),
+    ("0.0.0.0/0", Public, "a public address"),
+    ("::/128", Never, "an unspecified address"),
+    ("::1/128", Allowed, "a loopback address"),
+    ("::/96", Never, "an IPv4-compatible address"),
+    ("64:ff9b::/96", Allowed, "a NAT64 address"),
+    ("64:ff9b:1::/48", Never, "a NAT64 address of local use"),
+    ("2001::/23", Never, "a Teredo or other protocol address"),
+    ("2001:db8::/32", Allowed, "a documentation address"),
+    ("2002::/16", Never, "a 6to4 address"),
+    ("3fff::/20", Allowed, "a documentation address"),
+    ("2000::/3", Public, "a public address"),
+    ("fd00:ec2::/32", Never, "a metadata service"),
+    ("fd20:ce::254/128", Never, "a metadata service"),
+    ("fc00::/7", Allowed, "a private address"),
+    ("fe80::/10", Never, "a link-local address"),
+    ("ff00::/8", Never, "a multicast address"),
+    ("::/0", Allowed, "a reserved address"),
+];
+
+static NETWORKS: LazyLock<Vec<(IpNetwork, Reach, &str)>> = LazyLock::new(|| {
+    let network = |text: &str| text.parse().expect("a network in CIDR notation");
+    RANGES.iter().map(|(text, reach, name)| (network(text), *reach, *name)).collect()
+});
+
+impl Policy {
+    /// Refuses an address that a request of this scheme may not be sent to.
+    pub(super) fn judge(&self, scheme: Scheme, to: SocketAddr) -> Result<(), Refusal> {
+        let address = to.ip().to_canonical();
+        let (reach, name) = reach(address);
+        let because = match reach {
+            Never => Some("which is never called"),
+            Allowed if !holds(&self.allow_private_networks, address) => {
+                Some("which `webhooks.allow_private_networks` does not hold")
+            }
+            Allowed | Public => None,
+        };
+        if let Some(because) = because {
+            return Err(Refusal(format!("{address} is {name}, {because}")));
+        }
+        if self.own.iter().any(|it| is_own(*it, address, to.port())) {
+            let port = to.port();
+            return Err(Refusal(format!("port {port} of {address} is this service itself")));
+        }
+        if let Some(embedded) = embedded(address) {
+            self.judge(scheme, SocketAddr::new(embedded.into(), to.port()))?;
+        }
+        if scheme == Scheme::Http && !holds(&self.allow_http_networks, address) {
+            return Err(Refusal(format!(
+                "http:// is not allowed to {address}, which `webhooks.allow_http_networks` does not hold; use https://"
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn reach(address: IpAddr) -> (Reach, &'static str) {
+    let mut networks = NETWORKS.iter();
+    let found = networks.find(|(network, ..)| network.contains(address));
+    let (_, reach, name) = found.expect("the last of each family holds every address");
+    (*reach, name)
+}
+
+fn holds(networks: &[IpNetwork], address: IpAddr) -> bool {
+    networks.iter().any(|it| it.contains(address))
+}
+
+/// The IPv4 address that a NAT64 gateway would call.
+fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
+    let IpAddr::V6(address) = address else { return None };
+    let ([0x64, 0xff9b, 0, 0, 0, 0, ..], [.., a, b, c, d]) = (address.segments(), address.octets())
+    else {
+        return None;
+    };
+    Some(Ipv4Addr::new(a, b, c, d))
+}
+
+fn is_own(own: SocketAddr, address: IpAddr, port: u16) -> bool {
+    let own_address = own.ip().to_canonical();
+    own.port() == port
+        && (own_address == address || own_address.is_unspecified() && is_local(address))
+}
+
+/// Whether the address belongs to this host: the system would then also send from it. Sends nothing.
+fn is_local(address: IpAddr) -> bool {
+    let from: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let route = || {
+        let socket = UdpSocket::bind((from, 0))?;
+        socket.connect((address, 9))?;
+        socket.local_addr()
+    };
+    address.is_loopback() || route().is_ok_and(|it| it.ip() == address)
+}

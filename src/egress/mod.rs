@@ -1,0 +1,188 @@
+//! Outbound HTTP: the one place that opens a connection to an address somebody typed in.
+//!
+//! A host is resolved once for each request. Every address it has is judged then, and what was judged is connected
+//! to: a second look-up, a redirect or a proxy, each of which could lead elsewhere, does not happen.
+
+mod answer;
+mod guard;
+mod resolve;
+mod target;
+
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use ureq::Agent;
+use ureq::http::Uri;
+use ureq::unversioned::transport::DefaultConnector;
+
+use crate::error::{Chain, Error, Result};
+
+pub use answer::{ANSWER_BYTES_MAX, Failure, Outcome, Posted, RETRY_AFTER_S_MAX};
+pub use guard::Policy;
+pub use target::URL_CHARS_MAX;
+
+use guard::Refusal;
+use resolve::{Lookup, Resolver};
+use target::{Host, Scheme, Target};
+
+/// For the TCP connection and the TLS handshake together.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// An answer counts once its head is here; this is for the part of its body that is kept.
+const BODY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Within this after the timeout a request has ended in any case.
+const MARGIN: Duration = Duration::from_millis(400);
+const HEAD_BYTES_MAX: usize = 16 * 1024;
+const INPUT_BYTES: usize = 32 * 1024;
+/// Small, because the timeout is looked at between two writes of this size.
+const OUTPUT_BYTES: usize = 8 * 1024;
+const STACK_BYTES: usize = 512 * 1024;
+
+/// Sends requests, as far as its policy allows them.
+pub struct Egress {
+    policy: Arc<Policy>,
+    agent: Agent,
+    timeout: Duration,
+    /// One for each request under way.
+    places: Arc<Semaphore>,
+    /// Only a pool of threads, so that slow endpoints do not take those of the store. `None`: dropped.
+    threads: Option<Runtime>,
+}
+
+impl Egress {
+    /// At most `n_at_once_max` requests are under way, each on a thread, and as many look-ups of names.
+    ///
+    /// # Errors
+    /// `Internal` when the system gives no thread pool.
+    pub fn new(policy: Policy, timeout: Duration, n_at_once_max: usize) -> Result<Self> {
+        let system = |host: &str, port| (host, port).to_socket_addrs().map(Iterator::collect);
+        Self::with_resolver(policy, timeout, n_at_once_max, system)
+    }
+
+    /// [`Egress::new`] with another source of addresses than the system's, asked with the name in lower case.
+    ///
+    /// # Errors
+    /// `Internal` when the system gives no thread pool.
+    pub fn with_resolver(
+        policy: Policy,
+        timeout: Duration,
+        n_at_once_max: usize,
+        lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        assert!(0 < n_at_once_max, "no request could be made");
+        let threads = Builder::new_current_thread()
+            .max_blocking_threads(2 * n_at_once_max)
+            .thread_name("egress")
+            .thread_stack_size(STACK_BYTES)
+            .build()
+            .map_err(Error::internal)?;
+        let policy = Arc::new(policy);
+        let lookup: Arc<Lookup> = Arc::new(lookup);
+        let resolver =
+            Resolver::new(Arc::clone(&policy), lookup, threads.handle().clone(), n_at_once_max);
+        let config = Agent::config_builder()
+            .user_agent(concat!("posture/", env!("CARGO_PKG_VERSION")))
+            .proxy(None)
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .timeout_global(Some(timeout))
+            .timeout_resolve(Some(RESOLVE_TIMEOUT))
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_recv_body(Some(BODY_TIMEOUT))
+            .max_idle_connections(0)
+            .max_idle_connections_per_host(0)
+            .max_response_header_size(HEAD_BYTES_MAX)
+            .input_buffer_size(INPUT_BYTES)
+            .output_buffer_size(OUTPUT_BYTES)
+            .build();
+        let agent = Agent::with_parts(config, DefaultConnector::new(), resolver);
+        let places = Arc::new(Semaphore::new(n_at_once_max));
+        Ok(Self { policy, agent, timeout, places, threads: Some(threads) })
+    }
+
+    /// Refuses a URL to which no request could be made, as far as that can be told without resolving its host.
+    ///
+    /// # Errors
+    /// `Invalid` about `url`, with the rule; where a setting could allow it, with the name of the setting.
+    pub fn check(&self, url: &str) -> Result<()> {
+        let checked = self.target(url).map(drop);
+        checked.map_err(|refusal| Error::invalid_field("url", refusal.0))
+    }
+
+    fn target(&self, url: &str) -> Result<Uri, Refusal> {
+        let (uri, target) = target::parse(url)?;
+        let Target { scheme, port, .. } = target;
+        if let Host::Address(address) = target.host {
+            self.policy.judge(scheme, SocketAddr::new(address, port))?;
+        } else if target.is_private_name() && self.policy.allow_private_networks.is_empty() {
+            return Err(Refusal(
+                "must have a public host, as `webhooks.allow_private_networks` is empty".to_owned(),
+            ));
+        } else if scheme == Scheme::Http && self.policy.allow_http_networks.is_empty() {
+            return Err(Refusal(
+                "must begin with `https://`, as `webhooks.allow_http_networks` is empty".to_owned(),
+            ));
+        }
+        Ok(uri)
+    }
+
+    /// Sends the body exactly as given, once. Never fails: what happened is the outcome.
+    ///
+    /// Waits for its turn while `n_at_once_max` requests are under way; from then on it takes at most the timeout and
+    /// half a second. A call that is dropped does not take its request back. Must run on a runtime with time.
+    pub async fn post(
+        &self,
+        url: String,
+        headers: Vec<(&'static str, String)>,
+        body: Arc<str>,
+    ) -> Posted {
+        let uri = match self.target(&url) {
+            Ok(uri) => uri,
+            Err(refusal) => {
+                return Posted { outcome: Outcome::Failed(Failure::Refused(refusal.0)), ms: 0 };
+            }
+        };
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("never closed");
+        let start = Instant::now();
+        let threads = self.threads.as_ref().expect("dropped by `drop` alone");
+        let agent = self.agent.clone();
+        let sending = threads.spawn_blocking(move || {
+            let outcome = send(&agent, uri, headers, &body);
+            drop(place); // By the thread, not by a caller that has left.
+            outcome
+        });
+        let outcome = match tokio::time::timeout(self.timeout + MARGIN, sending).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => {
+                tracing::error!(error = %Chain(&error), "a request panicked: {error}");
+                Outcome::Failed(Failure::Broken("internal error".to_owned()))
+            }
+            Err(_) => Outcome::Failed(Failure::TimedOut),
+        };
+        Posted { outcome, ms: u32::try_from(start.elapsed().as_millis()).unwrap_or(u32::MAX) }
+    }
+}
+
+impl Drop for Egress {
+    /// Lets requests under way go on without an owner: a runtime must not wait for them in an async context.
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+fn send(agent: &Agent, uri: Uri, headers: Vec<(&'static str, String)>, body: &str) -> Outcome {
+    let mut request = agent.post(uri);
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    match request.send(body.as_bytes()) {
+        Ok(response) => answer::read(response),
+        Err(error) => Outcome::Failed(answer::failure(error)),
+    }
+}

@@ -1,0 +1,86 @@
+//! The names of hosts become addresses here, and no address leaves unjudged.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver as Resolve};
+use ureq::unversioned::transport::NextTimeout;
+
+use super::guard::{Policy, Refusal};
+use super::target::{Host, Target};
+
+/// The addresses of a name, with the port given. May block for longer than anybody waits.
+pub(super) type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
+
+pub(super) struct Resolver {
+    policy: Arc<Policy>,
+    lookup: Arc<Lookup>,
+    /// Look-ups cannot be cancelled: one that hangs keeps its thread and its place.
+    threads: Handle,
+    places: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolver").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
+impl Resolver {
+    pub(super) fn new(
+        policy: Arc<Policy>,
+        lookup: Arc<Lookup>,
+        threads: Handle,
+        n_at_once_max: usize,
+    ) -> Self {
+        Self { policy, lookup, threads, places: Arc::new(Semaphore::new(n_at_once_max)) }
+    }
+
+    /// `None` when the name has no address, or none in time.
+    fn look_up(&self, name: String, port: u16, timeout: NextTimeout) -> Option<Vec<SocketAddr>> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        let lookup = Arc::clone(&self.lookup);
+        let (sender, receiver) = mpsc::sync_channel(1);
+        self.threads.spawn_blocking(move || {
+            let found = lookup(&name, port);
+            drop(place); // Before the answer, so that the next request finds it free.
+            drop(sender.send(found)); // Nobody waits any more: nothing to tell.
+        });
+        receiver.recv_timeout(*timeout.after).ok()?.ok()
+    }
+}
+
+impl Resolve for Resolver {
+    /// Refuses a host when any of its addresses is refused: which one is tried is chance.
+    fn resolve(
+        &self,
+        uri: &Uri,
+        _: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let refused = |refusal: Refusal| ureq::Error::Other(Box::new(refusal));
+        let Target { scheme, host, port } = Target::of(uri).map_err(refused)?;
+        let found = match host {
+            Host::Address(address) => vec![SocketAddr::new(address, port)],
+            Host::Name(name) => {
+                self.look_up(name, port, timeout).ok_or(ureq::Error::HostNotFound)?
+            }
+        };
+        let mut addresses = self.empty();
+        for found in found {
+            let address = SocketAddr::new(found.ip(), port);
+            self.policy.judge(scheme, address).map_err(refused)?;
+            drop(addresses.try_push(address)); // Beyond its 16 places none is tried.
+        }
+        if addresses.is_empty() {
+            return Err(ureq::Error::HostNotFound);
+        }
+        Ok(addresses)
+    }
+}

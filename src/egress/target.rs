@@ -1,0 +1,131 @@
+//! The URL of a request, taken apart once: what is checked is what is called.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use ureq::http::Uri;
+
+use super::guard::Refusal;
+
+/// Longer URLs are refused.
+pub const URL_CHARS_MAX: usize = 2_048;
+/// Of DNS.
+const HOST_CHARS_MAX: usize = 253;
+const LABEL_CHARS_MAX: usize = 63;
+/// Names below these are not in the public DNS.
+const PRIVATE_DOMAINS: &[&str] =
+    &["home.arpa", "internal", "intranet", "lan", "local", "localdomain", "localhost"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Http,
+    Https,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    Address(IpAddr),
+    /// Lower case, without a dot at the end.
+    Name(String),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) scheme: Scheme,
+    pub(super) host: Host,
+    pub(super) port: u16,
+}
+
+fn refuse<T>(why: impl Into<String>) -> Result<T, Refusal> {
+    Err(Refusal(why.into()))
+}
+
+/// Takes only what every reader of URLs reads alike.
+pub(super) fn parse(url: &str) -> Result<(Uri, Target), Refusal> {
+    if URL_CHARS_MAX < url.len() {
+        return refuse(format!("must have at most {URL_CHARS_MAX} characters"));
+    }
+    if !url.bytes().all(|it| it.is_ascii_graphic() && it != b'\\') {
+        return refuse(
+            "must be ASCII without blanks and `\\`; write an international name as `xn--...`",
+        );
+    }
+    if url.contains('#') {
+        return refuse("must not have a fragment (`#`)");
+    }
+    let Ok(uri) = url.parse::<Uri>() else {
+        return refuse("must be a URL like `https://hooks.example.com/posture`");
+    };
+    let target = Target::of(&uri)?;
+    Ok((uri, target))
+}
+
+impl Target {
+    pub(super) fn of(uri: &Uri) -> Result<Self, Refusal> {
+        let scheme = match uri.scheme_str() {
+            Some("https") => Scheme::Https,
+            Some("http") => Scheme::Http,
+            _ => return refuse("must begin with `https://`"),
+        };
+        let Some(authority) = uri.authority() else { return refuse("must name a host") };
+        if authority.as_str().contains('@') {
+            return refuse("must not hold a user or a password (`@`)");
+        }
+        let port = match (authority.as_str().strip_prefix(authority.host()), scheme) {
+            (Some(""), Scheme::Http) => 80,
+            (Some(""), Scheme::Https) => 443,
+            (rest, _) => match rest.and_then(|it| it.strip_prefix(':')).map(port) {
+                Some(Some(port)) => port,
+                Some(None) | None => return refuse("must have a port of 1 to 65535"),
+            },
+        };
+        Ok(Self { scheme, host: host(authority.host())?, port })
+    }
+
+    /// Whether the name cannot be that of a public host.
+    pub(super) fn is_private_name(&self) -> bool {
+        let Host::Name(name) = &self.host else { return false };
+        let below = |domain: &&str| {
+            name.strip_suffix(*domain).is_some_and(|it| it.is_empty() || it.ends_with('.'))
+        };
+        !name.contains('.') || PRIVATE_DOMAINS.iter().any(below)
+    }
+}
+
+fn port(digits: &str) -> Option<u16> {
+    let plain = digits.bytes().all(|it| it.is_ascii_digit()) && !digits.starts_with('0');
+    plain.then(|| digits.parse().ok()).flatten()
+}
+
+fn host(text: &str) -> Result<Host, Refusal> {
+    if let Some(inside) = text.strip_prefix('[') {
+        let address = inside.strip_suffix(']').and_then(|it| it.parse::<Ipv6Addr>().ok());
+        let Some(address) = address else {
+            return refuse("must have an IPv6 address without a zone between `[` and `]`");
+        };
+        return Ok(Host::Address(address.into()));
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Ok(Host::Address(address));
+    }
+    if HOST_CHARS_MAX < text.len() {
+        return refuse(format!("must have a host of at most {HOST_CHARS_MAX} characters"));
+    }
+    let is_label = |it: &str| {
+        let plain = |it: u8| it.is_ascii_alphanumeric() || it == b'-' || it == b'_';
+        (1..=LABEL_CHARS_MAX).contains(&it.len())
+            && it.bytes().all(plain)
+            && !it.starts_with('-')
+            && !it.ends_with('-')
+    };
+    if !text.split('.').all(is_label) {
+        return refuse("must have a host of letters, digits and, within, single `.`, `-` or `_`");
+    }
+    let name = text.to_ascii_lowercase();
+    // What ends in a number is an IPv4 address to most resolvers, however odd: 127.1, 0x7f.1, 2130706433.
+    let last = name.rsplit('.').next().unwrap_or(&name);
+    let is_hex = |it: &str| it.bytes().all(|it| it.is_ascii_hexdigit());
+    if last.bytes().all(|it| it.is_ascii_digit()) || last.strip_prefix("0x").is_some_and(is_hex) {
+        return refuse("must have an IPv4 address as four decimal numbers without leading zeros");
+    }
+    Ok(Host::Name(name))
+}

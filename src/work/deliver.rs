@@ -1,0 +1,118 @@
+//! The dispatcher: sends what is due, each endpoint in a lane of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::app::App;
+use crate::app::delivery::N_SHARED_MAX;
+use crate::error::Chain;
+use crate::id::WebhookId;
+
+/// Attempts at once at an endpoint whose last attempt succeeded; any other one has a single one.
+const N_PER_LANE_MAX: usize = 4;
+/// How often retries are looked for; what is new wakes the dispatcher at once.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long a stop waits for attempts under way. The rest is tried again after the next start.
+const STOP_WAIT: Duration = Duration::from_secs(3);
+
+#[derive(Default)]
+struct Lane {
+    n_under_way: usize,
+    /// The last attempt succeeded.
+    is_well: bool,
+}
+
+#[derive(Default)]
+struct Lanes {
+    lanes: BTreeMap<WebhookId, Lane>,
+    n_shared: usize,
+}
+
+impl Lanes {
+    /// How many more attempts an endpoint may have now.
+    fn n_free(&self, id: WebhookId) -> usize {
+        let shared = N_SHARED_MAX.saturating_sub(self.n_shared);
+        match self.lanes.get(&id) {
+            None => 1,
+            Some(lane) if lane.is_well => {
+                let own = usize::from(lane.n_under_way == 0);
+                (N_PER_LANE_MAX - lane.n_under_way).min(own + shared)
+            }
+            Some(lane) => usize::from(lane.n_under_way == 0),
+        }
+    }
+
+    fn begin(&mut self, id: WebhookId) {
+        let lane = self.lanes.entry(id).or_default();
+        self.n_shared += usize::from(0 < lane.n_under_way);
+        lane.n_under_way += 1;
+    }
+
+    fn end(&mut self, id: WebhookId, is_delivered: bool) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        lane.n_under_way -= 1;
+        lane.is_well = is_delivered;
+        self.n_shared -= usize::from(0 < lane.n_under_way);
+        if lane.n_under_way == 0 && !lane.is_well {
+            self.lanes.remove(&id);
+        }
+    }
+}
+
+/// Delivers until the stop.
+pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
+    let mut lanes = Lanes::default();
+    let mut sending = JoinSet::new();
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while let Err(error) = app.release_claims().await {
+        tracing::error!(error = %Chain(&error), "deliveries cannot be taken up: {}", Chain(&error));
+        tokio::select! {
+            _ = stop.wait_for(|stopping| *stopping) => return,
+            _ = ticks.tick() => (),
+        }
+    }
+    loop {
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stopping| *stopping) => break,
+            Some(ended) = sending.join_next() => end(&mut lanes, ended),
+            () = app.outbox().notified() => (),
+            _ = ticks.tick() => (),
+        }
+        while let Some(ended) = sending.try_join_next() {
+            end(&mut lanes, ended);
+        }
+        match app.claim_due(|id| lanes.n_free(id)).await {
+            Ok(ready) => {
+                for it in ready {
+                    lanes.begin(it.webhook);
+                    let (app, id) = (Arc::clone(&app), it.webhook);
+                    sending.spawn(async move { (id, app.deliver(it).await) });
+                }
+            }
+            Err(error) => {
+                tracing::error!(error = %Chain(&error), "nothing can be delivered: {}", Chain(&error));
+            }
+        }
+    }
+    drop(timeout(STOP_WAIT, async { while sending.join_next().await.is_some() {} }).await);
+}
+
+type Ended = Result<(WebhookId, crate::error::Result<bool>), tokio::task::JoinError>;
+
+fn end(lanes: &mut Lanes, ended: Ended) {
+    match ended {
+        Ok((id, Ok(is_delivered))) => lanes.end(id, is_delivered),
+        Ok((id, Err(error))) => {
+            tracing::error!(error = %Chain(&error), "an attempt could not be kept: {}", Chain(&error));
+            lanes.end(id, false);
+        }
+        Err(error) => tracing::error!(%error, "a delivery panicked"),
+    }
+}

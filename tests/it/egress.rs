@@ -1,0 +1,81 @@
+//! Outbound HTTP: where it goes, where it never goes, and what it makes of what comes back.
+
+mod address;
+mod answer;
+mod hostile;
+mod url;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ipnetwork::IpNetwork;
+use posture::egress::{Egress, Failure, Outcome, Policy, Posted};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::harness::sink;
+
+/// Of every request here. Production's is longer; nothing else differs.
+pub const TIMEOUT: Duration = Duration::from_secs(1);
+/// A request ends within this after the timeout.
+const MARGIN: Duration = Duration::from_millis(500);
+
+pub fn networks(texts: &[&str]) -> Vec<IpNetwork> {
+    texts.iter().map(|it| it.parse().unwrap()).collect()
+}
+
+/// Loopback, over plain HTTP as well.
+pub fn local() -> Policy {
+    Policy {
+        allow_http_networks: networks(&["127.0.0.0/8", "::1/128"]),
+        allow_private_networks: networks(&["127.0.0.0/8", "::1/128"]),
+        own: Vec::new(),
+    }
+}
+
+pub fn egress(policy: Policy) -> Egress {
+    Egress::new(policy, TIMEOUT, 4).unwrap()
+}
+
+pub fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Sends `{}`; that it ends in time is checked of every request.
+pub fn post(egress: &Egress, url: &str) -> Posted {
+    post_with(egress, url, Vec::new(), "{}")
+}
+
+pub fn post_with(
+    egress: &Egress,
+    url: &str,
+    headers: Vec<(&'static str, String)>,
+    body: &str,
+) -> Posted {
+    let start = Instant::now();
+    let posted = runtime().block_on(egress.post(url.to_owned(), headers, Arc::from(body)));
+    let took = start.elapsed();
+    assert!(took < TIMEOUT + MARGIN, "{url} took {took:?}: {posted:?}");
+    assert!(u128::from(posted.ms) <= took.as_millis(), "{posted:?} took {took:?}");
+    posted
+}
+
+pub fn failure(posted: Posted) -> Failure {
+    match posted.outcome {
+        Outcome::Failed(failure) => failure,
+        Outcome::Answered { .. } => panic!("{posted:?}"),
+    }
+}
+
+/// The rule by which a request was not made.
+pub fn refusal(posted: Posted) -> String {
+    let failure = failure(posted);
+    let Failure::Refused(why) = failure else { panic!("{failure:?}") };
+    why
+}
+
+pub fn status(posted: &Posted) -> u16 {
+    match &posted.outcome {
+        Outcome::Answered { status, .. } => *status,
+        Outcome::Failed(failure) => panic!("{failure:?}"),
+    }
+}

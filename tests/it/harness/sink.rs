@@ -1,0 +1,113 @@
+//! Endpoints on loopback that do what they like with a connection.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// No endpoint waits longer for the rest of a request.
+const WAIT: Duration = Duration::from_secs(20);
+
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Method and target.
+    pub line: String,
+    /// Names in lower case.
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(it, _)| it == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+pub struct Sink {
+    pub address: SocketAddr,
+    n_accepted: Arc<AtomicUsize>,
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Sink {
+    /// Hands every connection over as it was accepted, on a thread of its own.
+    pub fn raw(at: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        Self::start(TcpListener::bind(at).unwrap(), move |stream, _| serve(stream))
+    }
+
+    /// Reads each request and then answers it with these bytes.
+    pub fn answering(at: &str, answer: impl Into<Vec<u8>>) -> Self {
+        let answer = answer.into();
+        Self::after_request(at, move |mut stream| drop(stream.write_all(&answer)))
+    }
+
+    /// Reads each request before it hands the connection over.
+    pub fn after_request(at: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        Self::start(TcpListener::bind(at).unwrap(), move |mut stream, requests| {
+            if let Some(request) = read(&mut stream) {
+                requests.lock().unwrap().push(request);
+                serve(stream);
+            }
+        })
+    }
+
+    fn start(
+        listener: TcpListener,
+        serve: impl Fn(TcpStream, &Mutex<Vec<Request>>) + Send + Sync + 'static,
+    ) -> Self {
+        let address = listener.local_addr().unwrap();
+        let n_accepted = Arc::new(AtomicUsize::new(0));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let sink =
+            Self { address, n_accepted: Arc::clone(&n_accepted), requests: Arc::clone(&requests) };
+        let serve = Arc::new(serve);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                n_accepted.fetch_add(1, Ordering::SeqCst);
+                stream.set_read_timeout(Some(WAIT)).unwrap();
+                let (serve, requests) = (Arc::clone(&serve), Arc::clone(&requests));
+                thread::spawn(move || serve(stream, &requests));
+            }
+        });
+        sink
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/hook", self.address)
+    }
+
+    pub fn n_accepted(&self) -> usize {
+        self.n_accepted.load(Ordering::SeqCst)
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+/// `None` when the connection ends before the request does.
+fn read(stream: &mut TcpStream) -> Option<Request> {
+    let mut bytes = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        let n = stream.read(&mut piece).ok().filter(|it| 0 < *it)?;
+        bytes.extend_from_slice(&piece[..n]);
+        let Some(end) = bytes.windows(4).position(|it| it == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8(bytes[..end].to_vec()).unwrap();
+        let mut lines = head.split("\r\n");
+        let line = lines.next().unwrap().strip_suffix(" HTTP/1.1").unwrap().to_owned();
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':').unwrap();
+            (name.to_lowercase(), value.trim().to_owned())
+        };
+        let request =
+            Request { line, headers: lines.map(header).collect(), body: bytes[end + 4..].to_vec() };
+        let length = request.header("content-length").unwrap().parse::<usize>().unwrap();
+        if length <= request.body.len() {
+            return Some(request);
+        }
+    }
+}

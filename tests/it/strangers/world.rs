@@ -1,0 +1,184 @@
+//! Every operation, what it names, and a posture in which all of that is there.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Answer, Posture, http, send};
+use crate::openapi::{Operation, operations};
+
+/// Nobody listens there.
+const NOBODY: &str = "http://127.0.0.1:9/";
+
+/// What an operation names of a client.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Names {
+    Nothing,
+    /// In the path.
+    Client,
+    /// In the body.
+    ClientInside,
+    Asset,
+    Key,
+    Import,
+    Webhook,
+}
+
+/// One operation: what it names, a query that it refuses, and what it answers the operator.
+pub(super) type Tried = (&'static str, Names, &'static str, u16);
+
+pub(super) const TRIED: [Tried; 36] = [
+    ("list_clients", Names::Nothing, "limit=0", 200),
+    ("get_client", Names::Client, "", 200),
+    ("list_assets", Names::Client, "assetType=x", 200),
+    ("create_asset", Names::ClientInside, "", 201),
+    ("update_asset", Names::Asset, "", 200),
+    ("get_scores", Names::Client, "limit=101", 200),
+    ("list_risks", Names::Client, "severity=x", 200),
+    ("list_compliance", Names::Client, "", 200),
+    ("get_compliance", Names::Client, "level=x", 200),
+    ("manage_list_clients", Names::Nothing, "offset=-1", 200),
+    ("add_client", Names::Nothing, "", 201),
+    ("manage_get_client", Names::Client, "", 200),
+    ("change_client", Names::Client, "", 200),
+    ("remove_client", Names::Client, "", 204),
+    ("list_keys", Names::Nothing, "", 200),
+    ("issue_key", Names::Nothing, "", 201),
+    ("change_key", Names::Key, "", 200),
+    ("revoke_key", Names::Key, "", 204),
+    ("rotate_key", Names::Key, "", 200),
+    ("list_imports", Names::Client, "limit=x", 200),
+    ("add_import", Names::Client, "again=x", 200),
+    ("undo_import", Names::Import, "", 200),
+    ("get_posture", Names::Client, "", 200),
+    ("list_events", Names::Nothing, "after=x", 200),
+    ("list_webhooks", Names::Nothing, "", 200),
+    ("add_webhook", Names::Nothing, "", 201),
+    ("change_webhook", Names::Webhook, "", 200),
+    ("remove_webhook", Names::Webhook, "", 204),
+    ("rotate_webhook", Names::Webhook, "", 200),
+    ("test_webhook", Names::Webhook, "", 200),
+    ("list_deliveries", Names::Webhook, "after=x", 200),
+    ("recover_deliveries", Names::Webhook, "", 200),
+    ("get_system", Names::Nothing, "", 200),
+    ("list_frameworks", Names::Nothing, "", 200),
+    ("get_framework", Names::Nothing, "", 200),
+    ("list_controls", Names::Nothing, "", 200),
+];
+
+pub(super) fn tried(operation: &Operation) -> Tried {
+    *TRIED.iter().find(|it| it.0 == operation.id).unwrap()
+}
+
+/// Those that a key opens.
+pub(super) fn keyed() -> impl Iterator<Item = Operation> {
+    operations().into_iter().filter(|it| !it.is_operators)
+}
+
+pub(super) fn scoped() -> impl Iterator<Item = Operation> {
+    keyed().filter(|it| it.scope.is_some())
+}
+
+pub(super) fn managed() -> impl Iterator<Item = Operation> {
+    operations().into_iter().filter(|it| it.is_operators)
+}
+
+/// A posture with one client that has one of everything.
+pub(super) struct World {
+    pub(super) posture: Posture,
+    pub(super) client: String,
+    pub(super) asset: String,
+    pub(super) key: String,
+    pub(super) key_id: String,
+    pub(super) import: String,
+    pub(super) webhook: String,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let posture = Posture::start_with(crate::webhook::allow_loopback);
+        let client = posture.client("Canary");
+        let issued = posture.issue(&json!({}));
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        let (key, key_id) = (text(&issued["key"]), text(&issued["id"]));
+        let asset = posture.send("POST", &key, "/assets", &asset(&client));
+        let asset = text(&asset.json()["data"]["id"]);
+        let file = crate::manage::prowler(crate::manage::MIXED);
+        let import = posture.import(&client, "observedAt=now", &file);
+        let import = text(&import.json()["data"]["import"]["id"]);
+        let webhook = crate::webhook::add(&posture, NOBODY);
+        let webhook = text(&webhook["id"]);
+        Self { posture, client, asset, key, key_id, import, webhook }
+    }
+
+    /// The path with these ids in it, and a body that is fine.
+    pub(super) fn filled(
+        &self,
+        operation: &Operation,
+        id: Option<&str>,
+        client: &str,
+    ) -> (String, Vec<u8>) {
+        let path = operation
+            .path
+            .replace(
+                "{clientId}",
+                if operation.path.contains("importId") {
+                    &self.client
+                } else {
+                    id.unwrap_or(client)
+                },
+            )
+            .replace("{assetId}", id.unwrap_or(&self.asset))
+            .replace("{keyId}", id.unwrap_or(&self.key_id))
+            .replace("{importId}", id.unwrap_or(&self.import))
+            .replace("{webhookId}", id.unwrap_or(&self.webhook))
+            .replace("{frameworkId}", "SOC2");
+        let body = match operation.id.as_str() {
+            "create_asset" => asset(id.unwrap_or(client)),
+            "update_asset" => json!({"owner": "Ada"}),
+            "add_client" => json!({"name": "New"}),
+            "change_client" => json!({"industry": "Legal"}),
+            "issue_key" => json!({"name": "k", "scopes": ["read:clients"]}),
+            "change_key" => json!({"name": "renamed"}),
+            "rotate_key" => json!({"graceS": 60}),
+            "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
+            "change_webhook" => json!({"description": "renamed"}),
+            "rotate_webhook" => json!({"overlapS": 60}),
+            "test_webhook" => json!({}),
+            "recover_deliveries" => json!({"since": "2026-03-10T00:00:00Z"}),
+            "add_import" => return (path, crate::manage::prowler(crate::manage::GOOD)),
+            _ => return (path, Vec::new()),
+        };
+        (path, body.to_string().into_bytes())
+    }
+
+    /// As [`World::filled`] asks it, over TCP, with these headers.
+    pub(super) fn knock(&self, operation: &Operation, headers: &[(&str, &str)]) -> Answer {
+        let (path, body) = self.filled(operation, None, &self.client);
+        let headers = [headers, &[("Content-Type", "application/json")]].concat();
+        send(self.posture.address, &operation.method, &path, &headers, &body)
+    }
+
+    pub(super) fn ask(&self, operation: &Operation, key: &str, id: Option<&str>) -> Answer {
+        let (path, body) = self.filled(operation, id, &self.client);
+        self.ask_with(operation, key, &path, &body)
+    }
+
+    pub(super) fn ask_with(
+        &self,
+        operation: &Operation,
+        key: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Answer {
+        let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
+        send(self.posture.address, &operation.method, path, &headers, body)
+    }
+
+    pub(super) fn operator(&self, operation: &Operation, path: &str, body: &[u8]) -> Answer {
+        let headers = [("Content-Type", "application/json")];
+        http::send_socket(&self.posture.socket(), &operation.method, path, &headers, body)
+    }
+}
+
+pub(super) fn asset(client: &str) -> Value {
+    json!({"clientId": client, "name": "Canary", "externalId": "c-1", "assetType": "server"})
+}
