@@ -5,6 +5,7 @@
 
 pub mod asset;
 pub mod client;
+pub mod condition;
 pub mod delivery;
 pub mod due;
 mod envelope;

@@ -75,6 +75,7 @@ pub(super) const FACT_SOURCE: u8 = 8;
 /// Key: [`POSTURE_RISK`], condition. Value: `OpenRisk`.
 /// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that
 /// touches it.
+/// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: Part::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -82,6 +83,7 @@ pub(super) const POSTURE_CONTROL: u8 = 3;
 pub(super) const POSTURE_FRAMEWORK: u8 = 4;
 pub(super) const POSTURE_RISK: u8 = 5;
 pub(super) const POSTURE_TOUCHED: u8 = 6;
+pub(super) const POSTURE_CONDITION: u8 = 7;
 
 /// How the score went.
 ///
