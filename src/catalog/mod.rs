@@ -30,7 +30,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 14] = embed!(
+const FILES: [(&str, &str); 20] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -45,6 +45,12 @@ const FILES: [(&str, &str); 14] = embed!(
     "frameworks/LOI_25.toml",
     "checks/prowler.toml",
     "checks/nmap.toml",
+    "checks/scuba.toml",
+    "checks/maester.toml",
+    "checks/lynis.toml",
+    "checks/securescore.toml",
+    "checks/pingcastle.toml",
+    "checks/xccdf.toml",
 );
 
 /// Something that a file of the catalogue gets wrong.

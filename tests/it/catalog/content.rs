@@ -50,7 +50,9 @@ fn the_catalogue_of_this_release_loads() {
     assert_eq!(frameworks, FrameworkId::ALL);
     assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 232));
     assert!(catalog.checks["prowler"].len() > 100, "{}", catalog.checks["prowler"].len());
-    for tool in ["nmap", "prowler"] {
+    for tool in
+        ["nmap", "prowler", "scuba", "maester", "lynis", "securescore", "pingcastle", "xccdf"]
+    {
         assert!(catalog.checks.contains_key(tool), "{tool}");
     }
     let decided = |it: &posture::engine::catalog::Framework| {
