@@ -85,6 +85,11 @@ uuid_id!(
     "import"
 );
 uuid_id!(
+    /// Names one piece of evidence. Stays when it is renewed.
+    EvidenceId,
+    "evidence"
+);
+uuid_id!(
     /// Names one risk for as long as its condition lives.
     RiskId,
     "risk"
@@ -108,6 +113,16 @@ impl EventId {
     }
 }
 
+uuid_id!(
+    /// Names one remediation task. A `UUIDv7`: in order of their making.
+    TaskId,
+    "task"
+);
+uuid_id!(
+    /// Names one alert rule.
+    AlertRuleId,
+    "alert rule"
+);
 uuid_id!(
     /// Names one webhook endpoint. Stays when its secret is rotated.
     WebhookId,

@@ -11,6 +11,7 @@ use poem_openapi::types::Type;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use sha2::{Digest, Sha256};
 
 use super::problem::Failure;
 use crate::error::{Error, Result};
@@ -20,27 +21,40 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Deeper nesting of arrays and objects is refused.
 pub const JSON_DEPTH_MAX: usize = 32;
 
-/// The bytes of a JSON body that the document describes as `Doc`.
-pub struct Body<Doc> {
+/// The bytes of a JSON body that the document describes as `Doc`, at most so many.
+pub struct Body<Doc, const BYTES_MAX: usize = BODY_BYTES_MAX> {
     bytes: Bytes,
     doc: PhantomData<Doc>,
 }
 
-impl<Doc> Body<Doc> {
+impl<Doc, const BYTES_MAX: usize> Body<Doc, BYTES_MAX> {
+    /// SHA-256 of the bytes.
+    pub fn digest(&self) -> [u8; 32] {
+        Sha256::digest(&self.bytes).into()
+    }
+
     /// Reads the body as an object.
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule: a wrong type, null where it is not allowed, a key twice.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
-        check_shape(&self.bytes)?;
-        let mut json = serde_json::Deserializer::from_slice(&self.bytes);
-        let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
-            let path = error.path().to_string();
-            refused(&path, plain(&error.into_inner()))
-        })?;
-        json.end().map_err(|error| Error::invalid_field(WHOLE, plain(&error)))?;
-        Ok(value)
+        read(&self.bytes)
     }
+}
+
+/// Reads bytes as an object.
+///
+/// # Errors
+/// As [`Body::read`].
+pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    check_shape(bytes)?;
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let path = error.path().to_string();
+        refused(&path, plain(&error.into_inner()))
+    })?;
+    json.end().map_err(|error| Error::invalid_field(WHOLE, plain(&error)))?;
+    Ok(value)
 }
 
 /// What a refusal calls the body when no single field is to blame.
@@ -93,7 +107,7 @@ fn check_shape(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-impl<'a, Doc: Type + Send> ApiExtractor<'a> for Body<Doc> {
+impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc, BYTES_MAX> {
     const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::RequestObject];
     type ParamType = ();
     type ParamRawType = ();
@@ -115,18 +129,19 @@ impl<'a, Doc: Type + Send> ApiExtractor<'a> for Body<Doc> {
     ) -> poem::Result<Self> {
         check_content_type(request).map_err(Failure::from)?;
         let body: http_body_util::combinators::BoxBody<Bytes, std::io::Error> = body.take()?.into();
-        let bytes = collect(body).await.map_err(Failure::from)?;
+        let bytes = collect(body, BYTES_MAX).await.map_err(Failure::from)?;
         Ok(Self { bytes, doc: PhantomData })
     }
 }
 
 async fn collect(
     body: http_body_util::combinators::BoxBody<Bytes, std::io::Error>,
+    bytes_max: usize,
 ) -> Result<Bytes> {
-    let collected = Limited::new(body, BODY_BYTES_MAX).collect().await;
+    let collected = Limited::new(body, bytes_max).collect().await;
     collected.map(http_body_util::Collected::to_bytes).map_err(|error| {
         if error.is::<LengthLimitError>() {
-            return Error::too_large(format!("the body is larger than {BODY_BYTES_MAX} bytes"));
+            return Error::too_large(format!("the body is larger than {bytes_max} bytes"));
         }
         Error::invalid_field(WHOLE, "did not arrive whole").caused_by(error)
     })

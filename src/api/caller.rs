@@ -50,9 +50,10 @@ macro_rules! permission {
     };
 }
 
-permission!(ReadClients ReadAssets WriteAssets ReadScores ReadRisks ReadCompliance);
+permission!(ReadClients ReadAssets WriteAssets ReadScores ReadRisks ReadCompliance WriteAssessments);
 
-/// The holder of an API key with the scope `P`, or the operator. Counts against the key's limits.
+/// The holder of an API key with the scope `P`, or the operator. Counts against the key's limits for the versioned
+/// interface, or for the management API where the scope is of that.
 pub struct By<P>(pub Caller, PhantomData<P>);
 
 impl<'a, P: Permission> ApiExtractor<'a> for By<P> {
@@ -112,7 +113,7 @@ impl<'a> ApiExtractor<'a> for ByAnyKey {
         _: &mut RequestBody,
         _: ExtractParamOptions<()>,
     ) -> poem::Result<Self> {
-        let limiter = &web(request).app.catalog_limiter;
+        let limiter = &web(request).app.management_limiter;
         counted_caller(request, limiter).map(|_| Self).map_err(|error| Failure::from(error).into())
     }
 }
@@ -179,7 +180,16 @@ fn operator(request: &Request) -> Option<Caller> {
 /// In the order that the contract's answers need: 401, network 403, 429, scope 403.
 fn key_caller(request: &Request, scope: Scope) -> Result<Caller> {
     let web = web(request);
-    let caller = counted_caller(request, &web.app.limiter)?;
+    let limiter = match scope {
+        Scope::WriteAssessments => &web.app.management_limiter,
+        Scope::ReadClients
+        | Scope::ReadAssets
+        | Scope::WriteAssets
+        | Scope::ReadScores
+        | Scope::ReadRisks
+        | Scope::ReadCompliance => &web.app.limiter,
+    };
+    let caller = counted_caller(request, limiter)?;
     caller.require(scope)?;
     Ok(caller)
 }

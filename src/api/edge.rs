@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
-use poem::endpoint::make_sync;
+use poem::endpoint::{make, make_sync};
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Web;
 use super::caller::{LimitSlot, web};
 use super::problem;
+use crate::app::delivery::DeliveryHealth;
 use crate::auth::limit::{Standing, WINDOWS_S};
 use crate::error::Error;
 use crate::peer::Peer;
@@ -156,10 +159,10 @@ const PROXY_HEADERS: [&str; 4] = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "
 
 /// Prometheus text, for loopback and the control socket.
 pub fn metrics() -> RouteMethod {
-    get(make_sync(|request: Request| show_metrics(&request)))
+    get(make(async |request: Request| show_metrics(&request).await))
 }
 
-fn show_metrics(request: &Request) -> Response {
+async fn show_metrics(request: &Request) -> Response {
     let local = match request.data::<Peer>() {
         // A proxy on this machine is loopback too, but who asks it is not.
         Some(Peer::Tcp(peer)) => {
@@ -174,10 +177,10 @@ fn show_metrics(request: &Request) -> Response {
     }
     Response::builder()
         .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
-        .body(metrics_text(web(request)))
+        .body(metrics_text(web(request)).await)
 }
 
-fn metrics_text(web: &Web) -> String {
+async fn metrics_text(web: &Web) -> String {
     let mut registry = Registry::with_prefix("posture");
     let health = web.app.health();
     let mut gauge = |name: &str, help: &str, value: u64| {
@@ -201,6 +204,19 @@ fn metrics_text(web: &Web) -> String {
         "1 while writes are refused for lack of space",
         u64::from(health.disk_full),
     );
+    // A store that does not read has nothing to say of deliveries; what it is like is above.
+    if let Ok(deliveries) = web.app.delivery_health().await {
+        let DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled } = deliveries;
+        let help = "Deliveries to enabled webhooks that wait or are under way";
+        gauge("webhook_waiting", help, n_waiting);
+        gauge("webhook_disabled", "Webhooks that are disabled", n_disabled);
+        let attempts = Family::<[(&str, &str); 1], Counter>::default();
+        for (outcome, n) in [("delivered", n_delivered), ("failed", n_failed)] {
+            attempts.get_or_create(&[("outcome", outcome)]).inc_by(n);
+        }
+        let help = "Attempts at webhook deliveries that ended since the start";
+        registry.register("webhook_attempts", help, attempts);
+    }
     let mut text = String::new();
     encode(&mut text, &registry).expect("writing to a String does not fail");
     text

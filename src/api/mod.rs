@@ -78,7 +78,20 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::clients::Clients,
             manage::keys::Keys,
             manage::imports::Imports,
+            manage::facts::Facts,
             manage::posture::Postures,
+        ),
+        (
+            manage::controls::Controls,
+            manage::requirements::Requirements,
+            manage::evidence::Register,
+        ),
+        (
+            manage::changes::Changes,
+            manage::risks::Risks,
+            manage::tasks::Tasks,
+            manage::alert_rules::AlertRules,
+            manage::conditions::Conditions,
         ),
         (
             manage::events::Events,

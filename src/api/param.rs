@@ -12,6 +12,7 @@ use crate::engine::asset::AssetType;
 use crate::engine::fact::Severity;
 use crate::error::{Error, Result};
 use crate::page::{Cut, LIMIT_DEFAULT, LIMIT_MAX};
+use crate::store::task::TaskStatus;
 
 /// A later offset is refused.
 pub const OFFSET_MAX: u64 = 1_000_000_000;
@@ -131,6 +132,11 @@ described!(
     one_of(Severity::ALL.map(Severity::as_str))
 );
 described!(
+    /// How far a remediation task is.
+    TaskStatusWord,
+    one_of(TaskStatus::ALL.map(TaskStatus::as_str))
+);
+described!(
     /// Which rows of a framework.
     LevelWord,
     one_of(["requirement", "detail"])
@@ -209,6 +215,22 @@ pub fn asset_type(given: Option<&Raw<AssetTypeWord>>) -> Result<Option<AssetType
 pub fn severity(given: Option<&Raw<SeverityWord>>) -> Result<Option<Severity>> {
     let read = |it: &Raw<_>| word("severity", &it.text, &Severity::ALL, Severity::as_str);
     given.map(read).transpose()
+}
+
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn task_status(given: Option<&Raw<TaskStatusWord>>) -> Result<Option<TaskStatus>> {
+    let read = |it: &Raw<_>| word("status", &it.text, &TaskStatus::ALL, TaskStatus::as_str);
+    given.map(read).transpose()
+}
+
+/// An id in the query: unlike one in the path, one that names nothing is a mistake.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn id<T: FromStr<Err = Error>>(name: &str, given: Option<&Raw<Id>>) -> Result<Option<T>> {
+    let bad = |_| Error::invalid_field(name, "must be a UUID");
+    given.map(|it| it.text.parse().map_err(bad)).transpose()
 }
 
 /// # Errors

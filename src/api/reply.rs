@@ -99,6 +99,15 @@ impl<T> Data<T> {
     }
 }
 
+impl<T> Data<T> {
+    /// A whole answer as it was given before.
+    pub fn again(body: String) -> Self {
+        let rendered =
+            Rendered { body: body.into(), etag: header::HeaderValue::from_static("\"\"") };
+        Self { rendered, is_kept: false, documented: PhantomData }
+    }
+}
+
 impl<T: Type + ToJSON + Serialize> Data<T> {
     /// An answer that nobody keeps: of changes, keys and the service itself.
     pub fn of(value: &T) -> Self {

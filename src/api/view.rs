@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
+use crate::engine::catalog::Level;
 use crate::engine::fact::{Severity, Status};
 use crate::engine::posture::SourceType;
+use crate::store::task::TaskStatus;
 
 macro_rules! shown_type {
     ($name:ident, $title:literal, $schema:expr) => {
@@ -157,4 +159,12 @@ word!(
     SourceType,
     "SourceType",
     [SourceType::Control, SourceType::Finding, SourceType::Scan, SourceType::Manual]
+);
+word!(
+    /// How far a remediation task is.
+    TaskStatusView, TaskStatus, "TaskStatus", TaskStatus::ALL
+);
+word!(
+    /// Whether a row is a requirement or a detail below one.
+    LevelView, Level, "Level", [Level::Requirement, Level::Detail]
 );

@@ -12,8 +12,9 @@ use crate::engine::event::EventKind;
 use crate::engine::fact::Severity;
 use crate::engine::posture::{Posture, Risk, Score};
 use crate::error::Result;
-use crate::id::EventId;
+use crate::id::{EventId, RiskId};
 use crate::store::ClientBatch;
+use crate::store::change::Placed;
 use crate::store::event::{Event, NewEvent};
 use crate::store::import::Import;
 use crate::store::posture::OpenRisk;
@@ -34,6 +35,12 @@ pub struct Announced {
 }
 
 impl App {
+    /// Rows that changed after a sequence, in commit order.
+    pub async fn list_changes(&self, after: u64, limit: u32) -> Result<Vec<Placed>> {
+        let limit = limit as usize;
+        self.store.read(move |snapshot| snapshot.list_changes(after, limit)).await
+    }
+
     /// Events that came after a sequence, in commit order.
     pub async fn list_events(&self, after: u64, limit: u32) -> Result<Vec<Event>> {
         let limit = limit as usize;
@@ -42,7 +49,12 @@ impl App {
 }
 
 /// An event of JSON objects.
-fn event(kind: EventKind, now: Time, object: Value, previous: Option<Value>) -> NewEvent {
+pub(super) fn event(
+    kind: EventKind,
+    now: Time,
+    object: Value,
+    previous: Option<Value>,
+) -> NewEvent {
     let map = |it: Value| if let Value::Object(map) = it { map } else { Map::new() };
     let (object, previous) = (map(object), previous.map(map));
     NewEvent { id: EventId::random(), kind, created: now, object, previous }
@@ -67,7 +79,7 @@ pub fn changes(
             events.extend(of_change(&subject.catalog, change, risks, posture, cause, now));
         }
     }
-    if !changes.is_empty() || matches!(cause, Cause::Source { .. }) {
+    if !changes.is_empty() || matches!(cause, Cause::Source { quiet: false, .. }) {
         events.push(event(EventKind::RiskAssessmentCompleted, now, assessed(posture, cause), None));
     }
     announced.n_events = u32::try_from(events.len()).unwrap_or(u32::MAX);
@@ -172,11 +184,19 @@ fn drift(catalog: &Catalog, id: FrameworkId, rows: &[usize], because: &[String])
     })
 }
 
+/// `None` for one that is accepted: nothing more is said of it.
 fn find<'a>(risks: &'a [OpenRisk], risk: &Risk) -> Option<&'a OpenRisk> {
-    risks.iter().find(|it| it.risk.condition == risk.condition)
+    let mut all = risks.iter().filter(|it| it.accepted.is_none());
+    all.find(|it| it.risk.condition == risk.condition)
 }
 
-fn risk_object(open: &OpenRisk) -> Value {
+/// The same in all events about a risk.
+pub(super) fn risk_key(id: RiskId) -> String {
+    format!("risk/{id}")
+}
+
+/// A risk as events show it.
+pub(super) fn risk_object(open: &OpenRisk) -> Value {
     let risk = &open.risk;
     json!({
         "id": open.id.to_string(),
@@ -189,7 +209,7 @@ fn risk_object(open: &OpenRisk) -> Value {
         "sourceType": risk.source_type.as_str(),
         "createdAt": open.created_at.to_string(),
         "occurrence": open.occurrence,
-        "dedupKey": format!("risk/{}", open.id),
+        "dedupKey": risk_key(open.id),
     })
 }
 

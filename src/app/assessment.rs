@@ -4,25 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::announce::{self, Announced};
-use super::ingest::{Intake, gone};
+use super::expiry::Expiry;
+use super::ingest::Intake;
 use super::settings::Settings;
-use super::{App, loss};
+use super::statement::Statements;
+use super::{App, condition, loss, risk};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::change::{self, Before, Change, difference};
+use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture};
 use crate::error::{Error, Result};
-use crate::id::{ClientId, RiskId, ScoreId};
+use crate::id::{ClientId, ScoreId};
 use crate::store::asset::AssetFilter;
+use crate::store::change::{NewChanges, RowChange};
 use crate::store::client::ClientState;
 use crate::store::event::NewEvent;
 use crate::store::history::Move;
-use crate::store::posture::{Assessed, Closed, OpenRisk, Resolution, ScoreEntry};
+use crate::store::posture::{Assessed, OpenRisk, ScoreEntry};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
-
-/// A condition that opens again within this many days keeps its risk's id.
-const REOPEN_DAYS: i64 = 7;
 
 /// The daily assessments are spread over this much of the day's start.
 const DAY_STARTS_WITHIN_S: i64 = 3_600;
@@ -31,11 +31,14 @@ const DAY_STARTS_WITHIN_S: i64 = 3_600;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A run of a source. A baseline is its first of these scopes, which announces no changes.
-    Source { source: String, baseline: bool },
+    /// A quiet one is a push in passing: told of only when it changes something.
+    Source { source: String, baseline: bool, quiet: bool },
     /// Time alone: results lapse, a day ends.
     Lapse,
     /// What applies to the client was changed.
     Scope,
+    /// A person attested something, or the evidence for it changed.
+    Attestation,
     /// Assets were pushed or changed.
     Assets,
     /// The catalogue is another one than last time.
@@ -50,6 +53,7 @@ impl Cause {
             Self::Source { source, .. } => source,
             Self::Lapse => "lapse",
             Self::Scope => "scope",
+            Self::Attestation => "attestation",
             Self::Assets => "assets",
             Self::Catalogue => "catalogue",
         }
@@ -68,6 +72,7 @@ pub struct Subject {
     profile: Profile,
     annual_loss: Option<u64>,
     thresholds: Vec<u8>,
+    pub evidence_warning_days: u16,
     rows: ClientStore,
 }
 
@@ -80,12 +85,14 @@ pub struct Plan {
     frameworks: Vec<FrameworkOutcome>,
     score: Option<ScoreEntry>,
     moved: Option<Move>,
+    changed: Vec<NewChanges>,
     risks: Vec<OpenRisk>,
     forgotten_risks: Vec<String>,
     touched: Vec<(u64, Option<u8>)>,
     events: Vec<NewEvent>,
     /// Observations that a complete read no longer has.
     pub gone: Vec<Observation>,
+    expiry: Expiry,
     due: Time,
     /// How often an assessment had been asked for when the plan was made.
     n_asked: u64,
@@ -151,6 +158,7 @@ impl App {
             profile: settings.profile(),
             annual_loss: loss::annual_loss(&client, &self.options.settings),
             thresholds: settings.score_thresholds(),
+            evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
             rows: self.store.client_store(id),
         })
     }
@@ -179,12 +187,13 @@ impl App {
     }
 }
 
-/// The client's observations as they are with what the intake brings and takes back, and those that it ends.
-pub fn observations_with(
+/// The client's observations as they are with what the intake brings and takes back, and what follows from it.
+pub fn observations_with<'a>(
     rows: &ClientSnapshot,
-    intake: &Intake,
-) -> Result<(Vec<Observation>, Vec<Observation>)> {
-    let mut observations = rows.list_observations()?;
+    mut observations: Vec<Observation>,
+    intake: &'a Intake,
+    derived: impl Iterator<Item = &'a Observation>,
+) -> Result<Vec<Observation>> {
     if !intake.retracted.is_empty() {
         // What the retracted ones stood before counts again.
         for key in &intake.retracted {
@@ -192,12 +201,11 @@ pub fn observations_with(
         }
         observations.retain(|it| it.import != intake.import.id);
     }
-    let gone = gone(&observations, intake);
-    observations.extend(intake.observations.iter().chain(&gone).cloned());
-    Ok((observations, gone))
+    observations.extend(intake.observations.iter().chain(derived).cloned());
+    Ok(observations)
 }
 
-/// Assesses, and works out every row that the result changes.
+/// [`plan_with`] what persons said so far.
 pub fn plan(
     rows: &ClientSnapshot,
     subject: &Subject,
@@ -206,15 +214,28 @@ pub fn plan(
     cause: &Cause,
     now: Time,
 ) -> Result<Plan> {
-    let attestations = rows.list_attestations()?;
-    let decisions = rows.list_row_decisions()?;
+    let statements = Statements::read(rows)?;
+    plan_with(rows, subject, observations, gone, &statements, cause, now)
+}
+
+/// Assesses, and works out every row that the result changes.
+pub fn plan_with(
+    rows: &ClientSnapshot,
+    subject: &Subject,
+    observations: &[Observation],
+    gone: Vec<Observation>,
+    statements: &Statements,
+    cause: &Cause,
+    now: Time,
+) -> Result<Plan> {
+    let attestations = statements.attestations(now);
     let critical_subjects = critical_subjects(&subject.rows)?;
     let posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
             observations,
             attestations: &attestations,
-            decisions: &decisions,
+            decisions: &statements.decisions,
             profile: &subject.profile,
             critical_subjects: &critical_subjects,
             annual_loss: subject.annual_loss,
@@ -224,8 +245,16 @@ pub fn plan(
     let stored = Stored::read(rows)?;
     let changes = stored.difference(subject, &posture);
     let score = next_score(&stored, &posture, cause, now);
-    let (risks, forgotten_risks) = next_risks(&stored, &posture, &changes, now);
-    let (announced, events) = announce::changes(subject, &changes, &risks, &posture, cause, now);
+    let carried = risk::carry(&stored.risks, &posture, &changes, now);
+    let (risks, forgotten_risks) = (carried.risks, carried.forgotten);
+    let (mut announced, mut events) =
+        announce::changes(subject, &changes, &risks, &posture, cause, now);
+    let returned = risk::returned(&carried.returned, &changes, now);
+    announced.n_events += u32::try_from(returned.len()).unwrap_or(u32::MAX);
+    events.extend(returned);
+    let expiry = Expiry::of(rows, statements, subject, now)?;
+    let due = due(rows.id(), &posture, now);
+    let due = expiry.next.map_or(due, |it| it.min(due));
     Ok(Plan {
         facts_version: rows.facts_version()?,
         assessed: Assessed {
@@ -233,9 +262,10 @@ pub fn plan(
             facts_version: rows.facts_version()?,
             at: now,
         },
-        due: due(rows.id(), &posture, now),
+        due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
+        changed: changed(&subject.catalog, &changes, cause, now),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
@@ -244,6 +274,7 @@ pub fn plan(
         touched: touched(&stored.touched, &posture.touched),
         events,
         gone,
+        expiry,
         announced,
     })
 }
@@ -263,6 +294,9 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
     if let Some(moved) = &plan.moved {
         batch.add_move(moved)?;
     }
+    for changed in &plan.changed {
+        batch.add_changes(changed)?;
+    }
     for risk in &plan.risks {
         batch.put_risk(risk)?;
     }
@@ -280,12 +314,16 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
     for event in &plan.events {
         batch.add_event(event.clone())?;
     }
+    let n_warnings = plan.expiry.apply(batch, plan.assessed.at)?;
     batch.put_assessed(&plan.assessed)?;
+    let next = condition::look(batch, plan.assessed.at)?;
     // Whoever asked since the plan was made, such as a push, is owed an assessment of its own.
     if batch.n_asked()? == plan.n_asked {
-        batch.set_due(Some(plan.due))?;
+        batch.set_due(Some(next.map_or(plan.due, |it| it.min(plan.due))))?;
     }
-    Ok(plan.announced.clone())
+    let mut announced = plan.announced.clone();
+    announced.n_events += n_warnings;
+    Ok(announced)
 }
 
 /// [`subject_hash`] of every critical asset's own identifiers, sorted.
@@ -340,66 +378,31 @@ fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
     })
 }
 
+/// The rows that changed, by framework.
+fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> Vec<NewChanges> {
+    let mut all: Vec<NewChanges> = Vec::new();
+    for change in changes {
+        let Change::Row { framework, row, from, to } = change else { continue };
+        let row = &catalog.framework(*framework).rows[*row];
+        let (reference, level) = (row.reference.clone(), row.level);
+        let row = RowChange { reference, level, from: *from, to: *to };
+        match all.last_mut().filter(|it| it.framework == *framework) {
+            Some(same) => same.rows.push(row),
+            None => all.push(NewChanges {
+                framework: *framework,
+                at: now,
+                cause: cause.as_str().to_owned(),
+                rows: vec![row],
+            }),
+        }
+    }
+    all
+}
+
 /// When this client is to be assessed again: when time changes its results, and each day. Not all clients at
 /// midnight: each within the day's first hour, at a time of its own.
 fn due(client: ClientId, posture: &Posture, now: Time) -> Time {
     let share_s = i64::from(client.as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;
     let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1).plus_s(share_s);
     posture.changes_at.map_or(next_day, |it| it.min(next_day))
-}
-
-/// Risks as they are to be stored, and the conditions of those to forget. An id lives as long as its condition, and
-/// comes back with it within [`REOPEN_DAYS`].
-fn next_risks(
-    stored: &Stored,
-    posture: &Posture,
-    changes: &[Change],
-    now: Time,
-) -> (Vec<OpenRisk>, Vec<String>) {
-    let known: BTreeMap<&str, &OpenRisk> =
-        stored.risks.iter().map(|it| (it.risk.condition.as_str(), it)).collect();
-    let is_recent = |it: &Closed| now < it.at.plus_days(REOPEN_DAYS);
-    let mut risks = Vec::new();
-    for risk in &posture.risks {
-        let before = known.get(risk.condition.as_str()).copied();
-        let before = before.filter(|it| it.closed.as_ref().is_none_or(is_recent));
-        let next = match before {
-            Some(open) if open.closed.is_none() => OpenRisk { risk: risk.clone(), ..open.clone() },
-            Some(closed) => OpenRisk {
-                risk: risk.clone(),
-                closed: None,
-                occurrence: closed.occurrence + 1,
-                ..closed.clone()
-            },
-            None => OpenRisk {
-                id: RiskId::random(),
-                risk: risk.clone(),
-                created_at: now,
-                closed: None,
-                occurrence: 1,
-                accepted_until: None,
-            },
-        };
-        if before != Some(&next) {
-            risks.push(next);
-        }
-    }
-    risks.extend(changes.iter().filter_map(|it| closed(it, &known, now)));
-    let is_over = |it: &&OpenRisk| it.closed.as_ref().is_some_and(|it| !is_recent(it));
-    let is_open =
-        |it: &&OpenRisk| posture.risks.iter().any(|risk| risk.condition == it.risk.condition);
-    let forgotten = stored.risks.iter().filter(is_over).filter(|it| !is_open(it));
-    let forgotten = forgotten.map(|it| it.risk.condition.clone()).collect();
-    (risks, forgotten)
-}
-
-fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Option<OpenRisk> {
-    let Change::RiskClosed { risk, resolution } = change else { return None };
-    let resolution = match resolution {
-        change::Resolution::Fixed => Resolution::Fixed,
-        change::Resolution::ScopedOut => Resolution::ScopedOut,
-        change::Resolution::Gone => Resolution::Gone,
-    };
-    let open = known.get(risk.condition.as_str())?;
-    Some(OpenRisk { closed: Some(Closed { at: now, resolution }), ..(*open).clone() })
 }

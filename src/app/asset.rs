@@ -4,7 +4,7 @@ use super::App;
 use super::announce;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::engine::asset::{Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, Seen};
+use crate::engine::asset::{Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, Said, Seen};
 use crate::engine::fact::subject_hash;
 use crate::error::{Error, Result};
 use crate::id::{AssetId, ClientId};
@@ -145,7 +145,7 @@ fn check_length(field: &str, text: Option<&str>, chars_max: usize) -> Result<()>
     }
 }
 
-fn check_change(change: &AssetChange) -> Result<()> {
+pub(super) fn check_change(change: &AssetChange) -> Result<()> {
     if let Some(name) = &change.name {
         check_text("name", name, NAME_CHARS_MAX)?;
     }
@@ -207,7 +207,13 @@ fn pushed(source: &str, new: &NewAsset, now: Time) -> Asset {
 }
 
 fn discovered(source: &str, seen: &Seen, at: Time) -> Asset {
+    let said = &seen.said;
     Asset {
+        display_name: said.display_name.clone(),
+        is_critical: said.is_critical.unwrap_or(false),
+        owner: said.owner.clone(),
+        description: said.description.clone(),
+        tags: said.tags.clone().unwrap_or_default(),
         category: seen.category.clone(),
         is_managed: seen.is_managed,
         hostname: seen.hostname.clone(),
@@ -334,6 +340,21 @@ fn contradicts(asset: &Asset, seen: &Seen, by: IdentityKey<'_>) -> bool {
     }
 }
 
+/// Takes over what the source says, but for what a person or integrator set.
+fn hear(asset: &mut Asset, said: &Said) {
+    fn set<T: Clone>(value: &mut T, kept: bool, said: Option<T>) {
+        if let (Some(new), false) = (said, kept) {
+            *value = new;
+        }
+    }
+    let kept = asset.kept;
+    set(&mut asset.display_name, kept.display_name, said.display_name.clone().map(Some));
+    set(&mut asset.is_critical, kept.is_critical, said.is_critical);
+    set(&mut asset.owner, kept.owner, said.owner.clone().map(Some));
+    set(&mut asset.description, kept.description, said.description.clone().map(Some));
+    set(&mut asset.tags, kept.tags, said.tags.clone());
+}
+
 /// The seen asset's state after this sight; equal to `before` when nothing worth a write changed.
 fn refreshed(before: &Asset, seen: &Seen, at: Time) -> Asset {
     // A sight within this of the last one is not written: a daily read costs no write for what did not change.
@@ -352,6 +373,7 @@ fn refreshed(before: &Asset, seen: &Seen, at: Time) -> Asset {
         asset.asset_type = seen.asset_type;
     }
     asset.is_managed |= seen.is_managed;
+    hear(&mut asset, &seen.said);
     for (mark, new) in [
         (&mut asset.hostname, &seen.hostname),
         (&mut asset.ip, &seen.ip),

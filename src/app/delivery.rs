@@ -1,5 +1,6 @@
 //! Deliveries: claimed, sent, settled.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::App;
@@ -50,6 +51,26 @@ impl Default for Options {
 pub(super) fn egress(options: &Options) -> Result<Egress> {
     let timeout = Duration::from_secs(options.timeout_s.into());
     Egress::new(options.policy.clone(), timeout, N_WEBHOOKS_MAX + N_SHARED_MAX)
+}
+
+/// Attempts that ended since the start.
+#[derive(Debug, Default)]
+pub(super) struct AttemptCounts {
+    delivered: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// How deliveries do, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryHealth {
+    /// Attempts since the start that delivered.
+    pub n_delivered: u64,
+    /// Attempts since the start that did not.
+    pub n_failed: u64,
+    /// Deliveries to enabled endpoints that wait or are under way.
+    pub n_waiting: u64,
+    /// Endpoints that are disabled, by whomever.
+    pub n_disabled: u64,
 }
 
 /// An attempt that may begin: it is counted and durable.
@@ -121,6 +142,10 @@ impl App {
         let body = ready.claim.body.clone().into();
         let posted = self.egress.post(ready.url.clone(), headers, body).await;
         let settled = self.judge(&posted, delivery.n_failures + 1, at);
+        let counts = &self.attempt_counts;
+        let is_delivered = settled == Settled::Delivered;
+        let count = if is_delivered { &counts.delivered } else { &counts.failed };
+        count.fetch_add(1, Ordering::Relaxed);
         let is_gone = matches!(posted.outcome, Outcome::Answered { status: 410, .. });
         let (status, answer) = outcome(&posted);
         let attempt = Attempt { number: delivery.n_attempts, at, ms: posted.ms, status, answer };
@@ -138,7 +163,7 @@ impl App {
             let (webhook, why) = (ready.webhook, why.as_str());
             tracing::warn!(%webhook, why, "webhook {webhook} was disabled: {why}");
         }
-        Ok(settled == Settled::Delivered)
+        Ok(is_delivered)
     }
 
     fn judge(&self, posted: &Posted, n_failures: u32, at: Time) -> Settled {
@@ -155,6 +180,29 @@ impl App {
         let chance = u32::from_le_bytes(crate::secret::random());
         let next = schedule::next_ms(gaps_s, n_failures, failure, retry_after_s, chance);
         next.map_or(Settled::Exhausted, |ms| Settled::Retry { due: at.plus_ms(ms) })
+    }
+
+    /// # Errors
+    /// `Unavailable` or `Internal` when the store does not read.
+    pub async fn delivery_health(&self) -> Result<DeliveryHealth> {
+        let lanes = self.store.read(|snapshot| {
+            let all = snapshot.list_webhooks()?.into_iter();
+            all.map(|it| Ok((it.state, snapshot.find_lane(it.id)?))).collect::<Result<Vec<_>>>()
+        });
+        let lanes = lanes.await?;
+        let n_waiting = |(state, lane): &(WebhookState, Lane)| match state {
+            WebhookState::Enabled { .. } => u64::from(lane.n_waiting),
+            WebhookState::Disabled { .. } | WebhookState::Removing => 0,
+        };
+        let is_disabled =
+            |it: &&(WebhookState, Lane)| matches!(it.0, WebhookState::Disabled { .. });
+        let AttemptCounts { delivered, failed } = &self.attempt_counts;
+        Ok(DeliveryHealth {
+            n_delivered: delivered.load(Ordering::Relaxed),
+            n_failed: failed.load(Ordering::Relaxed),
+            n_waiting: lanes.iter().map(n_waiting).sum(),
+            n_disabled: lanes.iter().filter(is_disabled).count() as u64,
+        })
     }
 
     /// Forgets deliveries that came to rest long ago; whether there may be more.

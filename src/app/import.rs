@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::App;
 use super::ingest::{Discovery, Intake, N_SCOPES_KEPT, Outcome};
+use super::source::Run;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -132,6 +133,10 @@ impl App {
             scopes: Vec::new(),
             seen_at: now,
             discovery: Discovery::OfKnownScopes,
+            run: Run::Completed,
+            confirm_shrink: false,
+            lists: None,
+            idempotent: None,
         };
         self.ingest_alone(rows, intake, &assessing).await
     }
@@ -242,5 +247,9 @@ fn intake(
                 Discovery::OfKnownScopes
             }
         },
+        run: Run::Completed,
+        confirm_shrink: false,
+        lists: None,
+        idempotent: None,
     })
 }

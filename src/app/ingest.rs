@@ -3,20 +3,24 @@
 //! The assessment is planned on a snapshot, off the writer, and applied if the client's facts are still those it was
 //! planned on; else it is planned again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::App;
 use super::announce::{self, Announced};
 use super::assessment::{self, Cause, Plan};
 use super::asset::{Met, Sight, meet};
+use super::roster::{self, Lists, ListsPlan, Moved};
+use super::source::{self, Run};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{Observation, Verdict};
 use crate::error::{Code, Error, Result};
+use crate::store::answer::{Answer, AnswerKey};
 use crate::store::client::ClientState;
 use crate::store::fact::ObservationKey;
 use crate::store::import::{Import, Source};
+use crate::store::roster::{Part, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// Assets merged in one commit; more take more commits, so that writers beside them wait little. The last of them
@@ -42,6 +46,21 @@ pub struct Intake {
     pub seen_at: Time,
     /// Whether the run's first sight of a scope is told of.
     pub discovery: Discovery,
+    pub run: Run,
+    /// Of a complete run: it did shrink, and is believed.
+    pub confirm_shrink: bool,
+    /// `None`: the run has no lists.
+    pub lists: Option<Lists>,
+    pub idempotent: Option<Idempotent>,
+}
+
+/// A request that may come twice: its answer is kept in the commit that does what it asks.
+#[derive(Clone, Debug)]
+pub struct Idempotent {
+    pub key: AnswerKey,
+    /// Of what was asked.
+    pub digest: [u8; 32],
+    pub render: fn(&Outcome) -> String,
 }
 
 /// Which new assets are announced.
@@ -58,6 +77,9 @@ pub enum Discovery {
 pub struct Outcome {
     pub import: Import,
     pub announced: Announced,
+    /// By list: how it moved.
+    pub moved: BTreeMap<&'static str, Moved>,
+    pub n_retired: u32,
 }
 
 /// Holds off every other assessment of a client.
@@ -83,17 +105,20 @@ impl App {
     ) -> Result<Outcome> {
         let now = self.clock.now();
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
-        let discovery = intake.discovery;
-        let new = move |snapshot: &ClientSnapshot| baseline(snapshot, &source, scopes, discovery);
+        let (discovery, first_list) = (intake.discovery, intake.lists.clone());
+        let new = move |snapshot: &ClientSnapshot| {
+            baseline(snapshot, &source, scopes, discovery, first_list.as_ref())
+        };
         let baseline = rows.read(new).await?;
         let baseline = Arc::new(baseline);
         self.merge_most_assets(rows, &mut intake, &baseline, now).await?;
         let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
-            let plan = Arc::new(self.plan(rows, &intake, &baseline, now).await?);
+            let (plan, lists) = self.plan(rows, &intake, &baseline, now).await?;
             let (intake, baseline) = (Arc::clone(&intake), Arc::clone(&baseline));
+            let plans = Arc::new((plan, lists));
             let write =
-                move |batch: &mut ClientBatch<'_>| apply(batch, &plan, &intake, &baseline, now);
+                move |batch: &mut ClientBatch<'_>| apply(batch, &plans, &intake, &baseline, now);
             match rows.write(write).await {
                 Err(error) if error.code == Code::Conflict => (),
                 other => return other,
@@ -108,15 +133,31 @@ impl App {
         intake: &Arc<Intake>,
         baseline: &HashSet<String>,
         now: Time,
-    ) -> Result<Plan> {
+    ) -> Result<(Plan, ListsPlan)> {
         let subject = self.subject(rows.id())?;
+        let rules = self.roster_rules(rows.id())?;
         let scopes = &intake.scopes;
         let is_baseline = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
-        let cause = Cause::Source { source: intake.import.source.clone(), baseline: is_baseline };
+        let cause = Cause::Source {
+            source: intake.import.source.clone(),
+            baseline: is_baseline,
+            quiet: intake.run == Run::Quiet,
+        };
         let intake = Arc::clone(intake);
         rows.read(move |snapshot| {
-            let (observations, gone) = assessment::observations_with(snapshot, &intake)?;
-            assessment::plan(snapshot, &subject, &observations, gone, &cause, now)
+            let origin = (intake.import.source.as_str(), intake.import.id);
+            let mut lists = match &intake.lists {
+                Some(lists) => roster::plan(snapshot, origin, lists, &rules, &subject.catalog)?,
+                None => ListsPlan::default(),
+            };
+            let observations = snapshot.list_observations()?;
+            let held = lists.judge_observations(snapshot, &intake, &observations)?;
+            let gone = gone(&observations, &intake, &held);
+            let derived = lists.observations.iter().chain(&gone);
+            let observations =
+                assessment::observations_with(snapshot, observations, &intake, derived)?;
+            let plan = assessment::plan(snapshot, &subject, &observations, gone, &cause, now)?;
+            Ok((plan, lists))
         })
         .await
     }
@@ -149,7 +190,7 @@ impl App {
 
 /// # Errors
 /// `NotFound` when the client was erased meanwhile: rows written now would stay for ever.
-fn require_client(batch: &ClientBatch<'_>) -> Result<()> {
+pub(super) fn require_client(batch: &ClientBatch<'_>) -> Result<()> {
     let client = batch.find_profile()?.filter(|it| it.state != ClientState::Erasing);
     client.map(|_| ()).ok_or_else(|| Error::not_found("client not found"))
 }
@@ -160,9 +201,17 @@ fn baseline(
     source: &str,
     scopes: Vec<String>,
     discovery: Discovery,
+    lists: Option<&Lists>,
 ) -> Result<HashSet<String>> {
     let known = rows.list_sources()?.into_iter().filter(|it| it.source == source);
     let known: HashSet<String> = known.map(|it| it.scope).collect();
+    if let Some(lists) = lists.filter(|it| it.complete && it.assets.is_some()) {
+        let scope = lists.scope.as_str();
+        let roster = Roster { source, scope, part: Part::Assets };
+        if rows.find_reads(roster)?.is_none() {
+            return Ok(scopes.into_iter().collect()); // The first complete list of them.
+        }
+    }
     if discovery == Discovery::OfKnownSource && !known.is_empty() {
         return Ok(HashSet::new());
     }
@@ -197,7 +246,7 @@ fn meet_all(
 
 fn apply(
     batch: &mut ClientBatch<'_>,
-    plan: &Plan,
+    (plan, lists): &(Plan, ListsPlan),
     intake: &Intake,
     baseline: &HashSet<String>,
     now: Time,
@@ -212,23 +261,46 @@ fn apply(
     for key in &intake.retracted {
         batch.remove_observation(key)?;
     }
-    for observation in intake.observations.iter().chain(&plan.gone) {
+    let observations = || intake.observations.iter().chain(&lists.observations).chain(&plan.gone);
+    for observation in observations() {
         batch.add_observation(observation)?;
     }
-    if !(intake.observations.is_empty() && intake.retracted.is_empty() && plan.gone.is_empty()) {
+    if observations().next().is_some() || !intake.retracted.is_empty() {
         batch.bump_facts_version()?;
     }
     let is_run = import.retracted_at.is_none();
     if is_run {
-        import.n_facts = u32::try_from(intake.observations.len()).unwrap_or(u32::MAX);
+        let n_facts = intake.observations.len() + lists.observations.len();
+        import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
         put_sources(batch, &import, &intake.scopes, now)?;
     }
     batch.put_import(&import)?;
-    let announced = assessment::apply(batch, plan)?;
+    let mut announced = assessment::apply(batch, plan)?;
+    let at = intake.lists.as_ref().map_or(now, |it| it.at);
+    let (n_retired, n_events) = roster::apply(batch, &import.source, lists, at, now)?;
+    announced.n_events += n_events;
     if is_run {
-        announce::sync_completed(batch, &import)?;
+        announced.n_events += tell_run(batch, &import, &intake.run, now)?;
     }
-    Ok(Outcome { import, announced })
+    let outcome = Outcome { import, announced, moved: lists.moved.clone(), n_retired };
+    if let Some(Idempotent { key, digest, render }) = &intake.idempotent {
+        let answer = Answer { digest: *digest, at: now, body: render(&outcome) };
+        batch.put_answer(key, &answer)?;
+    }
+    Ok(outcome)
+}
+
+/// Notes how the run went; how many events told of it.
+fn tell_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) -> Result<u32> {
+    match run {
+        Run::Quiet => return Ok(0),
+        Run::Completed | Run::Degraded { .. } => announce::sync_completed(batch, import)?,
+        Run::Failed { message } => {
+            let scope = import.scopes.first().map_or("", String::as_str);
+            source::sync_failed(batch, &import.source, scope, message.as_deref(), now)?;
+        }
+    }
+    Ok(1 + u32::from(source::note_run(batch, &import.source, run, now)?))
 }
 
 /// Notes that the source spoke of its scopes.
@@ -257,13 +329,15 @@ fn put_sources(
 
 /// Observations that a complete read no longer has: each becomes one that says so, as of that read. What was seen
 /// after it stays.
-pub fn gone(known: &[Observation], intake: &Intake) -> Vec<Observation> {
+///
+/// `held`: scopes whose read is not believed.
+fn gone(known: &[Observation], intake: &Intake, held: &HashSet<String>) -> Vec<Observation> {
     if !intake.import.complete {
         return Vec::new();
     }
     let mut read_at: HashMap<&str, Time> = HashMap::new();
     let mut has = HashSet::new();
-    for it in &intake.observations {
+    for it in intake.observations.iter().filter(|it| !held.contains(&it.scope)) {
         let newest = read_at.entry(&it.scope).or_insert(it.observed_at);
         *newest = (*newest).max(it.observed_at);
         has.insert((&it.subject, it.scope.as_str(), it.check.as_str()));

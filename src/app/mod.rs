@@ -1,17 +1,31 @@
 //! Use cases: one function each, one commit each, then the wake.
 
+pub mod alert;
 pub mod announce;
 pub mod assessment;
 pub mod asset;
 pub mod client;
+pub mod condition;
+pub mod control;
 pub mod delivery;
 pub mod directory;
+pub mod evidence;
+pub mod expiry;
+mod fact_body;
+pub mod facts;
 pub mod import;
 pub mod ingest;
 pub mod key;
 pub mod loss;
 pub mod posture;
+pub mod requirement;
+pub mod risk;
+pub mod roster;
 pub mod settings;
+mod shrink;
+pub mod source;
+pub mod statement;
+pub mod task;
 pub mod upkeep;
 pub mod webhook;
 
@@ -50,11 +64,12 @@ pub struct App {
     pub keyring: Arc<Keyring>,
     /// Of the versioned interface.
     pub limiter: Limiter,
-    /// Of reads of the catalogue. Begins anew with the process.
-    pub catalog_limiter: Limiter,
+    /// Of reads of the catalogue and of the management API's operations for keys. Begins anew with the process.
+    pub management_limiter: Limiter,
     pub directory: Arc<Directory>,
     sealer: Sealer,
     egress: Egress,
+    attempt_counts: delivery::AttemptCounts,
     pub options: Options,
     msp_id: String,
     /// What every client shows until its first assessment.
@@ -93,10 +108,11 @@ impl App {
             clock,
             keyring,
             limiter,
-            catalog_limiter: Limiter::default(),
+            management_limiter: Limiter::default(),
             directory,
             sealer,
             egress,
+            attempt_counts: delivery::AttemptCounts::default(),
             options,
             msp_id,
             unassessed,

@@ -30,7 +30,7 @@ pub fn page_risks(
     let mut risks = rows.list_risks()?;
     risks.retain(|it| {
         it.closed.is_none()
-            && it.accepted_until.is_none()
+            && it.accepted.is_none()
             && severity.is_none_or(|wanted| it.risk.severity == wanted)
     });
     risks.sort_by_key(|it| (std::cmp::Reverse(it.risk.score), it.id));

@@ -81,6 +81,23 @@ impl Settings {
         self.days("staleAssetDays", defaults.stale_asset_days)
     }
 
+    #[must_use]
+    pub fn evidence_warning_days(&self, defaults: &Defaults) -> u16 {
+        self.days("evidenceWarningDays", defaults.evidence_warning_days)
+    }
+
+    #[must_use]
+    pub fn dormant_after_days(&self, defaults: &Defaults) -> u16 {
+        self.days("dormantAfterDays", defaults.dormant_after_days)
+    }
+
+    /// Names of apps, in lower case.
+    #[must_use]
+    pub fn sanctioned_apps(&self) -> Vec<String> {
+        let given = self.0.get("sanctionedApps").and_then(Value::as_array);
+        given.into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect()
+    }
+
     /// As shown: the client's own members over the defaults.
     #[must_use]
     pub fn effective(&self, defaults: &Defaults) -> Value {

@@ -7,7 +7,7 @@ use crate::engine::asset::AssetStatus;
 use crate::error::{Chain, Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::store::client::ClientState;
-use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
 /// Clients assessed in one sweep.
 const N_DUE_AT_ONCE: usize = 64;
@@ -16,7 +16,7 @@ const N_ROWS_AT_ONCE: usize = 200;
 /// A client that could not be assessed is tried again after this.
 const RETRY_AFTER_S: i64 = 600;
 const UNPOISONED: &str = "no holder of this lock panics";
-/// How long facts, daily scores and events are kept.
+/// How long facts, daily scores, and events with changes of rows are kept.
 pub const FACT_DAYS: i64 = 396;
 pub const HISTORY_DAYS: i64 = 7 * 366;
 pub const EVENT_DAYS: i64 = 90;
@@ -51,6 +51,7 @@ impl App {
             self.forget_old(rows, now).await?;
             self.kept_up.lock().expect(UNPOISONED).insert(rows.id(), now.day());
         }
+        self.find_silence(rows, now).await?;
         let n_asked = rows.read(ClientSnapshot::n_asked).await?;
         let cause = if n_asked == 0 { Cause::Lapse } else { Cause::Assets };
         self.reassess(rows, cause).await.map(|_| ())
@@ -96,10 +97,14 @@ impl App {
         self.store.write(move |batch| batch.put_windows(&moved)).await
     }
 
-    /// Removes events that are past their time; whether there are more.
+    /// Removes events and changes of rows that are past their time; whether there are more.
     pub async fn forget_events(&self) -> Result<bool> {
         let before = self.clock.now().plus_days(-EVENT_DAYS);
-        self.store.write(move |batch| batch.remove_events_before(before, N_ROWS_AT_ONCE)).await
+        let remove = move |batch: &mut Batch| {
+            let more = batch.remove_events_before(before, N_ROWS_AT_ONCE)?;
+            Ok(batch.remove_changes_before(before, N_ROWS_AT_ONCE)? || more)
+        };
+        self.store.write(remove).await
     }
 
     async fn mark_stale(&self, rows: &ClientStore, now: Time) -> Result<()> {
@@ -140,6 +145,7 @@ impl App {
             };
             rows.write(remove).await?;
         }
+        rows.write(move |batch| batch.forget_conditions(now)).await?;
         let history = now.plus_days(-HISTORY_DAYS);
         while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}
         Ok(())

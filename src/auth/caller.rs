@@ -55,6 +55,15 @@ impl Caller {
         }
     }
 
+    /// Tells one caller from all others, for as long as its key lives.
+    #[must_use]
+    pub fn account(&self) -> String {
+        match self {
+            Self::Key(held) => held.key.id.to_string(),
+            Self::Operator { .. } => "operator".to_owned(),
+        }
+    }
+
     /// Who to name in a record: never a secret.
     #[must_use]
     pub fn name(&self) -> String {

@@ -22,7 +22,7 @@ pub(super) struct Args {
     /// Whose file it is.
     #[arg(long, value_name = "ID", required = true)]
     client: Option<String>,
-    /// prowler-ocsf, prowler-csv, prowler-json or nmap. Default: told from the file's start.
+    /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: told from the file's start, but for facts.
     #[arg(long)]
     format: Option<String>,
     /// Which time the observations count from: `file` (the file's own), `now`, or a date-time.

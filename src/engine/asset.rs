@@ -149,4 +149,15 @@ pub struct Seen {
     pub scope: String,
     /// `None`: the file does not say; the import's observation time counts.
     pub seen_at: Option<Time>,
+    pub said: Said,
+}
+
+/// What a source says of an asset beside what it is. `None`: it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    pub display_name: Option<String>,
+    pub is_critical: Option<bool>,
+    pub owner: Option<String>,
+    pub description: Option<String>,
+    pub tags: Option<Vec<String>>,
 }

@@ -174,6 +174,12 @@ pub struct Framework {
 }
 
 impl Framework {
+    /// Index of the row with this reference.
+    #[must_use]
+    pub fn find_row(&self, reference: &str) -> Option<usize> {
+        self.rows.iter().position(|it| it.reference == reference)
+    }
+
     /// The rows of one level by index, each with the indices of the controls that are mapped to it or to a row below
     /// it, in the catalogue's order.
     #[must_use]
@@ -201,7 +207,7 @@ pub enum ReadinessRule {
     Sprs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Level {
     Requirement,
     Detail,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::catalog::{Catalog, Control};
 use super::current::{Current, Voice, lapse};
-use super::fact::{Attestation, Facts, Observation, Status, Subject};
+use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
 use super::horizon::Horizon;
 use super::posture::ControlOutcome;
@@ -261,7 +261,19 @@ impl<'a> Hearing<'a> {
             findings,
             remediation: None,
             assessed_at,
+            valid_until: self.stands_until(ruling),
             held: ruling == Ruling::Held,
+            attested: matches!(ruling, Ruling::Attested(_)),
+        }
+    }
+
+    /// When time alone may end what decides it.
+    fn stands_until(&self, ruling: Ruling<'a>) -> Option<Time> {
+        match (ruling, self.platforms) {
+            (Ruling::Attested(it), _) => it.until,
+            (Ruling::Observed, _) => self.valid().map(|it| it.until).min(),
+            (Ruling::Unused, Platforms::UnusedSince(said)) => Some(said.plus_days(UNUSED_DAYS)),
+            (Ruling::Unused | Ruling::Held | Ruling::Silent, _) => None,
         }
     }
 

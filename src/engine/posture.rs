@@ -38,8 +38,12 @@ pub struct ControlOutcome {
     pub remediation: Option<String>,
     /// When the newest counted observation or attestation was made.
     pub assessed_at: Option<Time>,
+    /// Until when it stands if nobody speaks again. `None`: not known, or for ever.
+    pub valid_until: Option<Time>,
     /// A failing observation lapsed (or a decision expired) and nothing has spoken since.
     pub held: bool,
+    /// A person's word decides it.
+    pub attested: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

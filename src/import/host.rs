@@ -4,7 +4,7 @@ use super::port::{CLASSES, Class, Protocol, Ranges};
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
 use super::{Check, Outcome, Record, Subject};
 use crate::clock::Time;
-use crate::engine::asset::{AssetType, Seen};
+use crate::engine::asset::{AssetType, Said, Seen};
 use crate::engine::fact::Severity;
 use crate::error::Result;
 
@@ -171,6 +171,7 @@ impl Host {
             serial: None,
             scope,
             seen_at: self.scanned_at,
+            said: Said::default(),
         })
     }
 

@@ -4,7 +4,7 @@ use super::resource;
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
 use super::{Check, Outcome, Record, Subject};
 use crate::clock::Time;
-use crate::engine::asset::Seen;
+use crate::engine::asset::{Said, Seen};
 use crate::engine::fact::{REMEDIATION_CHARS_MAX, Severity};
 use crate::error::Result;
 
@@ -68,6 +68,7 @@ fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
         serial: None,
         scope: scope.clone(),
         seen_at: finding.observed_at,
+        said: Said::default(),
     });
     let check = Check {
         title: text::some_line(finding.title, TITLE_CHARS_MAX).unwrap_or_else(|| check.clone()),

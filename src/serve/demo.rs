@@ -15,10 +15,11 @@ use crate::app::App;
 use crate::app::client::ClientChange;
 use crate::app::ingest::{Discovery, Intake};
 use crate::app::key::NewKey;
+use crate::app::source::Run;
 use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
-use crate::engine::asset::{AssetType, Seen};
+use crate::engine::asset::{AssetType, Said, Seen};
 use crate::engine::catalog::{Catalog, Decider};
 use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
@@ -229,6 +230,10 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
         scopes: vec![scope],
         observations,
         retracted: Vec::new(),
+        run: Run::Completed,
+        confirm_shrink: false,
+        lists: None,
+        idempotent: None,
         assets,
         seen_at: at,
         discovery: Discovery::OfKnownScopes,
@@ -377,6 +382,7 @@ fn machines(profile: &Profile, scope: &str) -> Vec<Seen> {
             serial: Some(format!("SN-{}-{index:05}", profile.short().to_uppercase())),
             scope: scope.to_owned(),
             seen_at: None,
+            said: Said::default(),
         }
     };
     (0..profile.employees.min(150)).map(machine).collect()

@@ -84,6 +84,8 @@ impl Batch {
             self.rows.delete_table(&name)?;
         }
         left -= self.remove_client_events(id, left)?;
+        left -= self.remove_client_changes(id, left)?;
+        left -= self.remove_client_tasks(id, left)?;
         if left == 0 {
             return Ok(true);
         }

@@ -37,6 +37,11 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(POSTURE, &row_key(key))
     }
 
+    /// Those whose keys begin with `start`, as [`Self::list_conditions`].
+    pub fn list_conditions_of(&self, start: &str) -> Result<Vec<Condition>> {
+        self.list(POSTURE, &row_key(start))
+    }
+
     /// Open ones and those closed lately, in order of their keys.
     pub fn list_conditions(&self) -> Result<Vec<Condition>> {
         self.list(POSTURE, &RowKey::of(POSTURE_CONDITION))

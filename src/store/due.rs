@@ -51,6 +51,12 @@ impl ClientBatch<'_> {
         self.write_due(Some((known.min(at), n_asked + 1)))
     }
 
+    /// Makes the client due at `at` at the latest. Nobody asks: time alone will change something then.
+    pub fn hasten_due(&mut self, at: Time) -> Result<()> {
+        let (known, n_asked) = self.find_due_row()?.unwrap_or((at, 0));
+        self.write_due(Some((known.min(at), n_asked)))
+    }
+
     /// Makes the client due at `at` and at no other time, whoever asked; `None`: not at all.
     pub fn set_due(&mut self, at: Option<Time>) -> Result<()> {
         self.write_due(at.map(|at| (at, 0)))

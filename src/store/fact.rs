@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use bincode::{Decode, Encode};
+
 use super::ClientBatch;
 use super::envelope::Broken;
 use super::table::{
@@ -12,7 +14,17 @@ use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::{Attestation, Observation, RowDecision, Subject};
 use crate::error::Result;
-use crate::id::ImportId;
+use crate::id::{EvidenceId, ImportId};
+
+/// A person's statement about a control, as it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Attested {
+    /// Its `evidence` is what was written out.
+    pub attestation: Attestation,
+    /// The evidence of the register that it names instead: counts for as long as that is there and
+    /// valid.
+    pub evidence_id: Option<EvidenceId>,
+}
 
 /// Names one observation of the log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -196,12 +208,20 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// In the order of the controls' codes.
-    pub fn list_attestations(&self) -> Result<Vec<Attestation>> {
+    pub fn list_attested(&self) -> Result<Vec<Attested>> {
         self.list(FACTS, &RowKey::of(FACT_ATTESTATION))
     }
 
-    pub fn find_attestation(&self, control: &str) -> Result<Option<Attestation>> {
+    pub fn find_attested(&self, control: &str) -> Result<Option<Attested>> {
         self.find(FACTS, &attestation_key(control))
+    }
+
+    pub fn find_row_decision(
+        &self,
+        framework: FrameworkId,
+        reference: &str,
+    ) -> Result<Option<RowDecision>> {
+        self.find(FACTS, &decision_key(framework, reference))
     }
 
     pub fn list_row_decisions(&self) -> Result<Vec<RowDecision>> {
@@ -238,12 +258,12 @@ impl ClientBatch<'_> {
     }
 
     /// Takes the place of an older one about the same control.
-    pub fn put_attestation(&mut self, attestation: &Attestation) -> Result<()> {
-        self.put(FACTS, &attestation_key(&attestation.control), attestation)
+    pub fn put_attested(&mut self, attested: &Attested) -> Result<()> {
+        self.put(FACTS, &attestation_key(&attested.attestation.control), attested)
     }
 
     /// Whether it was there.
-    pub fn remove_attestation(&mut self, control: &str) -> Result<bool> {
+    pub fn remove_attested(&mut self, control: &str) -> Result<bool> {
         self.remove(FACTS, &attestation_key(control))
     }
 

@@ -16,7 +16,7 @@ pub struct Move {
     /// `None` for the first score.
     pub from: Option<u8>,
     pub to: u8,
-    /// A source's label, or `catalogue`, `scope`, `lapse`.
+    /// A source's label, or `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
     pub cause: String,
     /// Codes of the controls that moved.
     pub controls: Vec<String>,

@@ -1,7 +1,7 @@
 //! What the database says of itself.
 
 use super::Batch;
-use super::table::{ASSET_CLIENTS, EVENTS, META};
+use super::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 use super::transaction::{Counts, Reading, Rows, Transaction, Writing};
 use crate::clock::Time;
 use crate::error::{Error, Result};
@@ -11,6 +11,8 @@ const MSP_ID: &[u8] = b"msp_id";
 const CREATED_AT: &[u8] = b"created_at";
 /// The sequence of the last event, from when its row was removed.
 const LAST_EVENT: &[u8] = b"last_event";
+/// The sequence of the last changed row, from when its record was removed.
+const LAST_CHANGE: &[u8] = b"last_change";
 
 impl<R: Rows> Transaction<R> {
     /// Names this installation in events: made with the database, unless the configuration names it.
@@ -56,10 +58,16 @@ pub(super) fn put_last_event(rows: &mut Writing, sequence: u64) -> Result<()> {
     rows.put_row(META, LAST_EVENT, &sequence)
 }
 
+pub(super) fn put_last_change(rows: &mut Writing, sequence: u64) -> Result<()> {
+    rows.put_row(META, LAST_CHANGE, &sequence)
+}
+
 /// What the writer goes on counting from.
 pub(super) fn find_counts(rows: &Reading) -> Result<Counts> {
-    let last_event = rows.last_key::<8>(EVENTS)?.map_or(0, u64::from_be_bytes);
-    let removed = rows.find_row(META, LAST_EVENT)?.unwrap_or(0);
+    let last = |table: &str, removed: &[u8]| -> Result<u64> {
+        let kept = rows.last_key::<8>(table)?.map_or(0, u64::from_be_bytes);
+        Ok(kept.max(rows.find_row(META, removed)?.unwrap_or(0)))
+    };
     let asset = rows.last_key(ASSET_CLIENTS)?.unwrap_or_default();
-    Ok(Counts { asset, event: last_event.max(removed) })
+    Ok(Counts { asset, event: last(EVENTS, LAST_EVENT)?, change: last(CHANGES, LAST_CHANGE)? })
 }

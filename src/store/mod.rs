@@ -3,13 +3,17 @@
 //! The only module that knows redb, and how records are kept. Outside it nothing depends on more
 //! than closures over ordered keys that behave as if they ran one after the other.
 
+pub mod alert;
+pub mod answer;
 pub mod asset;
+pub mod change;
 pub mod client;
 pub mod condition;
 pub mod delivery;
 pub mod due;
 mod envelope;
 pub mod event;
+pub mod evidence;
 pub mod fact;
 mod health;
 pub mod history;
@@ -21,7 +25,9 @@ mod meta;
 mod open;
 pub mod posture;
 mod room;
+pub mod roster;
 mod table;
+pub mod task;
 mod transaction;
 mod version;
 pub mod webhook;

@@ -11,6 +11,7 @@ use super::transaction::{ClientTransaction, Rows};
 use super::version::Part;
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::Severity;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Risk, Score};
 use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
@@ -33,8 +34,22 @@ pub struct OpenRisk {
     pub closed: Option<Closed>,
     /// 1 for the first time, one more for each time it came back.
     pub occurrence: u32,
-    /// Somebody accepted it until then.
-    pub accepted_until: Option<Time>,
+    /// When this occurrence began.
+    pub opened_at: Time,
+    /// Somebody accepted it, so it is not shown. Ends with the assessment that finds it past its time.
+    pub accepted: Option<Acceptance>,
+}
+
+/// A person's decision to live with a risk.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Acceptance {
+    /// From then on it counts no more.
+    pub until: Time,
+    pub reason: String,
+    pub by: String,
+    pub at: Time,
+    /// What the risk was when it was accepted; a worse one is not.
+    pub severity: Severity,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -91,6 +106,10 @@ impl<R: Rows> ClientTransaction<R> {
     /// In the order of their codes.
     pub fn list_control_outcomes(&self) -> Result<Vec<ControlOutcome>> {
         self.list(POSTURE, &RowKey::of(POSTURE_CONTROL))
+    }
+
+    pub fn find_control_outcome(&self, code: &str) -> Result<Option<ControlOutcome>> {
+        self.find(POSTURE, &control_key(code))
     }
 
     pub fn find_framework(&self, id: FrameworkId) -> Result<Option<FrameworkOutcome>> {

@@ -49,13 +49,17 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_VERSION`]. Value: u64, moved by every ingest that changes what an assessment reads.
 /// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value:
 /// `Observation`.
-/// Key: [`FACT_ATTESTATION`], control code. Value: `Attestation`.
+/// Key: [`FACT_ATTESTATION`], control code. Value: `Attested`.
 /// Key: [`FACT_DECISION`], framework, reference. Value: `RowDecision`.
 /// Key: [`FACT_IMPORT`], at (falling), import. Value: `Import`.
 /// Key: [`FACT_IMPORT_TIME`], import. Value: its time. Invariant: one for each import.
 /// Key: [`FACT_IMPORT_DIGEST`], digest, at (falling), import. Value: nothing. Invariant: one for
 /// each import.
 /// Key: [`FACT_SOURCE`], source, scope. Value: `Source`.
+/// Key: [`FACT_EVIDENCE`], evidence id. Value: `Evidence`.
+/// Key: [`FACT_MEMBER`], source, scope, part, id. Value: `Identity`, `AppUse`, or an asset's external id.
+/// Key: [`FACT_PART`], source, scope, part. Value: `Reads`.
+/// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: Part::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
 pub(super) const FACT_OBSERVATION: u8 = 2;
@@ -65,6 +69,10 @@ pub(super) const FACT_IMPORT: u8 = 5;
 pub(super) const FACT_IMPORT_TIME: u8 = 6;
 pub(super) const FACT_IMPORT_DIGEST: u8 = 7;
 pub(super) const FACT_SOURCE: u8 = 8;
+pub(super) const FACT_EVIDENCE: u8 = 9;
+pub(super) const FACT_MEMBER: u8 = 20;
+pub(super) const FACT_PART: u8 = 21;
+pub(super) const FACT_HEALTH: u8 = 22;
 
 /// What the last assessment came to.
 ///
@@ -135,6 +143,38 @@ pub(super) const EVENTS: &str = "events";
 /// Key: client id, sequence. Value: nothing. Invariant: one row for each of [`EVENTS`].
 pub(super) const CLIENT_EVENTS: &str = "client_events";
 
+/// Rows of frameworks that changed, in commit order.
+///
+/// Key: sequence of the last row of the record. Value: a record in `change.rs`. Invariant: sequences rise by one and are
+/// never used again.
+pub(super) const CHANGES: &str = "changes";
+
+/// The same by client.
+///
+/// Key: client id, sequence as in [`CHANGES`]. Value: nothing. Invariant: one row for each of [`CHANGES`].
+pub(super) const CLIENT_CHANGES: &str = "client_changes";
+
+/// Remediation tasks.
+///
+/// Key: task id. Value: `Task`. Invariant: one row in [`CLIENT_TASKS`] for each, and one in [`OPEN_TASKS`] while it is
+/// to be done.
+pub(super) const TASKS: &str = "tasks";
+
+/// The same by client.
+///
+/// Key: client id, task id. Value: nothing.
+pub(super) const CLIENT_TASKS: &str = "client_tasks";
+
+/// Those that are still to be done, by client.
+///
+/// Key: client id, task id. Value: nothing.
+pub(super) const OPEN_TASKS: &str = "open_tasks";
+
+/// What an administrator wants to hear of.
+///
+/// Key: alert rule id. Value: `AlertRule`.
+pub(super) const ALERT_RULES: &str = "alert_rules";
+
 /// Webhook endpoints; secrets sealed.
 ///
 /// Key: webhook id. Value: `Webhook`. Removed last when an endpoint is erased, so that an erasure can be resumed.
@@ -165,6 +205,16 @@ pub(super) const FINISHED: &str = "finished";
 ///
 /// Key: webhook id. Value: `Lane`.
 pub(super) const LANES: &str = "lanes";
+
+/// Answers to requests that may come twice.
+///
+/// Key: SHA-256 of the caller and its key. Value: `Answer`.
+pub(super) const ANSWERS: &str = "answers";
+
+/// The same, oldest first.
+///
+/// Key: when, key. Value: nothing.
+pub(super) const ANSWER_TIMES: &str = "answer_times";
 
 /// When each client is to be reassessed.
 ///

@@ -211,6 +211,8 @@ pub(super) struct Counts {
     pub(super) asset: [u8; 16],
     /// The sequence of the last event.
     pub(super) event: u64,
+    /// The sequence of the last changed row.
+    pub(super) change: u64,
 }
 
 /// What a transaction changes in memory once it is durable.

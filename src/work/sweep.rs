@@ -24,7 +24,7 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
             app.checkpoint_limits().await.map(|()| false)
         }),
         drive("forget-events", FORGET_EVERY, &forget, stop.clone(), async || {
-            app.forget_events().await
+            Ok(app.forget_events().await? | app.forget_answers().await?)
         }),
         drive("erase", FORGET_EVERY, &erase, stop.clone(), async || {
             app.finish_erasures().await?;

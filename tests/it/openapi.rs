@@ -68,7 +68,25 @@ POST /api/keys/{keyId}/rotate rotate_key operator
 GET /api/clients/{clientId}/imports list_imports operator
 POST /api/clients/{clientId}/imports add_import operator
 DELETE /api/clients/{clientId}/imports/{importId} undo_import operator
+POST /api/clients/{clientId}/facts push_facts write:assessments
 GET /api/clients/{clientId}/posture get_posture operator
+GET /api/clients/{clientId}/controls list_client_controls operator
+PUT /api/clients/{clientId}/controls/{controlCode} attest_control operator
+PUT /api/clients/{clientId}/compliance/{frameworkId}/{requirement} decide_requirement operator
+GET /api/clients/{clientId}/evidence list_evidence operator
+POST /api/clients/{clientId}/evidence add_evidence operator
+DELETE /api/clients/{clientId}/evidence/{evidenceId} remove_evidence operator
+PATCH /api/clients/{clientId}/risks/{riskId} change_risk operator
+GET /api/tasks list_tasks operator
+POST /api/tasks add_task operator
+PATCH /api/tasks/{taskId} change_task operator
+GET /api/alert-rules list_alert_rules operator
+POST /api/alert-rules add_alert_rule operator
+PATCH /api/alert-rules/{alertRuleId} change_alert_rule operator
+DELETE /api/alert-rules/{alertRuleId} remove_alert_rule operator
+GET /api/alerts list_alerts operator
+GET /api/conditions list_conditions operator
+GET /api/changes list_changes operator
 GET /api/events list_events operator
 GET /api/webhooks list_webhooks operator
 POST /api/webhooks add_webhook operator
@@ -380,6 +398,28 @@ fn answers_of_the_management_interface_are_as_documented() {
     check(&document, "add_import", &posture.import(&client, "", b"nothing known"));
     ask("list_imports", "GET", &of("/imports"), &none);
     ask("get_posture", "GET", &of("/posture"), &none);
+    let body = json!({
+        "controlCode": "GOV-14", "title": "t", "reference": "r", "sha256": "ab".repeat(32),
+        "validUntil": "2027-01-01T00:00:00Z", "by": "Ada",
+    });
+    let evidence = text(&ask("add_evidence", "POST", &of("/evidence"), &body)["id"]);
+    ask("add_evidence", "POST", &of("/evidence"), &body);
+    ask("add_evidence", "POST", &of("/evidence"), &json!({}));
+    ask("list_evidence", "GET", &of("/evidence"), &none);
+    let body = json!({
+        "status": "compliant", "reason": "r", "evidenceId": evidence, "override": true,
+        "until": "2027-01-01T00:00:00Z", "by": "Ada",
+    });
+    ask("attest_control", "PUT", &of("/controls/GOV-14"), &body);
+    ask("attest_control", "PUT", &of("/controls/GOV-15"), &json!({"status": null}));
+    ask("attest_control", "PUT", &of("/controls/x"), &body);
+    ask("list_client_controls", "GET", &of("/controls"), &none);
+    let row = of("/compliance/HIPAA/164.308(a)(2)");
+    let body = json!({"decision": "attested", "evidence": "e", "reason": "r", "by": "Ada"});
+    ask("decide_requirement", "PUT", &row, &body);
+    ask("decide_requirement", "PUT", &row, &json!({"decision": null}));
+    ask("remove_evidence", "DELETE", &of(&format!("/evidence/{evidence}")), &none);
+    ask("list_client_controls", "GET", &of("/controls"), &none);
     let import = text(&taken.json()["data"]["import"]["id"]);
     ask("undo_import", "DELETE", &of(&format!("/imports/{import}")), &none);
     ask("undo_import", "DELETE", &of(&format!("/imports/{import}")), &none);

@@ -1,7 +1,11 @@
 //! Webhooks: registered, delivered, retried, recovered.
 
+mod crash;
 mod endpoint;
+mod hostile;
 mod lane;
+mod metric;
+mod receivers;
 mod schedule;
 mod signature;
 

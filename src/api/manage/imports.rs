@@ -6,8 +6,10 @@ use poem::web::Data as Held;
 use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::upload::Upload;
+use crate::api::body;
 use crate::api::caller::ByOperator;
 use crate::api::param::{self, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::problem::Failure;
@@ -15,13 +17,14 @@ use crate::api::reply::{self, Data, Null, Rendered};
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::announce::Announced;
+use crate::app::facts::{FACTS_BYTES_MAX, FactsBody, Push, Pushed};
 use crate::app::import::{Imported, ObservedAt, Order};
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
 use crate::page::Page;
-use crate::store::ClientSnapshot;
 use crate::store::import::Import;
+use crate::store::{ClientSnapshot, ClientStore};
 
 /// One file that came in.
 #[derive(Object, Serialize)]
@@ -114,7 +117,7 @@ pub struct ChangedView {
 }
 
 impl ChangedView {
-    fn of(announced: &Announced) -> Self {
+    pub(super) fn of(announced: &Announced) -> Self {
         Self {
             controls: announced.n_controls,
             frameworks: announced.n_frameworks,
@@ -141,7 +144,7 @@ impl Imports {
         web: Held<&Arc<Web>>,
         by: ByOperator,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// prowler-ocsf, prowler-csv, prowler-json or nmap. Default: told from the file's start.
+        /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: told from the file's start, but for facts.
         format: Query<Option<Raw<Text>>>,
         /// The source's name. Default: the tool's.
         source: Query<Option<Raw<Text>>>,
@@ -156,6 +159,20 @@ impl Imports {
         file: Upload,
     ) -> Result<Data<OutcomeView>, Failure> {
         let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
+        if format.0.as_ref().is_some_and(|it| it.text == "facts") {
+            let own = [("source", source.0.is_some()), ("complete", complete.0.is_some())];
+            if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
+                let rule = "stands in the facts themselves";
+                return Err(Error::invalid_field(*name, rule).into());
+            }
+            let order = FactsOrder {
+                file_name: text(file_name.0).unwrap_or_default(),
+                observed_at: observed(text(observed_at.0).as_deref())?,
+                again: param::only_true("again", again.0.as_ref())?,
+            };
+            let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+            return Ok(Data::of(&import_facts(&web, &by, &rows, order, file).await?));
+        }
         let format = text(format.0).map(|it| format_named(&it)).transpose()?;
         let order = Order {
             file_name: text(file_name.0).unwrap_or_default(),
@@ -223,6 +240,50 @@ impl Imports {
             already_imported: false,
         }))
     }
+}
+
+/// How a file of facts is to be taken.
+struct FactsOrder {
+    file_name: String,
+    observed_at: ObservedAt,
+    again: bool,
+}
+
+async fn import_facts(
+    web: &Web,
+    by: &ByOperator,
+    rows: &ClientStore,
+    order: FactsOrder,
+    file: Upload,
+) -> Result<OutcomeView> {
+    let bytes = file.whole(FACTS_BYTES_MAX).await?;
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    let known = web.app.find_import(rows, digest).await?;
+    if let Some(import) = known.filter(|_| !order.again) {
+        return Ok(OutcomeView {
+            import: ImportView::of(import),
+            already_imported: true,
+            changed: ChangedView::default(),
+        });
+    }
+    let facts = body::read::<FactsBody>(&bytes)?;
+    let facts = match order.observed_at {
+        ObservedAt::File => facts,
+        ObservedAt::Now => facts.observed_now(),
+        ObservedAt::At(_) => {
+            return Err(Error::invalid_field("observedAt", "stands in the facts themselves"));
+        }
+    };
+    let push =
+        Push { body: facts, file_name: order.file_name, digest, by: by.0.name(), once: None };
+    let Pushed::Taken(outcome) = web.app.push_facts(rows, push).await? else {
+        return Err(Error::internal("a push without a key has no earlier answer"));
+    };
+    Ok(OutcomeView {
+        changed: ChangedView::of(&outcome.announced),
+        import: ImportView::of(outcome.import),
+        already_imported: false,
+    })
 }
 
 fn format_named(word: &str) -> Result<Format> {

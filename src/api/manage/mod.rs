@@ -1,12 +1,21 @@
 //! The management API: what the command line and a console call.
 
+pub mod alert_rules;
 pub mod catalog;
+pub mod changes;
 pub mod clients;
+pub mod conditions;
+pub mod controls;
 pub mod delivery_view;
 pub mod events;
+pub mod evidence;
+pub mod facts;
 pub mod imports;
 pub mod keys;
 pub mod posture;
+pub mod requirements;
+pub mod risks;
 pub mod system;
+pub mod tasks;
 pub mod upload;
 pub mod webhooks;

@@ -46,7 +46,7 @@ pub struct MoveView {
     at: When,
     from: Null<u8>,
     to: u8,
-    /// A source's name, `lapse`, `scope`, `assets` or `catalogue`.
+    /// A source's name, `attestation`, `scope`, `lapse`, `assets` or `catalogue`.
     cause: String,
     /// Codes of the controls that moved.
     controls: Vec<String>,

@@ -9,10 +9,28 @@ use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::runtime::Handle;
 
+use crate::error::{Error, Result};
+
 /// The bytes of a body as they come; at most as many in memory as the reader asks for.
 pub struct Upload {
     body: Pin<Box<dyn AsyncRead + Send>>,
     runtime: Handle,
+}
+
+impl Upload {
+    /// All of it.
+    ///
+    /// # Errors
+    /// `TooLarge` beyond `bytes_max`; `Invalid` when it does not arrive whole.
+    pub async fn whole(self, bytes_max: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let read = self.body.take(bytes_max as u64 + 1).read_to_end(&mut bytes).await;
+        read.map_err(|it| Error::invalid("the file did not arrive whole").caused_by(it))?;
+        if bytes_max < bytes.len() {
+            return Err(Error::too_large(format!("the file is larger than {bytes_max} bytes")));
+        }
+        Ok(bytes)
+    }
 }
 
 /// For a thread that may block: the store's, never an async one.

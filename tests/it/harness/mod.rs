@@ -26,8 +26,15 @@ pub use http::{Answer, send};
 
 /// Where the clock stands when a posture starts.
 pub const START: &str = "2026-03-10T09:00:00Z";
-pub const ALL_SCOPES: [&str; 6] =
-    ["read:clients", "read:assets", "write:assets", "read:scores", "read:risks", "read:compliance"];
+pub const ALL_SCOPES: [&str; 7] = [
+    "read:clients",
+    "read:assets",
+    "write:assets",
+    "read:scores",
+    "read:risks",
+    "read:compliance",
+    "write:assessments",
+];
 
 pub struct Posture {
     pub address: SocketAddr,

@@ -29,6 +29,7 @@ impl Request {
 pub struct Sink {
     pub address: SocketAddr,
     n_accepted: Arc<AtomicUsize>,
+    n_ended: Arc<AtomicUsize>,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
@@ -59,17 +60,25 @@ impl Sink {
         serve: impl Fn(TcpStream, &Mutex<Vec<Request>>) + Send + Sync + 'static,
     ) -> Self {
         let address = listener.local_addr().unwrap();
-        let n_accepted = Arc::new(AtomicUsize::new(0));
+        let [n_accepted, n_ended] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
         let requests = Arc::new(Mutex::new(Vec::new()));
-        let sink =
-            Self { address, n_accepted: Arc::clone(&n_accepted), requests: Arc::clone(&requests) };
+        let sink = Self {
+            address,
+            n_accepted: Arc::clone(&n_accepted),
+            n_ended: Arc::clone(&n_ended),
+            requests: Arc::clone(&requests),
+        };
         let serve = Arc::new(serve);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 n_accepted.fetch_add(1, Ordering::SeqCst);
                 stream.set_read_timeout(Some(WAIT)).unwrap();
                 let (serve, requests) = (Arc::clone(&serve), Arc::clone(&requests));
-                thread::spawn(move || serve(stream, &requests));
+                let n_ended = Arc::clone(&n_ended);
+                thread::spawn(move || {
+                    serve(stream, &requests);
+                    n_ended.fetch_add(1, Ordering::SeqCst);
+                });
             }
         });
         sink
@@ -81,6 +90,12 @@ impl Sink {
 
     pub fn n_accepted(&self) -> usize {
         self.n_accepted.load(Ordering::SeqCst)
+    }
+
+    /// Whether nothing is under way with any connection so far.
+    pub fn is_idle(&self) -> bool {
+        let n_ended = self.n_ended.load(Ordering::SeqCst);
+        n_ended == self.n_accepted()
     }
 
     pub fn requests(&self) -> Vec<Request> {

@@ -36,6 +36,7 @@ fn seen(external_id: &str) -> Seen {
         serial: None,
         scope: "aws/1".to_owned(),
         seen_at: None,
+        said: posture::engine::asset::Said::default(),
     }
 }
 

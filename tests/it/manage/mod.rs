@@ -1,12 +1,22 @@
 //! The management API, a file for each resource.
 
+mod alerts;
 mod catalog;
+mod changes;
 mod clients;
+mod conditions;
+mod controls;
 mod events;
+mod evidence;
+mod expiry;
+mod facts;
 mod imports;
 mod keys;
 mod posture;
+mod requirements;
+mod risk_acceptance;
 mod system;
+mod tasks;
 
 use serde_json::Value;
 
@@ -55,13 +65,16 @@ pub(crate) fn prowler_of(account: &str, findings: &[Finding<'_>]) -> Vec<u8> {
 
 /// Everything that is known of Prowler passes, but for these checks.
 fn all_but(failing: &[&str]) -> Vec<u8> {
+    prowler(&findings_of_all_but(failing))
+}
+
+fn findings_of_all_but(failing: &[&str]) -> Vec<Finding<'static>> {
     let catalog = ::posture::catalog::embedded().unwrap();
     let finding = |check: &'static str, status| (check, status, "critical", "everything");
     let checks: Vec<&'static str> =
         catalog.checks["prowler"].keys().map(|it| &*it.clone().leak()).collect();
     let status = |it: &str| if failing.contains(&it) { "FAIL" } else { "PASS" };
-    let findings: Vec<_> = checks.into_iter().map(|it| finding(it, status(it))).collect();
-    prowler(&findings)
+    checks.into_iter().map(|it| finding(it, status(it))).collect()
 }
 
 /// Imports findings as of now; the answer's data.
@@ -69,6 +82,26 @@ pub fn import(posture: &Posture, client: &str, query: &str, findings: &[Finding<
     let query = format!("observedAt=now&{query}");
     let answer = posture.import(client, &query, &prowler(findings));
     assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].clone()
+}
+
+/// The data of every event of a kind so far, in commit order.
+fn told(posture: &Posture, kind: &str) -> Vec<Value> {
+    let events = posture.events().into_iter().filter(|it| it["type"] == kind);
+    events.map(|it| it["data"].clone()).collect()
+}
+
+/// What the operator changes.
+fn patched(posture: &Posture, path: &str, body: &Value) -> Value {
+    let answer = posture.operator("PATCH", path, body);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.json()["data"].clone()
+}
+
+/// What the operator adds.
+fn posted(posture: &Posture, path: &str, body: &Value) -> Value {
+    let answer = posture.operator("POST", path, body);
+    assert_eq!(answer.status, 201, "{path}: {}", answer.text());
     answer.json()["data"].clone()
 }
 

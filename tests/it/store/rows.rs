@@ -238,7 +238,8 @@ fn touched_subjects_and_risks_are_read_back() {
         created_at: noon(),
         closed: None,
         occurrence: 1,
-        accepted_until: None,
+        opened_at: noon(),
+        accepted: None,
     };
     let row = risk.clone();
     rows.write_now(move |batch| {

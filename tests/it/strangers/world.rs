@@ -19,13 +19,17 @@ pub(super) enum Names {
     Asset,
     Key,
     Import,
+    Evidence,
     Webhook,
+    Risk,
+    Task,
+    AlertRule,
 }
 
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(super) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(super) const TRIED: [Tried; 36] = [
+pub(super) const TRIED: [Tried; 54] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -48,7 +52,25 @@ pub(super) const TRIED: [Tried; 36] = [
     ("list_imports", Names::Client, "limit=x", 200),
     ("add_import", Names::Client, "again=x", 200),
     ("undo_import", Names::Import, "", 200),
+    ("push_facts", Names::Client, "", 200),
     ("get_posture", Names::Client, "", 200),
+    ("list_client_controls", Names::Client, "", 200),
+    ("attest_control", Names::Client, "", 200),
+    ("decide_requirement", Names::Client, "", 200),
+    ("list_evidence", Names::Client, "limit=x", 200),
+    ("add_evidence", Names::Client, "", 201),
+    ("remove_evidence", Names::Evidence, "", 204),
+    ("change_risk", Names::Risk, "", 200),
+    ("list_tasks", Names::Nothing, "status=x", 200),
+    ("add_task", Names::Nothing, "", 201),
+    ("change_task", Names::Task, "", 200),
+    ("list_alert_rules", Names::Nothing, "", 200),
+    ("add_alert_rule", Names::Nothing, "", 201),
+    ("change_alert_rule", Names::AlertRule, "", 200),
+    ("remove_alert_rule", Names::AlertRule, "", 204),
+    ("list_alerts", Names::Nothing, "after=x", 200),
+    ("list_conditions", Names::Nothing, "after=x", 200),
+    ("list_changes", Names::Nothing, "after=x", 200),
     ("list_events", Names::Nothing, "after=x", 200),
     ("list_webhooks", Names::Nothing, "", 200),
     ("add_webhook", Names::Nothing, "", 201),
@@ -90,6 +112,10 @@ pub(super) struct World {
     pub(super) key_id: String,
     pub(super) import: String,
     pub(super) webhook: String,
+    evidence: String,
+    risk: String,
+    task: String,
+    alert_rule: String,
 }
 
 impl World {
@@ -106,7 +132,27 @@ impl World {
         let import = text(&import.json()["data"]["import"]["id"]);
         let webhook = crate::webhook::add(&posture, NOBODY);
         let webhook = text(&webhook["id"]);
-        Self { posture, client, asset, key, key_id, import, webhook }
+        let risks = posture.read(&key, &format!("/clients/{client}/risks"));
+        let risk = text(&risks["data"][0]["id"]);
+        let made = |path: &str, body: &Value| {
+            text(&posture.operator("POST", path, body).json()["data"]["id"])
+        };
+        let task = made("/api/tasks", &task(&client));
+        let alert_rule = made("/api/alert-rules", &alert_rule());
+        let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
+        Self {
+            posture,
+            client,
+            asset,
+            key,
+            key_id,
+            import,
+            webhook,
+            evidence,
+            risk,
+            task,
+            alert_rule,
+        }
     }
 
     /// The path with these ids in it, and a body that is fine.
@@ -120,7 +166,8 @@ impl World {
             .path
             .replace(
                 "{clientId}",
-                if operation.path.contains("importId") {
+                if ["importId", "riskId", "evidenceId"].iter().any(|it| operation.path.contains(it))
+                {
                     &self.client
                 } else {
                     id.unwrap_or(client)
@@ -129,7 +176,13 @@ impl World {
             .replace("{assetId}", id.unwrap_or(&self.asset))
             .replace("{keyId}", id.unwrap_or(&self.key_id))
             .replace("{importId}", id.unwrap_or(&self.import))
+            .replace("{evidenceId}", id.unwrap_or(&self.evidence))
+            .replace("{controlCode}", "CLD-01")
+            .replace("{requirement}", "CC6.1")
             .replace("{webhookId}", id.unwrap_or(&self.webhook))
+            .replace("{riskId}", id.unwrap_or(&self.risk))
+            .replace("{taskId}", id.unwrap_or(&self.task))
+            .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{frameworkId}", "SOC2");
         let body = match operation.id.as_str() {
             "create_asset" => asset(id.unwrap_or(client)),
@@ -137,8 +190,18 @@ impl World {
             "add_client" => json!({"name": "New"}),
             "change_client" => json!({"industry": "Legal"}),
             "issue_key" => json!({"name": "k", "scopes": ["read:clients"]}),
-            "change_key" => json!({"name": "renamed"}),
+            "change_key" | "change_alert_rule" => json!({"name": "renamed"}),
             "rotate_key" => json!({"graceS": 60}),
+            "push_facts" => json!({"source": "test"}),
+            "attest_control" => json!({"status": "partial", "reason": "seen", "by": "Ada"}),
+            "decide_requirement" => {
+                json!({"decision": "out_of_scope", "reason": "none here", "by": "Ada"})
+            }
+            "add_evidence" => evidence("second"),
+            "change_risk" => json!({"accepted": false}),
+            "add_task" => task(client),
+            "change_task" => json!({"title": "renamed"}),
+            "add_alert_rule" => alert_rule(),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
@@ -181,4 +244,16 @@ impl World {
 
 pub(super) fn asset(client: &str) -> Value {
     json!({"clientId": client, "name": "Canary", "externalId": "c-1", "assetType": "server"})
+}
+
+fn evidence(reference: &str) -> Value {
+    json!({"controlCode": "CLD-01", "title": "Canary", "reference": reference, "by": "Ada"})
+}
+
+fn task(client: &str) -> Value {
+    json!({"clientId": client, "title": "Canary"})
+}
+
+fn alert_rule() -> Value {
+    json!({"name": "Canary", "condition": {"type": "score_below", "value": 50}})
 }
