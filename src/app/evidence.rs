@@ -36,6 +36,57 @@ pub enum Entered {
     Renewed(Evidence),
 }
 
+/// Reads a SHA-256 of 64 hexadecimal digits.
+#[must_use]
+pub fn digest(text: &str) -> Option<[u8; 32]> {
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|it| it.to_digit(16).and_then(|it| u8::try_from(it).ok())).collect();
+    let digits = digits.filter(|it| it.len() == 64)?;
+    let mut digest = [0; 32];
+    for (byte, pair) in digest.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = pair[0] << 4 | pair[1];
+    }
+    Some(digest)
+}
+
+/// The entries that a source's evidence makes of a register: new ones, and renewed ones under their ids.
+///
+/// # Errors
+/// `Conflict` when the register would be too full.
+pub(super) fn entries(all: &[Evidence], new: &[NewEvidence], now: Time) -> Result<Vec<Evidence>> {
+    let mut n_new = 0;
+    let entries = new.iter().map(|new| {
+        let is_same = |it: &&Evidence| it.control == new.control && it.reference == new.reference;
+        let known = all.iter().find(is_same);
+        n_new += usize::from(known.is_none());
+        Evidence {
+            id: known.map_or_else(|| EvidenceId::made_at(now), |it| it.id),
+            control: new.control.clone(),
+            title: new.title.clone(),
+            reference: new.reference.clone(),
+            sha256: new.sha256,
+            valid_until: new.valid_until,
+            added_at: now,
+            by: new.by.clone(),
+        }
+    });
+    let entries: Vec<_> = entries.collect();
+    if N_EVIDENCE_MAX < all.len() + n_new {
+        let sentence =
+            format!("the client would have more than {N_EVIDENCE_MAX} pieces of evidence");
+        return Err(Error::conflict(sentence));
+    }
+    // A source tells the same every night: only what changed is written.
+    let is_news = |it: &Evidence| {
+        let known = all.iter().find(|known| known.id == it.id);
+        known.is_none_or(|known| {
+            (&known.title, known.sha256, known.valid_until)
+                != (&it.title, it.sha256, it.valid_until)
+        })
+    };
+    Ok(entries.into_iter().filter(is_news).collect())
+}
+
 impl App {
     /// Adds to the register, or renews the entry with the same reference for the same control.
     ///

@@ -18,6 +18,7 @@ pub struct FactsBody {
     pub(super) identities: Option<Vec<IdentityBody>>,
     pub(super) assets: Option<Vec<AssetBody>>,
     pub(super) apps: Option<Vec<AppBody>>,
+    pub(super) evidence: Option<Vec<EvidenceBody>>,
     pub(super) sync: Option<SyncBody>,
 }
 
@@ -79,6 +80,16 @@ pub(super) struct AppBody {
     pub(super) publisher: Option<String>,
     pub(super) users: u32,
     pub(super) sanctioned: Option<bool>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub(super) struct EvidenceBody {
+    pub(super) control: String,
+    pub(super) title: String,
+    pub(super) valid_until: Option<String>,
+    pub(super) reference: String,
+    pub(super) sha256: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]

@@ -6,11 +6,13 @@ use sha2::{Digest, Sha256};
 
 use super::App;
 use super::asset::{AssetChange, check_change};
+use super::evidence::{NewEvidence, TITLE_CHARS_MAX};
 pub use super::fact_body::FactsBody;
 use super::fact_body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
 use super::ingest::{Discovery, Idempotent, Intake, Outcome};
 use super::roster::Lists;
 use super::source::Run;
+use super::statement::REFERENCE_CHARS_MAX;
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, Said, Seen};
 use crate::engine::catalog::Catalog;
@@ -160,10 +162,12 @@ impl Reader<'_> {
         let identities = body.identities.as_ref().map(|it| identities(it)).transpose()?;
         let apps = body.apps.as_ref().map(|it| apps(it)).transpose()?;
         let assets = assets(&body)?;
+        let evidence = self.evidence(&body, &by)?;
         let ids = body.assets.is_some();
         let ids = ids.then(|| assets.iter().map(|it| it.external_id.clone()).collect());
         let n_rows = observations.len()
             + assets.len()
+            + evidence.len()
             + identities.as_ref().map_or(0, Vec::len)
             + apps.as_ref().map_or(0, Vec::len);
         let run = run(&body)?;
@@ -193,6 +197,7 @@ impl Reader<'_> {
             scopes: vec![body.scope.clone()],
             observations,
             retracted: Vec::new(),
+            evidence,
             assets,
             seen_at: at,
             discovery: Discovery::OfKnownScopes,
@@ -218,6 +223,35 @@ impl Reader<'_> {
             return bad("observedAt", "must not be in the future");
         }
         Ok(at.min(self.now))
+    }
+
+    fn evidence(&self, body: &FactsBody, by: &str) -> Result<Vec<NewEvidence>> {
+        let mut keys = HashSet::new();
+        let mut all = Vec::new();
+        for (index, it) in body.evidence.iter().flatten().enumerate() {
+            let field = |name: &str| format!("evidence[{index}].{name}");
+            if self.catalog.find_control(&it.control).is_none() {
+                return bad(field("control"), format!("unknown control {:?}", it.control));
+            }
+            if !keys.insert((&it.control, &it.reference)) {
+                return bad(field("reference"), "stands there twice for this control");
+            }
+            let valid_until = it.valid_until.as_ref();
+            let sha256 = it.sha256.as_ref().map(|it| {
+                let rule =
+                    || Error::invalid_field(field("sha256"), "must be 64 hexadecimal digits");
+                crate::app::evidence::digest(it).ok_or_else(rule)
+            });
+            all.push(NewEvidence {
+                control: it.control.clone(),
+                title: text(&field("title"), &it.title, TITLE_CHARS_MAX)?,
+                reference: text(&field("reference"), &it.reference, REFERENCE_CHARS_MAX)?,
+                sha256: sha256.transpose()?,
+                valid_until: valid_until.map(|it| time(&field("validUntil"), it)).transpose()?,
+                by: by.to_owned(),
+            });
+        }
+        Ok(all)
     }
 
     fn observations(

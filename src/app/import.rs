@@ -129,6 +129,7 @@ impl App {
             import: Import { retracted_at: Some(now), complete: false, ..import },
             observations: Vec::new(),
             retracted,
+            evidence: Vec::new(),
             assets: Vec::new(),
             scopes: Vec::new(),
             seen_at: now,
@@ -239,6 +240,7 @@ fn intake(
         scopes: folded.scopes,
         observations: folded.observations,
         retracted: Vec::new(),
+        evidence: Vec::new(),
         assets: folded.assets,
         seen_at,
         discovery: match format {

@@ -10,8 +10,10 @@ use super::App;
 use super::announce::{self, Announced};
 use super::assessment::{self, Cause, Plan};
 use super::asset::{Met, Sight, meet};
+use super::evidence::{self, NewEvidence};
 use super::roster::{self, Lists, ListsPlan, Moved};
 use super::source::{self, Run};
+use super::statement::{Statement, Statements};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{Observation, Verdict};
@@ -41,6 +43,7 @@ pub struct Intake {
     pub scopes: Vec<String>,
     pub observations: Vec<Observation>,
     pub retracted: Vec<ObservationKey>,
+    pub evidence: Vec<NewEvidence>,
     pub assets: Vec<Seen>,
     /// When assets without a time of their own were seen.
     pub seen_at: Time,
@@ -156,7 +159,20 @@ impl App {
             let derived = lists.observations.iter().chain(&gone);
             let observations =
                 assessment::observations_with(snapshot, observations, &intake, derived)?;
-            let plan = assessment::plan(snapshot, &subject, &observations, gone, &cause, now)?;
+            let mut statements = Statements::read(snapshot)?;
+            lists.evidence = evidence::entries(&statements.evidence, &intake.evidence, now)?;
+            for it in &lists.evidence {
+                statements = statements.with(&Statement::PutEvidence(it.clone()));
+            }
+            let plan = assessment::plan_with(
+                snapshot,
+                &subject,
+                &observations,
+                gone,
+                &statements,
+                &cause,
+                now,
+            )?;
             Ok((plan, lists))
         })
         .await
@@ -265,7 +281,11 @@ fn apply(
     for observation in observations() {
         batch.add_observation(observation)?;
     }
-    if observations().next().is_some() || !intake.retracted.is_empty() {
+    for it in &lists.evidence {
+        batch.put_evidence(it)?;
+    }
+    let is_told = observations().next().is_some() || !lists.evidence.is_empty();
+    if is_told || !intake.retracted.is_empty() {
         batch.bump_facts_version()?;
     }
     let is_run = import.retracted_at.is_none();

@@ -17,6 +17,7 @@ use crate::engine::fact::{Observation, Severity, Subject, Verdict};
 use crate::engine::identity::{self, AppUse, Identity, To};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
+use crate::store::evidence::Evidence;
 use crate::store::roster::{Part, Reads, Roster};
 use crate::store::{ClientBatch, ClientSnapshot};
 
@@ -71,6 +72,8 @@ pub struct ListsPlan {
     turned: Vec<Turned>,
     /// What complete lists say of controls.
     pub observations: Vec<Observation>,
+    /// New or renewed entries of the register.
+    pub evidence: Vec<Evidence>,
     pub moved: BTreeMap<&'static str, Moved>,
 }
 

@@ -74,7 +74,7 @@ impl Statements {
         written.or_else(named)
     }
 
-    fn with(mut self, statement: &Statement) -> Self {
+    pub(super) fn with(mut self, statement: &Statement) -> Self {
         match statement {
             Statement::Attest(new) => {
                 self.attested.retain(|it| it.attestation.control != new.attestation.control);
@@ -105,7 +105,7 @@ impl Statements {
 }
 
 impl Statement {
-    fn write(&self, batch: &mut ClientBatch<'_>) -> Result<()> {
+    pub(super) fn write(&self, batch: &mut ClientBatch<'_>) -> Result<()> {
         match self {
             Self::Attest(new) => batch.put_attested(new),
             Self::WithdrawAttestation(control) => batch.remove_attested(control).map(|_| ()),

@@ -230,6 +230,7 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
         scopes: vec![scope],
         observations,
         retracted: Vec::new(),
+        evidence: Vec::new(),
         run: Run::Completed,
         confirm_shrink: false,
         lists: None,

@@ -1,5 +1,6 @@
 //! The store, through its front door.
 
+mod changes;
 mod durability;
 mod group;
 mod index;

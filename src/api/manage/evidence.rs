@@ -16,7 +16,7 @@ use crate::api::problem::Failure;
 use crate::api::reply::{self, Gone, Made, Null, Rendered};
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
-use crate::app::evidence::{Entered, NewEvidence};
+use crate::app::evidence::{Entered, NewEvidence, digest};
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
@@ -112,14 +112,7 @@ impl EvidenceBody {
 
 fn sha256(text: &str) -> Result<[u8; 32]> {
     let bad = || Error::invalid_field("sha256", "must be 64 hexadecimal digits");
-    let digits: Option<Vec<u8>> =
-        text.chars().map(|it| it.to_digit(16).and_then(|it| u8::try_from(it).ok())).collect();
-    let digits = digits.filter(|it| it.len() == 64).ok_or_else(bad)?;
-    let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Ok(digest)
+    digest(text).ok_or_else(bad)
 }
 
 pub struct Register;

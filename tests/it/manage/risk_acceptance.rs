@@ -94,6 +94,7 @@ fn an_accepted_risk_stays_away_when_it_is_seen_again_and_after_a_restart() {
     let shown = score(&posture, &client);
     accept(&posture, &client, &risk, 30);
     let left = listed(&posture, &client);
+    assert!(left.iter().all(|it| it["id"] != risk.as_str()));
     posture.pass_s(60);
     import(&posture, &client, "again=true", MIXED);
     posture.pass_days(1);
@@ -106,19 +107,24 @@ fn an_accepted_risk_stays_away_when_it_is_seen_again_and_after_a_restart() {
 
 #[test]
 fn a_risk_is_shown_again_when_its_acceptance_ends() {
-    let (posture, client) = with_risks();
-    let before = listed(&posture, &client);
-    let risk = critical(&posture, &client);
-    accept(&posture, &client, &risk, 3);
-    posture.pass_s(3 * 86_400 - 1);
-    assert_eq!(listed(&posture, &client).len(), before.len() - 1, "not a second before");
-    assert!(occurrences(&posture, "risk_item_created", &risk).is_empty());
-    posture.pass_s(1);
-    assert_eq!(ids(&listed(&posture, &client)), ids(&before), "with the id that it had");
-    assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2]);
-    assert_eq!(occurrences(&posture, "critical_risk_detected", &risk), [1, 2]);
-    posture.pass_days(2);
-    assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2], "once");
+    // Within the day, and days of assessments later.
+    for life_s in [3_600, 3 * 86_400] {
+        let (posture, client) = with_risks();
+        let before = listed(&posture, &client);
+        let risk = critical(&posture, &client);
+        let until = posture.now().plus_s(life_s).to_string();
+        let body = json!({"accepted": true, "until": until, "reason": "r"});
+        patched(&posture, &path(&client, &risk), &body);
+        posture.pass_s(life_s - 1);
+        assert_eq!(listed(&posture, &client).len(), before.len() - 1, "not a second before");
+        assert!(occurrences(&posture, "risk_item_created", &risk).is_empty());
+        posture.pass_s(1);
+        assert_eq!(ids(&listed(&posture, &client)), ids(&before), "with the id that it had");
+        assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2]);
+        assert_eq!(occurrences(&posture, "critical_risk_detected", &risk), [1, 2]);
+        posture.pass_days(2);
+        assert_eq!(occurrences(&posture, "risk_item_created", &risk), [2], "once");
+    }
 }
 
 #[test]
