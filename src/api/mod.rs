@@ -101,7 +101,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
-        .description(include_str!("description.md"))
+        .description(concat!(include_str!("description.md"), include_str!("events.md")))
         .server(ServerObject::new("/").description("This service"))
 }
 

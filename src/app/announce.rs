@@ -219,6 +219,7 @@ fn assessed(posture: &Posture, cause: &Cause) -> Value {
     json!({
         "cause": cause.as_str(),
         "baseline": cause.is_baseline(),
+        "dedupKey": "risk_assessment",
         "openRisks": posture.risks.len(),
         "critical": count(Severity::Critical),
         "high": count(Severity::High),

@@ -46,9 +46,11 @@ fn many_rows_of_one_commit_are_numbered_one_by_one() {
     add(&store, 2, 3, 0);
     let all = list(&store, 0, 10_000);
     assert_eq!(sequences(&all), (1..=2_503).collect::<Vec<u64>>());
-    assert!(all[..N_MANY].iter().enumerate().all(|(n, it)| {
-        it.client == some_client(1) && it.row.reference == format!("row {n}")
-    }));
+    assert!(
+        all[..N_MANY].iter().enumerate().all(|(n, it)| {
+            it.client == some_client(1) && it.row.reference == format!("row {n}")
+        })
+    );
     assert!(all[N_MANY..].iter().all(|it| it.client == some_client(2)));
     for after in [0, 1, 999, 1_000, 1_001, 2_499, 2_500, 2_502] {
         let some = list(&store, after, 2);
