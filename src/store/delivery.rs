@@ -390,6 +390,21 @@ impl Batch {
         Ok(keys.len() == n_max)
     }
 
+    /// Removes an event's delivery to every endpoint.
+    pub(super) fn erase_deliveries(&mut self, sequence: u64) -> Result<()> {
+        for webhook in self.list_webhooks()? {
+            let Some(delivery) = self.find_delivery(webhook.id, sequence)? else { continue };
+            leave(&mut self.rows, &delivery)?;
+            self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
+            if delivery.state.finished_at().is_none() {
+                let lane = find_lane(&self.rows, webhook.id)?;
+                let lane = Lane { n_waiting: lane.n_waiting.saturating_sub(1), ..lane };
+                put_lane(&mut self.rows, webhook.id, &lane)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Removes up to `n_max` deliveries of an endpoint, and the endpoint with the last; `true` when there are more.
     pub fn erase_webhook(&mut self, id: WebhookId, n_max: usize) -> Result<bool> {
         let keys = self.rows.list_keys_of(DELIVERIES, &Span::prefix(id.as_bytes()), n_max)?;

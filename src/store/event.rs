@@ -128,11 +128,12 @@ impl Batch {
         Ok(is_full && n_old == n_max)
     }
 
-    /// Removes up to `n_max` events of a client, and says how many.
+    /// Removes up to `n_max` events of a client with their deliveries, and says how many.
     pub(super) fn remove_client_events(&mut self, client: ClientId, n_max: usize) -> Result<usize> {
         let span = Span::prefix(client.as_bytes());
         let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, n_max)?;
         for key in &keys {
+            self.erase_deliveries(sequence_of(key))?;
             self.remove_event(client, sequence_of(key))?;
         }
         Ok(keys.len())

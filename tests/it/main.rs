@@ -21,6 +21,7 @@ mod listen;
 mod manage;
 mod network;
 mod openapi;
+mod secret;
 mod store;
 mod strangers;
 mod v1;

@@ -8,6 +8,9 @@ use serde_json::{Value, json};
 use super::{CONSOLE_MFA, GOOD, MIXED, ROOT_MFA, all_but, import, patched, read, refused_field};
 use crate::harness::Posture;
 
+/// No test makes so many changes.
+const N_ENOUGH: usize = 20_000;
+
 /// All changes behind a sequence, pulled in pages of this size.
 fn pulled(posture: &Posture, after: u64, limit: usize) -> Vec<Value> {
     let mut all: Vec<Value> = Vec::new();
@@ -20,6 +23,7 @@ fn pulled(posture: &Posture, after: u64, limit: usize) -> Vec<Value> {
             return all;
         }
         all.extend(page);
+        assert!(all.len() < N_ENOUGH, "pages come to an end");
     }
 }
 

@@ -109,6 +109,7 @@ fn pages_over_all_clients_join() {
                 break;
             }
             joined.extend(page);
+            assert!(joined.len() <= all.len(), "pages come to an end");
         }
         assert_eq!(joined, all, "pages of {limit}");
     }

@@ -83,6 +83,20 @@ fn a_removed_endpoint_leaves_nothing_behind() {
 }
 
 #[test]
+fn an_erased_client_leaves_no_delivery_behind() {
+    let (posture, receiver) = (start(), Receiver::start());
+    let webhook = add(&posture, &receiver.sink.url());
+    let (erased, kept) = (posture.client("Erased"), posture.client("Kept"));
+    push(&posture, &erased, "one");
+    push(&posture, &kept, "two");
+    receiver.wait(2);
+    let path = format!("/api/clients/{erased}");
+    assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);
+    let left = deliveries(&posture, &webhook);
+    assert_eq!((left.len(), &left[0]["clientId"]), (1, &json!(kept)));
+}
+
+#[test]
 fn a_test_delivery_shows_what_the_endpoint_said() {
     let (posture, receiver) = (start(), Receiver::start());
     let webhook = add(&posture, &receiver.sink.url());
