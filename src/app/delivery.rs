@@ -82,6 +82,20 @@ pub struct Ready {
     previous: Option<SigningSecret>,
 }
 
+/// An attempt that ended, and is yet to be kept.
+pub struct Sent {
+    key: (WebhookId, u64),
+    attempt: Attempt,
+    settled: Settled,
+    is_gone: bool,
+}
+
+impl Sent {
+    pub fn is_delivered(&self) -> bool {
+        self.settled == Settled::Delivered
+    }
+}
+
 impl App {
     /// Makes attempts that the process before did not live to end due again. Call it before the first claim.
     pub async fn release_claims(&self) -> Result<()> {
@@ -125,8 +139,8 @@ impl App {
         Ok(ready.collect())
     }
 
-    /// Sends, and keeps what became of it; whether it was delivered.
-    pub async fn deliver(&self, ready: Ready) -> Result<bool> {
+    /// Makes the attempt.
+    pub async fn send(&self, ready: Ready) -> Sent {
         let delivery = &ready.claim.delivery;
         let event_id = delivery.event.wire();
         let at = self.clock.now();
@@ -149,7 +163,13 @@ impl App {
         let is_gone = matches!(posted.outcome, Outcome::Answered { status: 410, .. });
         let (status, answer) = outcome(&posted);
         let attempt = Attempt { number: delivery.n_attempts, at, ms: posted.ms, status, answer };
-        let key = (ready.webhook, delivery.sequence);
+        Sent { key: (ready.webhook, delivery.sequence), attempt, settled, is_gone }
+    }
+
+    /// Keeps what became of an attempt.
+    pub async fn settle(&self, sent: Sent) -> Result<()> {
+        let Sent { key, attempt, settled, is_gone } = sent;
+        let at = attempt.at;
         let write = move |batch: &mut Batch| {
             let lane = batch.settle_delivery(key, attempt.clone(), settled)?;
             let why = match lane {
@@ -160,10 +180,10 @@ impl App {
             disable(batch, key.0, why, at)
         };
         if let Some(why) = self.store.write(write).await? {
-            let (webhook, why) = (ready.webhook, why.as_str());
+            let (webhook, why) = (key.0, why.as_str());
             tracing::warn!(%webhook, why, "webhook {webhook} was disabled: {why}");
         }
-        Ok(is_delivered)
+        Ok(())
     }
 
     fn judge(&self, posted: &Posted, n_failures: u32, at: Time) -> Settled {

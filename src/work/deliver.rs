@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::app::App;
-use crate::app::delivery::N_SHARED_MAX;
-use crate::error::Chain;
+use crate::app::delivery::{N_SHARED_MAX, Ready};
+use crate::error::{Chain, Error};
 use crate::id::WebhookId;
 
 /// Attempts at once at an endpoint whose last attempt succeeded; any other one has a single one.
@@ -68,6 +69,8 @@ impl Lanes {
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut lanes = Lanes::default();
     let mut sending = JoinSet::new();
+    // Holds no more than there are attempts under way.
+    let (arrived, mut arrivals) = mpsc::unbounded_channel();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while let Err(error) = app.release_claims().await {
@@ -82,18 +85,21 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
             biased;
             _ = stop.wait_for(|stopping| *stopping) => break,
             Some(ended) = sending.join_next() => end(&mut lanes, ended),
+            Some(id) = arrivals.recv() => lanes.end(id, true),
             () = app.outbox().notified() => (),
             _ = ticks.tick() => (),
         }
         while let Some(ended) = sending.try_join_next() {
             end(&mut lanes, ended);
         }
+        while let Ok(id) = arrivals.try_recv() {
+            lanes.end(id, true);
+        }
         match app.claim_due(|id| lanes.n_free(id)).await {
             Ok(ready) => {
                 for it in ready {
                     lanes.begin(it.webhook);
-                    let (app, id) = (Arc::clone(&app), it.webhook);
-                    sending.spawn(async move { (id, app.deliver(it).await) });
+                    sending.spawn(deliver(Arc::clone(&app), it, arrived.clone()));
                 }
             }
             Err(error) => {
@@ -104,14 +110,31 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     drop(timeout(STOP_WAIT, async { while sending.join_next().await.is_some() {} }).await);
 }
 
-type Ended = Result<(WebhookId, crate::error::Result<bool>), tokio::task::JoinError>;
+/// Sends and settles. An arrival is told at once, so that the next delivery need not wait until this one is kept; what
+/// failed may have disabled its endpoint, and keeps its place until that is known.
+async fn deliver(app: Arc<App>, ready: Ready, arrived: UnboundedSender<WebhookId>) -> Kept {
+    let id = ready.webhook;
+    let sent = app.send(ready).await;
+    let failed = (!sent.is_delivered()).then_some(id);
+    if failed.is_none() {
+        let _ = arrived.send(id); // A dispatcher that stops has no use for it.
+    }
+    (failed, app.settle(sent).await)
+}
 
-fn end(lanes: &mut Lanes, ended: Ended) {
+/// Whose place is to be freed, and whether what became of the attempt was kept.
+type Kept = (Option<WebhookId>, Result<(), Error>);
+
+fn end(lanes: &mut Lanes, ended: Result<Kept, JoinError>) {
     match ended {
-        Ok((id, Ok(is_delivered))) => lanes.end(id, is_delivered),
-        Ok((id, Err(error))) => {
-            tracing::error!(error = %Chain(&error), "an attempt could not be kept: {}", Chain(&error));
-            lanes.end(id, false);
+        Ok((failed, kept)) => {
+            if let Err(error) = kept {
+                let error = Chain(&error);
+                tracing::error!(%error, "an attempt could not be kept: {error}");
+            }
+            if let Some(id) = failed {
+                lanes.end(id, false);
+            }
         }
         Err(error) => tracing::error!(%error, "a delivery panicked"),
     }

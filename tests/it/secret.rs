@@ -11,8 +11,8 @@ use tempfile::TempDir;
 fn a_secret_opens_with_its_key_at_its_place_and_nowhere_else() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("posture.key");
-    let sealer = Sealer::open(&path).unwrap();
-    let sealed = sealer.seal("webhooks/1/secret", "whsec_x");
+    let key = Sealer::open(&path).unwrap();
+    let sealed = key.seal("webhooks/1/secret", "whsec_x");
     assert!(!sealed.windows(7).any(|it| it == b"whsec_x"));
     let again = Sealer::open(&path).unwrap();
     assert_eq!(again.open_sealed("webhooks/1/secret", &sealed).unwrap(), "whsec_x");
@@ -25,7 +25,7 @@ fn a_secret_opens_with_its_key_at_its_place_and_nowhere_else() {
         assert!(again.open_sealed("webhooks/1/secret", &broken).is_err(), "byte {at}");
         assert!(again.open_sealed("webhooks/1/secret", &sealed[..at]).is_err(), "cut at {at}");
     }
-    assert_ne!(sealed, sealer.seal("webhooks/1/secret", "whsec_x"), "never sealed alike");
+    assert_ne!(sealed, key.seal("webhooks/1/secret", "whsec_x"), "never sealed alike");
 }
 
 #[test]

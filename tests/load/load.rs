@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement says its figures")]
 
 mod bare;
+mod deliver;
 mod figure;
 mod fill;
 #[allow(
@@ -30,10 +31,12 @@ struct Size {
     seconds: u64,
     /// Measurements of each kind, taken in turns.
     n_turns: u32,
+    /// From a queue.
+    n_deliveries: u64,
 }
 
-const SHORT: Size = Size { n_assets: 100_000, seconds: 3, n_turns: 3 };
-const LONG: Size = Size { n_assets: 1_000_000, seconds: 8, n_turns: 5 };
+const SHORT: Size = Size { n_assets: 100_000, seconds: 3, n_turns: 3, n_deliveries: 2_000 };
+const LONG: Size = Size { n_assets: 1_000_000, seconds: 8, n_turns: 5, n_deliveries: 20_000 };
 
 const N_CONNECTIONS: u32 = 64;
 /// Of a page that is asked for, in the warm and the cold case.
@@ -49,6 +52,10 @@ fn main() -> Result<(), String> {
     }
     let is_long = std::env::var_os("POSTURE_LOAD").is_some_and(|it| it == "long");
     let size = if is_long { LONG } else { SHORT };
+    if std::env::var_os("POSTURE_LOAD").is_some_and(|it| it == "deliver") {
+        deliver::measure(size.n_deliveries, size.seconds);
+        return Ok(());
+    }
     let mut report = Report::default();
     let folder = Folder::new();
     Report::section("Machine");
@@ -72,7 +79,9 @@ fn main() -> Result<(), String> {
     load.memory();
     load.one_push();
     load.memory();
+    let Size { seconds, n_deliveries, .. } = load.size;
     assert!(load.server.stop().success(), "it stops in order");
+    deliver::measure(n_deliveries, seconds);
     report.finish()
 }
 
@@ -131,7 +140,7 @@ impl Load {
     }
 
     fn reads(&self, report: &mut Report) {
-        let Size { n_assets, seconds, n_turns } = self.size;
+        let Size { n_assets, seconds, n_turns, .. } = self.size;
         let bare_server = self.bare();
         let cold_script = self.script("cold", PAGE, 0, n_assets - 50);
         let path = self.path(PAGE);
@@ -179,7 +188,7 @@ impl Load {
 
     /// One connection, so that the rate is the cost of one page.
     fn pages(&self, report: &mut Report) {
-        let Size { n_assets, seconds, n_turns } = self.size;
+        let Size { n_assets, seconds, n_turns, .. } = self.size;
         Report::section(&format!("Pages of {n_assets} assets of one client, one connection"));
         let n_of_category = n_assets / fill::N_CATEGORIES;
         for (kind, query, n_rows) in [

@@ -27,7 +27,9 @@ allow_http_networks = ["127.0.0.0/8"]
 allow_private_networks = ["127.0.0.0/8"]
 "#;
 /// With 300 rounds, more than ten thousand.
-const N_EVENTS_PER_ROUND: u64 = 36;
+const N_EVENTS_PER_ROUND: u64 = 40;
+/// A round is over by then, however few deliveries came.
+const ROUND_MAX: Duration = Duration::from_millis(500);
 const N_PUSHERS: u64 = 2;
 /// One answer of so many says that the receiver failed.
 const ONE_FAILS_OF: u64 = 16;
@@ -118,7 +120,8 @@ fn no_event_is_lost_to_kill_9_and_no_attempt_s_number_is_used_twice() {
     for n in 0..n_rounds {
         // What an earlier round did not live to push is made up for.
         let n_missing = (n + 1) * N_EVENTS_PER_ROUND - n_pushed;
-        let (address, after) = (server.address, Duration::from_millis(random.below(250)));
+        let address = server.address;
+        let n_accepted = sink.n_accepted() as u64 + random.below(2 * N_EVENTS_PER_ROUND);
         n_pushed += std::thread::scope(|scope| {
             let pushers: Vec<_> = (0..N_PUSHERS)
                 .map(|it| {
@@ -128,7 +131,7 @@ fn no_event_is_lost_to_kill_9_and_no_attempt_s_number_is_used_twice() {
                     scope.spawn(move || push(address, key, (client, &prefix), n_wanted))
                 })
                 .collect();
-            sleep(after);
+            wait_until(ROUND_MAX, || n_accepted <= sink.n_accepted() as u64);
             server.kill();
             pushers.into_iter().map(|it| it.join().unwrap()).sum::<u64>()
         });
@@ -166,7 +169,6 @@ fn no_event_is_lost_to_kill_9_and_no_attempt_s_number_is_used_twice() {
         events.len()
     );
     assert!(n_pushed <= events.len() as u64, "an acknowledged push is an event");
-    // How much happens between two kills is the machine's affair; that something does is not.
-    assert!(n_rounds <= n_pushed, "only {n_pushed} were pushed");
-    assert!(n_rounds < 10 || 0 < n_cut_off, "kills must meet attempts under way");
+    assert!(n_rounds * N_EVENTS_PER_ROUND / 4 <= n_pushed, "only {n_pushed} were pushed");
+    assert!(n_rounds < 10 || n_rounds <= n_cut_off as u64, "kills must meet attempts under way");
 }
