@@ -112,7 +112,7 @@ impl App {
             clients: new.clients,
             secret: self.sealer.seal(&place(id), secret.reveal()),
             previous: None,
-            state: WebhookState::Enabled { since: now },
+            state: WebhookState::Enabled { after: 0 },
             created_at: now,
             updated_at: now,
         };
@@ -122,7 +122,9 @@ impl App {
                 let rule = format!("there are {N_WEBHOOKS_MAX} webhooks already; remove one");
                 return Err(Error::conflict(rule));
             }
-            batch.put_webhook(&webhook).map(|()| webhook.clone())
+            let after = batch.last_sequence();
+            let webhook = Webhook { state: WebhookState::Enabled { after }, ..webhook.clone() };
+            batch.put_webhook(&webhook).map(|()| webhook)
         };
         let webhook = self.store.write(write).await?;
         Ok((Shown { webhook, lane: Lane::default(), needs_secret: false }, secret))
@@ -159,12 +161,12 @@ impl App {
     pub async fn change_webhook(&self, id: WebhookId, change: WebhookChange) -> Result<Shown> {
         let before = self.get_webhook(id).await?.webhook;
         let mut wanted = before.clone();
-        apply(&mut wanted, &change, self.clock.now());
+        apply(&mut wanted, &change, 0, self.clock.now());
         self.check_webhook(&wanted, Some(&before))?;
         let now = self.clock.now();
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
-            apply(&mut webhook, &change, now);
+            apply(&mut webhook, &change, batch.last_sequence(), now);
             batch.put_webhook(&webhook)
         };
         self.store.write(write).await?;
@@ -385,7 +387,8 @@ fn words(kinds: &[EventKind]) -> Vec<String> {
     words
 }
 
-fn apply(webhook: &mut Webhook, change: &WebhookChange, now: Time) {
+/// `after`: the last event so far, behind which an endpoint that is enabled now begins.
+fn apply(webhook: &mut Webhook, change: &WebhookChange, after: u64, now: Time) {
     if let Some(url) = &change.url {
         webhook.url.clone_from(url);
     }
@@ -399,7 +402,7 @@ fn apply(webhook: &mut Webhook, change: &WebhookChange, now: Time) {
         webhook.clients.clone_from(clients);
     }
     match change.enabled {
-        Some(true) if !webhook.is_enabled() => webhook.state = WebhookState::Enabled { since: now },
+        Some(true) if !webhook.is_enabled() => webhook.state = WebhookState::Enabled { after },
         Some(false) if webhook.is_enabled() => {
             webhook.state = WebhookState::Disabled { at: now, why: Disabling::Operator };
         }

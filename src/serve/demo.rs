@@ -151,7 +151,12 @@ async fn write(app: &Arc<App>, now: Time) -> Result<()> {
 async fn add(app: &App, profile: &'static Profile) -> Result<ClientId> {
     let settings = json!({
         MARK: true,
-        "profile": {"m365": "used", "mobileDevices": "used", "servers": "used", "onPremNetwork": "used"},
+        "profile": {
+            "m365": "used", "mobileDevices": "used", "servers": "used", "onPremNetwork": "used",
+            "google": "unused", "aws": "unused", "azure": "unused", "gcp": "unused",
+            "customerWebApps": "unused", "softwareDevelopment": "unused", "cardPayments": "unused",
+            "criminalJusticeInformation": "unused", "educationRecords": "unused",
+        },
     });
     let change = ClientChange {
         name: Some(profile.name.to_owned()),
@@ -282,7 +287,9 @@ fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
                 .any(|start| it.starts_with(start))
         }),
         Tool::Nmap => mapped("nmap", &|_| true),
-        Tool::Review => decided(&["GOV", "DAT", "ID-12", "LOG", "NET-05"], Decider::Attestation),
+        Tool::Review => {
+            decided(&["GOV", "DAT", "ID-12", "LOG", "NET-05", "PHY", "PRV"], Decider::Attestation)
+        }
     }
 }
 

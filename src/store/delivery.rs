@@ -36,8 +36,8 @@ pub struct Delivery {
     pub n_attempts: u32,
     /// Attempts since it was made or recovered that the schedule counts.
     pub n_failures: u32,
-    /// When somebody last asked to send it again.
-    pub recovered_at: Option<Time>,
+    /// The last time somebody asked to send it again.
+    pub recovered: Option<Recovered>,
     /// Oldest first, at most [`N_ATTEMPTS_KEPT`].
     pub attempts: Vec<Attempt>,
 }
@@ -91,6 +91,13 @@ impl DeliveryState {
             Self::Waiting { .. } | Self::Claimed { .. } => None,
         }
     }
+}
+
+/// When, and behind which event, a delivery was asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Recovered {
+    pub at: Time,
+    pub after: u64,
 }
 
 /// One try to deliver.
@@ -216,7 +223,7 @@ fn fresh(webhook: WebhookId, event: &Event, due: Time) -> Delivery {
         state: DeliveryState::Waiting { due },
         n_attempts: 0,
         n_failures: 0,
-        recovered_at: None,
+        recovered: None,
         attempts: Vec::new(),
     }
 }
@@ -261,6 +268,12 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Batch {
+    /// The sequence of the last event so far.
+    #[must_use]
+    pub fn last_sequence(&self) -> u64 {
+        self.rows.counts.event
+    }
+
     /// Begins attempts at up to `n_max` deliveries of an enabled endpoint that are due. What waited since before it was
     /// enabled, or whose event is gone, is skipped instead.
     pub fn claim_deliveries(
@@ -270,7 +283,7 @@ impl Batch {
         n_max: usize,
     ) -> Result<Vec<Claim>> {
         let mut claims = Vec::new();
-        let WebhookState::Enabled { since } = webhook.state else { return Ok(claims) };
+        let WebhookState::Enabled { after } = webhook.state else { return Ok(claims) };
         let keys = self.list_due_keys(webhook.id, now, n_max)?;
         let mut lane = self.find_lane(webhook.id)?;
         for key in &keys {
@@ -280,7 +293,9 @@ impl Batch {
             };
             let event: Option<Event> =
                 self.rows.find_row(EVENTS, &before.sequence.to_be_bytes())?;
-            let is_wanted = since <= before.recovered_at.unwrap_or(before.created_at);
+            // By the order of commits: a clock may step back.
+            let is_wanted =
+                after < before.sequence || before.recovered.is_some_and(|it| after <= it.after);
             let mut delivery = before.clone();
             if let (Some(event), true) = (event, is_wanted) {
                 delivery.state = DeliveryState::Claimed { at: now };
@@ -366,7 +381,7 @@ impl Batch {
         let before = self.find_delivery(webhook, event.sequence)?;
         let is_new = before.as_ref().is_none_or(|it| it.state.finished_at().is_some());
         let mut after = before.clone().unwrap_or_else(|| fresh(webhook, event, now));
-        after.recovered_at = Some(now);
+        after.recovered = Some(Recovered { at: now, after: self.rows.counts.event });
         if is_new {
             after.state = DeliveryState::Waiting { due: now };
             after.n_failures = 0;

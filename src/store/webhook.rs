@@ -39,9 +39,9 @@ pub struct PreviousSecret {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum WebhookState {
-    /// What was made for it before `since` is not sent, unless it is recovered.
+    /// What was made for it up to the event `after` is not sent, unless it is recovered.
     Enabled {
-        since: Time,
+        after: u64,
     },
     Disabled {
         at: Time,

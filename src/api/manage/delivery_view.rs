@@ -68,7 +68,7 @@ impl DeliveryView {
             status: delivery.state.as_str().to_owned(),
             due_at: due_at.into(),
             created_at: When(delivery.created_at),
-            recovered_at: delivery.recovered_at.map(When).into(),
+            recovered_at: delivery.recovered.map(|it| When(it.at)).into(),
             attempt_count: delivery.n_attempts,
             attempts: delivery.attempts.into_iter().map(AttemptView::of).collect(),
         }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// No command, start or stop takes longer.
-const WAIT: Duration = Duration::from_mins(1);
+const WAIT: Duration = Duration::from_mins(3);
 const LOOK_EVERY: Duration = Duration::from_millis(3);
 
 /// The executable under test; `POSTURE_BINARY` names another.

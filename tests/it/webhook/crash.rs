@@ -169,6 +169,7 @@ fn no_event_is_lost_to_kill_9_and_no_attempt_s_number_is_used_twice() {
         events.len()
     );
     assert!(n_pushed <= events.len() as u64, "an acknowledged push is an event");
-    assert!(n_rounds * N_EVENTS_PER_ROUND / 4 <= n_pushed, "only {n_pushed} were pushed");
-    assert!(n_rounds < 10 || n_rounds <= n_cut_off as u64, "kills must meet attempts under way");
+    // How much happens between two kills is the machine's affair; that something does is not.
+    assert!(n_rounds <= n_pushed, "only {n_pushed} were pushed");
+    assert!(n_rounds < 10 || 0 < n_cut_off, "kills must meet attempts under way");
 }
