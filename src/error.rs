@@ -64,6 +64,12 @@ impl Error {
         }
     }
 
+    /// The same, about this field of the input.
+    #[must_use]
+    pub fn about(self, field: &str) -> Self {
+        Self::invalid_field(field, self.message.into_owned())
+    }
+
     pub fn unauthenticated(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Unauthenticated, message)
     }

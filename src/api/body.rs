@@ -14,7 +14,9 @@ use serde::{Deserialize, Deserializer};
 use sha2::{Digest, Sha256};
 
 use super::problem::Failure;
+use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::id::ClientId;
 
 /// A longer JSON body is refused.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -81,6 +83,26 @@ fn plain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or_default();
     text.replace("u32", "an integer from 0 to 4294967295").replace("i64", "an integer")
+}
+
+/// A member that is a moment.
+///
+/// # Errors
+/// `Invalid` with the field.
+pub fn time(field: &str, text: &str) -> Result<Time> {
+    text.parse().map_err(|error: Error| error.about(field))
+}
+
+/// The member `clientIds`.
+///
+/// # Errors
+/// `Invalid` with what is no id.
+pub fn client_ids(texts: &[String]) -> Result<Vec<ClientId>> {
+    let client = |it: &String| {
+        let rule = format!("`{it}` is not a client id");
+        it.parse().map_err(|_| Error::invalid_field("clientIds", rule))
+    };
+    texts.iter().map(client).collect()
 }
 
 /// Refuses what is not an object, and what nests too deep.

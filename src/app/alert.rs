@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::rule::require_text;
 use super::{App, announce, ingest};
 use crate::clock::Time;
 use crate::engine::event::EventKind;
@@ -13,7 +14,6 @@ use crate::store::task::Task;
 use crate::store::{Batch, ClientBatch};
 
 pub const N_RULES_MAX: usize = 100;
-pub const N_CLIENTS_MAX: usize = 1_000;
 pub const NAME_CHARS_MAX: usize = 200;
 pub const COUNT_MAX: u32 = 1_000_000;
 /// A year.
@@ -143,18 +143,8 @@ impl App {
     }
 
     fn check_rule(&self, rule: &AlertRule, before: Option<&AlertRule>) -> Result<()> {
-        if rule.name.trim().is_empty() || NAME_CHARS_MAX < rule.name.chars().count() {
-            let text = format!("must be 1 to {NAME_CHARS_MAX} characters");
-            return Err(Error::invalid_field("name", text));
-        }
-        if N_CLIENTS_MAX < rule.clients.len() {
-            return Err(Error::invalid_field("clientIds", format!("at most {N_CLIENTS_MAX}")));
-        }
-        let is_old = |it: &ClientId| before.is_some_and(|before| before.clients.contains(it));
-        let mut new_clients = rule.clients.iter().filter(|it| !is_old(it));
-        if let Some(id) = new_clients.find(|it| self.directory.find(**it).is_none()) {
-            return Err(Error::invalid_field("clientIds", format!("client {id} does not exist")));
-        }
+        require_text("name", &rule.name, NAME_CHARS_MAX)?;
+        self.require_clients(&rule.clients, before.map_or(&[], |it| &it.clients))?;
         self.check_condition(&rule.condition)
     }
 

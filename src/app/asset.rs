@@ -2,6 +2,7 @@
 
 use super::App;
 use super::announce;
+use super::rule::{require_length, require_written};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::asset::{Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, Said, Seen};
@@ -57,8 +58,8 @@ impl App {
     /// # Errors
     /// `Forbidden` and `NotFound` for the client; `Invalid` with the field that breaks a rule.
     pub async fn push_asset(&self, caller: &Caller, new: NewAsset) -> Result<Pushed> {
-        check_text("externalId", &new.external_id, NAME_CHARS_MAX)?;
-        check_text("name", &new.name, NAME_CHARS_MAX)?;
+        require_written("externalId", &new.external_id, NAME_CHARS_MAX)?;
+        require_written("name", &new.name, NAME_CHARS_MAX)?;
         check_change(&new.change)?;
         let (_, rows) = self.reach_active(caller, new.client)?;
         let now = self.clock.now();
@@ -129,30 +130,14 @@ impl App {
     }
 }
 
-fn check_text(field: &str, text: &str, chars_max: usize) -> Result<()> {
-    if text.trim().is_empty() {
-        return Err(Error::invalid_field(field, "must not be blank"));
-    }
-    check_length(field, Some(text), chars_max)
-}
-
-fn check_length(field: &str, text: Option<&str>, chars_max: usize) -> Result<()> {
-    match text {
-        Some(text) if chars_max < text.chars().count() => {
-            Err(Error::invalid_field(field, format!("must be at most {chars_max} characters")))
-        }
-        _ => Ok(()),
-    }
-}
-
 pub(super) fn check_change(change: &AssetChange) -> Result<()> {
     if let Some(name) = &change.name {
-        check_text("name", name, NAME_CHARS_MAX)?;
+        require_written("name", name, NAME_CHARS_MAX)?;
     }
     let flat = |it: &Option<Option<String>>| it.clone().flatten();
-    check_length("displayName", flat(&change.display_name).as_deref(), NAME_CHARS_MAX)?;
-    check_length("category", flat(&change.category).as_deref(), CATEGORY_CHARS_MAX)?;
-    check_length("owner", flat(&change.owner).as_deref(), OWNER_CHARS_MAX)?;
+    require_length("displayName", flat(&change.display_name).as_deref(), NAME_CHARS_MAX)?;
+    require_length("category", flat(&change.category).as_deref(), CATEGORY_CHARS_MAX)?;
+    require_length("owner", flat(&change.owner).as_deref(), OWNER_CHARS_MAX)?;
     if flat(&change.description).is_some_and(|it| DESCRIPTION_BYTES_MAX < it.len()) {
         let rule = format!("must be at most {DESCRIPTION_BYTES_MAX} bytes");
         return Err(Error::invalid_field("description", rule));
@@ -162,7 +147,7 @@ pub(super) fn check_change(change: &AssetChange) -> Result<()> {
         return Err(Error::invalid_field("tags", format!("must be at most {N_TAGS_MAX}")));
     }
     for (index, tag) in tags.iter().enumerate() {
-        check_length(&format!("tags[{index}]"), Some(tag), TAG_CHARS_MAX)?;
+        require_length(&format!("tags[{index}]"), Some(tag), TAG_CHARS_MAX)?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::assessment::Cause;
+use super::rule::{require_length, require_text};
 use super::{App, settings};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -141,17 +142,11 @@ impl App {
     fn changed(&self, mut client: Client, change: ClientChange, by: &str) -> Result<Client> {
         let now = self.clock.now();
         if let Some(name) = change.name {
-            if name.trim().is_empty() || NAME_CHARS_MAX < name.chars().count() {
-                let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
-                return Err(Error::invalid_field("name", rule));
-            }
+            require_text("name", &name, NAME_CHARS_MAX)?;
             client.name = name;
         }
         if let Some(industry) = change.industry {
-            if industry.as_ref().is_some_and(|it| INDUSTRY_CHARS_MAX < it.chars().count()) {
-                let rule = format!("must be at most {INDUSTRY_CHARS_MAX} characters");
-                return Err(Error::invalid_field("industry", rule));
-            }
+            require_length("industry", industry.as_deref(), INDUSTRY_CHARS_MAX)?;
             client.industry = industry;
         }
         if let Some(count) = change.employee_count {

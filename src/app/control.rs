@@ -2,9 +2,10 @@
 
 use super::App;
 use super::assessment::Cause;
+use super::rule::require_text;
 use super::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, TERM_DAYS_MAX,
-    require_term, require_text,
+    require_term,
 };
 use crate::clock::Time;
 use crate::engine::catalog::Control;

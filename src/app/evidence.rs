@@ -2,9 +2,8 @@
 
 use super::App;
 use super::assessment::Cause;
-use super::statement::{
-    BY_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, require_future, require_text,
-};
+use super::rule::{require_future, require_text};
+use super::statement::{BY_CHARS_MAX, REFERENCE_CHARS_MAX, Statement};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;

@@ -11,6 +11,7 @@ pub use super::fact_body::FactsBody;
 use super::fact_body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
 use super::ingest::{Discovery, Idempotent, Intake, Outcome};
 use super::roster::Lists;
+use super::rule::require_written;
 use super::source::Run;
 use super::statement::REFERENCE_CHARS_MAX;
 use crate::clock::Time;
@@ -132,12 +133,7 @@ fn bad<T>(field: impl Into<String>, rule: impl Into<String>) -> Result<T> {
 
 /// Not blank, and not longer than this.
 fn text(field: &str, text: &str, chars_max: usize) -> Result<String> {
-    if text.trim().is_empty() {
-        return bad(field, "must not be blank");
-    }
-    if chars_max < text.chars().count() {
-        return bad(field, format!("must be at most {chars_max} characters"));
-    }
+    require_written(field, text, chars_max)?;
     Ok(text.to_owned())
 }
 
@@ -146,7 +142,7 @@ fn optional(field: &str, given: Option<&String>) -> Result<Option<String>> {
 }
 
 fn time(field: &str, given: &str) -> Result<Time> {
-    given.parse().map_err(|error: Error| Error::invalid_field(field, error.message().to_owned()))
+    given.parse().map_err(|error: Error| error.about(field))
 }
 
 impl Reader<'_> {

@@ -57,6 +57,14 @@ pub struct Intake {
     pub idempotent: Option<Idempotent>,
 }
 
+impl Intake {
+    /// Where it lists all assets of its source. `None`: it does not claim to.
+    fn listed_scope(&self) -> Option<String> {
+        let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());
+        complete.map(|it| it.scope.clone())
+    }
+}
+
 /// A request that may come twice: its answer is kept in the commit that does what it asks.
 #[derive(Clone, Debug)]
 pub struct Idempotent {
@@ -108,9 +116,9 @@ impl App {
     ) -> Result<Outcome> {
         let now = self.clock.now();
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
-        let (discovery, first_list) = (intake.discovery, intake.lists.clone());
+        let (discovery, listed) = (intake.discovery, intake.listed_scope());
         let new = move |snapshot: &ClientSnapshot| {
-            baseline(snapshot, &source, scopes, discovery, first_list.as_ref())
+            baseline(snapshot, &source, scopes, discovery, listed.as_deref())
         };
         let baseline = rows.read(new).await?;
         let baseline = Arc::new(baseline);
@@ -217,12 +225,11 @@ fn baseline(
     source: &str,
     scopes: Vec<String>,
     discovery: Discovery,
-    lists: Option<&Lists>,
+    listed: Option<&str>,
 ) -> Result<HashSet<String>> {
     let known = rows.list_sources()?.into_iter().filter(|it| it.source == source);
     let known: HashSet<String> = known.map(|it| it.scope).collect();
-    if let Some(lists) = lists.filter(|it| it.complete && it.assets.is_some()) {
-        let scope = lists.scope.as_str();
+    if let Some(scope) = listed {
         let roster = Roster { source, scope, part: Part::Assets };
         if rows.find_reads(roster)?.is_none() {
             return Ok(scopes.into_iter().collect()); // The first complete list of them.

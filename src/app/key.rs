@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::App;
+use super::rule::require_text;
 use crate::auth::key::KeyText;
 use crate::auth::keyring::Held;
 use crate::auth::limit::Quota;
@@ -12,8 +13,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId};
 use crate::store::key::{Key, Previous, Scope};
 
-/// More than this many clients, networks or characters in one key are refused.
-pub const N_CLIENTS_MAX: usize = 1_000;
+/// More than this many networks or characters in one key are refused.
 pub const N_NETWORKS_MAX: usize = 100;
 pub const NAME_CHARS_MAX: usize = 200;
 /// A window's limit beyond this is refused.
@@ -151,32 +151,17 @@ impl App {
     /// What stays as it was `before` is not held against the key: a client of its list may have been erased since, or
     /// its time may be over.
     fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
-        let name_chars = key.name.chars().count();
-        if key.name.trim().is_empty() || NAME_CHARS_MAX < name_chars {
-            let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
-            return Err(Error::invalid_field("name", rule));
-        }
-        if key.source.trim().is_empty() || NAME_CHARS_MAX < key.source.chars().count() {
-            let rule = format!("must be 1 to {NAME_CHARS_MAX} characters");
-            return Err(Error::invalid_field("source", rule));
-        }
+        require_text("name", &key.name, NAME_CHARS_MAX)?;
+        require_text("source", &key.source, NAME_CHARS_MAX)?;
         if key.scopes.is_empty() {
             return Err(Error::invalid_field("scopes", "name at least one scope"));
         }
-        if N_CLIENTS_MAX < key.clients.len() {
-            let rule = format!("at most {N_CLIENTS_MAX}");
-            return Err(Error::invalid_field("clientIds", rule));
-        }
-        let is_old = |it: &ClientId| before.is_some_and(|before| before.clients.contains(it));
-        let mut new_clients = key.clients.iter().filter(|it| !is_old(it));
-        if let Some(id) = new_clients.find(|it| self.directory.find(**it).is_none()) {
-            return Err(Error::invalid_field("clientIds", format!("client {id} does not exist")));
-        }
+        self.require_clients(&key.clients, before.map_or(&[], |it| &it.clients))?;
         if N_NETWORKS_MAX < key.networks.len() {
             return Err(Error::invalid_field("networks", format!("at most {N_NETWORKS_MAX}")));
         }
         for text in &key.networks {
-            network::parse(text).map_err(|it| Error::invalid_field("networks", it.message()))?;
+            network::parse(text).map_err(|it| it.about("networks"))?;
         }
         let limits =
             [("perMinute", key.per_minute), ("perHour", key.per_hour), ("perDay", key.per_day)];

@@ -21,6 +21,7 @@ pub mod posture;
 pub mod requirement;
 pub mod risk;
 pub mod roster;
+pub mod rule;
 pub mod settings;
 mod shrink;
 pub mod source;

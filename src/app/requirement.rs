@@ -2,8 +2,9 @@
 
 use super::App;
 use super::assessment::Cause;
+use super::rule::require_text;
 use super::statement::{
-    BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, require_term, require_text,
+    BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, require_term,
 };
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use super::rule::{require_future, require_text};
 use super::{App, announce, condition};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -237,22 +238,12 @@ fn find(all: Vec<OpenRisk>, id: RiskId) -> Result<OpenRisk> {
 }
 
 fn check(new: &NewAcceptance, now: Time) -> Result<()> {
-    if new.until <= now {
-        return Err(Error::invalid_field("until", "must be in the future"));
-    }
+    require_future("until", new.until, now)?;
     if now.plus_days(ACCEPTED_DAYS_MAX) < new.until {
         return Err(Error::invalid_field("until", "must be at most two years from now"));
     }
-    if new.reason.trim().is_empty() || REASON_CHARS_MAX < new.reason.chars().count() {
-        let rule = format!("must be 1 to {REASON_CHARS_MAX} characters");
-        return Err(Error::invalid_field("reason", rule));
-    }
-    let is_name = |it: &String| !it.trim().is_empty() && it.chars().count() <= BY_CHARS_MAX;
-    if new.by.as_ref().is_some_and(|it| !is_name(it)) {
-        let rule = format!("must be 1 to {BY_CHARS_MAX} characters");
-        return Err(Error::invalid_field("by", rule));
-    }
-    Ok(())
+    require_text("reason", &new.reason, REASON_CHARS_MAX)?;
+    new.by.as_deref().map_or(Ok(()), |it| require_text("by", it, BY_CHARS_MAX))
 }
 
 fn accepted(open: &OpenRisk, now: Time) -> NewEvent {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::App;
 use super::assessment::{self, Cause};
 use super::ingest::{Assessing, require_client};
+use super::rule::require_future;
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::{Attestation, RowDecision};
@@ -151,24 +152,6 @@ impl App {
         };
         rows.write(write).await
     }
-}
-
-/// # Errors
-/// `Invalid` unless the text is there and not longer.
-pub(super) fn require_text(field: &str, text: &str, chars_max: usize) -> Result<()> {
-    if text.trim().is_empty() || chars_max < text.chars().count() {
-        return Err(Error::invalid_field(field, format!("must be 1 to {chars_max} characters")));
-    }
-    Ok(())
-}
-
-/// # Errors
-/// `Invalid` unless the moment is still to come.
-pub(super) fn require_future(field: &str, end: Time, now: Time) -> Result<()> {
-    if end <= now {
-        return Err(Error::invalid_field(field, "must be in the future"));
-    }
-    Ok(())
 }
 
 /// # Errors

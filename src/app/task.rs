@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::rule::{require_length, require_text};
 use super::{App, announce, condition, ingest};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -221,17 +222,10 @@ fn apply(task: &mut Task, change: &TaskChange, now: Time) {
 }
 
 fn check(task: &Task) -> Result<()> {
-    if task.title.trim().is_empty() || TITLE_CHARS_MAX < task.title.chars().count() {
-        let rule = format!("must be 1 to {TITLE_CHARS_MAX} characters");
-        return Err(Error::invalid_field("title", rule));
-    }
+    require_text("title", &task.title, TITLE_CHARS_MAX)?;
     if task.description.as_ref().is_some_and(|it| DESCRIPTION_BYTES_MAX < it.len()) {
         let rule = format!("must be at most {DESCRIPTION_BYTES_MAX} bytes");
         return Err(Error::invalid_field("description", rule));
     }
-    if task.assignee.as_ref().is_some_and(|it| ASSIGNEE_CHARS_MAX < it.chars().count()) {
-        let rule = format!("must be at most {ASSIGNEE_CHARS_MAX} characters");
-        return Err(Error::invalid_field("assignee", rule));
-    }
-    Ok(())
+    require_length("assignee", task.assignee.as_deref(), ASSIGNEE_CHARS_MAX)
 }

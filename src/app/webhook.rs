@@ -1,6 +1,7 @@
 //! Webhook endpoints: register, change, rotate, test, recover, remove.
 
 use super::App;
+use super::rule::require_length;
 use crate::clock::Time;
 use crate::egress::{Outcome, Posted};
 use crate::engine::event::EventKind;
@@ -13,8 +14,6 @@ use crate::store::webhook::{Disabling, PreviousSecret, Webhook, WebhookState};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
 pub const N_WEBHOOKS_MAX: usize = 50;
-pub const N_CLIENTS_MAX: usize = 1_000;
-pub const URL_CHARS_MAX: usize = 2_048;
 pub const DESCRIPTION_CHARS_MAX: usize = 200;
 /// How long the secret before a rotation signs beside the new one when the caller does not say.
 pub const OVERLAP_S: u32 = 86_400;
@@ -357,26 +356,10 @@ impl App {
 
     fn check_webhook(&self, webhook: &Webhook, before: Option<&Webhook>) -> Result<()> {
         if before.is_none_or(|it| it.url != webhook.url) {
-            if URL_CHARS_MAX < webhook.url.chars().count() {
-                let rule = format!("must be at most {URL_CHARS_MAX} characters");
-                return Err(Error::invalid_field("url", rule));
-            }
             self.egress.check(&webhook.url)?;
         }
-        if DESCRIPTION_CHARS_MAX < webhook.description.chars().count() {
-            let rule = format!("must be at most {DESCRIPTION_CHARS_MAX} characters");
-            return Err(Error::invalid_field("description", rule));
-        }
-        if N_CLIENTS_MAX < webhook.clients.len() {
-            let rule = format!("at most {N_CLIENTS_MAX}");
-            return Err(Error::invalid_field("clientIds", rule));
-        }
-        let is_old = |it: &ClientId| before.is_some_and(|before| before.clients.contains(it));
-        let mut new_clients = webhook.clients.iter().filter(|it| !is_old(it));
-        if let Some(id) = new_clients.find(|it| self.directory.find(**it).is_none()) {
-            return Err(Error::invalid_field("clientIds", format!("client {id} does not exist")));
-        }
-        Ok(())
+        require_length("description", Some(&webhook.description), DESCRIPTION_CHARS_MAX)?;
+        self.require_clients(&webhook.clients, before.map_or(&[], |it| &it.clients))
     }
 }
 

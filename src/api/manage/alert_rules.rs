@@ -7,7 +7,7 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::body::{Body, present};
+use crate::api::body::{Body, client_ids, present};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
@@ -18,7 +18,7 @@ use crate::app::alert::{NewRule, RuleChange};
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::Severity;
 use crate::error::{Error, Result};
-use crate::id::{AlertRuleId, ClientId};
+use crate::id::AlertRuleId;
 use crate::store::alert::{AlertCondition, AlertRule};
 
 /// What is to be heard of, and of whom.
@@ -179,9 +179,7 @@ impl ConditionBody {
 }
 
 fn framework_of(word: &str) -> Result<FrameworkId> {
-    let rule =
-        |error: Error| Error::invalid_field("condition.framework", error.message().to_owned());
-    word.parse().map_err(rule)
+    word.parse().map_err(|error: Error| error.about("condition.framework"))
 }
 
 fn severity_of(word: &str) -> Result<Severity> {
@@ -193,15 +191,10 @@ fn severity_of(word: &str) -> Result<Severity> {
 
 impl AlertRuleBody {
     fn change(self) -> Result<RuleChange> {
-        let client = |it: &String| {
-            let rule = format!("`{it}` is not a client id");
-            it.parse::<ClientId>().map_err(|_| Error::invalid_field("clientIds", rule))
-        };
-        let clients = |it: Vec<String>| it.iter().map(client).collect::<Result<Vec<_>>>();
         Ok(RuleChange {
             name: self.name,
             enabled: self.enabled,
-            clients: self.client_ids.map(clients).transpose()?,
+            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
             condition: self.condition.map(ConditionBody::read).transpose()?,
         })
     }

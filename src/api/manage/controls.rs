@@ -7,7 +7,7 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::body::{Body, nullable, present};
+use crate::api::body::{Body, nullable, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw, Text};
 use crate::api::problem::Failure;
@@ -16,7 +16,6 @@ use crate::api::v1::compliance::ControlResultView;
 use crate::api::view::{SeverityView, StatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::control::{ControlState, NewAttestation};
-use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::Status;
 use crate::error::{Error, Result};
@@ -199,12 +198,6 @@ pub(super) fn require_alone(given: &[(&str, bool)]) -> Result<()> {
         Some((field, _)) => Err(Error::invalid_field(*field, "does not go with a withdrawal")),
         None => Ok(()),
     }
-}
-
-/// # Errors
-/// `Invalid` with the field.
-pub(super) fn time(field: &str, text: &str) -> Result<Time> {
-    text.parse().map_err(|error: Error| Error::invalid_field(field, error.message().to_owned()))
 }
 
 pub struct Controls;

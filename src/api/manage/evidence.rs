@@ -8,8 +8,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use super::controls::time;
-use crate::api::body::{Body, present};
+use crate::api::body::{Body, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::problem::Failure;

@@ -287,7 +287,7 @@ async fn import_facts(
 }
 
 fn format_named(word: &str) -> Result<Format> {
-    word.parse().map_err(|error: Error| Error::invalid_field("format", error.message()))
+    word.parse().map_err(|error: Error| error.about("format"))
 }
 
 fn observed(text: Option<&str>) -> Result<ObservedAt> {

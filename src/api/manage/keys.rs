@@ -7,7 +7,7 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::body::{Body, nullable, present};
+use crate::api::body::{Body, client_ids, nullable, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
@@ -18,9 +18,8 @@ use crate::app::App;
 use crate::app::key::{GRACE_S, KeyChange, NewKey};
 use crate::auth::key::KeyText;
 use crate::auth::keyring::Held as HeldKey;
-use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::id::{ClientId, KeyId};
+use crate::id::KeyId;
 use crate::store::key::Scope;
 
 /// An API key without its secret.
@@ -122,29 +121,17 @@ struct KeyBody {
 
 impl KeyBody {
     fn change(&self) -> Result<KeyChange> {
-        let scope = |it: &String| {
-            it.parse::<Scope>()
-                .map_err(|error| Error::invalid_field("scopes", error.message().to_owned()))
-        };
-        let client = |it: &String| {
-            let rule = format!("`{it}` is not a client id");
-            it.parse::<ClientId>().map_err(|_| Error::invalid_field("clientIds", rule))
-        };
-        let time = |it: &String| {
-            it.parse::<Time>()
-                .map_err(|error| Error::invalid_field("expiresAt", error.message().to_owned()))
-        };
+        let scope = |it: &String| it.parse::<Scope>().map_err(|error| error.about("scopes"));
         let expires_at = match &self.expires_at {
             None => None,
             Some(None) => Some(None),
-            Some(Some(text)) => Some(Some(time(text)?)),
+            Some(Some(text)) => Some(Some(time("expiresAt", text)?)),
         };
         let all = |it: &Vec<String>| it.iter().map(scope).collect::<Result<Vec<_>>>();
-        let clients = |it: &Vec<String>| it.iter().map(client).collect::<Result<Vec<_>>>();
         Ok(KeyChange {
             name: self.name.clone(),
             scopes: self.scopes.as_ref().map(all).transpose()?,
-            clients: self.client_ids.as_ref().map(clients).transpose()?,
+            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
             networks: self.networks.clone(),
             quota: [self.per_minute, self.per_hour, self.per_day],
             expires_at,

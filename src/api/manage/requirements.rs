@@ -7,8 +7,8 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use super::controls::{require_alone, time};
-use crate::api::body::{Body, nullable, present};
+use super::controls::require_alone;
+use crate::api::body::{Body, nullable, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw, Text};
 use crate::api::problem::Failure;

@@ -7,7 +7,7 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::body::{Body, present};
+use crate::api::body::{Body, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
@@ -15,7 +15,6 @@ use crate::api::reply::{Data, Null};
 use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::risk::NewAcceptance;
-use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
 use crate::store::posture::{Acceptance, OpenRisk};
@@ -121,8 +120,7 @@ impl RiskBody {
         }
         let required = |field| move || Error::invalid_field(field, "is required");
         let until = until.ok_or_else(required("until"))?;
-        let rule = |error: Error| Error::invalid_field("until", error.message().to_owned());
-        let until = until.parse::<Time>().map_err(rule)?;
+        let until = time("until", &until)?;
         let reason = reason.ok_or_else(required("reason"))?;
         Ok(Some(NewAcceptance { until, reason, by }))
     }

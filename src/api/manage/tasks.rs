@@ -7,7 +7,7 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::body::{Body, nullable, present};
+use crate::api::body::{Body, nullable, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{self, Id, Limit, Raw, TaskStatusWord, cut};
 use crate::api::problem::Failure;
@@ -106,14 +106,9 @@ impl NewTaskBody {
             risk: self.risk_id.map(|it| it.parse().map_err(not_an_id("riskId"))).transpose()?,
             control: self.control_code,
             assignee: self.assignee,
-            due_at: self.due_at.as_deref().map(due_at).transpose()?,
+            due_at: self.due_at.as_deref().map(|it| time("dueAt", it)).transpose()?,
         })
     }
-}
-
-fn due_at(text: &str) -> Result<Time> {
-    let rule = |error: Error| Error::invalid_field("dueAt", error.message().to_owned());
-    text.parse().map_err(rule)
 }
 
 /// What to change of a task; absent fields stay, null clears.
@@ -150,7 +145,8 @@ struct TaskBody {
 impl TaskBody {
     fn change(self) -> Result<TaskChange> {
         let Self { title, description, assignee, due_at: due, status } = self;
-        let due_at = due.map(|it| it.as_deref().map(due_at).transpose()).transpose()?;
+        let due_at =
+            due.map(|it| it.as_deref().map(|it| time("dueAt", it)).transpose()).transpose()?;
         let status = status.as_deref().map(status_of).transpose()?;
         Ok(TaskChange { title, description, assignee, due_at, status })
     }

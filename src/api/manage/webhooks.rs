@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use super::delivery_view::DeliveryView;
-use crate::api::body::{Body, present};
+use crate::api::body::{Body, client_ids, present, time};
 use crate::api::caller::ByOperator;
 use crate::api::param::{self, Id, Limit, Raw, Sequence, cut};
 use crate::api::problem::Failure;
@@ -21,7 +21,7 @@ use crate::app::webhook::{
 use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
-use crate::id::{ClientId, WebhookId};
+use crate::id::WebhookId;
 use crate::store::webhook::WebhookState;
 use crate::webhook::sign::SigningSecret;
 
@@ -125,16 +125,11 @@ struct WebhookBody {
 
 impl WebhookBody {
     fn change(self) -> Result<WebhookChange> {
-        let client = |it: &String| {
-            let rule = format!("`{it}` is not a client id");
-            it.parse::<ClientId>().map_err(|_| Error::invalid_field("clientIds", rule))
-        };
-        let clients = |it: Vec<String>| it.iter().map(client).collect::<Result<Vec<_>>>();
         Ok(WebhookChange {
             url: self.url,
             description: self.description,
             kinds: self.events.map(|it| kinds(&it)).transpose()?,
-            clients: self.client_ids.map(clients).transpose()?,
+            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
             enabled: self.enabled,
         })
     }
@@ -162,10 +157,7 @@ fn kinds(words: &[String]) -> Result<Vec<EventKind>> {
     if words.is_empty() {
         return Err(Error::invalid_field("events", "name at least one event type, or `all`"));
     }
-    let kind = |it: &String| {
-        let rule = |error: Error| Error::invalid_field("events", error.message().to_owned());
-        it.parse::<EventKind>().map_err(rule)
-    };
+    let kind = |it: &String| it.parse::<EventKind>().map_err(|error| error.about("events"));
     words.iter().map(kind).collect()
 }
 
@@ -264,10 +256,6 @@ struct RecoveryBody {
 
 impl RecoveryBody {
     fn resolve(self, now: Time) -> Result<Recovery> {
-        let time = |field: &str, text: &str| {
-            let rule = |error: Error| Error::invalid_field(field, error.message().to_owned());
-            text.parse::<Time>().map_err(rule)
-        };
         match (self.sequence, self.since) {
             (Some(sequence), None) => Ok(Recovery::One(sequence)),
             (None, Some(since)) => Ok(Recovery::Range {
@@ -384,8 +372,8 @@ impl Webhooks {
         let id = webhook_id.read::<WebhookId>()?;
         web.app.get_webhook(id).await?;
         let kind = body.read::<TestBody>()?.kind;
-        let rule = |error: Error| Error::invalid_field("type", error.message().to_owned());
-        let kind = kind.map(|it| it.parse::<EventKind>().map_err(rule)).transpose()?;
+        let kind = kind.map(|it| it.parse::<EventKind>()).transpose();
+        let kind = kind.map_err(|error| error.about("type"))?;
         Ok(Data::of(&TestedView::of(web.app.test_webhook(id, kind).await?)))
     }
 

@@ -1,0 +1,66 @@
+//! Rules that many inputs share. Each names its field.
+
+use super::App;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::ClientId;
+
+/// More clients in one list are refused.
+pub const N_CLIENTS_MAX: usize = 1_000;
+
+/// # Errors
+/// `Invalid` unless the text is there and not longer.
+pub(super) fn require_text(field: &str, text: &str, chars_max: usize) -> Result<()> {
+    if text.trim().is_empty() || chars_max < text.chars().count() {
+        return Err(Error::invalid_field(field, format!("must be 1 to {chars_max} characters")));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `Invalid` when the text is blank, or when it is longer: two sentences.
+pub(super) fn require_written(field: &str, text: &str, chars_max: usize) -> Result<()> {
+    if text.trim().is_empty() {
+        return Err(Error::invalid_field(field, "must not be blank"));
+    }
+    require_length(field, Some(text), chars_max)
+}
+
+/// # Errors
+/// `Invalid` when there is a text and it is longer.
+pub(super) fn require_length(field: &str, text: Option<&str>, chars_max: usize) -> Result<()> {
+    match text {
+        Some(text) if chars_max < text.chars().count() => {
+            Err(Error::invalid_field(field, format!("must be at most {chars_max} characters")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// `Invalid` unless the moment is still to come.
+pub(super) fn require_future(field: &str, end: Time, now: Time) -> Result<()> {
+    if end <= now {
+        return Err(Error::invalid_field(field, "must be in the future"));
+    }
+    Ok(())
+}
+
+impl App {
+    /// What was in the list `before` is not held against it: a client may have been erased since.
+    ///
+    /// # Errors
+    /// `Invalid` about `clientIds`: too many, or one that does not exist.
+    pub(super) fn require_clients(&self, clients: &[ClientId], before: &[ClientId]) -> Result<()> {
+        if N_CLIENTS_MAX < clients.len() {
+            return Err(Error::invalid_field("clientIds", format!("at most {N_CLIENTS_MAX}")));
+        }
+        let mut new_clients = clients.iter().filter(|it| !before.contains(it));
+        match new_clients.find(|it| self.directory.find(**it).is_none()) {
+            Some(id) => {
+                Err(Error::invalid_field("clientIds", format!("client {id} does not exist")))
+            }
+            None => Ok(()),
+        }
+    }
+}
