@@ -75,6 +75,11 @@ uuid_id!(
     "asset"
 );
 uuid_id!(
+    /// Names one user.
+    UserId,
+    "user"
+);
+uuid_id!(
     /// Names one API key. Stays when the key is rotated.
     KeyId,
     "key"

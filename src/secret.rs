@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
+use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
@@ -124,6 +125,15 @@ impl Sealer {
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), payload);
         let opened = opened.map_err(|_| Locked::Damaged)?;
         String::from_utf8(opened).map_err(|_| Locked::Damaged)
+    }
+
+    /// A key for one purpose, which tells nothing of this one (HMAC-SHA256 of the purpose).
+    #[must_use]
+    pub fn derive(&self, purpose: &str) -> [u8; 32] {
+        let mut mac =
+            <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(&self.key).expect("HMAC takes any key");
+        mac.update(purpose.as_bytes());
+        mac.finalize().into_bytes().into()
     }
 
     fn cipher(&self) -> XChaCha20Poly1305 {

@@ -37,7 +37,7 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("Timestamp::now", &["clock"]),
     ("env::var", &["config"]),
     ("process::exit", &["main"]),
-    ("spawn_blocking", &["store", "egress"]),
+    ("spawn_blocking", &["store", "egress", "auth"]),
     ("ureq::", &["egress"]),
     (".client_store(", &["auth", "app", "work", "store"]),
     ("HashMap", &["api", "app", "auth", "catalog", "import", "serve", "store"]),

@@ -4,20 +4,22 @@ use std::marker::PhantomData;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use poem::http::HeaderMap;
-use poem::{Request, RequestBody};
+use poem::http::{HeaderMap, header};
+use poem::{FromRequest, Request, RequestBody};
 use poem_openapi::registry::{MetaSecurityScheme, Registry};
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 
 use super::Web;
 use super::problem::Failure;
-use crate::auth::caller::Caller;
+use super::right::Right;
+use crate::app::App;
+use crate::auth::caller::{Account, Caller};
 use crate::auth::keyring::Held;
-use crate::auth::limit::{Limiter, Standing};
+use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
-use crate::store::key::Scope;
+use crate::store::user::Role;
 
 /// Where the caller extractor leaves what the `RateLimit-*` headers will say.
 #[derive(Clone, Default)]
@@ -33,52 +35,54 @@ impl LimitSlot {
     }
 }
 
-/// A scope as a type.
-pub trait Permission: Send + Sync + 'static {
-    const SCOPE: Scope;
+const API_KEY: &str = "ApiKey";
+
+/// How the document names the tokens of users with at least this role.
+const fn token_scheme(role: Role) -> (&'static str, &'static str) {
+    match role {
+        Role::Viewer => ("Viewer", "A token from `POST /auth/login` of any user."),
+        Role::Analyst => ("Analyst", "A token from `POST /auth/login` of an analyst or admin."),
+        Role::Admin => ("Admin", "A token from `POST /auth/login` of an admin."),
+    }
 }
 
-macro_rules! permission {
-    ($($name:ident)*) => {
-        $(
-            pub struct $name;
+/// Somebody with the right `R`, or the operator.
+pub struct By<R>(pub Caller, PhantomData<R>);
 
-            impl Permission for $name {
-                const SCOPE: Scope = Scope::$name;
-            }
-        )*
-    };
-}
-
-permission!(ReadClients ReadAssets WriteAssets ReadScores ReadRisks ReadCompliance WriteAssessments);
-
-/// The holder of an API key with the scope `P`, or the operator. Counts against the key's limits for the versioned
-/// interface, or for the management API where the scope is of that.
-pub struct By<P>(pub Caller, PhantomData<P>);
-
-impl<'a, P: Permission> ApiExtractor<'a> for By<P> {
+impl<'a, R: Right> ApiExtractor<'a> for By<R> {
     const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::SecurityScheme];
     type ParamType = ();
     type ParamRawType = ();
 
     fn register(registry: &mut Registry) {
-        registry.create_security_scheme(
-            "ApiKey",
-            MetaSecurityScheme {
-                ty: "apiKey",
-                description: Some("An API key, `service_<prefix>_<secret>`, with the scope that the operation names."),
-                name: Some("X-API-Key"),
-                key_in: Some("header"),
-                scheme: None,
-                bearer_format: None,
-                flows: None,
-                openid_connect_url: None,
-            },
-        );
+        let scheme = |ty, description| MetaSecurityScheme {
+            ty,
+            description: Some(description),
+            name: None,
+            key_in: None,
+            scheme: None,
+            bearer_format: None,
+            flows: None,
+            openid_connect_url: None,
+        };
+        let key = "An API key, `service_<prefix>_<secret>`, with the scope that the operation names. Outside of \
+            `/api/v1` it can also stand in `Authorization: Bearer <key>`.";
+        let key = MetaSecurityScheme {
+            name: Some("X-API-Key"),
+            key_in: Some("header"),
+            ..scheme("apiKey", key)
+        };
+        registry.create_security_scheme(API_KEY, key);
+        let Some(role) = R::ROLE else { return };
+        let (name, description) = token_scheme(role);
+        let token = MetaSecurityScheme { scheme: Some("bearer"), ..scheme("http", description) };
+        registry.create_security_scheme(name, token);
     }
 
     fn security_schemes() -> Vec<&'static str> {
-        vec!["ApiKey"]
+        let token = R::ROLE.map(|it| token_scheme(it).0);
+        let takes_keys = R::ROLE.is_none() || !R::SCOPES.is_empty();
+        token.into_iter().chain(takes_keys.then_some(API_KEY)).collect()
     }
 
     async fn from_request(
@@ -86,80 +90,17 @@ impl<'a, P: Permission> ApiExtractor<'a> for By<P> {
         _: &mut RequestBody,
         _: ExtractParamOptions<()>,
     ) -> poem::Result<Self> {
-        let caller = key_caller(request, P::SCOPE).map_err(Failure::from)?;
+        let caller = caller::<R>(request).map_err(Failure::from)?;
         Ok(Self(caller, PhantomData))
     }
 }
 
-/// The holder of any API key, or the operator: for what is no client's. Counts, but not against the key's limits for
-/// the versioned interface.
-pub struct ByAnyKey;
+/// Where a request came from. `None`: from the control socket, or nobody can say.
+pub struct Origin(pub Option<IpAddr>);
 
-impl<'a> ApiExtractor<'a> for ByAnyKey {
-    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::SecurityScheme];
-    type ParamType = ();
-    type ParamRawType = ();
-
-    fn register(registry: &mut Registry) {
-        By::<ReadClients>::register(registry);
-    }
-
-    fn security_schemes() -> Vec<&'static str> {
-        By::<ReadClients>::security_schemes()
-    }
-
-    async fn from_request(
-        request: &'a Request,
-        _: &mut RequestBody,
-        _: ExtractParamOptions<()>,
-    ) -> poem::Result<Self> {
-        let limiter = &web(request).app.management_limiter;
-        counted_caller(request, limiter).map(|_| Self).map_err(|error| Failure::from(error).into())
-    }
-}
-
-/// The administrator of this machine, through the control socket.
-pub struct ByOperator(pub Caller);
-
-impl<'a> ApiExtractor<'a> for ByOperator {
-    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::SecurityScheme];
-    type ParamType = ();
-    type ParamRawType = ();
-
-    fn register(registry: &mut Registry) {
-        registry.create_security_scheme(
-            "ControlSocket",
-            MetaSecurityScheme {
-                ty: "http",
-                description: Some(
-                    "The control socket in the data directory, open to the service's own user.",
-                ),
-                name: None,
-                key_in: None,
-                scheme: Some("bearer"),
-                bearer_format: None,
-                flows: None,
-                openid_connect_url: None,
-            },
-        );
-    }
-
-    fn security_schemes() -> Vec<&'static str> {
-        vec!["ControlSocket"]
-    }
-
-    async fn from_request(
-        request: &'a Request,
-        _: &mut RequestBody,
-        _: ExtractParamOptions<()>,
-    ) -> poem::Result<Self> {
-        match operator(request) {
-            Some(caller) => Ok(Self(caller)),
-            None => Err(Failure::from(Error::unauthenticated(
-                "this operation is for the control socket: run the posture command on the server",
-            ))
-            .into()),
-        }
+impl<'a> FromRequest<'a> for Origin {
+    async fn from_request(request: &'a Request, _: &mut RequestBody) -> poem::Result<Self> {
+        Ok(Self(client_address(request, web(request))))
     }
 }
 
@@ -177,46 +118,102 @@ fn operator(request: &Request) -> Option<Caller> {
     }
 }
 
-/// In the order that the contract's answers need: 401, network 403, 429, scope 403.
-fn key_caller(request: &Request, scope: Scope) -> Result<Caller> {
-    let web = web(request);
-    let limiter = match scope {
-        Scope::WriteAssessments => &web.app.management_limiter,
-        Scope::ReadClients
-        | Scope::ReadAssets
-        | Scope::WriteAssets
-        | Scope::ReadScores
-        | Scope::ReadRisks
-        | Scope::ReadCompliance => &web.app.limiter,
-    };
-    let caller = counted_caller(request, limiter)?;
-    caller.require(scope)?;
-    Ok(caller)
+/// What somebody showed.
+enum Shown<'a> {
+    Key(&'a str),
+    Token(&'a str),
+    Nothing,
 }
 
-/// Whoever calls, counted by this limiter.
-fn counted_caller(request: &Request, limiter: &Limiter) -> Result<Caller> {
-    let keys: Vec<_> = request.headers().get_all("X-API-Key").iter().collect();
-    let presented = match keys.as_slice() {
-        [] => {
-            let missing = || Error::unauthenticated("API key missing or invalid");
-            return operator(request).ok_or_else(missing);
+/// In the order that the contract's answers need: 401, network 403, 429, role or scope 403.
+fn caller<R: Right>(request: &Request) -> Result<Caller> {
+    let app = &web(request).app;
+    let caller = who::<R>(request)?;
+    if let Some(standing) = count::<R>(app, &caller) {
+        if let Some(slot) = request.data::<LimitSlot>() {
+            slot.put(standing);
         }
-        [one] => one.to_str().unwrap_or_default(),
-        _ => return Err(Error::unauthenticated("send X-API-Key once")),
-    };
+        if let Some(retry_s) = standing.refused_s {
+            return Err(Error::rate_limited(retry_s));
+        }
+    }
+    caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
+    match &caller {
+        Caller::User(user) if user.must_change_password && !R::BEFORE_NEW_PASSWORD => {
+            let rule = "replace your initial password first: PUT /api/me/password";
+            Err(Error::forbidden(rule))
+        }
+        Caller::User(_) | Caller::Key(_) | Caller::Operator { .. } => Ok(caller),
+    }
+}
+
+fn who<R: Right>(request: &Request) -> Result<Caller> {
     let web = web(request);
     let now = web.app.clock.now();
-    let held = web.app.keyring.verify(presented, now)?;
-    check_network(request, web, &held)?;
-    let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
-    let standing = limiter.take(held.key.id, quota, now);
-    if let Some(slot) = request.data::<LimitSlot>() {
-        slot.put(standing);
+    let is_versioned = R::ROLE.is_none();
+    match shown(request.headers(), is_versioned)? {
+        Shown::Key(key) => {
+            let held = web.app.keyring.verify(key, now)?;
+            check_network(request, web, &held)?;
+            Ok(Caller::Key(held))
+        }
+        Shown::Token(token) => web.app.bearer(token).map(Caller::User),
+        Shown::Nothing => operator(request).ok_or_else(|| {
+            Error::unauthenticated(if is_versioned {
+                "API key missing or invalid"
+            } else {
+                "token missing; log in with POST /auth/login"
+            })
+        }),
     }
-    match standing.refused_s {
-        Some(retry_s) => Err(Error::rate_limited(retry_s)),
-        None => Ok(Caller::Key(held)),
+}
+
+fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Shown<'_>> {
+    let keys: Vec<_> = headers.get_all("X-API-Key").iter().collect();
+    if let [key] = keys.as_slice() {
+        return Ok(Shown::Key(key.to_str().unwrap_or_default()));
+    }
+    if !keys.is_empty() {
+        return Err(Error::unauthenticated("send X-API-Key once"));
+    }
+    if is_versioned {
+        return Ok(Shown::Nothing);
+    }
+    let credentials: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().collect();
+    let credential = match credentials.as_slice() {
+        [] => return Ok(Shown::Nothing),
+        [one] => one.to_str().unwrap_or_default(),
+        _ => return Err(Error::unauthenticated("send Authorization once")),
+    };
+    let malformed = || Error::unauthenticated("Authorization must be `Bearer <token>`");
+    let (scheme, credential) = credential.split_once(' ').ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("Bearer") {
+        return Err(malformed());
+    }
+    let is_key = credential.starts_with("service_");
+    Ok(if is_key { Shown::Key(credential) } else { Shown::Token(credential) })
+}
+
+/// Requests of a user to the management API, as long as nothing narrower holds: a console makes many.
+const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
+
+/// `None`: nobody counts what the operator does.
+fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
+    let account = caller.account();
+    let now = app.clock.now();
+    if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
+        return Some(app.operation_limiter.take((account, operation), quota, now));
+    }
+    match caller {
+        Caller::Key(held) => {
+            let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
+            Some(match R::ROLE {
+                None => app.limiter.take(held.key.id, quota, now),
+                Some(_) => app.management_limiter.take(account, quota, now),
+            })
+        }
+        Caller::User(_) => Some(app.management_limiter.take(account, USER_QUOTA, now)),
+        Caller::Operator { .. } => None,
     }
 }
 

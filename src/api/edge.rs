@@ -15,7 +15,7 @@ use super::Web;
 use super::caller::{LimitSlot, web};
 use super::problem;
 use crate::app::delivery::DeliveryHealth;
-use crate::auth::limit::{Standing, WINDOWS_S};
+use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
 use crate::error::Error;
 use crate::peer::Peer;
 
@@ -118,7 +118,8 @@ fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
     headers.insert("RateLimit-Limit", standing.limit.into());
     headers.insert("RateLimit-Remaining", standing.remaining.into());
     headers.insert("RateLimit-Reset", standing.reset_s.into());
-    let policy = standing.quota.iter().zip(WINDOWS_S).map(|(limit, s)| format!("{limit};w={s}"));
+    let limited = standing.quota.iter().zip(WINDOWS_S).filter(|(limit, _)| **limit != UNLIMITED);
+    let policy = limited.map(|(limit, s)| format!("{limit};w={s}"));
     let policy = policy.collect::<Vec<_>>().join(", ");
     let policy = HeaderValue::from_str(&policy).expect("digits and punctuation are visible");
     headers.insert("RateLimit-Policy", policy);

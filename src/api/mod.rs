@@ -8,6 +8,7 @@ pub mod page_cache;
 pub mod param;
 pub mod problem;
 pub mod reply;
+pub mod right;
 pub mod v1;
 pub mod view;
 
@@ -29,7 +30,9 @@ use reply::Rendered;
 enum Group {
     /// The contract's operations, with an API key.
     Versioned,
-    /// Clients, keys, imports and events, over the control socket.
+    /// The contract's second group, and what belongs to it: sessions and users.
+    Second,
+    /// Clients, facts, keys, webhooks, events: with a session, over the control socket, and in part with an API key.
     Management,
 }
 
@@ -98,6 +101,8 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::webhooks::Webhooks,
             manage::system::System,
             manage::catalog::CatalogReads,
+            manage::session::Sessions,
+            manage::users::Users,
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::rule::require_text;
 use super::{App, announce, ingest};
+use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
@@ -44,23 +45,28 @@ pub struct RuleChange {
 }
 
 impl App {
-    /// Oldest first.
-    pub async fn list_alert_rules(&self) -> Result<Vec<AlertRule>> {
-        self.store.read(crate::store::Snapshot::list_alert_rules).await
+    /// Oldest first. Those that the caller may see whole.
+    pub async fn list_alert_rules(&self, caller: &Caller) -> Result<Vec<AlertRule>> {
+        let mut all = self.store.read(crate::store::Snapshot::list_alert_rules).await?;
+        all.retain(|it| caller.may_reach_all(&it.clients));
+        Ok(all)
     }
 
     /// # Errors
-    /// `NotFound`.
-    pub async fn get_alert_rule(&self, id: AlertRuleId) -> Result<AlertRule> {
+    /// `NotFound`; `Forbidden` when it watches clients that the caller may not reach.
+    pub async fn get_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<AlertRule> {
         let found = self.store.read(move |snapshot| snapshot.find_alert_rule(id)).await?;
-        found.ok_or_else(absent)
+        let rule = found.ok_or_else(absent)?;
+        require_reach(caller, &rule.clients)?;
+        Ok(rule)
     }
 
     /// The next sweep looks at every client that it watches.
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
-    pub async fn add_alert_rule(&self, new: NewRule) -> Result<AlertRule> {
+    pub async fn add_alert_rule(&self, caller: &Caller, new: NewRule) -> Result<AlertRule> {
+        require_reach(caller, &new.clients)?;
         let now = self.clock.now();
         let NewRule { name, enabled, clients, condition } = new;
         let id = AlertRuleId::made_at(now);
@@ -84,11 +90,13 @@ impl App {
     /// `NotFound`; `Invalid` with the field that breaks a rule.
     pub async fn change_alert_rule(
         &self,
+        caller: &Caller,
         id: AlertRuleId,
         change: RuleChange,
     ) -> Result<AlertRule> {
         let now = self.clock.now();
-        let before = self.get_alert_rule(id).await?;
+        let before = self.get_alert_rule(caller, id).await?;
+        require_reach(caller, change.clients.as_deref().unwrap_or(&before.clients))?;
         let mut wanted = before.clone();
         apply(&mut wanted, &change, now);
         self.check_rule(&wanted, Some(&before))?;
@@ -108,7 +116,8 @@ impl App {
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn remove_alert_rule(&self, id: AlertRuleId) -> Result<()> {
+    pub async fn remove_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<()> {
+        self.get_alert_rule(caller, id).await?;
         let write = move |batch: &mut Batch| {
             let rule = batch.find_alert_rule(id)?.ok_or_else(absent)?;
             batch.remove_alert_rule(id)?;
@@ -172,6 +181,17 @@ impl App {
             }
         }
     }
+}
+
+/// # Errors
+/// `Forbidden` when a rule for these clients is about others than the caller's.
+fn require_reach(caller: &Caller, clients: &[ClientId]) -> Result<()> {
+    if caller.may_reach_all(clients) {
+        return Ok(());
+    }
+    Err(Error::forbidden(
+        "you are not authorized for all clients of this rule; name those that you are",
+    ))
 }
 
 fn absent() -> Error {

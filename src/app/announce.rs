@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::App;
 use super::assessment::{Cause, Subject};
+use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::asset::Asset;
 use crate::engine::catalog::{Catalog, FrameworkId};
@@ -14,6 +15,7 @@ use crate::engine::posture::{Posture, Risk, Score};
 use crate::error::Result;
 use crate::id::{EventId, RiskId};
 use crate::store::ClientBatch;
+use crate::store::Snapshot;
 use crate::store::change::Placed;
 use crate::store::event::{Event, NewEvent};
 use crate::store::import::Import;
@@ -36,15 +38,28 @@ pub struct Announced {
 
 impl App {
     /// Rows that changed after a sequence, in commit order.
-    pub async fn list_changes(&self, after: u64, limit: u32) -> Result<Vec<Placed>> {
-        let limit = limit as usize;
-        self.store.read(move |snapshot| snapshot.list_changes(after, limit)).await
+    /// Those of the clients that the caller may reach.
+    pub async fn list_changes(
+        &self,
+        caller: &Caller,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Placed>> {
+        let allowed = caller.allowed_clients().map(<[_]>::to_vec);
+        let list = move |snapshot: &Snapshot| {
+            snapshot.list_changes(after, limit as usize, allowed.as_deref())
+        };
+        self.store.read(list).await
     }
 
     /// Events that came after a sequence, in commit order.
-    pub async fn list_events(&self, after: u64, limit: u32) -> Result<Vec<Event>> {
-        let limit = limit as usize;
-        self.store.read(move |snapshot| snapshot.list_events(after, limit, None)).await
+    /// Those of the clients that the caller may reach.
+    pub async fn list_events(&self, caller: &Caller, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let allowed = caller.allowed_clients().map(<[_]>::to_vec);
+        let list = move |snapshot: &Snapshot| {
+            snapshot.list_events(after, limit as usize, allowed.as_deref())
+        };
+        self.store.read(list).await
     }
 }
 

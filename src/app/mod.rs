@@ -22,19 +22,26 @@ pub mod requirement;
 pub mod risk;
 pub mod roster;
 pub mod rule;
+pub mod session;
 pub mod settings;
 mod shrink;
 pub mod source;
 pub mod statement;
 pub mod task;
 pub mod upkeep;
+pub mod user;
 pub mod webhook;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::auth::caller::Account;
 use crate::auth::keyring::Keyring;
-use crate::auth::limit::{Limiter, Quota};
+use crate::auth::limit::{Limiter, Operation, Quota};
+use crate::auth::password::Hasher;
+use crate::auth::people::People;
+use crate::auth::throttle::Throttle;
+use crate::auth::token::TokenKey;
 use crate::clock::{Clock, Time};
 use crate::egress::Egress;
 use crate::engine::catalog::Catalog;
@@ -45,6 +52,9 @@ use crate::id::ClientId;
 use crate::secret::Sealer;
 use crate::store::Store;
 use directory::Directory;
+
+/// What the key that signs session tokens is for.
+const SESSIONS: &str = "posture sessions 1";
 
 /// What the use cases need to know of the configuration.
 #[derive(Clone, Debug)]
@@ -65,8 +75,14 @@ pub struct App {
     pub keyring: Arc<Keyring>,
     /// Of the versioned interface.
     pub limiter: Limiter,
-    /// Of reads of the catalogue and of the management API's operations for keys. Begins anew with the process.
-    pub management_limiter: Limiter,
+    /// Of the management API. Begins anew with the process.
+    pub management_limiter: Limiter<Account>,
+    /// Of operations with a limit of their own. Begins anew with the process.
+    pub operation_limiter: Limiter<(Account, Operation)>,
+    pub people: Arc<People>,
+    hasher: Hasher,
+    throttle: Throttle,
+    token_key: TokenKey,
     pub directory: Arc<Directory>,
     sealer: Sealer,
     egress: Egress,
@@ -96,6 +112,7 @@ impl App {
         let snapshot = store.snapshot()?;
         let directory = Arc::new(Directory::of(snapshot.list_clients()?));
         let keyring = Arc::new(Keyring::of(snapshot.list_keys()?)?);
+        let people = Arc::new(People::of(snapshot.list_users()?));
         let limiter = Limiter::resume(snapshot.list_windows()?);
         let egress = delivery::egress(&options.webhooks)?;
         let msp_id = match &options.msp_id {
@@ -110,6 +127,11 @@ impl App {
             keyring,
             limiter,
             management_limiter: Limiter::default(),
+            operation_limiter: Limiter::default(),
+            people,
+            hasher: Hasher::default(),
+            throttle: Throttle::default(),
+            token_key: TokenKey::of(sealer.derive(SESSIONS)),
             directory,
             sealer,
             egress,

@@ -157,15 +157,18 @@ impl App {
     pub async fn list_tasks(
         &self,
         caller: &Caller,
-        filter: TaskFilter,
+        client: Option<ClientId>,
+        status: Option<TaskStatus>,
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<Vec<Task>> {
-        if let Some(client) = filter.client {
-            self.reach_any(caller, client)?;
-        }
+        let clients = match client {
+            Some(id) => Some(vec![self.reach_any(caller, id)?.0.id]),
+            None => caller.allowed_clients().map(<[_]>::to_vec),
+        };
+        let filter = TaskFilter { clients, status };
         let limit = limit as usize;
-        self.store.read(move |snapshot| snapshot.list_tasks(filter, after, limit)).await
+        self.store.read(move |snapshot| snapshot.list_tasks(&filter, after, limit)).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! Rate limits: three windows for each key, consumed together, kept in memory and checkpointed.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard};
 
 use crate::clock::Time;
@@ -10,8 +11,17 @@ use crate::store::limit::Windows;
 /// Lengths of the windows: a minute, an hour, a day.
 pub const WINDOWS_S: [u32; 3] = [60, 3_600, 86_400];
 
-/// Requests that a key may make in each window.
+/// Requests that a caller may make in each window.
 pub type Quota = [u32; 3];
+
+/// In a place of a [`Quota`]: no limit of that length.
+pub const UNLIMITED: u32 = u32::MAX;
+
+/// Operations of the contract's second group that are limited by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    AddUser,
+}
 
 /// What the `RateLimit-*` headers say of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +36,10 @@ pub struct Standing {
     pub refused_s: Option<u32>,
 }
 
-/// The counters of all keys.
-#[derive(Debug, Default)]
-pub struct Limiter {
-    windows: Mutex<HashMap<KeyId, Counter>>,
+/// The counters of all callers; in the versioned interface, of all keys.
+#[derive(Debug)]
+pub struct Limiter<K = KeyId> {
+    windows: Mutex<HashMap<K, Counter>>,
 }
 
 #[derive(Debug)]
@@ -39,21 +49,27 @@ struct Counter {
     moved: bool,
 }
 
-impl Limiter {
+impl<K> Default for Limiter<K> {
+    fn default() -> Self {
+        Self { windows: Mutex::default() }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Limiter<K> {
     /// Goes on from a checkpoint.
     #[must_use]
-    pub fn resume(stored: Vec<(KeyId, Windows)>) -> Self {
+    pub fn resume(stored: Vec<(K, Windows)>) -> Self {
         let counter = |windows| Counter { windows, moved: false };
         let windows = stored.into_iter().map(|(key, it)| (key, counter(it))).collect();
         Self { windows: Mutex::new(windows) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<KeyId, Counter>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<K, Counter>> {
         self.windows.lock().expect("no holder of this lock panics")
     }
 
     /// Counts one request in all three windows, or in none when one of them is exhausted.
-    pub fn take(&self, key: KeyId, quota: Quota, now: Time) -> Standing {
+    pub fn take(&self, key: K, quota: Quota, now: Time) -> Standing {
         let mut all = self.lock();
         let counter =
             all.entry(key).or_insert_with(|| Counter { windows: Windows::default(), moved: false });
@@ -80,12 +96,12 @@ impl Limiter {
     }
 
     /// When the key was last presented.
-    pub fn last_used_at(&self, key: KeyId) -> Option<Time> {
+    pub fn last_used_at(&self, key: K) -> Option<Time> {
         self.lock().get(&key).and_then(|it| it.windows.last_used_at)
     }
 
     /// Counters that moved since the last call, to be stored.
-    pub fn drain_moved(&self) -> Vec<(KeyId, Windows)> {
+    pub fn drain_moved(&self) -> Vec<(K, Windows)> {
         let mut all = self.lock();
         let moved = all.iter_mut().filter(|(_, counter)| counter.moved);
         moved
@@ -106,8 +122,9 @@ fn reset_s(windows: &Windows, index: usize, now: Time) -> u32 {
 fn standing(quota: Quota, used: [u32; 3], resets: [u32; 3], refused_s: Option<u32>) -> Standing {
     let remaining = |it: usize| quota[it].saturating_sub(used[it]);
     let closest = (0..3)
+        .filter(|it| quota[*it] != UNLIMITED)
         .min_by_key(|it| (remaining(*it), u32::MAX - resets[*it]))
-        .expect("there are three windows");
+        .unwrap_or(0);
     Standing {
         quota,
         limit: quota[closest],

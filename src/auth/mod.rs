@@ -5,3 +5,7 @@ pub mod key;
 pub mod keyring;
 pub mod limit;
 pub mod network;
+pub mod password;
+pub mod people;
+pub mod throttle;
+pub mod token;

@@ -88,6 +88,17 @@ impl Session {
         Ok(Self::Here(Box::new(opened)))
     }
 
+    /// The first administrator's name and password, when there was no user and no server runs that will make one.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub(super) async fn add_first_admin(&self) -> Result<Option<(String, String)>> {
+        match self {
+            Self::Server(_) => Ok(None),
+            Self::Here(opened) => opened.app.add_first_admin().await,
+        }
+    }
+
     async fn end(self) -> Result<()> {
         match self {
             Self::Server(_) => Ok(()),

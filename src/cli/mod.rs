@@ -9,6 +9,7 @@ mod key;
 mod print;
 mod serve;
 mod system;
+mod user;
 mod webhook;
 
 use std::path::PathBuf;
@@ -36,7 +37,7 @@ pub struct Cli {
 enum Command {
     /// Run the service.
     Serve(serve::Args),
-    /// Write posture.toml and make the data directory.
+    /// Write posture.toml, make the data directory and the first administrator.
     Init,
     /// Client organizations.
     #[command(subcommand)]
@@ -44,6 +45,9 @@ enum Command {
     /// API keys.
     #[command(subcommand)]
     Key(key::Command),
+    /// Users who log in.
+    #[command(subcommand)]
+    User(user::Command),
     /// Endpoints that events are sent to.
     #[command(subcommand)]
     Webhook(webhook::Command),
@@ -76,6 +80,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Init => system::init(path, json),
         Command::Client(command) => client::run(&options()?, json, command),
         Command::Key(command) => key::run(&options()?, json, command),
+        Command::User(command) => user::run(&options()?, json, command),
         Command::Webhook(command) => webhook::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Catalog(command) => catalog::run(&options()?, json, command),

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 
+use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -40,7 +41,8 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         let opened = serve::open(&wanted)?;
         let is_new = opened.app.directory.list().is_empty();
         let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);
-        let greet = |address| greet(address, is_new, key);
+        let admin = opened.app.add_first_admin().await?;
+        let greet = |address| greet(address, is_new, key, admin);
         serve::serve(opened, &wanted, greet, stop).await
     })
 }
@@ -97,7 +99,7 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 /// Where it is and what to do next.
-fn greet(address: SocketAddr, is_new: bool, key: Option<&str>) {
+fn greet(address: SocketAddr, is_new: bool, key: Option<&str>, admin: Option<(String, String)>) {
     let now = Clock::System.now();
     let mut lines =
         vec![format!("posture {} serves http://{address} since {now}", env!("CARGO_PKG_VERSION"))];
@@ -114,6 +116,15 @@ fn greet(address: SocketAddr, is_new: bool, key: Option<&str>) {
         lines.push("  posture key issue --name first --scope read:clients,read:assets,read:scores,read:risks,read:compliance".to_owned());
         lines.push("  posture import --client CLIENT_ID prowler-output.ocsf.json".to_owned());
         lines.push(format!("  curl -H 'X-API-Key: KEY' http://{address}/api/v1/clients"));
+    }
+    if let Some((name, password)) = admin {
+        lines.push(format!(
+            "The first administrator is `{name}`, password `{password}`: shown this once, to be replaced. Log in:"
+        ));
+        let body = json!({ "username_or_email": name, "password": password });
+        lines.push(format!(
+            "curl -H 'Content-Type: application/json' -d '{body}' http://{address}/auth/login"
+        ));
     }
     for line in lines {
         // The log goes to standard error; a closed standard output does not stop the service.

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::{CommandFactory, Subcommand};
 use serde_json::json;
 
-use super::call::{Call, call};
+use super::call::{Call, call, with_session};
 use super::{Cli, print};
 use crate::config::{self, Options};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ pub(super) enum ConfigCommand {
     Show,
 }
 
-/// Writes the configuration with every default, and makes the data directory.
+/// Writes the configuration with every default, and makes the data directory and the first administrator.
 pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     let path = path.unwrap_or(Path::new(config::FILE_NAME));
     let shown = path.display();
@@ -38,11 +38,18 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
         Error::invalid(format!("cannot make the data directory {}: {error}", dir.display()))
     })?;
+    let admin = with_session(&options, async |session| session.add_first_admin().await)?;
     if json {
         let (file, dir) = (shown.to_string(), dir.display().to_string());
-        return print::json(&json!({ "data": { "file": file, "dataDir": dir } }));
+        let admin = admin.map(|(name, password)| json!({ "username": name, "password": password }));
+        return print::json(&json!({ "data": { "file": file, "dataDir": dir, "admin": admin } }));
     }
     print::line(&format!("wrote {shown}; data goes to {}", dir.display()))?;
+    if let Some((name, password)) = admin {
+        print::line(&format!(
+            "the first administrator is `{name}`, password `{password}`: shown this once, to be replaced at the first login"
+        ))?;
+    }
     print::line("next: posture serve")
 }
 

@@ -84,8 +84,16 @@ fn sequence_of(key: &[u8]) -> u64 {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Up to `limit` changes behind a sequence, oldest first.
-    pub fn list_changes(&self, after: u64, limit: usize) -> Result<Vec<Placed>> {
+    /// Up to `limit` changes behind a sequence, oldest first; of some clients or of all.
+    pub fn list_changes(
+        &self,
+        after: u64,
+        limit: usize,
+        clients: Option<&[ClientId]>,
+    ) -> Result<Vec<Placed>> {
+        if let Some(clients) = clients {
+            return self.list_changes_of(clients, after, limit);
+        }
         let mut found = Vec::new();
         let span = Span::all().after(&after.to_be_bytes());
         self.rows.visit_rows(CHANGES, &span, &mut |key, bytes| {
@@ -95,6 +103,31 @@ impl<R: Rows> Transaction<R> {
             let is_full = found.len() == limit;
             Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
+        Ok(found)
+    }
+
+    fn list_changes_of(
+        &self,
+        clients: &[ClientId],
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Placed>> {
+        let mut sequences = Vec::new();
+        for client in clients {
+            let span = Span::prefix(client.as_bytes()).after(client_key(*client, after).as_slice());
+            let keys = self.rows.list_keys_of(CLIENT_CHANGES, &span, limit)?;
+            sequences.extend(keys.iter().map(|it| sequence_of(it)));
+        }
+        sequences.sort_unstable();
+        let mut found = Vec::new();
+        for sequence in sequences {
+            if found.len() == limit {
+                break;
+            }
+            let record: Option<Record> = self.rows.find_row(CHANGES, &sequence.to_be_bytes())?;
+            let n_left = limit - found.len();
+            found.extend(record.into_iter().flat_map(|it| it.placed(after)).take(n_left));
+        }
         Ok(found)
     }
 }

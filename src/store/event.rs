@@ -79,20 +79,26 @@ fn sequence_of(key: &[u8]) -> u64 {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Up to `limit` events behind a sequence, oldest first; of one client or of all.
+    /// Up to `limit` events behind a sequence, oldest first; of some clients or of all.
     pub fn list_events(
         &self,
         after: u64,
         limit: usize,
-        client: Option<ClientId>,
+        clients: Option<&[ClientId]>,
     ) -> Result<Vec<Event>> {
-        let Some(client) = client else {
+        let Some(clients) = clients else {
             return self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit);
         };
-        let span = Span::prefix(client.as_bytes()).after(client_key(client, after).as_slice());
+        let mut sequences = Vec::new();
+        for client in clients {
+            let span = Span::prefix(client.as_bytes()).after(client_key(*client, after).as_slice());
+            let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, limit)?;
+            sequences.extend(keys.iter().map(|it| sequence_of(it)));
+        }
+        sequences.sort_unstable();
         let mut events = Vec::new();
-        for key in self.rows.list_keys_of(CLIENT_EVENTS, &span, limit)? {
-            events.extend(self.rows.find_row(EVENTS, &sequence_of(&key).to_be_bytes())?);
+        for sequence in sequences.into_iter().take(limit) {
+            events.extend(self.rows.find_row(EVENTS, &sequence.to_be_bytes())?);
         }
         Ok(events)
     }

@@ -29,6 +29,7 @@ pub mod roster;
 mod table;
 pub mod task;
 mod transaction;
+pub mod user;
 mod version;
 pub mod webhook;
 mod writer;

@@ -121,6 +121,11 @@ pub(super) const CLIENTS: &str = "clients";
 /// Key: key id. Value: `Key`.
 pub(super) const KEYS: &str = "keys";
 
+/// Who logs in; hashes, never passwords.
+///
+/// Key: user id. Value: `User`. Invariant: no two have a name in common, without regard to case.
+pub(super) const USERS: &str = "users";
+
 /// Checkpoints of the rate limits.
 ///
 /// Key: key id. Value: `Windows`.

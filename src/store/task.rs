@@ -75,14 +75,18 @@ impl Task {
 }
 
 /// Which tasks a list is about. `None` asks for all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
-    pub client: Option<ClientId>,
+    pub clients: Option<Vec<ClientId>>,
     pub status: Option<TaskStatus>,
 }
 
 fn client_key(client: ClientId, id: TaskId) -> RowKey {
     RowKey::empty().bytes(client.as_bytes()).bytes(id.as_bytes())
+}
+
+const fn until(is_full: bool) -> ControlFlow<()> {
+    if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 fn id_of(key: &[u8]) -> TaskId {
@@ -97,35 +101,34 @@ impl<R: Rows> Transaction<R> {
     /// Up to `limit` tasks behind one of them (`None`: from the first on), in id order, which is that of their making.
     pub fn list_tasks(
         &self,
-        filter: TaskFilter,
+        filter: &TaskFilter,
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Vec<Task>> {
+        let is_wanted = |it: &Task| filter.status.is_none_or(|status| status == it.status);
         let mut found = Vec::new();
-        let mut see = |task: Task| {
-            if filter.status.is_none_or(|it| it == task.status) {
-                found.push(task);
-            }
-            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        let Some(clients) = &filter.clients else {
+            let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));
+            self.rows.visit_rows(TASKS, &span, &mut |key, bytes| {
+                found.extend(Some(self.rows.open_row(TASKS, key, bytes)?).filter(is_wanted));
+                Ok(until(limit <= found.len()))
+            })?;
+            return Ok(found);
         };
-        if let Some(client) = filter.client {
+        for client in clients {
             let mut span = Span::prefix(client.as_bytes());
             if let Some(after) = after {
-                span = span.after(client_key(client, after).as_slice());
+                span = span.after(client_key(*client, after).as_slice());
             }
+            let n_full = found.len() + limit;
             self.rows.visit_rows(CLIENT_TASKS, &span, &mut |key, _| {
                 let task = self.rows.find_row::<Task>(TASKS, id_of(key).as_bytes())?;
-                Ok(task.map_or(ControlFlow::Continue(()), &mut see))
-            })?;
-        } else {
-            let mut span = Span::all();
-            if let Some(after) = after {
-                span = span.after(after.as_bytes());
-            }
-            self.rows.visit_rows(TASKS, &span, &mut |key, bytes| {
-                Ok(see(self.rows.open_row(TASKS, key, bytes)?))
+                found.extend(task.filter(is_wanted));
+                Ok(until(n_full <= found.len()))
             })?;
         }
+        found.sort_by_key(|it| it.id);
+        found.truncate(limit);
         Ok(found)
     }
 }

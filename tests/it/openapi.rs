@@ -10,9 +10,11 @@ pub(crate) struct Operation {
     /// With `{parameters}`.
     pub(crate) path: String,
     pub(crate) id: String,
-    /// `None`: any key, or the operator alone.
+    /// Of a key. `None`: any key or none does.
     pub(crate) scope: Option<String>,
-    pub(crate) is_operators: bool,
+    pub(crate) takes_keys: bool,
+    /// Of a user, as the document's scheme says it. `None`: the versioned interface, or open to all.
+    pub(crate) role: Option<String>,
     described: Value,
 }
 
@@ -33,73 +35,87 @@ pub(crate) fn operations() -> Vec<Operation> {
 
 fn operation(method: &str, path: &str, described: &Value) -> Operation {
     let text = described["description"].as_str().unwrap_or_default();
+    let schemes: Vec<&str> = described["security"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|it| it.as_object().unwrap().keys().map(String::as_str))
+        .collect();
     let scope = text.split("Scope: `").nth(1).and_then(|it| it.split('`').next());
     Operation {
         method: method.to_uppercase(),
         path: path.to_owned(),
         id: described["operationId"].as_str().unwrap_or_default().to_owned(),
         scope: scope.map(str::to_owned),
-        is_operators: described["security"][0]["ControlSocket"].is_array(),
+        takes_keys: schemes.contains(&"ApiKey"),
+        role: schemes.iter().find(|it| **it != "ApiKey").map(|it| it.to_lowercase()),
         described: described.clone(),
     }
 }
 
 /// What outside systems rely on. A change here is a change of the contract.
 const GOLDEN: &str = "\
-GET /api/v1/clients list_clients read:clients
-GET /api/v1/clients/{clientId} get_client read:clients
-GET /api/v1/clients/{clientId}/assets list_assets read:assets
-POST /api/v1/assets create_asset write:assets
-PUT /api/v1/assets/{assetId} update_asset write:assets
-GET /api/v1/clients/{clientId}/scores get_scores read:scores
-GET /api/v1/clients/{clientId}/risks list_risks read:risks
-GET /api/v1/clients/{clientId}/compliance list_compliance read:compliance
-GET /api/v1/clients/{clientId}/compliance/{frameworkId} get_compliance read:compliance
-GET /api/clients manage_list_clients operator
-POST /api/clients add_client operator
-GET /api/clients/{clientId} manage_get_client operator
-PATCH /api/clients/{clientId} change_client operator
-DELETE /api/clients/{clientId} remove_client operator
-GET /api/keys list_keys operator
-POST /api/keys issue_key operator
-PATCH /api/keys/{keyId} change_key operator
-DELETE /api/keys/{keyId} revoke_key operator
-POST /api/keys/{keyId}/rotate rotate_key operator
-GET /api/clients/{clientId}/imports list_imports operator
-POST /api/clients/{clientId}/imports add_import operator
-DELETE /api/clients/{clientId}/imports/{importId} undo_import operator
-POST /api/clients/{clientId}/facts push_facts write:assessments
-GET /api/clients/{clientId}/posture get_posture operator
-GET /api/clients/{clientId}/controls list_client_controls operator
-PUT /api/clients/{clientId}/controls/{controlCode} attest_control operator
-PUT /api/clients/{clientId}/compliance/{frameworkId}/{requirement} decide_requirement operator
-GET /api/clients/{clientId}/evidence list_evidence operator
-POST /api/clients/{clientId}/evidence add_evidence operator
-DELETE /api/clients/{clientId}/evidence/{evidenceId} remove_evidence operator
-PATCH /api/clients/{clientId}/risks/{riskId} change_risk operator
-GET /api/tasks list_tasks operator
-POST /api/tasks add_task operator
-PATCH /api/tasks/{taskId} change_task operator
-GET /api/alert-rules list_alert_rules operator
-POST /api/alert-rules add_alert_rule operator
-PATCH /api/alert-rules/{alertRuleId} change_alert_rule operator
-DELETE /api/alert-rules/{alertRuleId} remove_alert_rule operator
-GET /api/alerts list_alerts operator
-GET /api/conditions list_conditions operator
-GET /api/changes list_changes operator
-GET /api/events list_events operator
-GET /api/webhooks list_webhooks operator
-POST /api/webhooks add_webhook operator
-PATCH /api/webhooks/{webhookId} change_webhook operator
-DELETE /api/webhooks/{webhookId} remove_webhook operator
-POST /api/webhooks/{webhookId}/rotate-secret rotate_webhook operator
-POST /api/webhooks/{webhookId}/test test_webhook operator
-GET /api/webhooks/{webhookId}/deliveries list_deliveries operator
-POST /api/webhooks/{webhookId}/recover recover_deliveries operator
-GET /api/system get_system operator
-GET /api/frameworks list_frameworks any
-GET /api/frameworks/{frameworkId} get_framework any
-GET /api/controls list_controls any
+GET /api/v1/clients list_clients read:clients none
+GET /api/v1/clients/{clientId} get_client read:clients none
+GET /api/v1/clients/{clientId}/assets list_assets read:assets none
+POST /api/v1/assets create_asset write:assets none
+PUT /api/v1/assets/{assetId} update_asset write:assets none
+GET /api/v1/clients/{clientId}/scores get_scores read:scores none
+GET /api/v1/clients/{clientId}/risks list_risks read:risks none
+GET /api/v1/clients/{clientId}/compliance list_compliance read:compliance none
+GET /api/v1/clients/{clientId}/compliance/{frameworkId} get_compliance read:compliance none
+GET /api/clients manage_list_clients read:clients viewer
+POST /api/clients add_client none admin
+GET /api/clients/{clientId} manage_get_client read:clients viewer
+PATCH /api/clients/{clientId} change_client none admin
+DELETE /api/clients/{clientId} remove_client none admin
+GET /api/keys list_keys none admin
+POST /api/keys issue_key none admin
+PATCH /api/keys/{keyId} change_key none admin
+DELETE /api/keys/{keyId} revoke_key none admin
+POST /api/keys/{keyId}/rotate rotate_key none admin
+GET /api/clients/{clientId}/imports list_imports read:compliance viewer
+POST /api/clients/{clientId}/imports add_import none analyst
+DELETE /api/clients/{clientId}/imports/{importId} undo_import none analyst
+POST /api/clients/{clientId}/facts push_facts write:assessments analyst
+GET /api/clients/{clientId}/posture get_posture read:scores viewer
+GET /api/clients/{clientId}/controls list_client_controls read:compliance viewer
+PUT /api/clients/{clientId}/controls/{controlCode} attest_control none analyst
+PUT /api/clients/{clientId}/compliance/{frameworkId}/{requirement} decide_requirement none analyst
+GET /api/clients/{clientId}/evidence list_evidence read:compliance viewer
+POST /api/clients/{clientId}/evidence add_evidence none analyst
+DELETE /api/clients/{clientId}/evidence/{evidenceId} remove_evidence none analyst
+PATCH /api/clients/{clientId}/risks/{riskId} change_risk none analyst
+GET /api/tasks list_tasks read:risks viewer
+POST /api/tasks add_task none analyst
+PATCH /api/tasks/{taskId} change_task none analyst
+GET /api/alert-rules list_alert_rules none viewer
+POST /api/alert-rules add_alert_rule none analyst
+PATCH /api/alert-rules/{alertRuleId} change_alert_rule none analyst
+DELETE /api/alert-rules/{alertRuleId} remove_alert_rule none analyst
+GET /api/alerts list_alerts read:risks viewer
+GET /api/conditions list_conditions read:risks viewer
+GET /api/changes list_changes read:compliance viewer
+GET /api/events list_events none viewer
+GET /api/webhooks list_webhooks none admin
+POST /api/webhooks add_webhook none admin
+PATCH /api/webhooks/{webhookId} change_webhook none admin
+DELETE /api/webhooks/{webhookId} remove_webhook none admin
+POST /api/webhooks/{webhookId}/rotate-secret rotate_webhook none admin
+POST /api/webhooks/{webhookId}/test test_webhook none admin
+GET /api/webhooks/{webhookId}/deliveries list_deliveries none admin
+POST /api/webhooks/{webhookId}/recover recover_deliveries none admin
+GET /api/system get_system none admin
+GET /api/frameworks list_frameworks any viewer
+GET /api/frameworks/{frameworkId} get_framework any viewer
+GET /api/controls list_controls any viewer
+POST /auth/login log_in none none
+POST /auth/logout log_out none viewer
+GET /api/me get_me none viewer
+PUT /api/me/password change_own_password none viewer
+GET /api/users list_users none admin
+POST /api/users add_user none admin
+PATCH /api/users/{userId} change_user none admin
 ";
 
 fn sorted(text: &str) -> Vec<&str> {
@@ -111,9 +127,9 @@ fn sorted(text: &str) -> Vec<&str> {
 #[test]
 fn paths_ids_and_scopes_are_as_they_were_promised() {
     let line = |it: Operation| {
-        let other = if it.is_operators { "operator" } else { "any" };
-        let scope = it.scope.unwrap_or_else(|| other.to_owned());
-        format!("{} {} {} {scope}\n", it.method, it.path, it.id)
+        let key = if it.takes_keys { it.scope.as_deref().unwrap_or("any") } else { "none" };
+        let role = it.role.as_deref().unwrap_or("none");
+        format!("{} {} {} {key} {role}\n", it.method, it.path, it.id)
     };
     let shown: String = operations().into_iter().map(line).collect();
     assert_eq!(sorted(&shown), sorted(GOLDEN));
@@ -126,14 +142,15 @@ fn every_operation_says_who_may_and_what_goes_wrong() {
     for operation in operations() {
         let Operation { id, described, .. } = &operation;
         assert!(!id.is_empty() && described["summary"].is_string(), "{}", operation.path);
-        let [requirement] = described["security"].as_array().unwrap().as_slice() else {
-            panic!("{id} names no security")
-        };
-        let scheme = requirement.as_object().unwrap().keys().next().unwrap();
-        assert!(schemes[scheme]["type"].is_string(), "{id} has an unknown scheme {scheme}");
+        let requirements = described["security"].as_array().into_iter().flatten();
+        let named: Vec<_> = requirements.flat_map(|it| it.as_object().unwrap().keys()).collect();
+        assert_eq!(named.is_empty(), id == "log_in", "{id} is open to all");
+        for scheme in named {
+            assert!(schemes[scheme]["type"].is_string(), "{id} has an unknown scheme {scheme}");
+        }
         let text = described["description"].as_str().unwrap_or_default();
         let names_keys = operation.scope.is_some() || text.contains("Any valid API key.");
-        assert_eq!(scheme, if names_keys { "ApiKey" } else { "ControlSocket" }, "{id}");
+        assert_eq!(operation.takes_keys, names_keys, "{id}");
         for status in ["400", "401", "403", "404", "429", "500", "503"] {
             let content = &described["responses"][status]["content"];
             let body = &content["application/json; charset=utf-8"]["schema"];

@@ -122,7 +122,7 @@ fn n_mixed(store: &Store, client: ClientId, name: &str) -> usize {
     let by_host = rows.find_asset_by(IdentityKey::Hostname(&format!("host-{name}")));
     let by_serial = rows.find_asset_by(IdentityKey::Serial(&format!("serial-{name}")));
     let owner = asset.as_ref().and_then(|it| snapshot.find_asset_client(it.id).expect("sound"));
-    let events = snapshot.list_events(0, usize::MAX, Some(client)).expect("sound");
+    let events = snapshot.list_events(0, usize::MAX, Some(&[client])).expect("sound");
     let observations = rows.list_observations().expect("sound");
     [
         asset.is_some(),

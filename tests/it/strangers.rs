@@ -1,5 +1,6 @@
 //! Who gets in, where, and in which order that is decided: for every operation of the document.
 
+mod roles;
 mod world;
 
 use posture::auth::key::KeyText;
@@ -7,9 +8,12 @@ use serde_json::{Value, json};
 
 use crate::harness::{ALL_SCOPES, Answer, Posture, http, send};
 use crate::openapi::{Operation, operations};
-use world::{Names, TRIED, World, keyed, managed, scoped, tried};
+use world::{Names, OF_A_SESSION, TRIED, World, closed, keyed, managed, scoped, tried, versioned};
 
 const REFUSED: &str = "API key missing or invalid";
+const NO_TOKEN: &str = "token invalid or over; log in again";
+const NOTHING: &str = "token missing; log in with POST /auth/login";
+const NOT_FOR_KEYS: &str = "an API key cannot do this; log in as a user";
 const NO_SCOPE: &str = "API key missing required scope: ";
 const OTHER_NETWORK: &str = "API key not authorized from this network";
 const OTHER_CLIENT: &str = "API key not authorized for this client";
@@ -18,6 +22,9 @@ const ABSENT: &str = "0195a000-0000-7000-8000-000000000000";
 fn scopes_without(scope: &str) -> Vec<&str> {
     ALL_SCOPES.into_iter().filter(|it| *it != scope).collect()
 }
+
+/// Headers, and the status and sentence that they get.
+type Sent<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
 
 fn refuses(answer: &Answer, status: u16, code: &str, message: &str, about: &str) {
     let problem = answer.problem();
@@ -82,11 +89,19 @@ fn strangers(posture: &Posture, live: &str) -> Vec<(&'static str, Vec<(&'static 
 fn a_stranger_gets_401_everywhere() {
     let world = World::new();
     let strangers = strangers(&world.posture, &world.key);
-    for operation in keyed() {
+    for operation in closed() {
         for (name, headers) in &strangers {
+            let about = format!("{} {name}", operation.id);
             let headers: Vec<_> = headers.iter().map(|(it, value)| (*it, value.as_str())).collect();
+            let message = match headers.first() {
+                Some(("X-API-Key", _)) => REFUSED,
+                _ if operation.role.is_none() => REFUSED,
+                Some(("Authorization", _)) if *name == "with a key as bearer" => continue,
+                Some(("Authorization", _)) => NO_TOKEN,
+                _ => NOTHING,
+            };
             let answer = world.knock(&operation, &headers);
-            refuses(&answer, 401, "UNAUTHORIZED", REFUSED, &format!("{} {name}", operation.id));
+            refuses(&answer, 401, "UNAUTHORIZED", message, &about);
             assert!(answer.header("ratelimit-remaining").is_none(), "{}", operation.id);
         }
     }
@@ -96,29 +111,35 @@ fn a_stranger_gets_401_everywhere() {
 fn two_keys_are_no_key() {
     let world = World::new();
     let key = world.key.as_str();
-    for operation in keyed() {
+    for operation in closed() {
         let answer = world.knock(&operation, &[("X-API-Key", key), ("x-api-key", key)]);
         refuses(&answer, 401, "UNAUTHORIZED", "send X-API-Key once", &operation.id);
+    }
+    for operation in managed() {
+        let bearer = format!("Bearer {key}");
+        let twice = [("Authorization", bearer.as_str()), ("authorization", bearer.as_str())];
+        let answer = world.knock(&operation, &twice);
+        refuses(&answer, 401, "UNAUTHORIZED", "send Authorization once", &operation.id);
     }
 }
 
 #[test]
-fn management_is_refused_over_tcp_whatever_is_sent() {
+fn what_is_for_users_is_not_for_keys() {
     let world = World::new();
     let key = world.key.as_str();
     let bearer = format!("Bearer {key}");
-    let sent: [&[(&str, &str)]; 5] = [
-        &[],
-        &[("X-API-Key", key)],
-        &[("Authorization", &bearer)],
-        &[("X-API-Key", "garbage")],
-        &[("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-User", "root")],
+    let sent: [Sent<'_>; 5] = [
+        (&[("X-API-Key", key)], 403, NOT_FOR_KEYS),
+        (&[("Authorization", &bearer)], 403, NOT_FOR_KEYS),
+        (&[("X-Forwarded-For", "127.0.0.1"), ("X-Forwarded-User", "root")], 401, NOTHING),
+        (&[("Authorization", "Basic cm9vdDo=")], 401, "Authorization must be `Bearer <token>`"),
+        (&[("Authorization", "Bearer")], 401, "Authorization must be `Bearer <token>`"),
     ];
-    let message = "this operation is for the control socket: run the posture command on the server";
-    for operation in managed() {
-        for headers in sent {
+    for operation in managed().filter(|it| !it.takes_keys) {
+        for (headers, status, message) in sent {
             let answer = world.knock(&operation, headers);
-            refuses(&answer, 401, "UNAUTHORIZED", message, &operation.id);
+            let code = if status == 401 { "UNAUTHORIZED" } else { "FORBIDDEN" };
+            refuses(&answer, status, code, message, &operation.id);
         }
         let (path, _) = world.filled(&operation, Some("no-id"), "no-id");
         let answer = send(world.posture.address, &operation.method, &path, &[], b"");
@@ -150,7 +171,7 @@ fn the_operator_gets_everything_on_the_socket() {
 #[test]
 fn a_bad_key_on_the_socket_is_not_the_operator() {
     let world = World::new();
-    for operation in keyed() {
+    for operation in closed() {
         let (path, body) = world.filled(&operation, None, &world.client);
         let headers = [("X-API-Key", "garbage"), ("Content-Type", "application/json")];
         let socket = world.posture.socket();
@@ -219,9 +240,11 @@ fn a_key_of_another_client_learns_nothing() {
             | Names::Webhook
             | Names::Risk
             | Names::Task
-            | Names::AlertRule => {
-                assert_eq!(there.json()["pagination"]["total"], 1, "{}", operation.id);
-                assert_eq!(there.json()["data"][0]["id"], other.as_str());
+            | Names::AlertRule
+            | Names::User => {
+                let told = there.text();
+                assert!(there.status == 200 && !told.contains("Canary"), "{}", operation.id);
+                assert!(!told.contains(&world.client), "{}", operation.id);
             }
         }
     }
@@ -306,7 +329,7 @@ fn checks_come_in_the_promised_order() {
 #[test]
 fn management_checks_come_in_the_same_order() {
     let world = World::new();
-    for operation in managed() {
+    for operation in managed().filter(|it| !OF_A_SESSION.contains(&it.id.as_str())) {
         let (_, names, bad_query, _) = tried(&operation);
         let has_body = matches!(operation.method.as_str(), "POST" | "PATCH" | "PUT");
         let bad_body: &[u8] = if has_body { b"{\"name\": 1}" } else { b"" };
@@ -347,7 +370,7 @@ fn an_inactive_client_is_as_good_as_absent() {
     let world = World::new();
     let path = format!("/api/clients/{}", world.client);
     assert_eq!(world.posture.operator("PATCH", &path, &json!({"active": false})).status, 200);
-    for operation in scoped() {
+    for operation in versioned() {
         let answer = world.ask(&operation, &world.key, None);
         match tried(&operation).1 {
             Names::Nothing
@@ -357,7 +380,8 @@ fn an_inactive_client_is_as_good_as_absent() {
             | Names::Webhook
             | Names::Risk
             | Names::Task
-            | Names::AlertRule => {
+            | Names::AlertRule
+            | Names::User => {
                 assert_eq!(answer.json()["pagination"]["total"], 0);
             }
             Names::Asset => {

@@ -8,10 +8,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, client_ids, present};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Gone, Made};
+use crate::api::right::{View, Work};
 use crate::api::view::{SeverityView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::alert::{NewRule, RuleChange};
@@ -220,9 +221,9 @@ impl AlertRules {
     async fn list_alert_rules(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<View>,
     ) -> Result<Data<Vec<AlertRuleView>>, Failure> {
-        let all = web.app.list_alert_rules().await?;
+        let all = web.app.list_alert_rules(&by.0).await?;
         Ok(Data::of(&all.iter().map(AlertRuleView::of).collect::<Vec<_>>()))
     }
 
@@ -233,11 +234,11 @@ impl AlertRules {
     async fn add_alert_rule(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<Work>,
         body: Body<AlertRuleDoc>,
     ) -> Result<Made<AlertRuleView>, Failure> {
         let new = body.read::<AlertRuleBody>()?.new_rule()?;
-        Ok(Made::Added(AlertRuleView::of(&web.app.add_alert_rule(new).await?)))
+        Ok(Made::Added(AlertRuleView::of(&web.app.add_alert_rule(&by.0, new).await?)))
     }
 
     /// Change an alert rule
@@ -247,14 +248,14 @@ impl AlertRules {
     async fn change_alert_rule(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<Work>,
         #[oai(name = "alertRuleId")] alert_rule_id: Path<Raw<Id>>,
         body: Body<AlertRuleDoc>,
     ) -> Result<Data<AlertRuleView>, Failure> {
         let id = alert_rule_id.read::<AlertRuleId>()?;
-        web.app.get_alert_rule(id).await?;
+        web.app.get_alert_rule(&by.0, id).await?;
         let change = body.read::<AlertRuleBody>()?.change()?;
-        Ok(Data::of(&AlertRuleView::of(&web.app.change_alert_rule(id, change).await?)))
+        Ok(Data::of(&AlertRuleView::of(&web.app.change_alert_rule(&by.0, id, change).await?)))
     }
 
     /// Remove an alert rule
@@ -268,10 +269,10 @@ impl AlertRules {
     async fn remove_alert_rule(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<Work>,
         #[oai(name = "alertRuleId")] alert_rule_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {
-        web.app.remove_alert_rule(alert_rule_id.read()?).await?;
+        web.app.remove_alert_rule(&by.0, alert_rule_id.read()?).await?;
         Ok(Gone)
     }
 }

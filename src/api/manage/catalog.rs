@@ -8,10 +8,11 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::ByAnyKey;
+use crate::api::caller::By;
 use crate::api::param::{Raw, Text};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null};
+use crate::api::right::ViewCatalog;
 use crate::api::view::SeverityView;
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Catalog, Control, Framework, FrameworkId, Level, Mapping, Row};
@@ -186,7 +187,7 @@ impl CatalogReads {
     async fn list_frameworks(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByAnyKey,
+        _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<FrameworkView>>, Failure> {
         let catalog = &web.app.catalog;
         let views = catalog.frameworks.iter().map(|it| FrameworkView::of(catalog, it));
@@ -200,7 +201,7 @@ impl CatalogReads {
     async fn get_framework(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByAnyKey,
+        _by: By<ViewCatalog>,
         /// A framework identifier, without regard to case.
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
@@ -224,7 +225,7 @@ impl CatalogReads {
     async fn list_controls(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByAnyKey,
+        _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<ControlView>>, Failure> {
         let catalog = &web.app.catalog;
         let controls = catalog.controls.iter().enumerate();

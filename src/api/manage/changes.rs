@@ -7,10 +7,11 @@ use poem_openapi::param::Query;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{self, Limit, Raw, Sequence, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
+use crate::api::right::ViewCompliance;
 use crate::api::view::{LevelView, StatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::store::change::Placed;
@@ -58,19 +59,19 @@ impl Changes {
     /// Pull changes of rows
     ///
     /// Every row of every client's frameworks whose status changed, in commit order, first reads included. Kept for 90
-    /// days. Between two catalogues rows are not compared.
+    /// days. Between two catalogues rows are not compared. Scope: `read:compliance`.
     #[oai(path = "/changes", method = "get", operation_id = "list_changes")]
     async fn list_changes(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<ViewCompliance>,
         /// The last sequence that was seen. Default 0: from the start.
         after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<RowChangeView>>, Failure> {
         let after = param::after(after.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let changes = web.app.list_changes(after, limit).await?;
+        let changes = web.app.list_changes(&by.0, after, limit).await?;
         Ok(Data::of(&changes.into_iter().map(RowChangeView::of).collect::<Vec<_>>()))
     }
 }

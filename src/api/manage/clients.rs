@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::api::body::{Body, nullable, present};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Gone, Made, Null, Rendered};
+use crate::api::right::{Administer, ViewClients};
 use crate::api::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::client::ClientChange;
@@ -95,18 +96,18 @@ pub struct Clients;
 impl Clients {
     /// List all clients
     ///
-    /// Inactive ones too, in the order in which they were added.
+    /// Inactive ones too, in the order in which they were added. Scope: `read:clients`.
     #[oai(path = "/clients", method = "get", operation_id = "manage_list_clients")]
     async fn list_clients(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<ViewClients>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::Page<ManagedClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let mut all = web.app.directory.list();
-        all.retain(|it| it.state != ClientState::Erasing);
+        all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
         let defaults = &web.app.options.settings;
         let page = Page::of(all.into_iter(), cut).map(|it| ManagedClientView::of(&it, defaults));
         Ok(reply::Page::rendered(Rendered::page(&page)))
@@ -117,7 +118,7 @@ impl Clients {
     async fn add_client(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Administer>,
         body: Body<ClientDoc>,
     ) -> Result<Made<ManagedClientView>, Failure> {
         let change = body.read::<ClientBody>()?.into();
@@ -126,11 +127,13 @@ impl Clients {
     }
 
     /// Show a client
+    ///
+    /// Scope: `read:clients`.
     #[oai(path = "/clients/:clientId", method = "get", operation_id = "manage_get_client")]
     async fn get_client(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewClients>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Data<ManagedClientView>, Failure> {
         let (client, _) = web.app.reach_any(&by.0, client_id.read()?)?;
@@ -142,7 +145,7 @@ impl Clients {
     async fn change_client(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Administer>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<ClientDoc>,
     ) -> Result<Data<ManagedClientView>, Failure> {
@@ -160,7 +163,7 @@ impl Clients {
     async fn remove_client(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Administer>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {
         web.app.remove_client(&by.0, client_id.read()?).await?;

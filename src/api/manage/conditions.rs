@@ -8,10 +8,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{self, Id, Limit, Raw, Text, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null};
+use crate::api::right::ViewRisks;
 use crate::api::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::condition::{Mark, Open};
@@ -91,12 +92,12 @@ impl Conditions {
     /// List what is open now
     ///
     /// Risks that nobody has accepted, overdue tasks, alerts, and whatever else was announced and is not over; by client,
-    /// then by `dedupKey`.
+    /// then by `dedupKey`. Scope: `read:risks`.
     #[oai(path = "/conditions", method = "get", operation_id = "list_conditions")]
     async fn list_conditions(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// `<clientId>/<dedupKey>` of the last one that was seen. Default: from the first on.
         after: Query<Option<Raw<Text>>>,
@@ -111,12 +112,12 @@ impl Conditions {
 
     /// List alerts
     ///
-    /// Open ones, and those that closed in the last seven days; by client, then by `dedupKey`.
+    /// Open ones, and those that closed in the last seven days; by client, then by `dedupKey`. Scope: `read:risks`.
     #[oai(path = "/alerts", method = "get", operation_id = "list_alerts")]
     async fn list_alerts(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// `<clientId>/<dedupKey>` of the last one that was seen. Default: from the first on.
         after: Query<Option<Raw<Text>>>,

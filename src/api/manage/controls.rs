@@ -8,10 +8,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, nullable, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw, Text};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null};
+use crate::api::right::{ViewCompliance, Work};
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::view::{SeverityView, StatusView, Uid, When};
 use crate::api::{Group, Web};
@@ -206,7 +207,7 @@ pub struct Controls;
 impl Controls {
     /// List a client's controls
     ///
-    /// Every control of the catalogue, in its order.
+    /// Every control of the catalogue, in its order. Scope: `read:compliance`.
     #[oai(
         path = "/clients/:clientId/controls",
         method = "get",
@@ -215,7 +216,7 @@ impl Controls {
     async fn list_client_controls(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Data<Vec<ClientControlView>>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
@@ -241,7 +242,7 @@ impl Controls {
     async fn attest_control(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "controlCode")] control_code: Path<Raw<Text>>,
         body: Body<StatementDoc>,

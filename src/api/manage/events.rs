@@ -8,10 +8,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{self, Limit, Raw, Sequence, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
+use crate::api::right::View;
 use crate::api::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::error::{Error, Result};
@@ -76,14 +77,14 @@ impl Events {
     async fn list_events(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        by: By<View>,
         /// The last sequence that was seen. Default 0: from the start.
         after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<EventView>>, Failure> {
         let after = param::after(after.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let events = web.app.list_events(after, limit).await?;
+        let events = web.app.list_events(&by.0, after, limit).await?;
         let views = events.iter().map(EventView::of);
         Ok(Data::of(&views.collect::<Result<Vec<_>>>()?))
     }

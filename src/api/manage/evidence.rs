@@ -9,10 +9,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Gone, Made, Null, Rendered};
+use crate::api::right::{ViewCompliance, Work};
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::evidence::{Entered, NewEvidence, digest};
@@ -120,12 +121,12 @@ pub struct Register;
 impl Register {
     /// List a client's evidence
     ///
-    /// In the order in which it first came, expired too.
+    /// In the order in which it first came, expired too. Scope: `read:compliance`.
     #[oai(path = "/clients/:clientId/evidence", method = "get", operation_id = "list_evidence")]
     async fn list_evidence(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
@@ -144,7 +145,7 @@ impl Register {
     async fn add_evidence(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<EvidenceDoc>,
     ) -> Result<Made<EvidenceView>, Failure> {
@@ -167,7 +168,7 @@ impl Register {
     async fn remove_evidence(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "evidenceId")] evidence_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {

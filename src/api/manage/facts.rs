@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use super::imports::ChangedView;
 use crate::api::body::Body;
-use crate::api::caller::{By, WriteAssessments};
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw, Text};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Rendered};
+use crate::api::right::PushFacts;
 use crate::api::view::{AssetTypeView, Uid};
 use crate::api::{Group, Web};
 use crate::app::facts::{
@@ -234,7 +235,7 @@ impl Facts {
     async fn push_facts(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<WriteAssessments>,
+        by: By<PushFacts>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "Idempotency-Key")] key: Header<Option<Raw<Text>>>,
         body: Body<FactsDoc, FACTS_BYTES_MAX>,

@@ -10,10 +10,11 @@ use sha2::{Digest, Sha256};
 
 use super::upload::Upload;
 use crate::api::body;
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{self, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Null, Rendered};
+use crate::api::right::{ViewCompliance, Work};
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::announce::Announced;
@@ -142,7 +143,7 @@ impl Imports {
     async fn add_import(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: told from the file's start, but for facts.
         format: Query<Option<Raw<Text>>>,
@@ -200,12 +201,12 @@ impl Imports {
 
     /// List a client's imports
     ///
-    /// Newest first.
+    /// Newest first. Scope: `read:compliance`.
     #[oai(path = "/clients/:clientId/imports", method = "get", operation_id = "list_imports")]
     async fn list_imports(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
@@ -228,7 +229,7 @@ impl Imports {
     async fn undo_import(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "importId")] import_id: Path<Raw<Id>>,
     ) -> Result<Data<OutcomeView>, Failure> {
@@ -251,7 +252,7 @@ struct FactsOrder {
 
 async fn import_facts(
     web: &Web,
-    by: &ByOperator,
+    by: &By<Work>,
     rows: &ClientStore,
     order: FactsOrder,
     file: Upload,

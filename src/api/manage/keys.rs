@@ -8,10 +8,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, client_ids, nullable, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Gone, Made, Null};
+use crate::api::right::Administer;
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::App;
@@ -184,7 +185,7 @@ impl Keys {
     async fn list_keys(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
     ) -> Result<Data<Vec<KeyView>>, Failure> {
         let keys = web.app.keyring.list();
         let views: Vec<_> = keys.iter().map(|it| KeyView::of(&web.app, it, None)).collect();
@@ -198,7 +199,7 @@ impl Keys {
     async fn issue_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         body: Body<KeyDoc>,
     ) -> Result<Made<KeyView>, Failure> {
         let new = body.read::<KeyBody>()?.new_key()?;
@@ -211,7 +212,7 @@ impl Keys {
     async fn change_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<KeyDoc>,
     ) -> Result<Data<KeyView>, Failure> {
@@ -232,7 +233,7 @@ impl Keys {
     async fn rotate_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<RotationDoc>,
     ) -> Result<Made<KeyView>, Failure> {
@@ -249,7 +250,7 @@ impl Keys {
     async fn revoke_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {
         web.app.revoke_key(key_id.read::<KeyId>()?).await?;

@@ -7,10 +7,11 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null};
+use crate::api::right::ViewScores;
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::view::When;
@@ -100,11 +101,13 @@ pub struct Postures;
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Postures {
     /// Explain a client's posture
+    ///
+    /// Scope: `read:scores`.
     #[oai(path = "/clients/:clientId/posture", method = "get", operation_id = "get_posture")]
     async fn get_posture(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewScores>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Data<PostureView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;

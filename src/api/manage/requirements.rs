@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::controls::require_alone;
 use crate::api::body::{Body, nullable, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw, Text};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null};
+use crate::api::right::Work;
 use crate::api::view::{StatusView, When};
 use crate::api::{Group, Web};
 use crate::app::requirement::{NewDecision, RowState};
@@ -172,7 +173,7 @@ impl Requirements {
     async fn decide_requirement(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// A framework identifier, without regard to case.
         #[oai(name = "frameworkId")]

@@ -8,10 +8,11 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{Id, Raw};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null};
+use crate::api::right::Work;
 use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::risk::NewAcceptance;
@@ -142,7 +143,7 @@ impl Risks {
     async fn change_risk(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "riskId")] risk_id: Path<Raw<Id>>,
         body: Body<RiskDoc>,

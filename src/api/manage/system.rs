@@ -6,9 +6,10 @@ use poem::web::Data as Held;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::problem::Failure;
 use crate::api::reply::Data;
+use crate::api::right::Administer;
 use crate::api::view::When;
 use crate::api::{Group, Web};
 use crate::store::client::ClientState;
@@ -48,7 +49,7 @@ impl System {
     async fn get_system(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
     ) -> Result<Data<SystemView>, Failure> {
         let app = &web.app;
         let health = app.health();

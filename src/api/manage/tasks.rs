@@ -8,17 +8,18 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, nullable, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{self, Id, Limit, Raw, TaskStatusWord, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Made, Null};
+use crate::api::right::{ViewRisks, Work};
 use crate::api::view::{TaskStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::task::{NewTask, TaskChange};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::TaskId;
-use crate::store::task::{Task, TaskFilter, TaskStatus};
+use crate::store::task::{Task, TaskStatus};
 
 /// Something that somebody is to put right.
 #[derive(Object, Serialize)]
@@ -165,12 +166,12 @@ pub struct Tasks;
 impl Tasks {
     /// List remediation tasks
     ///
-    /// Of all clients or one, in the order in which they were made.
+    /// Of all clients or one, in the order in which they were made. Scope: `read:risks`.
     #[oai(path = "/tasks", method = "get", operation_id = "list_tasks")]
     async fn list_tasks(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         status: Query<Option<Raw<TaskStatusWord>>>,
         /// The id of the last task that was seen. Default: from the first on.
@@ -181,8 +182,7 @@ impl Tasks {
         let status = param::task_status(status.0.as_ref())?;
         let after = param::id("after", after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let filter = TaskFilter { client, status };
-        let tasks = web.app.list_tasks(&by.0, filter, after, limit).await?;
+        let tasks = web.app.list_tasks(&by.0, client, status, after, limit).await?;
         let now = web.app.clock.now();
         Ok(Data::of(&tasks.into_iter().map(|it| TaskView::of(it, now)).collect::<Vec<_>>()))
     }
@@ -192,7 +192,7 @@ impl Tasks {
     async fn add_task(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         body: Body<NewTaskDoc>,
     ) -> Result<Made<TaskView>, Failure> {
         let new = body.read::<NewTaskBody>()?.new_task()?;
@@ -207,7 +207,7 @@ impl Tasks {
     async fn change_task(
         &self,
         web: Held<&Arc<Web>>,
-        by: ByOperator,
+        by: By<Work>,
         #[oai(name = "taskId")] task_id: Path<Raw<Id>>,
         body: Body<TaskDoc>,
     ) -> Result<Data<TaskView>, Failure> {

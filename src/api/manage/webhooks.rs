@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::delivery_view::DeliveryView;
 use crate::api::body::{Body, client_ids, present, time};
-use crate::api::caller::ByOperator;
+use crate::api::caller::By;
 use crate::api::param::{self, Id, Limit, Raw, Sequence, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Gone, Made, Null};
+use crate::api::right::Administer;
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::webhook::{
@@ -286,7 +287,7 @@ impl Webhooks {
     async fn list_webhooks(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
     ) -> Result<Data<Vec<WebhookView>>, Failure> {
         let all = web.app.list_webhooks().await?;
         Ok(Data::of(&all.iter().map(|it| WebhookView::of(it, None)).collect::<Vec<_>>()))
@@ -299,7 +300,7 @@ impl Webhooks {
     async fn add_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         body: Body<WebhookDoc>,
     ) -> Result<Made<WebhookView>, Failure> {
         let new = body.read::<WebhookBody>()?.new_webhook()?;
@@ -312,7 +313,7 @@ impl Webhooks {
     async fn change_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<WebhookDoc>,
     ) -> Result<Data<WebhookView>, Failure> {
@@ -329,7 +330,7 @@ impl Webhooks {
     async fn remove_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {
         web.app.remove_webhook(webhook_id.read()?).await?;
@@ -347,7 +348,7 @@ impl Webhooks {
     async fn rotate_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<RotationDoc>,
     ) -> Result<Made<WebhookView>, Failure> {
@@ -365,7 +366,7 @@ impl Webhooks {
     async fn test_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<TestDoc>,
     ) -> Result<Data<TestedView>, Failure> {
@@ -388,7 +389,7 @@ impl Webhooks {
     async fn list_deliveries(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         /// The last sequence that was seen. Default 0: from the start.
         after: Query<Option<Raw<Sequence>>>,
@@ -411,7 +412,7 @@ impl Webhooks {
     async fn recover_deliveries(
         &self,
         web: Held<&Arc<Web>>,
-        _by: ByOperator,
+        _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<RecoveryDoc>,
     ) -> Result<Data<RecoveredView>, Failure> {

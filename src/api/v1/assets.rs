@@ -8,11 +8,12 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, nullable, present};
-use crate::api::caller::{By, ReadAssets, WriteAssets};
+use crate::api::caller::By;
 use crate::api::page_cache::{AssetsShown, Key, Shown};
 use crate::api::param::{self, AssetTypeWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Made, Null, Rendered};
+use crate::api::right::{ReadAssets, WriteAssets};
 use crate::api::view::{AssetStatusView, AssetTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::asset::{AssetChange, NewAsset, Pushed};

@@ -8,11 +8,12 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::api::caller::{By, ReadClients};
+use crate::api::caller::By;
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Data, Null, Rendered};
+use crate::api::right::ReadClients;
 use crate::api::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::settings::{Defaults, Settings};

@@ -8,11 +8,12 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::{By, ReadCompliance};
+use crate::api::caller::By;
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{Id, LevelWord, Raw, Text};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null, Rendered};
+use crate::api::right::ReadCompliance;
 use crate::api::view::{StatusView, When};
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Framework, FrameworkId, Level};

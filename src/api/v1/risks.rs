@@ -7,11 +7,12 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::{By, ReadRisks};
+use crate::api::caller::By;
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{self, Id, Limit, Offset, Raw, SeverityWord, cut};
 use crate::api::problem::Failure;
 use crate::api::reply::{self, Null, Rendered};
+use crate::api::right::ReadRisks;
 use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::posture::page_risks;

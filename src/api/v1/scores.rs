@@ -8,11 +8,12 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::{By, ReadScores};
+use crate::api::caller::By;
 use crate::api::page_cache::{Key, Shown};
 use crate::api::param::{HistoryLimit, Id, Raw, n_history};
 use crate::api::problem::Failure;
 use crate::api::reply::{Data, Null, Rendered};
+use crate::api::right::ReadScores;
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::posture::{Scores as ScoresRead, scores};

@@ -175,6 +175,27 @@ impl Posture {
         http::send_socket(&self.socket(), method, path, &[("Content-Type", kind)], body)
     }
 
+    /// Logs in; the token.
+    pub fn log_in(&self, name: &str, password: &str) -> String {
+        let answer = self.try_log_in(name, password);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["data"]["token"].as_str().unwrap().to_owned()
+    }
+
+    pub fn try_log_in(&self, name: &str, password: &str) -> Answer {
+        let body = json!({ "username_or_email": name, "password": password }).to_string();
+        let headers = [("Content-Type", "application/json")];
+        send(self.address, "POST", "/auth/login", &headers, body.as_bytes())
+    }
+
+    /// A management request of a user over TCP.
+    pub fn as_user(&self, token: &str, method: &str, path: &str, body: &Value) -> Answer {
+        let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        send(self.address, method, path, &headers, &body)
+    }
+
     /// Adds a client; its id.
     pub fn client(&self, name: &str) -> String {
         self.client_with(&json!({ "name": name }))

@@ -32,7 +32,7 @@ fn add(store: &Store, client: u8, n_rows: usize, at_s: i64) {
 }
 
 fn list(store: &Store, after: u64, limit: usize) -> Vec<Placed> {
-    store.snapshot().unwrap().list_changes(after, limit).unwrap()
+    store.snapshot().unwrap().list_changes(after, limit, None).unwrap()
 }
 
 fn sequences(all: &[Placed]) -> Vec<u64> {

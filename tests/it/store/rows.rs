@@ -4,7 +4,7 @@ use posture::engine::asset::Asset;
 use posture::engine::fact::Severity;
 use posture::engine::posture::{Risk, Score, SourceType};
 use posture::error::Code;
-use posture::id::{AssetId, ImportId, KeyId, RiskId, ScoreId};
+use posture::id::{AssetId, ClientId, ImportId, KeyId, RiskId, ScoreId};
 use posture::page::Cut;
 use posture::store::asset::{AssetFilter, IdentityKey};
 use posture::store::client::{Client, ClientState};
@@ -266,8 +266,8 @@ fn events_are_numbered_without_gaps_and_never_twice() {
         Err::<(), _>(posture::error::Error::conflict("no"))
     });
     assert!(refused.is_err());
-    let list = |after, client| -> Vec<(u64, String)> {
-        let events = store.snapshot().unwrap().list_events(after, 10, client).unwrap();
+    let list = |after, clients: Option<&[ClientId]>| -> Vec<(u64, String)> {
+        let events = store.snapshot().unwrap().list_events(after, 10, clients).unwrap();
         let name = |body: &str| -> String {
             let body: serde_json::Value = serde_json::from_str(body).unwrap();
             body["data"]["object"]["name"].as_str().unwrap().to_owned()
@@ -276,7 +276,7 @@ fn events_are_numbered_without_gaps_and_never_twice() {
     };
     let named = |n: u64, name: &str| (n, name.to_owned());
     assert_eq!(list(0, None), [named(1, "a"), named(2, "b"), named(3, "c")]);
-    assert_eq!(list(1, Some(some_client(1))), [named(3, "c")]);
+    assert_eq!(list(1, Some(&[some_client(1)])), [named(3, "c")]);
     assert!(!store.write_now(|batch| batch.remove_events_before(noon().plus_s(1), 10)).unwrap());
     assert_eq!(list(0, None), []);
     let next = one.write_now(|batch| batch.add_event(new_event("d"))).unwrap();
@@ -419,7 +419,7 @@ fn an_erased_client_leaves_nothing_and_takes_nothing_of_another() {
     for id in assets {
         assert_eq!(snapshot.find_asset_client(id).unwrap(), None);
     }
-    assert_eq!(snapshot.list_events(0, 100, Some(gone)).unwrap(), []);
+    assert_eq!(snapshot.list_events(0, 100, Some(&[gone])).unwrap(), []);
     assert_eq!(snapshot.list_events(0, 100, None).unwrap().len(), 30);
     assert_eq!(snapshot.list_due(noon(), 10).unwrap(), [(stays, noon())]);
     assert_eq!(snapshot.client(gone).list_all_observations().unwrap(), []);

@@ -24,12 +24,13 @@ pub(super) enum Names {
     Risk,
     Task,
     AlertRule,
+    User,
 }
 
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(super) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(super) const TRIED: [Tried; 54] = [
+pub(super) const TRIED: [Tried; 61] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -84,24 +85,48 @@ pub(super) const TRIED: [Tried; 54] = [
     ("list_frameworks", Names::Nothing, "", 200),
     ("get_framework", Names::Nothing, "", 200),
     ("list_controls", Names::Nothing, "", 200),
+    ("log_in", Names::Nothing, "", 200),
+    ("log_out", Names::Nothing, "", 403),
+    ("get_me", Names::Nothing, "", 200),
+    ("change_own_password", Names::Nothing, "", 403),
+    ("list_users", Names::Nothing, "", 200),
+    ("add_user", Names::Nothing, "", 201),
+    ("change_user", Names::User, "", 200),
 ];
 
 pub(super) fn tried(operation: &Operation) -> Tried {
     *TRIED.iter().find(|it| it.0 == operation.id).unwrap()
 }
 
+/// All but the login, which is open to everybody.
+pub(super) fn closed() -> impl Iterator<Item = Operation> {
+    operations().into_iter().filter(|it| it.takes_keys || it.role.is_some())
+}
+
 /// Those that a key opens.
 pub(super) fn keyed() -> impl Iterator<Item = Operation> {
-    operations().into_iter().filter(|it| !it.is_operators)
+    closed().filter(|it| it.takes_keys)
 }
 
 pub(super) fn scoped() -> impl Iterator<Item = Operation> {
     keyed().filter(|it| it.scope.is_some())
 }
 
-pub(super) fn managed() -> impl Iterator<Item = Operation> {
-    operations().into_iter().filter(|it| it.is_operators)
+/// Those of the contract's first group: for keys alone.
+pub(super) fn versioned() -> impl Iterator<Item = Operation> {
+    keyed().filter(|it| it.role.is_none())
 }
+
+/// Those that a user's token opens.
+pub(super) fn managed() -> impl Iterator<Item = Operation> {
+    closed().filter(|it| it.role.is_some())
+}
+
+/// Those that are about the own session, which the operator has none of.
+pub(super) const OF_A_SESSION: [&str; 3] = ["log_out", "get_me", "change_own_password"];
+
+/// A password that is good enough.
+pub(super) const PASSWORD: &str = "ochre kettle, nine moths";
 
 /// A posture with one client that has one of everything.
 pub(super) struct World {
@@ -116,6 +141,7 @@ pub(super) struct World {
     risk: String,
     task: String,
     alert_rule: String,
+    user: String,
 }
 
 impl World {
@@ -140,6 +166,7 @@ impl World {
         let task = made("/api/tasks", &task(&client));
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
+        let user = made("/api/users", &user("canary@example.com", "viewer"));
         Self {
             posture,
             client,
@@ -152,6 +179,7 @@ impl World {
             risk,
             task,
             alert_rule,
+            user,
         }
     }
 
@@ -183,6 +211,7 @@ impl World {
             .replace("{riskId}", id.unwrap_or(&self.risk))
             .replace("{taskId}", id.unwrap_or(&self.task))
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
+            .replace("{userId}", id.unwrap_or(&self.user))
             .replace("{frameworkId}", "SOC2");
         let body = match operation.id.as_str() {
             "create_asset" => asset(id.unwrap_or(client)),
@@ -206,6 +235,12 @@ impl World {
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
             "test_webhook" => json!({}),
+            "log_in" => login("canary@example.com", PASSWORD),
+            "change_own_password" => {
+                json!({"currentPassword": "wrong", "newPassword": "nine ochre moths, kettle"})
+            }
+            "add_user" => user("new@example.com", "viewer"),
+            "change_user" => json!({"displayName": "renamed"}),
             "recover_deliveries" => json!({"since": "2026-03-10T00:00:00Z"}),
             "add_import" => return (path, crate::manage::prowler(crate::manage::GOOD)),
             _ => return (path, Vec::new()),
@@ -236,6 +271,24 @@ impl World {
         send(self.posture.address, &operation.method, path, &headers, body)
     }
 
+    /// A token of a user with this role, who may see these clients (none: all).
+    pub(super) fn token(&self, role: &str, clients: &[&str]) -> String {
+        let email = format!("{role}{}@example.com", clients.len());
+        let mut body = user(&email, role);
+        body["clientIds"] = json!(clients);
+        let made = self.posture.operator("POST", "/api/users", &body);
+        assert_eq!(made.status, 201, "{}", made.text());
+        self.posture.log_in(&email, PASSWORD)
+    }
+
+    /// As [`World::filled`] asks it, over TCP, with a token.
+    pub(super) fn ask_as(&self, operation: &Operation, token: &str, id: Option<&str>) -> Answer {
+        let (path, body) = self.filled(operation, id, &self.client);
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        send(self.posture.address, &operation.method, &path, &headers, &body)
+    }
+
     pub(super) fn operator(&self, operation: &Operation, path: &str, body: &[u8]) -> Answer {
         let headers = [("Content-Type", "application/json")];
         http::send_socket(&self.posture.socket(), &operation.method, path, &headers, body)
@@ -244,6 +297,14 @@ impl World {
 
 pub(super) fn asset(client: &str) -> Value {
     json!({"clientId": client, "name": "Canary", "externalId": "c-1", "assetType": "server"})
+}
+
+pub(super) fn user(email: &str, role: &str) -> Value {
+    json!({"email": email, "role": role, "password": PASSWORD})
+}
+
+pub(super) fn login(name: &str, password: &str) -> Value {
+    json!({"username_or_email": name, "password": password})
 }
 
 fn evidence(reference: &str) -> Value {

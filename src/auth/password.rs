@@ -1,0 +1,134 @@
+//! Passwords: what makes a good one, and argon2id, at most four at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
+use argon2::{Argon2, Params};
+use tokio::sync::Semaphore;
+use zxcvbn::Score;
+
+use crate::error::{Error, Result};
+use crate::secret;
+
+pub const CHARS_MIN: usize = 12;
+/// Longer passwords are refused, never cut.
+pub const BYTES_MAX: usize = 512;
+/// Hashes under way at once. Each takes 19 MiB: the least that OWASP recommends (2 passes, 1 lane).
+pub const N_HASHING_MAX: usize = 4;
+/// How long a hash waits for its turn.
+const TURN_WAIT: Duration = Duration::from_secs(2);
+/// A stored hash that asks for more memory, in KiB, is not computed: somebody else wrote it.
+const MEMORY_KIB_MAX: u32 = 128 * 1024;
+const PASSES_MAX: u32 = 10;
+const LANES_MAX: u32 = 4;
+/// Letters and digits that cannot be taken for each other.
+const PLAIN: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+const GENERATED_GROUPS: usize = 5;
+const GENERATED_GROUP_CHARS: usize = 4;
+
+/// Computes hashes.
+#[derive(Clone, Debug)]
+pub struct Hasher {
+    turns: Arc<Semaphore>,
+    /// Of no password at all: an unknown user costs what a known one does.
+    nobody: Arc<str>,
+}
+
+impl Default for Hasher {
+    fn default() -> Self {
+        let nobody = hash(&generate()).expect("a password of our own can be hashed");
+        Self { turns: Arc::new(Semaphore::new(N_HASHING_MAX)), nobody: nobody.into() }
+    }
+}
+
+impl Hasher {
+    /// # Errors
+    /// `Unavailable` when too many wait.
+    pub async fn hash(&self, password: String) -> Result<String> {
+        self.in_turn(move || hash(&password)).await
+    }
+
+    /// Whether it is this user's password. `None`: there is no such user, which takes as long to say.
+    ///
+    /// # Errors
+    /// `Unavailable` when too many wait; `Internal` for a hash that is none.
+    pub async fn verify(&self, password: String, stored: Option<&str>) -> Result<bool> {
+        let is_known = stored.is_some();
+        let stored = stored.unwrap_or(&self.nobody).to_owned();
+        let matches = self.in_turn(move || verify(&password, &stored)).await?;
+        Ok(matches && is_known)
+    }
+
+    /// The turn belongs to the work, not to the one who waits for it: whoever hangs up makes no room.
+    async fn in_turn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let busy = || Error::unavailable("too many log in at once; try again in a moment");
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        let turn = tokio::time::timeout(TURN_WAIT, turn).await.map_err(|_| busy())?;
+        let turn = turn.map_err(|_| busy())?;
+        #[expect(clippy::disallowed_methods, reason = "a hash takes 20 ms of a core")]
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work()
+        });
+        done.await.map_err(Error::internal)?
+    }
+}
+
+fn hash(password: &str) -> Result<String> {
+    let hashed = Argon2::default().hash_password(password.as_bytes());
+    hashed.map(|it| it.to_string()).map_err(|error| Error::internal(error.to_string()))
+}
+
+fn verify(password: &str, stored: &str) -> Result<bool> {
+    let broken = || Error::internal("a stored password hash is none");
+    let stored = PasswordHash::new(stored).map_err(|_| broken())?;
+    let params = Params::try_from(&stored).map_err(|_| broken())?;
+    let is_sane = params.m_cost() <= MEMORY_KIB_MAX
+        && params.t_cost() <= PASSES_MAX
+        && params.p_cost() <= LANES_MAX;
+    if !is_sane {
+        return Err(Error::internal("a stored password hash asks for too much"));
+    }
+    Ok(Argon2::default().verify_password(password.as_bytes(), &stored).is_ok())
+}
+
+/// Refuses what others guess: short, common, or made of what is known of its owner.
+///
+/// # Errors
+/// `Invalid` about `field`.
+pub fn check(field: &str, password: &str, about_owner: &[&str]) -> Result<()> {
+    if password.chars().count() < CHARS_MIN {
+        return Err(Error::invalid_field(
+            field,
+            format!("must have at least {CHARS_MIN} characters"),
+        ));
+    }
+    if BYTES_MAX < password.len() {
+        return Err(Error::invalid_field(field, format!("must be at most {BYTES_MAX} bytes")));
+    }
+    let about: Vec<&str> = about_owner.iter().copied().chain(["posture"]).collect();
+    let strength = zxcvbn::zxcvbn(password, &about);
+    if Score::Three <= strength.score() {
+        return Ok(());
+    }
+    let warning = strength.feedback().and_then(zxcvbn::feedback::Feedback::warning);
+    let why =
+        warning.map_or_else(|| "It is made of well-known parts.".to_owned(), |it| it.to_string());
+    let rule =
+        format!("is too easy to guess. {why} Take four or more words that nobody expects together");
+    Err(Error::invalid_field(field, rule))
+}
+
+/// A password that nobody can guess and everybody can type: 100 bits.
+#[must_use]
+pub fn generate() -> String {
+    let bytes: [u8; GENERATED_GROUPS * GENERATED_GROUP_CHARS] = secret::random();
+    let chars = bytes.map(|it| char::from(PLAIN[usize::from(it) % PLAIN.len()]));
+    let groups = chars.chunks(GENERATED_GROUP_CHARS).map(|it| it.iter().collect::<String>());
+    groups.collect::<Vec<_>>().join("-")
+}

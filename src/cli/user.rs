@@ -1,0 +1,198 @@
+//! `posture user`.
+
+use std::io::Read;
+
+use clap::{Args, Subcommand};
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, call, with_session};
+use super::print;
+use crate::auth::password::BYTES_MAX;
+use crate::config::Options;
+use crate::error::{Error, Result};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Add a user. Without --password-stdin a password is made and printed once, to be replaced at the first login.
+    Add(AddArgs),
+    /// List all users.
+    List,
+    /// Change a user. Acts on its next request.
+    Set(SetArgs),
+    /// Give a user a new password; its sessions end. Without --password-stdin one is made and printed once.
+    Password {
+        /// Id, email or user name.
+        user: String,
+        /// Read the password from the first line of standard input.
+        #[arg(long)]
+        password_stdin: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    #[arg(long)]
+    email: String,
+    /// viewer (reads), analyst (also works on clients) or admin (also runs the installation).
+    #[arg(long)]
+    role: String,
+    /// Another name to log in with.
+    #[arg(long)]
+    username: Option<String>,
+    #[arg(long)]
+    name: Option<String>,
+    /// Only these clients. May be repeated. Default: all.
+    #[arg(long = "client", value_name = "ID")]
+    clients: Vec<String>,
+    /// Read the password from the first line of standard input.
+    #[arg(long)]
+    password_stdin: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SetArgs {
+    /// Id, email or user name.
+    user: String,
+    #[arg(long)]
+    email: Option<String>,
+    #[arg(long)]
+    role: Option<String>,
+    #[arg(long)]
+    username: Option<String>,
+    #[arg(long)]
+    name: Option<String>,
+    /// Only these clients. May be repeated.
+    #[arg(long = "client", value_name = "ID", conflicts_with = "all_clients")]
+    clients: Vec<String>,
+    #[arg(long)]
+    all_clients: bool,
+    /// Ends all its sessions and lets it log in no more.
+    #[arg(long, conflicts_with = "enable")]
+    disable: bool,
+    #[arg(long)]
+    enable: bool,
+}
+
+pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+    match command {
+        Command::Add(args) => {
+            let body = args.body()?;
+            show(json, &call(options, Call::of("POST", "/api/users", &body))?)
+        }
+        Command::List => list(json, &call(options, Call::get("/api/users"))?),
+        Command::Set(args) => change(options, json, &args.user, &args.body()),
+        Command::Password { user, password_stdin } => {
+            let password = if password_stdin { json!(read_password()?) } else { Value::Null };
+            change(options, json, &user, &json!({ "password": password }))
+        }
+    }
+}
+
+fn change(options: &Options, json: bool, user: &str, body: &Value) -> Result<()> {
+    let answer = with_session(options, async |session| {
+        let all = session.call(Call::get("/api/users")).await?;
+        let id = id_of(&all, user)?;
+        session.call(Call::of("PATCH", format!("/api/users/{id}"), body)).await
+    });
+    show(json, &answer?)
+}
+
+/// By id, email or user name.
+fn id_of(all: &Value, wanted: &str) -> Result<String> {
+    let is_wanted = |it: &&Value| {
+        let names = ["id", "email", "username"].map(|name| it[name].as_str());
+        names.into_iter().flatten().any(|it| it.to_lowercase() == wanted.to_lowercase())
+    };
+    let found = all["data"].as_array().into_iter().flatten().find(is_wanted);
+    let absent = || Error::not_found(format!("there is no user `{wanted}`; see posture user list"));
+    found.map(|it| print::cell(&it["id"])).ok_or_else(absent)
+}
+
+impl AddArgs {
+    fn body(&self) -> Result<Value> {
+        let mut body = Map::new();
+        body.insert("email".into(), json!(self.email));
+        body.insert("role".into(), json!(self.role));
+        body.insert("username".into(), json!(self.username));
+        body.insert("displayName".into(), json!(self.name));
+        body.insert("clientIds".into(), json!(self.clients));
+        if self.password_stdin {
+            body.insert("password".into(), json!(read_password()?));
+        }
+        Ok(Value::Object(body))
+    }
+}
+
+impl SetArgs {
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        let texts = [
+            ("email", &self.email),
+            ("role", &self.role),
+            ("username", &self.username),
+            ("displayName", &self.name),
+        ];
+        for (field, text) in texts {
+            if let Some(text) = text {
+                body.insert(field.into(), json!(text));
+            }
+        }
+        if self.all_clients || !self.clients.is_empty() {
+            body.insert("clientIds".into(), json!(self.clients));
+        }
+        if self.disable || self.enable {
+            body.insert("enabled".into(), json!(self.enable));
+        }
+        Value::Object(body)
+    }
+}
+
+/// The first line, without its end.
+fn read_password() -> Result<String> {
+    let mut text = String::new();
+    let unreadable = |error| Error::invalid(format!("cannot read the password: {error}"));
+    let most = BYTES_MAX as u64 + 2;
+    std::io::stdin().take(most).read_to_string(&mut text).map_err(unreadable)?;
+    let line = text.lines().next().unwrap_or_default();
+    if line.is_empty() {
+        return Err(Error::invalid("standard input holds no password"));
+    }
+    Ok(line.to_owned())
+}
+
+fn show(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let user = &answer["data"];
+    print::fields(
+        user,
+        &[
+            ("id", "id"),
+            ("email", "email"),
+            ("user name", "username"),
+            ("role", "role"),
+            ("clients", "clientIds"),
+            ("enabled", "enabled"),
+        ],
+    )?;
+    match user["password"].as_str() {
+        Some(password) => print::line(&format!(
+            "\n{password}\n\nThis is the only time the password is shown. It is to be replaced at the next login."
+        )),
+        None => Ok(()),
+    }
+}
+
+fn list(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let row = |it: &Value| {
+        ["id", "email", "username", "role", "clientIds", "enabled", "lastLoginAt"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec()
+    };
+    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "LAST LOGIN"], &rows)
+}
