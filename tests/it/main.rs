@@ -24,5 +24,6 @@ mod openapi;
 mod secret;
 mod store;
 mod strangers;
+mod users;
 mod v1;
 mod webhook;
