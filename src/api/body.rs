@@ -1,5 +1,6 @@
 //! Request bodies, parsed when the handler asks, so that the order of checks is the handler's.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
@@ -11,12 +12,14 @@ use poem_openapi::types::Type;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::problem::Failure;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
+use crate::store::audit;
 
 /// A longer JSON body is refused.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -152,8 +155,17 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
         check_content_type(request).map_err(Failure::from)?;
         let body: http_body_util::combinators::BoxBody<Bytes, std::io::Error> = body.take()?.into();
         let bytes = collect(body, BYTES_MAX).await.map_err(Failure::from)?;
+        if BYTES_MAX <= BODY_BYTES_MAX && audit::is_named() {
+            audit::name_fields(member_names(&bytes));
+        }
         Ok(Self { bytes, doc: PhantomData })
     }
+}
+
+/// None for what is no object.
+fn member_names(bytes: &[u8]) -> Vec<String> {
+    let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(bytes);
+    members.map(|it| it.into_keys().collect()).unwrap_or_default()
 }
 
 async fn collect(

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use poem::http::{HeaderMap, header};
 use poem::{FromRequest, Request, RequestBody};
@@ -19,19 +19,28 @@ use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
+use crate::store::audit;
 use crate::store::user::Role;
 
-/// Where the caller extractor leaves what the `RateLimit-*` headers will say.
-#[derive(Clone, Default)]
-pub struct LimitSlot(Arc<Mutex<Option<Standing>>>);
+/// What is learnt of a request's caller on the way to its handler.
+#[derive(Debug, Default)]
+pub struct Noted {
+    /// What the `RateLimit-*` headers will say.
+    pub standing: Option<Standing>,
+    pub caller: Option<Caller>,
+}
 
-impl LimitSlot {
-    fn put(&self, standing: Standing) {
-        *self.0.lock().expect("no holder of this lock panics") = Some(standing);
+/// Where the caller extractor leaves it.
+#[derive(Clone, Default)]
+pub struct CallerSlot(Arc<Mutex<Noted>>);
+
+impl CallerSlot {
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().expect("no holder of this lock panics")
     }
 
-    pub fn take(&self) -> Option<Standing> {
-        self.0.lock().expect("no holder of this lock panics").take()
+    pub fn take(&self) -> Noted {
+        std::mem::take(&mut *self.lock())
     }
 }
 
@@ -128,11 +137,11 @@ enum Shown<'a> {
 /// In the order that the contract's answers need: 401, network 403, 429, role or scope 403.
 fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let app = &web(request).app;
+    let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
     let caller = who::<R>(request)?;
+    slot.lock().caller = Some(caller.clone());
     if let Some(standing) = count::<R>(app, &caller) {
-        if let Some(slot) = request.data::<LimitSlot>() {
-            slot.put(standing);
-        }
+        slot.lock().standing = Some(standing);
         if let Some(retry_s) = standing.refused_s {
             return Err(Error::rate_limited(retry_s));
         }
@@ -143,7 +152,13 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
             let rule = "replace your initial password first: PUT /api/me/password";
             Err(Error::forbidden(rule))
         }
-        Caller::User(_) | Caller::Key(_) | Caller::Operator { .. } => Ok(caller),
+        Caller::User(_) | Caller::Key(_) | Caller::Operator { .. } => {
+            // Pushed assets come by the thousand: the edge counts them instead.
+            if R::ROLE.is_some() {
+                audit::name_actor(&caller.name());
+            }
+            Ok(caller)
+        }
     }
 }
 
@@ -231,7 +246,7 @@ fn check_network(request: &Request, web: &Web, held: &Held) -> Result<()> {
 }
 
 /// `None`: the forwarding header of a trusted proxy is malformed, or there is no network behind the request.
-fn client_address(request: &Request, web: &Web) -> Option<IpAddr> {
+pub(super) fn client_address(request: &Request, web: &Web) -> Option<IpAddr> {
     let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return None };
     let forwarded = forwarded(request.headers())?;
     network::client_address(peer.ip(), &forwarded, &web.trusted_proxies)

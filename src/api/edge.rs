@@ -12,12 +12,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Web;
-use super::caller::{LimitSlot, web};
+use super::caller::{CallerSlot, Noted, client_address, web};
 use super::problem;
 use crate::app::delivery::DeliveryHealth;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
 use crate::error::Error;
 use crate::peer::Peer;
+use crate::store::audit::{self, Act, AuditOutcome};
 
 /// Which methods each path has, for the `Allow` of a 405.
 #[derive(Clone)]
@@ -42,21 +43,33 @@ impl Allow {
         Self(Arc::new(paths.iter().map(allow).collect()))
     }
 
-    fn find(&self, path: &str) -> Option<&HeaderValue> {
+    fn find(&self, path: &str) -> Option<&(Vec<String>, HeaderValue)> {
         let parts: Vec<&str> = path.split('/').collect();
         let fits = |template: &[String]| {
             template.len() == parts.len()
                 && template.iter().zip(&parts).all(|(t, p)| t.starts_with('{') || t == p)
         };
-        self.0.iter().find(|(template, _)| fits(template)).map(|(_, value)| value)
+        self.0.iter().find(|(template, _)| fits(template))
+    }
+
+    /// How the audit log names an operation: its method and its path, without ids.
+    fn action(&self, method: &Method, path: &str) -> String {
+        let template = self.find(path).map(|it| it.0.join("/"));
+        format!("{method} {}", template.as_deref().unwrap_or("?"))
     }
 }
 
-impl<E: Endpoint<Output = Response>> Middleware<E> for Allow {
+/// Puts an [`Edge`] around the operations.
+pub struct AtTheEdge {
+    pub allow: Allow,
+    pub web: Arc<Web>,
+}
+
+impl<E: Endpoint<Output = Response>> Middleware<E> for AtTheEdge {
     type Output = Edge<E>;
 
     fn transform(&self, inner: E) -> Edge<E> {
-        Edge { inner, allow: self.clone() }
+        Edge { inner, allow: self.allow.clone(), web: Arc::clone(&self.web) }
     }
 }
 
@@ -64,26 +77,41 @@ impl<E: Endpoint<Output = Response>> Middleware<E> for Allow {
 pub struct Edge<E> {
     inner: E,
     allow: Allow,
+    web: Arc<Web>,
 }
 
 impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
     type Output = Response;
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
-        finish(&self.allow, &self.inner, request).await
+        let edge = (&self.allow, self.web.as_ref());
+        if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+            return finish(edge, &self.inner, request).await;
+        }
+        let path = request.uri().path().to_owned();
+        let address = client_address(&request, &self.web);
+        let act = Act {
+            at: self.web.app.clock.now(),
+            address: address.map(|it| it.to_string()),
+            action: self.allow.action(request.method(), &path),
+            about: path,
+            ..Act::default()
+        };
+        audit::acting(act, finish(edge, &self.inner, request)).await
     }
 }
 
-/// Puts a slot for limits into the request, and headers onto the answer.
+/// Puts a slot for what is learnt of the caller into the request, and headers onto the answer.
 async fn finish(
-    allow: &Allow,
+    (allow, web): (&Allow, &Web),
     inner: &impl Endpoint<Output = Response>,
     mut request: Request,
 ) -> poem::Result<Response> {
-    let slot = LimitSlot::default();
+    let slot = CallerSlot::default();
     request.extensions_mut().insert(slot.clone());
-    let path = request.uri().path().to_owned();
-    let conditional = matches!(*request.method(), Method::GET | Method::HEAD);
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let address = client_address(&request, web);
+    let conditional = matches!(method, Method::GET | Method::HEAD);
     let known = request.headers().get(header::IF_NONE_MATCH).cloned().filter(|_| conditional);
     let mut response = inner.call(request).await?;
     if let Some(known) = known
@@ -94,18 +122,41 @@ async fn finish(
         response.set_body(());
         response.headers_mut().remove(header::CONTENT_TYPE);
     }
+    let Noted { standing, caller } = slot.take();
+    let is_push =
+        response.status().is_success() && method != Method::GET && path.starts_with(VERSIONED);
+    let outcome = match response.status() {
+        status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
+            Some(AuditOutcome::Refused(status.as_u16()))
+        }
+        _ => is_push.then_some(AuditOutcome::Done),
+    };
+    if let Some(outcome) = outcome {
+        let by = caller.map_or_else(|| NOBODY.to_owned(), |it| it.name());
+        let action = allow.action(&method, &path);
+        let address = address.map(|it| it.to_string());
+        let about = audit::subject().filter(|it| *it != path).unwrap_or_default();
+        let act = Act { by, address, action, about, ..Act::default() };
+        web.app.tally(act, outcome);
+    }
     let headers = response.headers_mut();
-    if let Some(standing) = slot.take() {
+    if let Some(standing) = standing {
         put_limits(headers, &standing);
     }
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let value = allow.find(&path).cloned().unwrap_or(HeaderValue::from_static("GET, HEAD"));
+        let value = allow.find(&path).map(|it| it.1.clone());
+        let value = value.unwrap_or(HeaderValue::from_static("GET, HEAD"));
         response.headers_mut().insert(header::ALLOW, value);
     }
     Ok(response)
 }
+
+/// Where what is written is pushed by integrators, and so counted rather than told one by one.
+const VERSIONED: &str = "/api/v1/";
+/// How the audit log names who showed nothing that is known.
+const NOBODY: &str = "nobody";
 
 /// Whether `If-None-Match` names this tag.
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {

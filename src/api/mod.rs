@@ -103,6 +103,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::catalog::CatalogReads,
             manage::session::Sessions,
             manage::users::Users,
+            manage::audit::AuditLog,
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
@@ -122,5 +123,10 @@ pub fn mount(web: Arc<Web>, docs: Route) -> BoxEndpoint<'static, Response> {
         .at("/healthz", edge::health())
         .at("/readyz", edge::ready())
         .at("/metrics", edge::metrics());
-    routes.nest("/docs", docs).data(web).catch_all_error(problem::as_problem).with(allow).boxed()
+    routes
+        .nest("/docs", docs)
+        .data(Arc::clone(&web))
+        .catch_all_error(problem::as_problem)
+        .with(edge::AtTheEdge { allow, web })
+        .boxed()
 }

@@ -192,6 +192,13 @@ pub fn after(given: Option<&Raw<Sequence>>) -> Result<u64> {
 
 /// # Errors
 /// `Invalid` with the parameter and its rule.
+pub fn before(given: Option<&Raw<Sequence>>) -> Result<Option<u64>> {
+    let rule = "must be a sequence: an integer from 0";
+    given.map(|it| number("before", &it.text, rule)).transpose()
+}
+
+/// # Errors
+/// `Invalid` with the parameter and its rule.
 pub fn n_history(given: Option<&Raw<HistoryLimit>>) -> Result<u32> {
     limit(given.map(|it| it.text.as_str()), HISTORY_DEFAULT)
 }

@@ -79,6 +79,7 @@ impl App {
                 let rule = format!("there are {N_RULES_MAX} alert rules already; remove one");
                 return Err(Error::conflict(rule));
             }
+            batch.note_object(&row.id);
             batch.put_alert_rule(&row)
         };
         self.store.write(write).await?;

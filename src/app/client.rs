@@ -132,6 +132,7 @@ impl App {
         // After the commit: what is shown must survive a restart.
         let put = move |(): &()| directory.put(kept);
         let write = move |batch: &mut Batch| {
+            batch.note_object(&row.id);
             batch.put_client(&row)?;
             due.map_or(Ok(()), |at| batch.client(row.id).put_due(at))
         };

@@ -301,6 +301,7 @@ fn apply(
         import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
         put_sources(batch, &import, &intake.scopes, now)?;
     }
+    batch.note_object(&import.id);
     batch.put_import(&import)?;
     let mut announced = assessment::apply(batch, plan)?;
     let at = intake.lists.as_ref().map_or(now, |it| it.at);

@@ -11,6 +11,7 @@ use crate::auth::network;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId};
+use crate::store::Batch;
 use crate::store::key::{Key, Previous, Scope};
 
 /// More than this many networks or characters in one key are refused.
@@ -144,7 +145,11 @@ impl App {
         let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.keyring));
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| keyring.put(&kept);
-        self.store.write_then(move |batch| batch.put_key(&row.key), put).await?;
+        let write = move |batch: &mut Batch| {
+            batch.note_object(&row.key.id);
+            batch.put_key(&row.key)
+        };
+        self.store.write_then(write, put).await?;
         Ok(held)
     }
 

@@ -4,6 +4,7 @@ pub mod alert;
 pub mod announce;
 pub mod assessment;
 pub mod asset;
+pub mod audit;
 pub mod client;
 pub mod condition;
 pub mod control;
@@ -33,6 +34,7 @@ pub mod user;
 pub mod webhook;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::auth::caller::Account;
@@ -83,6 +85,9 @@ pub struct App {
     hasher: Hasher,
     throttle: Throttle,
     token_key: TokenKey,
+    tally: audit::Tally,
+    /// The day on which the journal was last told of the audit log's end.
+    audit_told_on: AtomicU32,
     pub directory: Arc<Directory>,
     sealer: Sealer,
     egress: Egress,
@@ -132,6 +137,8 @@ impl App {
             hasher: Hasher::default(),
             throttle: Throttle::default(),
             token_key: TokenKey::of(sealer.derive(SESSIONS)),
+            tally: audit::Tally::default(),
+            audit_told_on: AtomicU32::default(),
             directory,
             sealer,
             egress,

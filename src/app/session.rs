@@ -9,6 +9,7 @@ use crate::auth::password::BYTES_MAX;
 use crate::auth::token::Session;
 use crate::error::{Error, Result};
 use crate::id::UserId;
+use crate::store::audit;
 use crate::store::user::User;
 
 /// Longer names are nobody's.
@@ -41,6 +42,9 @@ impl App {
         let known = self.people.find_named(name);
         // By whatever name the same user is tried, it is the same account.
         let account = known.as_ref().map_or_else(|| name.to_owned(), |it| it.id.to_string());
+        if let Some(user) = &known {
+            audit::name_subject(&format!("user {}", user.email));
+        }
         self.throttle.take(&account, address, self.clock.now())?;
         let known = known.filter(|it| it.enabled);
         let hash = known.as_ref().map(|it| it.password_hash.as_str());
@@ -54,6 +58,7 @@ impl App {
             return Err(wrong());
         }
         user.last_login_at = Some(self.clock.now());
+        audit::name_actor(&format!("user {}", user.email));
         Ok(self.begin_session(self.store_user(user).await?))
     }
 

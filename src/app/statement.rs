@@ -114,7 +114,10 @@ impl Statement {
             Self::WithdrawDecision(framework, reference) => {
                 batch.remove_row_decision(*framework, reference).map(|_| ())
             }
-            Self::PutEvidence(new) => batch.put_evidence(new),
+            Self::PutEvidence(new) => {
+                batch.note_object(&new.id);
+                batch.put_evidence(new)
+            }
             Self::RemoveEvidence(id) => batch.remove_evidence(*id).map(|_| ()),
         }
     }

@@ -99,6 +99,7 @@ impl App {
                 return Err(Error::invalid_field("riskId", "the client has no such risk"));
             }
             require_room(batch)?;
+            batch.note_object(&task.id);
             batch.put_task(&task)?;
             let kind = EventKind::RemediationTaskCreated;
             batch.add_event(announce::event(kind, now, object(&task), None))?;

@@ -7,6 +7,8 @@ use super::rule::{require_length, require_text};
 use crate::auth::password;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, UserId};
+use crate::store::Batch;
+use crate::store::audit::{self, Act};
 use crate::store::user::{Role, User};
 
 pub const N_USERS_MAX: usize = 10_000;
@@ -140,7 +142,13 @@ impl App {
             clients: Vec::new(),
             password: None,
         };
-        let (_, password) = self.add_user(new).await?;
+        let (at, by) = (self.clock.now(), "service".to_owned());
+        let act = Act { at, by, action: "first administrator".to_owned(), ..Act::default() };
+        let adding = async {
+            audit::name_actor("service");
+            self.add_user(new).await
+        };
+        let (_, password) = audit::acting(act, adding).await?;
         Ok(password.map(|it| (FIRST_ADMIN.to_owned(), it)))
     }
 
@@ -174,7 +182,11 @@ impl App {
         let (row, kept, people) = (user.clone(), user.clone(), Arc::clone(&self.people));
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| people.put(kept);
-        self.store.write_then(move |batch| batch.put_user(&row), put).await?;
+        let write = move |batch: &mut Batch| {
+            batch.note_object(&row.id);
+            batch.put_user(&row)
+        };
+        self.store.write_then(write, put).await?;
         Ok(user)
     }
 

@@ -123,6 +123,7 @@ impl App {
             }
             let after = batch.last_sequence();
             let webhook = Webhook { state: WebhookState::Enabled { after }, ..webhook.clone() };
+            batch.note_object(&webhook.id);
             batch.put_webhook(&webhook).map(|()| webhook)
         };
         let webhook = self.store.write(write).await?;

@@ -1,6 +1,7 @@
 //! The words typed. Every data command is a management API request: sent over the control socket when a server runs,
 //! else handled by the same application in this process.
 
+mod audit;
 mod call;
 mod catalog;
 mod client;
@@ -56,6 +57,9 @@ enum Command {
     /// The catalogue: frameworks, requirements and the controls that decide them.
     #[command(subcommand)]
     Catalog(catalog::Command),
+    /// Who changed what, and who was refused.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Show the service's state.
     Status,
     /// Print the OpenAPI document.
@@ -84,6 +88,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Webhook(command) => webhook::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Catalog(command) => catalog::run(&options()?, json, command),
+        Command::Audit(command) => audit::run(&options()?, json, &command),
         Command::Status => system::status(&options()?, json),
         Command::Openapi => system::openapi(),
         Command::Config(command) => system::config(path, json, &command),

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::api::{self, Web};
 use crate::app::{self, App};
 use crate::clock::Clock;
-use crate::error::{Error, Result};
+use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
 use crate::store::{self, Store};
 use crate::{catalog, web, work};
@@ -73,8 +73,9 @@ impl Opened {
     /// `Unavailable` when the disk does not take the last counters; the database is closed all the same.
     pub async fn close(self) -> Result<()> {
         let stored = self.app.checkpoint_limits().await;
+        let audited = self.app.checkpoint_audit().await;
         self.store.close();
-        stored
+        stored.and(audited)
     }
 }
 
@@ -111,6 +112,7 @@ pub async fn serve(
     tracing::debug!(n_files, "up to {n_files} files may be open");
     opened.app.settle_msp_id().await?;
     opened.app.reassess_outdated().await?;
+    note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
     let public = Listener::tcp(options.listen).await?;
     let control = Listener::socket(&options.dir.join(CONTROL_SOCKET)).await?;
     let address = public.local_addr().unwrap_or(options.listen);
@@ -140,9 +142,17 @@ pub async fn serve(
         stop.send_replace(true);
     };
     tokio::join!(serving, working, waiting);
+    note(&opened.app, "stop").await;
     opened.close().await?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// In the audit log. A disk that does not take it keeps nobody from reading.
+async fn note(app: &App, action: &str) {
+    if let Err(error) = app.record(action).await {
+        tracing::warn!(error = %Chain(&error), "the audit log does not say `{action}`: {}", Chain(&error));
+    }
 }
 
 fn limits(options: &Options) -> Limits {

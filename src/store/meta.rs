@@ -1,6 +1,7 @@
 //! What the database says of itself.
 
 use super::Batch;
+use super::audit;
 use super::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 use super::transaction::{Counts, Reading, Rows, Transaction, Writing};
 use crate::clock::Time;
@@ -69,5 +70,6 @@ pub(super) fn find_counts(rows: &Reading) -> Result<Counts> {
         Ok(kept.max(rows.find_row(META, removed)?.unwrap_or(0)))
     };
     let asset = rows.last_key(ASSET_CLIENTS)?.unwrap_or_default();
-    Ok(Counts { asset, event: last(EVENTS, LAST_EVENT)?, change: last(CHANGES, LAST_CHANGE)? })
+    let (event, change) = (last(EVENTS, LAST_EVENT)?, last(CHANGES, LAST_CHANGE)?);
+    Ok(Counts { asset, event, change, audit: audit::find_head(rows)? })
 }

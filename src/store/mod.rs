@@ -6,6 +6,7 @@
 pub mod alert;
 pub mod answer;
 pub mod asset;
+pub mod audit;
 pub mod change;
 pub mod client;
 pub mod condition;

@@ -221,6 +221,12 @@ pub(super) const ANSWERS: &str = "answers";
 /// Key: when, key. Value: nothing.
 pub(super) const ANSWER_TIMES: &str = "answer_times";
 
+/// Who changed what, and who was refused.
+///
+/// Key: sequence. Value: `AuditEntry`. Invariant: sequences rise by one; each hash covers the one before it; the last is
+/// never removed.
+pub(super) const AUDIT: &str = "audit";
+
 /// When each client is to be reassessed.
 ///
 /// Key: client id. Value: time, how often it was asked for. Invariant: one row in [`DUE_TIMES`] for each.

@@ -10,6 +10,7 @@ use redb::{
     TableError, WriteTransaction,
 };
 
+use super::audit::AuditHead;
 use super::envelope::{self, Broken};
 use super::health::Gauges;
 use super::index::Delta;
@@ -213,6 +214,8 @@ pub(super) struct Counts {
     pub(super) event: u64,
     /// The sequence of the last changed row.
     pub(super) change: u64,
+    /// The end of the audit log.
+    pub(super) audit: AuditHead,
 }
 
 /// What a transaction changes in memory once it is durable.
@@ -243,6 +246,8 @@ pub struct Writing {
     pub(super) effects: Effects,
     /// Something was written since the writer last cleared it.
     pub(super) wrote: bool,
+    /// The id of what was made or changed since then.
+    pub(super) object: Option<String>,
     /// The database failed under this transaction, whatever the closure made of the error.
     pub(super) broken: bool,
 }
@@ -261,6 +266,7 @@ impl Writing {
             counts,
             effects: Effects::default(),
             wrote: false,
+            object: None,
             broken: false,
         })
     }

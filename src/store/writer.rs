@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use redb::Database;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
+use super::audit::{self, AuditOutcome, Pending};
 use super::health::{reopening, stopping};
 use super::open::Home;
 use super::room::Room;
@@ -41,6 +42,10 @@ pub(super) enum Step<'a> {
 pub(super) struct Job {
     call: Box<dyn FnMut(Step<'_>) -> Result<()> + Send>,
     refusal: Option<Error>,
+    /// Who does it, to be written down with it.
+    act: Option<Pending>,
+    /// Its last run changed something.
+    wrote: bool,
     /// Wrote and then refused, or panicked: does not run again.
     is_out: bool,
     /// Its place in the queue.
@@ -59,6 +64,7 @@ impl Job {
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
         K: FnOnce(&T) + Send + 'static,
     {
+        let act = audit::pending();
         let (answer, receiver) = oneshot::channel();
         let (mut answer, mut kept) = (Some(answer), Some(kept));
         let mut value = None;
@@ -81,11 +87,24 @@ impl Job {
                 Ok(())
             }
         };
-        (Self { call: Box::new(call), refusal: None, is_out: false, _seat: seat }, receiver)
+        (
+            Self {
+                call: Box::new(call),
+                refusal: None,
+                act,
+                wrote: false,
+                is_out: false,
+                _seat: seat,
+            },
+            receiver,
+        )
     }
 
     fn settle(mut self, failure: Option<Error>) {
         let refusal = failure.or(self.refusal.take());
+        if let (None, true, Some(act)) = (&refusal, self.wrote, &self.act) {
+            act.recorded();
+        }
         (self.call)(Step::Settle(refusal)).expect("settling does not fail");
     }
 }
@@ -275,10 +294,24 @@ impl Writer {
     }
 }
 
+/// Runs one job; what it changed is written down with it.
+fn run_recorded(job: &mut Job, batch: &mut Batch) -> Result<()> {
+    (job.call)(Step::Run(batch))?;
+    job.wrote = batch.rows.wrote;
+    match &job.act {
+        Some(act) if job.wrote => {
+            let object = batch.rows.object.take();
+            audit::add(&mut batch.rows, &act.act(), object, AuditOutcome::Done, 1)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Runs one job and notes how it went.
 fn run(job: &mut Job, batch: &mut Batch) {
     batch.rows.wrote = false;
-    match catch_unwind(AssertUnwindSafe(|| (job.call)(Step::Run(batch)))) {
+    batch.rows.object = None;
+    match catch_unwind(AssertUnwindSafe(|| run_recorded(job, batch))) {
         Ok(Ok(())) => job.refusal = None,
         Ok(Err(error)) => {
             job.refusal = Some(error);

@@ -21,10 +21,14 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
     tokio::join!(
         drive("sweep", SWEEP_EVERY, &sweep, stop.clone(), async || app.sweep().await),
         drive("checkpoint", CHECKPOINT_EVERY, &checkpoint, stop.clone(), async || {
+            app.checkpoint_audit().await?;
             app.checkpoint_limits().await.map(|()| false)
         }),
         drive("forget-events", FORGET_EVERY, &forget, stop.clone(), async || {
-            Ok(app.forget_events().await? | app.forget_answers().await?)
+            app.tell_audit_head().await?;
+            Ok(app.forget_events().await?
+                | app.forget_answers().await?
+                | app.forget_audit().await?)
         }),
         drive("erase", FORGET_EVERY, &erase, stop.clone(), async || {
             app.finish_erasures().await?;

@@ -1,6 +1,5 @@
 //! The evidence register: list, add, remove.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
@@ -21,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
 use crate::store::ClientSnapshot;
+use crate::store::audit::hex;
 use crate::store::evidence::Evidence;
 
 /// What a client can show for a control.
@@ -55,13 +55,6 @@ impl EvidenceView {
             by: it.by,
         }
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}"); // Writing to a string cannot fail.
-        text
-    })
 }
 
 /// What a client can show for a control.

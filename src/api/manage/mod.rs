@@ -1,6 +1,7 @@
 //! The management API: what the command line and a console call.
 
 pub mod alert_rules;
+pub mod audit;
 pub mod catalog;
 pub mod changes;
 pub mod clients;

@@ -1,0 +1,69 @@
+//! `posture audit`.
+
+use clap::Subcommand;
+use serde_json::Value;
+
+use super::call::{Call, call};
+use super::print;
+use crate::config::Options;
+use crate::error::{Error, Result};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Show the last entries, newest first.
+    List {
+        /// At most 100.
+        #[arg(long, default_value_t = 50)]
+        limit: u32,
+        /// Only entries before this one.
+        #[arg(long, value_name = "SEQUENCE")]
+        before: Option<u64>,
+    },
+    /// Walk along the whole log. Ends with 1 when an entry does not follow the one before it.
+    Verify,
+}
+
+pub(super) fn run(options: &Options, json: bool, command: &Command) -> Result<()> {
+    match command {
+        Command::List { limit, before } => {
+            let before = before.map_or_else(String::new, |it| format!("&before={it}"));
+            let path = format!("/api/audit?limit={limit}{before}");
+            list(json, &call(options, Call::get(path))?)
+        }
+        Command::Verify => verify(json, &call(options, Call::get("/api/audit/verify"))?),
+    }
+}
+
+fn list(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let row = |it: &Value| {
+        ["sequence", "at", "by", "address", "action", "about", "outcome", "count"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec()
+    };
+    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["ENTRY", "AT", "BY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"], &rows)
+}
+
+fn verify(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        print::json(answer)?;
+    } else {
+        let names = [
+            ("entries", "entries"),
+            ("first entry", "firstSequence"),
+            ("last entry", "lastSequence"),
+            ("last hash", "lastHash"),
+        ];
+        print::fields(&answer["data"], &names)?;
+    }
+    match answer["data"]["brokenAt"].as_u64() {
+        Some(sequence) => Err(Error::invalid(format!(
+            "the audit log is broken: entry {sequence} does not follow the one before it"
+        ))),
+        None if json => Ok(()),
+        None => print::line("the audit log is whole"),
+    }
+}

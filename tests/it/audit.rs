@@ -1,0 +1,239 @@
+//! The audit log: what stands in it, and that nobody can change it unseen.
+
+use posture::clock::Time;
+use posture::store::Store;
+use posture::store::audit::{Act, AuditOutcome};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::harness::{Posture, http, send};
+
+const PASSWORD: &str = "ochre kettle, nine moths";
+
+/// The log, oldest first.
+fn log(posture: &Posture) -> Vec<Value> {
+    posture.block_on(posture.app.checkpoint_audit()).unwrap();
+    let mut all: Vec<Value> = Vec::new();
+    let mut before = String::new();
+    loop {
+        let path = format!("/api/audit?limit=7{before}");
+        let page = posture.operator("GET", &path, &Value::Null).json();
+        let page = page["data"].as_array().unwrap().clone();
+        let Some(last) = page.last() else { break };
+        before = format!("&before={}", last["sequence"]);
+        all.extend(page);
+    }
+    all.reverse();
+    all
+}
+
+/// The entries about one operation.
+fn about(posture: &Posture, action: &str) -> Vec<Value> {
+    log(posture).into_iter().filter(|it| it["action"] == action).collect()
+}
+
+fn ada(posture: &Posture) -> String {
+    let body = json!({"email": "ada@example.com", "role": "admin", "password": PASSWORD});
+    assert_eq!(posture.operator("POST", "/api/users", &body).status, 201);
+    posture.log_in("ada@example.com", PASSWORD)
+}
+
+#[test]
+fn a_change_is_told_with_who_what_and_from_where() {
+    let posture = Posture::start();
+    let token = ada(&posture);
+    let body = json!({"name": "first", "scopes": ["read:clients"]});
+    let made = posture.as_user(&token, "POST", "/api/keys", &body).json();
+    let key = made["data"]["id"].as_str().unwrap();
+    posture.pass_s(60);
+    let path = format!("/api/keys/{key}");
+    assert_eq!(posture.operator("PATCH", &path, &json!({"name": "second"})).status, 200);
+    let issued = about(&posture, "POST /api/keys").remove(0);
+    assert_eq!(issued["by"], "user ada@example.com");
+    assert_eq!(issued["address"], "127.0.0.1");
+    assert_eq!(issued["about"], "/api/keys");
+    assert_eq!(issued["object"], key);
+    assert_eq!(issued["fields"], json!(["name", "scopes"]));
+    assert_eq!((&issued["outcome"], &issued["count"]), (&json!("done"), &json!(1)));
+    assert_eq!(issued["at"], "2026-03-10T09:00:00.000Z");
+    let changed = about(&posture, "PATCH /api/keys/{keyId}").remove(0);
+    assert!(changed["by"].as_str().unwrap().starts_with("operator uid "));
+    assert_eq!(changed["about"], path.as_str());
+    assert_eq!((&changed["address"], &changed["object"]), (&Value::Null, &json!(key)));
+    assert_eq!(changed["at"], "2026-03-10T09:01:00.000Z");
+    let added = about(&posture, "POST /api/users").remove(0);
+    assert_eq!(added["fields"], json!(["email", "password", "role"]));
+    let whole = json!(log(&posture)).to_string();
+    assert!(!whole.contains(PASSWORD) && !whole.contains("second") && !whole.contains(&token));
+}
+
+#[test]
+fn each_change_stands_there_once_and_reads_do_not() {
+    let posture = Posture::start();
+    let client = posture.client("Acme");
+    let before = log(&posture).len();
+    posture.operator("GET", "/api/clients", &Value::Null);
+    posture.pass_days(2);
+    assert_eq!(log(&posture).len(), before, "neither reads nor the clock change what people did");
+    let file = crate::manage::prowler(crate::manage::MIXED);
+    assert_eq!(posture.import(&client, "observedAt=now", &file).status, 200);
+    let told = about(&posture, "POST /api/clients/{clientId}/imports");
+    assert_eq!(told.len(), 1, "however many commits it took");
+    assert_eq!(told[0]["about"], format!("/api/clients/{client}/imports"));
+    assert_eq!(posture.operator("POST", "/api/clients", &json!({})).status, 400);
+    assert_eq!(about(&posture, "POST /api/clients").len(), 1, "what changed nothing is no change");
+}
+
+#[test]
+fn refusals_are_counted() {
+    let posture = Posture::start();
+    let client = posture.client("Acme");
+    let key = posture.issue(&json!({"scopes": ["read:clients"]}));
+    let text = key["key"].as_str().unwrap();
+    for _ in 0..3 {
+        assert_eq!(posture.get(text, &format!("/clients/{client}/risks")).status, 403);
+    }
+    assert_eq!(posture.get("garbage", "/clients").status, 401);
+    let told = about(&posture, "GET /api/v1/clients/{clientId}/risks").remove(0);
+    assert_eq!(told["by"], format!("key {}", key["prefix"].as_str().unwrap()));
+    assert_eq!((&told["outcome"], &told["count"]), (&json!("refused 403"), &json!(3)));
+    let told = about(&posture, "GET /api/v1/clients").remove(0);
+    assert_eq!((&told["by"], &told["outcome"]), (&json!("nobody"), &json!("refused 401")));
+    for n in 0..1_500 {
+        let path = format!("/api/v1/assets/{n}");
+        let headers = [("X-API-Key", "garbage"), ("X-Forwarded-For", "192.0.2.9")];
+        assert_eq!(send(posture.address, "PUT", &path, &headers, b"{}").status, 401);
+    }
+    let told = about(&posture, "PUT /api/v1/assets/{assetId}");
+    assert_eq!(told.len(), 1, "the path of a refusal cannot fill the log");
+    assert_eq!(told[0]["count"], 1_500);
+}
+
+#[test]
+fn pushed_assets_are_counted_for_each_key() {
+    let posture = Posture::start();
+    let client = posture.client("Acme");
+    let key = posture.issue(&json!({}));
+    for n in 0..5 {
+        let body = json!({"clientId": client, "name": "a", "externalId": n.to_string(), "assetType": "server"});
+        assert_eq!(posture.send("POST", key["key"].as_str().unwrap(), "/assets", &body).status, 201);
+    }
+    let told = about(&posture, "POST /api/v1/assets");
+    assert_eq!((told.len(), &told[0]["count"]), (1, &json!(5)));
+    assert_eq!(told[0]["by"], format!("key {}", key["prefix"].as_str().unwrap()));
+}
+
+#[test]
+fn logins_are_told_right_or_wrong() {
+    let posture = Posture::start();
+    ada(&posture);
+    assert_eq!(posture.try_log_in("ada@example.com", "wrong").status, 401);
+    assert_eq!(posture.try_log_in("hunter2", "wrong").status, 401);
+    let told = about(&posture, "POST /auth/login");
+    let shown: Vec<_> = told.iter().map(|it| (&it["by"], &it["about"], &it["outcome"])).collect();
+    let text = |it: &str| json!(it);
+    assert_eq!(
+        shown,
+        [
+            (&text("user ada@example.com"), &text("user ada@example.com"), &text("done")),
+            (&text("nobody"), &text(""), &text("refused 401")),
+            (&text("nobody"), &text("user ada@example.com"), &text("refused 401")),
+        ],
+        "what is no user's name may be a password"
+    );
+}
+
+#[test]
+fn starts_stops_and_the_first_administrator_are_told() {
+    let posture = Posture::start();
+    posture.block_on(posture.app.add_first_admin()).unwrap();
+    let posture = posture.restart();
+    let told: Vec<_> = log(&posture).iter().map(|it| it["action"].clone()).collect();
+    let start = concat!("start ", env!("CARGO_PKG_VERSION"));
+    assert_eq!(json!(told), json!([start, "first administrator", "stop", start]));
+}
+
+/// As the API's document says it.
+fn expected_hash(previous: &str, it: &Value) -> String {
+    let fields: Vec<_> =
+        it["fields"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let text = |name: &str| match it[name].as_str() {
+        Some(text) => text.to_owned(),
+        None if it[name].is_null() => String::new(),
+        None => it[name].to_string(),
+    };
+    let before = ["sequence", "at", "by", "address", "action", "about", "object"].map(text);
+    let texts = [&before[..], &[fields.join(","), text("outcome"), text("count")]].concat();
+    let digest = Sha256::digest(format!("{previous}{}", json!(texts)));
+    posture::store::audit::hex(&digest)
+}
+
+#[test]
+fn anybody_can_verify_the_chain_from_what_the_api_tells() {
+    let posture = Posture::start();
+    posture.client("Acme \u{1b}[31m\n<b>");
+    let headers = [("Content-Type", "application/json")];
+    http::send_socket(&posture.socket(), "PATCH", "/api/clients/x?\u{7f}", &headers, b"{}");
+    posture.key();
+    let mut previous = "0".repeat(64);
+    let all = log(&posture);
+    assert!(3 <= all.len());
+    for (index, entry) in all.iter().enumerate() {
+        assert_eq!(entry["sequence"], index + 1);
+        assert_eq!(entry["hash"], expected_hash(&previous, entry), "{entry}");
+        previous = entry["hash"].as_str().unwrap().to_owned();
+    }
+    let verdict = posture.operator("GET", "/api/audit/verify", &Value::Null).json();
+    assert_eq!(verdict["data"]["whole"], true);
+    assert_eq!(verdict["data"]["lastHash"], previous);
+    assert_eq!(verdict["data"]["entries"], all.len());
+}
+
+#[test]
+fn what_is_past_its_time_goes_and_the_rest_still_verifies() {
+    let posture = Posture::start();
+    posture.client("Acme");
+    posture.key();
+    posture.pass_days(397);
+    posture.client("Later");
+    let last = log(&posture).last().unwrap().clone();
+    assert!(!posture.block_on(posture.app.forget_audit()).unwrap());
+    assert_eq!(log(&posture), std::slice::from_ref(&last));
+    let verdict = posture.operator("GET", "/api/audit/verify", &Value::Null).json();
+    assert_eq!((&verdict["data"]["whole"], &verdict["data"]["entries"]), (&json!(true), &json!(1)));
+    let posture = posture.restart();
+    let next = log(&posture)[1].clone();
+    assert_eq!(next["sequence"], last["sequence"].as_u64().unwrap() + 1, "no number comes again");
+    assert_eq!(next["hash"], expected_hash(last["hash"].as_str().unwrap(), &next));
+}
+
+#[test]
+fn an_entry_that_was_changed_or_taken_out_is_found() {
+    let backend = redb::backends::InMemoryBackend::new();
+    let store = Store::on_backend(backend, 1 << 20).unwrap();
+    let act = |n: i64| Act { at: Time::from_s(n), by: "user a".to_owned(), ..Act::default() };
+    for n in 1..=5 {
+        store.write_now(move |batch| batch.add_audit(&act(n), AuditOutcome::Done, 1)).unwrap();
+    }
+    let entries = store.snapshot().unwrap().list_audit(0, 10).unwrap();
+    let zeros = [0; 32];
+    assert!(entries[0].follows(&zeros));
+    assert!((1..5).all(|it| entries[it].follows(&entries[it - 1].hash)));
+    let changed = |change: fn(&mut posture::store::audit::AuditEntry)| {
+        let mut entry = entries[2].clone();
+        change(&mut entry);
+        entry.follows(&entries[1].hash)
+    };
+    assert!(changed(|_| ()));
+    assert!(!changed(|it| it.at = it.at.plus_s(1)));
+    assert!(!changed(|it| it.by = "user b".to_owned()));
+    assert!(!changed(|it| it.address = Some("192.0.2.1".to_owned())));
+    assert!(!changed(|it| it.action = "x".to_owned()));
+    assert!(!changed(|it| it.about = "x".to_owned()));
+    assert!(!changed(|it| it.object = Some("x".to_owned())));
+    assert!(!changed(|it| it.fields = vec!["x".to_owned()]));
+    assert!(!changed(|it| it.outcome = AuditOutcome::Refused(403)));
+    assert!(!changed(|it| it.count = 2));
+    assert!(!changed(|it| it.sequence = 4));
+    assert!(!entries[3].follows(&entries[1].hash), "one was taken out");
+}
