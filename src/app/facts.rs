@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use super::App;
 use super::asset::{AssetChange, check_change};
+use super::derived::DERIVED_CHECK;
 use super::evidence::{NewEvidence, TITLE_CHARS_MAX};
 pub use super::fact_body::FactsBody;
 use super::fact_body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
@@ -266,6 +267,9 @@ impl Reader<'_> {
             let control = &self.catalog.controls[control];
             let check = it.check.as_deref().unwrap_or("reported");
             let check = text(&field("check"), check, LABEL_CHARS_MAX)?;
+            if check == DERIVED_CHECK {
+                return bad(field("check"), "`identities` is what lists of accounts say");
+            }
             if !keys.insert((control.code.clone(), check.clone())) {
                 return bad(field("check"), "this control and check stand there twice");
             }

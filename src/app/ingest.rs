@@ -10,6 +10,7 @@ use super::App;
 use super::announce::{self, Announced};
 use super::assessment::{self, Cause, Plan};
 use super::asset::{Met, Sight, meet};
+use super::derived::is_derived;
 use super::evidence::{self, NewEvidence};
 use super::roster::{self, Lists, ListsPlan, Moved};
 use super::source::{self, Run};
@@ -148,20 +149,22 @@ impl App {
         let subject = self.subject(rows.id())?;
         let rules = self.roster_rules(rows.id())?;
         let scopes = &intake.scopes;
-        let is_baseline = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
-        let cause = Cause::Source {
-            source: intake.import.source.clone(),
-            baseline: is_baseline,
-            quiet: intake.run == Run::Quiet,
-        };
+        let is_first = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
         let intake = Arc::clone(intake);
         rows.read(move |snapshot| {
-            let origin = (intake.import.source.as_str(), intake.import.id);
+            let source = intake.import.source.as_str();
+            let origin = (source, intake.import.id);
+            let observations = snapshot.list_observations()?;
+            let cause = Cause::Source {
+                source: source.to_owned(),
+                baseline: is_first || brings_new_part(snapshot, &intake, &observations)?,
+                quiet: intake.run == Run::Quiet,
+            };
+            let (known, catalog) = (&observations, &subject.catalog);
             let mut lists = match &intake.lists {
-                Some(lists) => roster::plan(snapshot, origin, lists, &rules, &subject.catalog)?,
+                Some(lists) => roster::plan(snapshot, origin, lists, &rules, catalog, known)?,
                 None => ListsPlan::default(),
             };
-            let observations = snapshot.list_observations()?;
             let held = lists.judge_observations(snapshot, &intake, &observations)?;
             let gone = gone(&observations, &intake, &held);
             let derived = lists.observations.iter().chain(&gone);
@@ -239,6 +242,19 @@ fn baseline(
         return Ok(HashSet::new());
     }
     Ok(scopes.into_iter().filter(|it| !known.contains(it)).collect())
+}
+
+/// Whether a complete run brings checks or accounts of its scope for the first time, though the source spoke of it
+/// before: nothing changed then, it is only seen now.
+fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]) -> Result<bool> {
+    let Some(lists) = intake.lists.as_ref().filter(|it| it.complete) else { return Ok(false) };
+    let (source, scope) = (intake.import.source.as_str(), lists.scope.as_str());
+    let is_ours = |it: &Observation| it.source == source && it.scope == scope && !is_derived(it);
+    if intake.observations.iter().any(is_ours) && !known.iter().any(is_ours) {
+        return Ok(true);
+    }
+    let accounts = Roster { source, scope, part: Part::Identities };
+    Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
 }
 
 /// Merges assets; how many were new and how many changed.
@@ -371,21 +387,13 @@ fn gone(known: &[Observation], intake: &Intake, held: &HashSet<String>) -> Vec<O
         has.insert((&it.subject, it.scope.as_str(), it.check.as_str()));
     }
     let mut gone = Vec::new();
-    for it in known.iter().filter(|it| it.source == intake.import.source) {
+    let is_ours = |it: &&Observation| it.source == intake.import.source && !is_derived(it);
+    for it in known.iter().filter(is_ours) {
         let Some(at) = read_at.get(it.scope.as_str()).copied() else { continue };
         let key = (&it.subject, it.scope.as_str(), it.check.as_str());
         let counts = it.verdict != Verdict::Gone && it.observed_at < at;
         if counts && has.insert(key) {
-            gone.push(Observation {
-                observed_at: at,
-                valid_until: None,
-                import: intake.import.id,
-                verdict: Verdict::Gone,
-                accepted: 0,
-                findings: None,
-                failing: Vec::new(),
-                ..it.clone()
-            });
+            gone.push(it.gone(at, intake.import.id));
         }
     }
     gone

@@ -9,6 +9,7 @@ pub mod client;
 pub mod condition;
 pub mod control;
 pub mod delivery;
+mod derived;
 pub mod directory;
 pub mod evidence;
 pub mod expiry;

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::derived::{self, is_derived};
 use super::ingest::Intake;
 use super::settings::Settings;
 use super::shrink::{Belief, judge};
@@ -13,16 +14,13 @@ use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
 use crate::engine::catalog::Catalog;
 use crate::engine::event::EventKind;
-use crate::engine::fact::{Observation, Severity, Subject, Verdict};
+use crate::engine::fact::{Observation, Subject, Verdict};
 use crate::engine::identity::{self, AppUse, Identity, To};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::store::evidence::Evidence;
 use crate::store::roster::{Part, Reads, Roster};
 use crate::store::{ClientBatch, ClientSnapshot};
-
-/// Failing accounts that a finding names.
-const N_NAMED: usize = 10;
 
 /// What one run of a source listed.
 #[derive(Clone, Debug, Default)]
@@ -103,20 +101,22 @@ impl App {
 }
 
 /// Works out what the lists change.
+///
+/// `known`: the observations so far.
 pub(super) fn plan(
     rows: &ClientSnapshot,
     (source, import): (&str, ImportId),
     lists: &Lists,
     rules: &Rules,
     catalog: &Catalog,
+    known: &[Observation],
 ) -> Result<ListsPlan> {
     let mut plan = ListsPlan { scope: lists.scope.clone(), ..ListsPlan::default() };
-    if let Some(identities) = &lists.identities {
-        plan_identities(&mut plan, rows, source, lists, rules, identities)?;
-        let believed = !plan.moved["identities"].is_held;
-        if lists.complete && believed {
-            plan.observations = observations(catalog, (source, import), lists, rules, identities);
-        }
+    if let Some(identities) = &lists.identities
+        && plan_identities(&mut plan, rows, source, lists, rules, identities)?.tells_gone()
+    {
+        plan.observations =
+            derived::observations(catalog, (source, import), lists, rules, identities, known);
     }
     if let Some(apps) = &lists.apps {
         plan_apps(&mut plan, rows, source, lists, rules, apps)?;
@@ -127,8 +127,8 @@ pub(super) fn plan(
         let belief = plan.take_reads(rows, roster, assets.len(), lists)?;
         let listed: HashSet<&str> = assets.iter().map(String::as_str).collect();
         let known_set: HashSet<&str> = known.iter().map(String::as_str).collect();
-        plan.assets =
-            assets.iter().filter(|it| !known_set.contains(it.as_str())).cloned().collect();
+        let is_new = |it: &&String| belief != Belief::Late && !known_set.contains(it.as_str());
+        plan.assets = assets.iter().filter(is_new).cloned().collect();
         if belief.tells_gone() {
             let gone = known.iter().filter(|it| !listed.contains(it.as_str()));
             plan.gone.extend(gone.map(|it| (Part::Assets, it.clone())));
@@ -167,7 +167,10 @@ impl ListsPlan {
         let source = intake.import.source.as_str();
         let of_scope = |all: &[Observation]| {
             let mut checks: BTreeMap<String, HashSet<(Subject, String)>> = BTreeMap::new();
-            for it in all.iter().filter(|it| it.source == source && it.verdict != Verdict::Gone) {
+            let counts = |it: &&Observation| {
+                it.source == source && it.verdict != Verdict::Gone && !is_derived(it)
+            };
+            for it in all.iter().filter(counts) {
                 let check = (it.subject.clone(), it.check.clone());
                 checks.entry(it.scope.clone()).or_default().insert(check);
             }
@@ -178,12 +181,13 @@ impl ListsPlan {
             let roster = Roster { source, scope: &scope, part: Part::Observations };
             let n_known = known.get(&scope).map_or(0, HashSet::len);
             let n_known = u32::try_from(n_known).unwrap_or(u32::MAX);
-            // Partial reads may have brought more than the last complete one had.
-            let at = intake.import.at;
+            let of_scope = intake.observations.iter().filter(|it| it.scope == scope);
+            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(intake.import.at);
             let before = match rows.find_reads(roster)? {
                 Some(reads) => Some(reads),
                 None if n_known == 0 => None,
-                None => Some(Reads { n: n_known, at, held: None }),
+                // Partial reads brought something, but never all.
+                None => Some(Reads { n: n_known, at: at.min(intake.import.at), held: None }),
             };
             let confirm_shrink = intake.confirm_shrink;
             let lists = Lists { at, complete: true, confirm_shrink, ..Lists::default() };
@@ -219,11 +223,14 @@ fn plan_identities(
     lists: &Lists,
     rules: &Rules,
     identities: &[Identity],
-) -> Result<()> {
+) -> Result<Belief> {
     let roster = Roster { source, scope: &lists.scope, part: Part::Identities };
     let known: Vec<Identity> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
     let belief = plan.take_reads(rows, roster, identities.len(), lists)?;
+    if belief == Belief::Late {
+        return Ok(belief);
+    }
     let mut known: BTreeMap<&str, &Identity> =
         known.iter().map(|it| (it.external_id.as_str(), it)).collect();
     for seen in identities {
@@ -243,7 +250,7 @@ fn plan_identities(
         }
     }
     plan.moved.entry("identities").or_default().n_gone = plan.n_gone(Part::Identities);
-    Ok(())
+    Ok(belief)
 }
 
 fn turn_identity(
@@ -319,6 +326,9 @@ fn plan_apps(
     let known: Vec<AppUse> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
     let belief = plan.take_reads(rows, roster, apps.len(), lists)?;
+    if belief == Belief::Late {
+        return Ok(());
+    }
     let mut known: BTreeMap<&str, &AppUse> =
         known.iter().map(|it| (it.name.as_str(), it)).collect();
     for app in apps {
@@ -354,41 +364,6 @@ fn turn_app(source: &str, scope: &str, app: &AppUse, to: To, is_announced: bool)
     let kind = EventKind::ShadowItDetected;
     let key = format!("{}/{source}/{scope}/{}", kind.as_str(), app.name);
     Turned { key, kind, to, object, previous: None, is_announced }
-}
-
-fn observations(
-    catalog: &Catalog,
-    (source, import): (&str, ImportId),
-    lists: &Lists,
-    rules: &Rules,
-    identities: &[Identity],
-) -> Vec<Observation> {
-    let verdicts = identity::verdicts(identities, lists.at, rules.dormant_after_days);
-    let verdicts = verdicts.into_iter().filter_map(|(code, verdict, failing)| {
-        let control = &catalog.controls[catalog.find_control(code)?];
-        let findings = (!failing.is_empty()).then(|| {
-            let named = failing.iter().take(N_NAMED).copied().collect::<Vec<_>>().join(", ");
-            let rest = failing.len().saturating_sub(N_NAMED);
-            if rest == 0 { named } else { format!("{named} and {rest} more") }
-        });
-        Some(Observation {
-            subject: Subject::Control(code.to_owned()),
-            source: source.to_owned(),
-            scope: lists.scope.clone(),
-            check: "identities".to_owned(),
-            observed_at: lists.at,
-            valid_until: None,
-            import,
-            verdict,
-            accepted: 0,
-            severity: Severity::Medium,
-            title: control.title.clone(),
-            findings,
-            remediation: None,
-            failing: Vec::new(),
-        })
-    });
-    verdicts.collect()
 }
 
 /// Writes what was planned; how many assets were retired, and how many events announced.

@@ -18,6 +18,8 @@ pub(super) enum Belief {
     /// It shrank too much to be believed at once.
     Held,
     Partial,
+    /// It is older than what is known: it tells nothing new.
+    Late,
 }
 
 impl Belief {
@@ -37,15 +39,18 @@ pub(super) fn judge(before: Option<Reads>, n: usize, lists: &Lists) -> (Belief, 
             (Belief::Partial, None)
         };
     };
+    if lists.at < before.at {
+        return (Belief::Late, None);
+    }
     if !lists.complete {
-        return (Belief::Partial, None);
+        return (Belief::Partial, Some(Reads { at: lists.at, ..before }));
     }
     let lost = before.n.saturating_sub(n);
     let shrank =
         SHRINK_MIN < lost && before.n.saturating_mul(SHRINK_PERCENT) < lost.saturating_mul(100);
     let agrees = |held: u32| n <= held.saturating_add(held.saturating_mul(AGREES_PERCENT) / 100);
     if shrank && !lists.confirm_shrink && !before.held.is_some_and(agrees) {
-        return (Belief::Held, Some(Reads { held: Some(n), ..before }));
+        return (Belief::Held, Some(Reads { held: Some(n), at: lists.at, ..before }));
     }
     (Belief::Complete, Some(fresh))
 }

@@ -103,6 +103,7 @@ fn move_to(
         batch.open_condition(&key, kind, object.to_string(), now)?;
         let open = batch.find_condition(&key)?;
         object["occurrence"] = json!(open.map_or(1, |it| it.occurrence));
+        batch.retell_condition(&key, object.to_string())?;
     }
     let previous = before.map(|it| json!({ "status": it.state.as_str() }));
     batch.add_event(announce::event(EventKind::ConnectorHealthChanged, now, object, previous))?;

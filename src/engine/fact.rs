@@ -126,6 +126,23 @@ pub struct Observation {
     pub failing: Vec<u64>,
 }
 
+impl Observation {
+    /// What a complete read says that no longer has it.
+    #[must_use]
+    pub fn gone(&self, at: Time, import: ImportId) -> Self {
+        Self {
+            observed_at: at,
+            valid_until: None,
+            import,
+            verdict: Verdict::Gone,
+            accepted: 0,
+            findings: None,
+            failing: Vec::new(),
+            ..self.clone()
+        }
+    }
+}
+
 /// Longer texts of findings are cut at a sentence that says so, by the importer.
 pub const FINDINGS_CHARS_MAX: usize = 1_000;
 pub const REMEDIATION_CHARS_MAX: usize = 1_000;

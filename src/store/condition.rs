@@ -19,7 +19,7 @@ pub struct Condition {
     pub key: String,
     /// The contract's event type that announces it.
     pub kind: String,
-    /// JSON: what was announced when it opened.
+    /// JSON: what was announced of it last.
     pub object: String,
     pub opened_at: Time,
     /// `None`: it is open.
@@ -70,6 +70,14 @@ impl ClientBatch<'_> {
             Condition { key, kind, object, opened_at: now, closed_at: None, occurrence };
         self.put(POSTURE, &row_key(&condition.key), &condition)?;
         Ok(Some(occurrence))
+    }
+
+    /// Lets an open condition say what was announced of it since it opened.
+    pub fn retell_condition(&mut self, key: &str, object: String) -> Result<()> {
+        match self.find_condition(key)?.filter(|it| it.closed_at.is_none()) {
+            Some(open) => self.put(POSTURE, &row_key(key), &Condition { object, ..open }),
+            None => Ok(()),
+        }
     }
 
     /// Closes a condition; as it was, or `None` when it is not open.

@@ -37,11 +37,12 @@ pub struct Roster<'a> {
     pub part: Part,
 }
 
-/// How complete reads of a list went.
+/// How reads of a list went, from the first complete one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Reads {
     /// Of the last complete read that was believed.
     pub n: u32,
+    /// When the source looked last, at all of it or a part.
     pub at: Time,
     /// A later complete read had far fewer and was taken as partial: how many.
     pub held: Option<u32>,

@@ -14,6 +14,7 @@ mod facts;
 mod imports;
 mod keys;
 mod posture;
+mod reads;
 mod requirements;
 mod risk_acceptance;
 mod system;
