@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::api::{self, Web};
 use crate::app::{self, App};
 use crate::clock::Clock;
+use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
 use crate::store::{self, Store};
@@ -53,15 +54,28 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Mounts the application on a store.
+    /// Mounts the application with the embedded catalogue on a store.
     ///
     /// # Errors
     /// Those of [`App::open`].
     pub fn on(store: Store, clock: Clock, options: &Options) -> Result<Self> {
+        Self::with_catalog(load_catalog()?, store, clock, options)
+    }
+
+    /// [`Opened::on`] with another catalogue, such as that of a later release.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn with_catalog(
+        catalog: Catalog,
+        store: Store,
+        clock: Clock,
+        options: &Options,
+    ) -> Result<Self> {
         let sealer = Sealer::open(&options.dir.join(KEY_FILE))?;
         let mut app_options = options.app.clone();
         app_options.webhooks.policy.own.push(options.listen);
-        let app = App::open(store.clone(), load_catalog()?, sealer, clock, app_options)?;
+        let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
         let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
         Ok(Self { app, endpoint: Arc::new(api::mount(web, web::docs())), store })
@@ -90,7 +104,7 @@ pub fn open(options: &Options) -> Result<Opened> {
     Opened::on(store, Clock::System, options)
 }
 
-fn load_catalog() -> Result<crate::engine::catalog::Catalog> {
+fn load_catalog() -> Result<Catalog> {
     catalog::embedded().map_err(|problems| {
         let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
         Error::internal(lines.join("\n"))

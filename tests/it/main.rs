@@ -24,6 +24,7 @@ mod network;
 mod openapi;
 mod secret;
 mod store;
+mod story;
 mod strangers;
 mod users;
 mod v1;

@@ -15,7 +15,9 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 
 use posture::app::App;
+use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
+use posture::engine::catalog::Catalog;
 use posture::serve::{CONTROL_SOCKET, Opened, Options, serve};
 use posture::store::{self, Store};
 use serde_json::{Value, json};
@@ -73,10 +75,16 @@ impl Posture {
     /// With options that the test changed.
     pub fn start_with(change: impl FnOnce(&mut Options)) -> Self {
         let clock = Clock::manual(START.parse().unwrap());
-        Self::start_in(TempDir::new().unwrap(), clock, change)
+        let catalog = embedded().expect("the catalogue is valid");
+        Self::start_in(TempDir::new().unwrap(), clock, catalog, change)
     }
 
-    fn start_in(dir: TempDir, clock: Clock, change: impl FnOnce(&mut Options)) -> Self {
+    fn start_in(
+        dir: TempDir,
+        clock: Clock,
+        catalog: Catalog,
+        change: impl FnOnce(&mut Options),
+    ) -> Self {
         let mut options = options(dir.path());
         change(&mut options);
         let (stop, stopped) = oneshot::channel::<()>();
@@ -93,7 +101,7 @@ impl Posture {
                 let store_options =
                     store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
                 let store = Store::open(&store_options, server_clock.now()).unwrap();
-                let opened = Opened::on(store, server_clock, &options).unwrap();
+                let opened = Opened::with_catalog(catalog, store, server_clock, &options).unwrap();
                 let app = Arc::clone(&opened.app);
                 let greet = move |address| started.send((address, app, handle)).unwrap();
                 let until = async { drop(stopped.await) };
@@ -112,15 +120,25 @@ impl Posture {
 
     /// Stops in order and starts on what a test makes of the folder, with options that it changes.
     pub fn restart_after(
-        mut self,
+        self,
         meanwhile: impl FnOnce(&Path),
         change: impl FnOnce(&mut Options),
     ) -> Self {
+        let (dir, clock) = self.end();
+        meanwhile(dir.path());
+        Self::start_in(dir, clock, embedded().expect("the catalogue is valid"), change)
+    }
+
+    /// Stops in order and starts on the same file with another catalogue, as a later release does.
+    pub fn restart_with(self, catalog: Catalog) -> Self {
+        let (dir, clock) = self.end();
+        Self::start_in(dir, clock, catalog, |_| ())
+    }
+
+    fn end(mut self) -> (TempDir, Clock) {
         self.stop();
-        meanwhile(self.dir());
         let clock = self.clock.clone();
-        let dir = std::mem::replace(&mut self.dir, TempDir::new().unwrap());
-        Self::start_in(dir, clock, change)
+        (std::mem::replace(&mut self.dir, TempDir::new().unwrap()), clock)
     }
 
     fn stop(&mut self) {
