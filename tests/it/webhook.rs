@@ -125,8 +125,17 @@ pub fn wait_for(posture: &Posture, webhook: &Value, status: &str) -> Value {
 
 /// Waits until this holds of the first delivery; what it was then.
 pub fn wait_first(posture: &Posture, webhook: &Value, is_so: impl Fn(&Value) -> bool) -> Value {
+    first_within(SOON, posture, webhook, is_so)
+}
+
+fn first_within(
+    wait: Duration,
+    posture: &Posture,
+    webhook: &Value,
+    is_so: impl Fn(&Value) -> bool,
+) -> Value {
     let mut first = Value::Null;
-    let came = wait_until(SOON, || {
+    let came = wait_until(wait, || {
         first = deliveries(posture, webhook).first().cloned().unwrap_or_default();
         is_so(&first)
     });
