@@ -116,7 +116,10 @@ fn pushed_assets_are_counted_for_each_key() {
     let key = posture.issue(&json!({}));
     for n in 0..5 {
         let body = json!({"clientId": client, "name": "a", "externalId": n.to_string(), "assetType": "server"});
-        assert_eq!(posture.send("POST", key["key"].as_str().unwrap(), "/assets", &body).status, 201);
+        assert_eq!(
+            posture.send("POST", key["key"].as_str().unwrap(), "/assets", &body).status,
+            201
+        );
     }
     let told = about(&posture, "POST /api/v1/assets");
     assert_eq!((told.len(), &told[0]["count"]), (1, &json!(5)));

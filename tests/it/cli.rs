@@ -3,6 +3,7 @@
 mod input;
 mod serve;
 mod story;
+mod user;
 
 use posture::clock::Clock;
 use serde_json::{Value, json};
@@ -206,6 +207,13 @@ fn init_writes_a_configuration_that_is_in_order_and_overwrites_nothing() {
     std::fs::remove_file(folder.path().join("posture.toml")).unwrap();
     let out = folder.ok(&["init"]);
     assert!(out.contains("wrote posture.toml"), "{out}");
+    let (_, behind) = out.split_once("administrator is `admin`, password `").unwrap();
+    let (password, _) = behind.split_once('`').unwrap();
+    let shown = folder.json(&["user", "list"]);
+    assert_eq!(shown["data"][0]["username"], "admin");
+    assert_eq!(shown["data"][0]["role"], "admin");
+    assert_eq!(shown["data"][0]["mustChangePassword"], true);
+    assert!(!shown.to_string().contains(password));
     assert_eq!(folder.ok(&["config", "check"]), "the configuration is in order\n");
     let written = std::fs::read_to_string(folder.path().join("posture.toml")).unwrap();
     assert_eq!(written, posture::config::EXAMPLE);

@@ -15,6 +15,7 @@ mod fill;
 )]
 #[path = "../it/harness/mod.rs"]
 mod harness;
+mod logins;
 mod measure;
 
 use std::path::PathBuf;
@@ -80,6 +81,7 @@ fn main() -> Result<(), String> {
     load.one_push();
     load.memory();
     let Size { seconds, n_deliveries, .. } = load.size;
+    logins::measure(&load.server, &load.key, &load.path(PAGE), seconds, &mut report);
     assert!(load.server.stop().success(), "it stops in order");
     deliver::measure(n_deliveries, seconds);
     report.finish()

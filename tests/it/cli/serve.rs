@@ -49,7 +49,8 @@ fn the_first_start_says_what_to_do_next_and_it_works_as_said() {
 fn the_demonstration_fills_an_empty_database_only_and_says_a_line_that_works() {
     let folder = Folder::new();
     let server = folder.serve_with(&["--demo"]);
-    let line = std::iter::repeat_with(|| server.line()).find(|it| it.contains("curl -H")).unwrap();
+    let line =
+        std::iter::repeat_with(|| server.line()).find(|it| it.contains("X-API-Key")).unwrap();
     let (_, rest) = line.split_once("X-API-Key: ").unwrap();
     let (key, _) = rest.split_once('\'').unwrap();
     let clients = server.get(key, "/clients?limit=100").json();

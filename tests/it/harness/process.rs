@@ -76,6 +76,13 @@ impl Folder {
         finish(&mut self.command(args))
     }
 
+    /// With this on its standard input.
+    pub(crate) fn feed(&self, args: &[&str], input: &str) -> Done {
+        self.write("input", input.as_bytes());
+        let input = File::open(self.path().join("input")).unwrap();
+        finish_fed(&mut self.command(args), input.into())
+    }
+
     /// What a command that succeeds prints.
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         let Done { code, out, err } = self.run(args);
@@ -115,8 +122,12 @@ impl Folder {
 
 /// Runs a command to its end. Files take what it prints, so that no pipe fills up.
 pub(crate) fn finish(command: &mut Command) -> Done {
+    finish_fed(command, Stdio::null())
+}
+
+fn finish_fed(command: &mut Command, input: Stdio) -> Done {
     let (out, err) = (tempfile::tempfile().unwrap(), tempfile::tempfile().unwrap());
-    command.stdin(Stdio::null()).stdout(out.try_clone().unwrap()).stderr(err.try_clone().unwrap());
+    command.stdin(input).stdout(out.try_clone().unwrap()).stderr(err.try_clone().unwrap());
     let mut child = command.spawn().unwrap();
     let status = wait(&mut child);
     Done { code: status.code().unwrap_or(-1), out: whole(out), err: whole(err) }
