@@ -15,6 +15,7 @@ mod figure;
 #[path = "../it/harness/mod.rs"]
 mod harness;
 mod input;
+mod logins;
 mod start;
 
 use std::hint::black_box;
@@ -32,6 +33,7 @@ fn main() -> Result<(), String> {
     Report::note("SHA-256 of 1 MiB (1.00 ref)", time(bench.reference));
     assess::bench(&mut bench);
     input::bench(&mut bench);
+    logins::bench(&mut bench);
     start::bench(&mut bench);
     bench.report.finish()
 }

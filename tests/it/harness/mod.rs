@@ -52,7 +52,7 @@ struct Running {
     thread: JoinHandle<()>,
 }
 
-fn options(dir: &Path) -> Options {
+pub fn options(dir: &Path) -> Options {
     Options {
         listen: "127.0.0.1:0".parse().unwrap(),
         dir: dir.to_path_buf(),

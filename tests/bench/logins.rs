@@ -1,0 +1,54 @@
+//! How long a login takes, and whether that tells who is a user.
+
+use posture::app::user::NewUser;
+use posture::clock::Clock;
+use posture::serve::Opened;
+use posture::store::Store;
+use posture::store::user::Role;
+
+use super::figure::{Report, median};
+use super::harness::{options, process::Folder};
+use super::{Bench, micros};
+
+const N_TRIES: u32 = 200;
+const PASSWORD: &str = "ochre kettle, nine moths";
+/// Until tries are free again.
+const PAUSE_S: i64 = 2 * posture::auth::throttle::FORGET_S;
+
+pub(super) fn bench(bench: &mut Bench) {
+    Report::section("Logins");
+    let folder = Folder::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let clock = Clock::manual(Clock::System.now());
+    let store = Store::on_backend(redb::backends::InMemoryBackend::new(), 1 << 20).unwrap();
+    let opened = Opened::on(store, clock.clone(), &options(folder.path())).unwrap();
+    let app = &opened.app;
+    let user = NewUser {
+        email: "ada@example.com".to_owned(),
+        username: None,
+        display_name: None,
+        role: Role::Viewer,
+        clients: Vec::new(),
+        password: Some(PASSWORD.to_owned()),
+    };
+    runtime.block_on(app.add_user(user)).unwrap();
+    let try_once = |name: &str, password: &str, is_right: bool| {
+        clock.set(clock.now().plus_s(PAUSE_S));
+        let mut login = None;
+        let took = micros(|| login = Some(runtime.block_on(app.log_in(name, password, None))));
+        assert_eq!(login.unwrap().is_ok(), is_right);
+        took
+    };
+    let (mut right, mut wrong, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..N_TRIES {
+        right.push(try_once("ada@example.com", PASSWORD, true));
+        wrong.push(try_once("ada@example.com", "wrong, and long", false));
+        unknown.push(try_once("eve@example.com", "wrong, and long", false));
+    }
+    bench.note("right password", median(right));
+    let (wrong, unknown) = (median(wrong), median(unknown));
+    bench.note("wrong password", wrong);
+    bench.note("unknown user", unknown);
+    bench.goal("between these two", wrong.abs_diff(unknown), 5_000);
+    runtime.block_on(opened.close()).unwrap();
+}
