@@ -104,6 +104,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::session::Sessions,
             manage::users::Users,
             manage::audit::AuditLog,
+            manage::export::Exports,
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")

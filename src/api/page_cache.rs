@@ -69,7 +69,7 @@ impl Shown {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AssetsShown {
     pub category: Option<String>,
     pub asset_type: Option<AssetType>,

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use bytes::Bytes;
+use futures_util::Stream;
 use poem::http::{StatusCode, header};
-use poem::{IntoResponse, Response};
+use poem::{Body, IntoResponse, Response};
 use poem_openapi::ApiResponse;
 use poem_openapi::registry::{
     MetaHeader, MetaMediaType, MetaResponse, MetaResponses, MetaSchema, MetaSchemaRef, Registry,
@@ -20,6 +21,7 @@ use crate::page;
 const ROW_BYTES: usize = 384;
 
 pub const JSON: &str = "application/json; charset=utf-8";
+const NDJSON: &str = "application/x-ndjson";
 
 /// An answer's bytes and what names exactly these.
 #[derive(Clone, Debug)]
@@ -243,6 +245,35 @@ impl<T: Type> ApiResponse for Made<T> {
     fn register(registry: &mut Registry) {
         T::register(registry);
     }
+}
+
+/// Newline-delimited JSON, as it is read. Never kept.
+pub struct Lines(Body);
+
+impl Lines {
+    pub fn of(pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static) -> Self {
+        Self(Body::from_bytes_stream(pieces))
+    }
+}
+
+impl IntoResponse for Lines {
+    fn into_response(self) -> Response {
+        Response::builder()
+            .content_type(NDJSON)
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(self.0)
+    }
+}
+
+impl ApiResponse for Lines {
+    fn meta() -> MetaResponses {
+        let mut lines = success(200, "Lines of JSON.", String::schema_ref());
+        let content = lines.responses.iter_mut().flat_map(|it| it.content.iter_mut());
+        content.for_each(|it| it.content_type = NDJSON);
+        lines
+    }
+
+    fn register(_: &mut Registry) {}
 }
 
 /// `204`, no body.

@@ -136,9 +136,18 @@ impl<R: Rows> Transaction<R> {
 impl<R: Rows> ClientTransaction<R> {
     /// Those that are still to be done, in id order.
     pub fn list_open_tasks(&self) -> Result<Vec<Task>> {
+        self.list_own_tasks(OPEN_TASKS)
+    }
+
+    /// Done ones too, in id order.
+    pub fn list_all_tasks(&self) -> Result<Vec<Task>> {
+        self.list_own_tasks(CLIENT_TASKS)
+    }
+
+    fn list_own_tasks(&self, table: &str) -> Result<Vec<Task>> {
         let span = Span::prefix(self.client.as_bytes());
         let mut tasks = Vec::new();
-        for key in self.rows.list_keys_of(OPEN_TASKS, &span, usize::MAX)? {
+        for key in self.rows.list_keys_of(table, &span, usize::MAX)? {
             tasks.extend(self.rows.find_row::<Task>(TASKS, id_of(&key).as_bytes())?);
         }
         Ok(tasks)

@@ -116,6 +116,7 @@ PUT /api/me/password change_own_password none viewer
 GET /api/users list_users none admin
 POST /api/users add_user none admin
 PATCH /api/users/{userId} change_user none admin
+GET /api/clients/{clientId}/export export_client none viewer
 GET /api/audit list_audit none admin
 GET /api/audit/verify verify_audit none admin
 ";

@@ -38,7 +38,7 @@ pub struct ManagedClientView {
 }
 
 impl ManagedClientView {
-    fn of(client: &Client, defaults: &Defaults) -> Self {
+    pub fn of(client: &Client, defaults: &Defaults) -> Self {
         Self {
             id: Uid::of(client.id.as_bytes()),
             name: client.name.clone(),

@@ -85,7 +85,7 @@ impl AttestationView {
 }
 
 impl ClientControlView {
-    fn of(state: ControlState, control: &Control, catalog: &Catalog) -> Self {
+    pub fn of(state: ControlState, control: &Control, catalog: &Catalog) -> Self {
         let ControlState { outcome, attested, evidence, n_evidence } = state;
         let attested = attested.map(|it| AttestationView::of(it, evidence, outcome.attested));
         Self {

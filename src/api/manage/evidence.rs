@@ -43,7 +43,7 @@ pub struct EvidenceView {
 }
 
 impl EvidenceView {
-    fn of(it: Evidence) -> Self {
+    pub fn of(it: Evidence) -> Self {
         Self {
             id: Uid::of(it.id.as_bytes()),
             control_code: it.control,

@@ -66,7 +66,7 @@ pub struct SkippedView {
 }
 
 impl ImportView {
-    fn of(import: Import) -> Self {
+    pub fn of(import: Import) -> Self {
         let skipped = |(reason, count)| SkippedView { reason, count };
         Self {
             id: Uid::of(import.id.as_bytes()),

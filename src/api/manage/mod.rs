@@ -10,6 +10,7 @@ pub mod controls;
 pub mod delivery_view;
 pub mod events;
 pub mod evidence;
+pub mod export;
 pub mod facts;
 pub mod imports;
 pub mod keys;

@@ -44,7 +44,7 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    fn of(task: Task, now: Time) -> Self {
+    pub fn of(task: Task, now: Time) -> Self {
         Self {
             id: Uid::of(task.id.as_bytes()),
             client_id: Uid::of(task.client.as_bytes()),

@@ -287,6 +287,16 @@ fn page(
     shown: AssetsShown,
     cut: crate::page::Cut,
 ) -> Result<Rendered> {
+    Ok(Rendered::page(&views(rows, snapshot, shown, cut)?))
+}
+
+/// Assets with the scores of what touches them.
+pub fn views(
+    rows: &ClientStore,
+    snapshot: &ClientSnapshot,
+    shown: AssetsShown,
+    cut: crate::page::Cut,
+) -> Result<crate::page::Page<AssetView>> {
     let AssetsShown { category, asset_type, critical_only } = shown;
     let page = rows.page_assets(&AssetFilter { category, asset_type, critical_only }, cut)?;
     let subjects: Vec<Vec<u64>> = page.items.iter().map(subjects).collect();
@@ -297,5 +307,5 @@ fn page(
         let worst = scores.by_ref().take(n).flatten().max();
         AssetView::of(asset, worst)
     };
-    Ok(Rendered::page(&page.map(view)))
+    Ok(page.map(view))
 }

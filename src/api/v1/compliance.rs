@@ -102,7 +102,7 @@ pub struct ComplianceDetailView {
 }
 
 impl ComplianceDetailView {
-    fn of(
+    pub fn of(
         framework: &Framework,
         level: Level,
         outcome: &FrameworkOutcome,

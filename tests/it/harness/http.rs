@@ -101,5 +101,24 @@ fn parse(bytes: &[u8]) -> Answer {
         let (name, value) = line.split_once(':').unwrap();
         (name.to_lowercase(), value.trim().to_owned())
     };
-    Answer { status, headers: lines.map(header).collect(), body: bytes[end + 4..].to_vec() }
+    let mut answer = Answer { status, headers: lines.map(header).collect(), body: Vec::new() };
+    let body = &bytes[end + 4..];
+    let is_chunked = answer.header("transfer-encoding") == Some("chunked");
+    answer.body = if is_chunked { chunks(body) } else { body.to_vec() };
+    answer
+}
+
+/// What chunks hold. Panics when the last one is missing.
+fn chunks(mut bytes: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    loop {
+        let end = bytes.windows(2).position(|it| it == b"\r\n").expect("a chunk's length");
+        let length = std::str::from_utf8(&bytes[..end]).unwrap();
+        let length = usize::from_str_radix(length, 16).unwrap();
+        if length == 0 {
+            return body;
+        }
+        body.extend_from_slice(&bytes[end + 2..end + 2 + length]);
+        bytes = &bytes[end + 2 + length + 2..];
+    }
 }

@@ -10,6 +10,7 @@ mod controls;
 mod events;
 mod evidence;
 mod expiry;
+mod export;
 mod facts;
 mod imports;
 mod keys;
