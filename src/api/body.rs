@@ -96,7 +96,7 @@ pub fn time(field: &str, text: &str) -> Result<Time> {
     text.parse().map_err(|error: Error| error.about(field))
 }
 
-/// The member `clientIds`.
+/// The member `clientIds`: each once, in id order.
 ///
 /// # Errors
 /// `Invalid` with what is no id.
@@ -105,7 +105,10 @@ pub fn client_ids(texts: &[String]) -> Result<Vec<ClientId>> {
         let rule = format!("`{it}` is not a client id");
         it.parse().map_err(|_| Error::invalid_field("clientIds", rule))
     };
-    texts.iter().map(client).collect()
+    let mut ids = texts.iter().map(client).collect::<Result<Vec<ClientId>>>()?;
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(ids)
 }
 
 /// Refuses what is not an object, and what nests too deep.

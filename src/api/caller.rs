@@ -140,6 +140,9 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
     let caller = who::<R>(request)?;
     slot.lock().caller = Some(caller.clone());
+    if let Caller::Key(held) = &caller {
+        check_network(request, web(request), held)?;
+    }
     if let Some(standing) = count::<R>(app, &caller) {
         slot.lock().standing = Some(standing);
         if let Some(retry_s) = standing.refused_s {
@@ -167,11 +170,7 @@ fn who<R: Right>(request: &Request) -> Result<Caller> {
     let now = web.app.clock.now();
     let is_versioned = R::ROLE.is_none();
     match shown(request.headers(), is_versioned)? {
-        Shown::Key(key) => {
-            let held = web.app.keyring.verify(key, now)?;
-            check_network(request, web, &held)?;
-            Ok(Caller::Key(held))
-        }
+        Shown::Key(key) => web.app.keyring.verify(key, now).map(Caller::Key),
         Shown::Token(token) => web.app.bearer(token).map(Caller::User),
         Shown::Nothing => operator(request).ok_or_else(|| {
             Error::unauthenticated(if is_versioned {
@@ -249,6 +248,12 @@ fn check_network(request: &Request, web: &Web, held: &Held) -> Result<()> {
 pub(super) fn client_address(request: &Request, web: &Web) -> Option<IpAddr> {
     let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return None };
     let forwarded = forwarded(request.headers())?;
+    if !forwarded.is_empty() && web.trusted_proxies.is_empty() {
+        web.untrusted_proxy.call_once(|| {
+            let proxy = peer.ip();
+            tracing::warn!("{proxy} sends X-Forwarded-For, but server.trusted_proxies names no proxy: all behind it count as one");
+        });
+    }
     network::client_address(peer.ip(), &forwarded, &web.trusted_proxies)
 }
 

@@ -123,21 +123,17 @@ async fn finish(
         response.headers_mut().remove(header::CONTENT_TYPE);
     }
     let Noted { standing, caller } = slot.take();
-    let is_push =
-        response.status().is_success() && method != Method::GET && path.starts_with(VERSIONED);
-    let outcome = match response.status() {
-        status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => {
-            Some(AuditOutcome::Refused(status.as_u16()))
-        }
-        _ => is_push.then_some(AuditOutcome::Done),
-    };
-    if let Some(outcome) = outcome {
-        let by = caller.map_or_else(|| NOBODY.to_owned(), |it| it.name());
+    if let Some(outcome) = told_outcome(response.status(), &method, &path) {
         let action = allow.action(&method, &path);
-        let address = address.map(|it| it.to_string());
         let about = audit::subject().filter(|it| *it != path).unwrap_or_default();
-        let act = Act { by, address, action, about, ..Act::default() };
-        web.app.tally(act, outcome);
+        let act = Act { action, about, ..Act::default() };
+        match caller {
+            None => web.app.tally_stranger(address, act, outcome),
+            Some(it) => {
+                let (by, address) = (it.name(), address.map(|it| it.to_string()));
+                web.app.tally(Act { by, address, ..act }, outcome);
+            }
+        }
     }
     let headers = response.headers_mut();
     if let Some(standing) = standing {
@@ -155,8 +151,19 @@ async fn finish(
 
 /// Where what is written is pushed by integrators, and so counted rather than told one by one.
 const VERSIONED: &str = "/api/v1/";
-/// How the audit log names who showed nothing that is known.
-const NOBODY: &str = "nobody";
+const LOGIN: &str = "/auth/login";
+
+/// What the audit log counts: refusals, and what is pushed.
+fn told_outcome(status: StatusCode, method: &Method, path: &str) -> Option<AuditOutcome> {
+    let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+        || (status == StatusCode::TOO_MANY_REQUESTS && path == LOGIN);
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let is_push = status.is_success() && !is_read && path.starts_with(VERSIONED);
+    if is_refusal {
+        return Some(AuditOutcome::Refused(status.as_u16()));
+    }
+    is_push.then_some(AuditOutcome::Done)
+}
 
 /// Whether `If-None-Match` names this tag.
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {

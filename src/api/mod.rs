@@ -12,7 +12,7 @@ pub mod right;
 pub mod v1;
 pub mod view;
 
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
@@ -42,13 +42,15 @@ pub struct Web {
     pub cache: PageCache,
     /// Peers whose `X-Forwarded-For` counts.
     pub trusted_proxies: Vec<IpNetwork>,
+    /// Whether it was said that a proxy is not named.
+    untrusted_proxy: Once,
 }
 
 impl Web {
     #[must_use]
     pub fn new(app: Arc<App>, trusted_proxies: Vec<IpNetwork>) -> Arc<Self> {
         let cache = PageCache::new(page_cache::CACHE_BYTES);
-        Arc::new(Self { app, cache, trusted_proxies })
+        Arc::new(Self { app, cache, trusted_proxies, untrusted_proxy: Once::new() })
     }
 
     /// An answer from the cache, else rendered off the async threads and kept. The key's versions were read before the

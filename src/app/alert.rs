@@ -101,8 +101,10 @@ impl App {
         let mut wanted = before.clone();
         apply(&mut wanted, &change, now);
         self.check_rule(&wanted, Some(&before))?;
+        let by = caller.clone();
         let write = move |batch: &mut Batch| {
             let before = batch.find_alert_rule(id)?.ok_or_else(absent)?;
+            require_reach(&by, &before.clients)?;
             let mut rule = before.clone();
             apply(&mut rule, &change, now);
             batch.put_alert_rule(&rule)?;
@@ -119,8 +121,10 @@ impl App {
     /// `NotFound`.
     pub async fn remove_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<()> {
         self.get_alert_rule(caller, id).await?;
+        let by = caller.clone();
         let write = move |batch: &mut Batch| {
             let rule = batch.find_alert_rule(id)?.ok_or_else(absent)?;
+            require_reach(&by, &rule.clients)?;
             batch.remove_alert_rule(id)?;
             Ok(rule)
         };

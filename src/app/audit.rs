@@ -1,10 +1,12 @@
 //! The audit log: what is written down beside the changes themselves, and whether it is whole.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard};
 
 use super::App;
+use crate::auth::network;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::store::audit::{Act, AuditEntry, AuditHead, AuditOutcome};
@@ -14,14 +16,17 @@ use crate::store::{Batch, Snapshot};
 pub const AUDIT_DAYS: i64 = 396;
 /// Entries read or removed at once.
 const N_AT_ONCE: usize = 1_000;
-/// Kinds of refusals that are told apart between two checkpoints; of more only the operation is told.
+/// What is told apart between two checkpoints, of those who are known and of strangers.
 const N_TALLIED_MAX: usize = 1_000;
+const N_STRANGERS_MAX: usize = 50;
+/// Who showed nothing that is known.
+const NOBODY: &str = "nobody";
 /// Who does what nobody asked for.
 const SERVICE: &str = "service";
 /// Who did what too many did.
 const MANY: &str = "many";
 
-/// What is alike stands in one entry with its count, so that nobody can fill the disk.
+/// What is alike stands in one entry with its count.
 #[derive(Debug, Default)]
 pub struct Tally(Mutex<BTreeMap<Alike, u32>>);
 
@@ -42,28 +47,52 @@ impl Tally {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Alike, u32>> {
         self.0.lock().expect("no holder of this lock panics")
     }
-}
 
-impl App {
-    /// Counts a refusal, or a change that comes by the thousand; the next checkpoint writes it down.
-    pub fn tally(&self, act: Act, outcome: AuditOutcome) {
-        let mut all = self.tally.lock();
-        let act = Act { at: Time::EPOCH, ..act };
-        let alike = (act, outcome);
-        if all.len() < N_TALLIED_MAX || all.contains_key(&alike) {
+    /// Beyond `n_max` kinds only the operation is told.
+    fn put(&self, act: Act, outcome: AuditOutcome, n_max: usize) {
+        let mut all = self.lock();
+        let alike = (Act { at: Time::EPOCH, ..act }, outcome);
+        if all.len() < n_max || all.contains_key(&alike) {
             *all.entry(alike).or_default() += 1;
             return;
         }
         let act = Act { by: MANY.to_owned(), action: alike.0.action, ..Act::default() };
         *all.entry((act, outcome)).or_default() += 1;
     }
+}
 
-    /// Writes down what was counted.
+impl App {
+    /// Counts a refusal of somebody known, or a change that comes by the thousand; the next checkpoint writes it down.
+    pub fn tally(&self, act: Act, outcome: AuditOutcome) {
+        self.tally.put(act, outcome, N_TALLIED_MAX);
+    }
+
+    /// Counts a refusal of somebody who is not known. Strangers cost nothing and can be many: they are told by network,
+    /// few kinds at a time and seldom, so that they can neither fill the disk nor hide who is known.
+    pub fn tally_stranger(&self, address: Option<IpAddr>, act: Act, outcome: AuditOutcome) {
+        let address = address.map(|it| network::source_of(it).to_string());
+        let act = Act { by: NOBODY.to_owned(), address, ..act };
+        self.strangers.put(act, outcome, N_STRANGERS_MAX);
+    }
+
+    /// Writes down what was counted of those who are known.
     ///
     /// # Errors
     /// `Unavailable` when the disk does not take it; it is then counted on.
     pub async fn checkpoint_audit(&self) -> Result<()> {
-        let all = std::mem::take(&mut *self.tally.lock());
+        self.write_tally(&self.tally).await
+    }
+
+    /// The same of strangers.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn checkpoint_strangers(&self) -> Result<()> {
+        self.write_tally(&self.strangers).await
+    }
+
+    async fn write_tally(&self, tally: &Tally) -> Result<()> {
+        let all = std::mem::take(&mut *tally.lock());
         if all.is_empty() {
             return Ok(());
         }
@@ -76,7 +105,7 @@ impl App {
         };
         let written = self.store.write(write).await;
         if written.is_err() {
-            let mut again = self.tally.lock();
+            let mut again = tally.lock();
             for (alike, count) in kept {
                 *again.entry(alike).or_default() += count;
             }
@@ -113,27 +142,24 @@ impl App {
     /// Says where the log ends in a place that nobody who has the database can change: the journal. Once a day.
     pub async fn tell_audit_head(&self) -> Result<()> {
         let today = self.clock.now().day();
-        if self.audit_told_on.swap(today, Ordering::Relaxed) == today {
+        if self.audit_told_on.load(Ordering::Relaxed) == today {
             return Ok(());
         }
         let AuditHead { sequence, hash } = self.store.read(Snapshot::audit_head).await?;
         let hash = crate::store::audit::hex(&hash);
         tracing::info!(audit.sequence = sequence, audit.hash = %hash, "the audit log ends with entry {sequence}, hash {hash}");
+        self.audit_told_on.store(today, Ordering::Relaxed);
         Ok(())
     }
 }
 
 fn verify(snapshot: &Snapshot) -> Result<Audit> {
-    let mut audit =
-        Audit { n_entries: 0, first: None, head: AuditHead::default(), broken_at: None };
+    let start = snapshot.audit_start()?;
+    let mut audit = Audit { n_entries: 0, first: None, head: start, broken_at: None };
     loop {
         let some = snapshot.list_audit(audit.head.sequence, N_AT_ONCE)?;
         for entry in &some {
-            // The hash before the first entry that is left is nowhere; it follows from what came after.
-            let is_first = audit.first.is_none() && entry.sequence != 1;
-            let follows =
-                entry.sequence == audit.head.sequence + 1 && entry.follows(&audit.head.hash);
-            if !follows && !is_first {
+            if entry.sequence != audit.head.sequence + 1 || !entry.follows(&audit.head.hash) {
                 audit.broken_at = Some(entry.sequence);
                 return Ok(audit);
             }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::App;
-use super::webhook::{N_WEBHOOKS_MAX, outcome};
+use super::webhook::N_WEBHOOKS_MAX;
 use crate::clock::Time;
 use crate::egress::{Egress, Failure as Unsent, Outcome, Policy, Posted};
 use crate::error::Result;
@@ -161,7 +161,7 @@ impl App {
         let count = if is_delivered { &counts.delivered } else { &counts.failed };
         count.fetch_add(1, Ordering::Relaxed);
         let is_gone = matches!(posted.outcome, Outcome::Answered { status: 410, .. });
-        let (status, answer) = outcome(&posted);
+        let (status, answer) = posted.told();
         let attempt = Attempt { number: delivery.n_attempts, at, ms: posted.ms, status, answer };
         Sent { key: (ready.webhook, delivery.sequence), attempt, settled, is_gone }
     }

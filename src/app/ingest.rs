@@ -202,8 +202,10 @@ impl App {
             let some = intake.assets.split_off(rest);
             let (source, seen_at) = (intake.import.source.clone(), intake.seen_at);
             let baseline = Arc::clone(baseline);
+            let import = intake.import.id;
             let write = move |batch: &mut ClientBatch<'_>| {
                 require_client(batch)?;
+                batch.note_object(&import);
                 let sight = Sight { source: &source, seen_at, now };
                 meet_all(batch, &sight, &some, &baseline)
             };

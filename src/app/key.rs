@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::OwnedMutexGuard;
+
 use super::App;
 use super::rule::require_text;
 use crate::auth::key::KeyText;
@@ -79,14 +81,15 @@ impl App {
             revoked_at: None,
         };
         self.check_key(&key, None, now)?;
-        let held = self.store_key(key).await?;
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let held = self.store_key(key, changing).await?;
         Ok((held, text))
     }
 
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
     pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
-        let _changing = self.keyring.changing.lock().await;
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
         let before = self.get_key(id)?;
         let mut key = before.key.clone();
         key.name = change.name.unwrap_or(key.name);
@@ -98,7 +101,7 @@ impl App {
         key.per_hour = change.quota[1].unwrap_or(key.per_hour);
         key.per_day = change.quota[2].unwrap_or(key.per_day);
         self.check_key(&key, Some(&before.key), self.clock.now())?;
-        self.store_key(key).await
+        self.store_key(key, changing).await
     }
 
     /// Gives the key a new secret; the old one works until the grace ends (0: no longer).
@@ -110,7 +113,7 @@ impl App {
             let rule = format!("must be at most {GRACE_S_MAX}");
             return Err(Error::invalid_field("graceS", rule));
         }
-        let _changing = self.keyring.changing.lock().await;
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_some() {
             return Err(Error::conflict("the key is revoked; issue a new one"));
@@ -121,17 +124,17 @@ impl App {
         key.previous = Some(Previous { prefix: key.prefix, digest: key.digest, until });
         key.prefix = text.prefix().to_owned();
         key.digest = text.digest();
-        let held = self.store_key(key).await?;
+        let held = self.store_key(key, changing).await?;
         Ok((held, text))
     }
 
     /// Acts on the next request. Revoking twice is the same.
     pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
-        let _changing = self.keyring.changing.lock().await;
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_none() {
             key.revoked_at = Some(self.clock.now());
-            self.store_key(key).await?;
+            self.store_key(key, changing).await?;
         }
         Ok(())
     }
@@ -140,11 +143,14 @@ impl App {
         self.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
     }
 
-    async fn store_key(&self, key: Key) -> Result<Arc<Held>> {
+    async fn store_key(&self, key: Key, changing: OwnedMutexGuard<()>) -> Result<Arc<Held>> {
         let held = Held::of(key)?;
         let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.keyring));
         // After the commit: what memory grants must survive a restart.
-        let put = move |(): &()| keyring.put(&kept);
+        let put = move |(): &()| {
+            keyring.put(&kept);
+            drop(changing);
+        };
         let write = move |batch: &mut Batch| {
             batch.note_object(&row.key.id);
             batch.put_key(&row.key)

@@ -87,6 +87,7 @@ pub struct App {
     throttle: Throttle,
     token_key: TokenKey,
     tally: audit::Tally,
+    strangers: audit::Tally,
     /// The day on which the journal was last told of the audit log's end.
     audit_told_on: AtomicU32,
     pub directory: Arc<Directory>,
@@ -139,6 +140,7 @@ impl App {
             throttle: Throttle::default(),
             token_key: TokenKey::of(sealer.derive(SESSIONS)),
             tally: audit::Tally::default(),
+            strangers: audit::Tally::default(),
             audit_told_on: AtomicU32::default(),
             directory,
             sealer,

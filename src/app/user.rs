@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::OwnedMutexGuard;
+
 use super::App;
 use super::rule::{require_length, require_text};
 use crate::auth::password;
@@ -57,7 +59,7 @@ impl App {
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when somebody has that name.
     pub async fn add_user(&self, new: NewUser) -> Result<(Arc<User>, Option<String>)> {
-        let _changing = self.people.changing.lock().await;
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
         if N_USERS_MAX <= self.people.list().len() {
             return Err(Error::conflict(format!("there are {N_USERS_MAX} users already")));
         }
@@ -80,7 +82,7 @@ impl App {
         self.check_user(&user, None)?;
         let wanted = new.password.map_or(NewPassword::Generated, NewPassword::Given);
         let shown = self.put_password("password", &mut user, wanted).await?;
-        Ok((self.store_user(user).await?, shown))
+        Ok((self.store_user(user, changing).await?, shown))
     }
 
     /// The user, and the password if one was made.
@@ -93,7 +95,7 @@ impl App {
         id: UserId,
         change: UserChange,
     ) -> Result<(Arc<User>, Option<String>)> {
-        let _changing = self.people.changing.lock().await;
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
         let before = self.get_user(id)?;
         let mut user = User::clone(&before);
         user.email = change.email.unwrap_or(user.email);
@@ -117,7 +119,7 @@ impl App {
             None => None,
         };
         user.updated_at = self.clock.now();
-        Ok((self.store_user(user).await?, shown))
+        Ok((self.store_user(user, changing).await?, shown))
     }
 
     /// # Errors
@@ -177,11 +179,19 @@ impl App {
         Ok(generated)
     }
 
-    pub(super) async fn store_user(&self, user: User) -> Result<Arc<User>> {
+    /// `changing`: held since the user was read; let go once its new state is kept.
+    pub(super) async fn store_user(
+        &self,
+        user: User,
+        changing: OwnedMutexGuard<()>,
+    ) -> Result<Arc<User>> {
         let user = Arc::new(user);
         let (row, kept, people) = (user.clone(), user.clone(), Arc::clone(&self.people));
         // After the commit: what memory grants must survive a restart.
-        let put = move |(): &()| people.put(kept);
+        let put = move |(): &()| {
+            people.put(kept);
+            drop(changing);
+        };
         let write = move |batch: &mut Batch| {
             batch.note_object(&row.id);
             batch.put_user(&row)

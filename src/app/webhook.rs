@@ -3,7 +3,7 @@
 use super::App;
 use super::rule::require_length;
 use crate::clock::Time;
-use crate::egress::{Outcome, Posted};
+use crate::egress::Posted;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, WebhookId};
@@ -79,14 +79,6 @@ pub struct Tested {
     pub event_id: String,
     pub kind: EventKind,
     pub posted: Posted,
-}
-
-impl Tested {
-    /// Status and beginning of the answer, or what went wrong.
-    #[must_use]
-    pub fn outcome(&self) -> (Option<u16>, String) {
-        outcome(&self.posted)
-    }
 }
 
 /// Where a sealed secret of an endpoint belongs.
@@ -405,12 +397,4 @@ fn absent() -> Error {
 
 fn needs_secret() -> Error {
     Error::conflict("the webhook's secret was sealed with a key that is not here; rotate it")
-}
-
-/// What the log of a delivery keeps of an attempt: the answer's status and beginning, or what went wrong.
-pub(super) fn outcome(posted: &Posted) -> (Option<u16>, String) {
-    match &posted.outcome {
-        Outcome::Answered { status, answer, .. } => (Some(*status), answer.clone()),
-        Outcome::Failed(failure) => (None, failure.to_string()),
-    }
 }

@@ -102,6 +102,16 @@ impl Caller {
         }
     }
 
+    /// Who says something that is kept: a user by name, whoever the user says it comes from.
+    #[must_use]
+    pub fn signature(&self, given: Option<String>) -> Option<String> {
+        match (self, given) {
+            (Self::User(user), None) => Some(user.email.clone()),
+            (Self::User(user), Some(given)) => Some(format!("{given}, entered by {}", user.email)),
+            (Self::Key(_) | Self::Operator { .. }, given) => given,
+        }
+    }
+
     /// The rows of one client. Whether the client exists is for the caller of this to ask, and only after it: who may
     /// not reach it learns nothing.
     ///

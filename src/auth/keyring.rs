@@ -36,9 +36,9 @@ impl Held {
 pub struct Keyring {
     by_prefix: RwLock<HashMap<String, Arc<Held>>>,
     version: AtomicU64,
-    /// Held from the reading of a key to the keeping of its next state, so that no change undoes another: a revocation
-    /// stays.
-    pub changing: tokio::sync::Mutex<()>,
+    /// Held from the reading of a key to the keeping of its next state, also when the caller has left meanwhile, so that no
+    /// change undoes another: a revocation stays.
+    pub changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Keyring {

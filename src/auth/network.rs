@@ -1,6 +1,6 @@
 //! Which network a request came from, and whether that network may use a key.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use ipnetwork::IpNetwork;
 
@@ -28,6 +28,15 @@ pub fn parse(text: &str) -> Result<IpNetwork> {
 pub fn holds(networks: &[IpNetwork], address: IpAddr) -> bool {
     let address = address.to_canonical();
     networks.iter().any(|it| it.contains(address))
+}
+
+/// What stands for an address where callers are counted: one subscriber has a whole IPv6 /64.
+#[must_use]
+pub fn source_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(it) => Ipv6Addr::from_bits(it.to_bits() >> 64 << 64).into(),
+    }
 }
 
 /// The address of the client behind `peer`.

@@ -1,7 +1,7 @@
 //! All users in memory: found without the disk, changed after the commit.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use super::token::Session;
 use crate::id::UserId;
@@ -9,33 +9,46 @@ use crate::store::user::{Role, User};
 
 #[derive(Debug, Default)]
 pub struct People {
-    users: RwLock<HashMap<UserId, Arc<User>>>,
-    /// Held from the reading of a user to the keeping of its next state, so that no change undoes another.
-    pub changing: tokio::sync::Mutex<()>,
+    all: RwLock<All>,
+    /// Held from the reading of a user to the keeping of its next state, also when the caller has left meanwhile, so that
+    /// no change undoes another.
+    pub changing: Arc<tokio::sync::Mutex<()>>,
+}
+
+#[derive(Debug, Default)]
+struct All {
+    by_id: HashMap<UserId, Arc<User>>,
+    /// In lower case.
+    by_name: HashMap<String, UserId>,
 }
 
 impl People {
     #[must_use]
     pub fn of(users: Vec<User>) -> Self {
-        let users = users.into_iter().map(|it| (it.id, Arc::new(it))).collect();
-        Self { users: RwLock::new(users), changing: tokio::sync::Mutex::default() }
+        let people = Self::default();
+        for user in users {
+            people.put(Arc::new(user));
+        }
+        people
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, All> {
+        self.all.read().expect("no holder of this lock panics")
     }
 
     pub fn find(&self, id: UserId) -> Option<Arc<User>> {
-        self.users.read().expect("no holder of this lock panics").get(&id).cloned()
+        self.read().by_id.get(&id).cloned()
     }
 
     /// By email or user name, without regard to case.
     pub fn find_named(&self, name: &str) -> Option<Arc<User>> {
-        let name = name.to_lowercase();
-        let users = self.users.read().expect("no holder of this lock panics");
-        users.values().find(|it| names(it).any(|it| it == name)).cloned()
+        let all = self.read();
+        all.by_name.get(&name.to_lowercase()).and_then(|it| all.by_id.get(it)).cloned()
     }
 
     /// Oldest first.
     pub fn list(&self) -> Vec<Arc<User>> {
-        let users = self.users.read().expect("no holder of this lock panics");
-        let mut users: Vec<_> = users.values().cloned().collect();
+        let mut users: Vec<_> = self.read().by_id.values().cloned().collect();
         users.sort_by_key(|it| (it.created_at, it.id));
         users
     }
@@ -47,13 +60,22 @@ impl People {
 
     /// Whether somebody but this one can administer.
     pub fn has_other_admin(&self, id: UserId) -> bool {
-        let users = self.users.read().expect("no holder of this lock panics");
-        users.values().any(|it| it.id != id && it.enabled && it.role == Role::Admin)
+        let all = self.read();
+        all.by_id.values().any(|it| it.id != id && it.enabled && it.role == Role::Admin)
     }
 
     /// After the commit that changed or made it. Acts on the next request.
     pub fn put(&self, user: Arc<User>) {
-        self.users.write().expect("no holder of this lock panics").insert(user.id, user);
+        let mut all = self.all.write().expect("no holder of this lock panics");
+        if let Some(before) = all.by_id.get(&user.id).cloned() {
+            for name in names(&before) {
+                all.by_name.remove(&name);
+            }
+        }
+        for name in names(&user) {
+            all.by_name.insert(name, user.id);
+        }
+        all.by_id.insert(user.id, user);
     }
 }
 

@@ -3,10 +3,12 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
+use super::network::source_of;
 use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::id::UserId;
 
 /// Tries at one account that need not wait.
 pub const N_FREE: u32 = 5;
@@ -25,6 +27,11 @@ pub const FORGET_S: i64 = 3_600;
 /// What is over is forgotten whenever so many are remembered. [`N_IN_ALL`] keeps them near that.
 const N_REMEMBERED: usize = 20_000;
 
+/// Where somebody logged in counts as known for so long.
+const KNOWN_S: i64 = 30 * 86_400;
+/// Pairs of who and where that are known at most; of more the oldest are forgotten.
+const N_KNOWN_MAX: usize = 10_000;
+
 /// The tries of late.
 #[derive(Debug, Default)]
 pub struct Throttle(Mutex<Tries>);
@@ -34,6 +41,8 @@ struct Tries {
     accounts: HashMap<String, Account>,
     networks: HashMap<Option<IpAddr>, Window>,
     all: Window,
+    /// Who logged in from where, and when last: strangers who try the same name keep nobody out from there.
+    known: HashMap<(String, IpAddr), Time>,
 }
 
 #[derive(Debug)]
@@ -67,44 +76,108 @@ impl Window {
 }
 
 impl Throttle {
-    /// Counts a try, or refuses it and counts nothing. `account`: the name that was given, whether or not somebody has
+    /// Counts a try to log in, or refuses it and counts nothing. `name`: as it was given, whether or not somebody has
     /// it. `address`: `None` when nobody can say where it came from.
     ///
     /// # Errors
     /// `RateLimited`.
-    pub fn take(&self, account: &str, address: Option<IpAddr>, now: Time) -> Result<()> {
-        let name = account.to_lowercase();
-        let mut tries = self.0.lock().expect("no holder of this lock panics");
+    pub fn take(&self, name: &str, address: Option<IpAddr>, now: Time) -> Result<()> {
+        let mut tries = self.lock();
         tries.forget(now);
-        let Tries { accounts, networks, all } = &mut *tries;
-        let known = accounts.get(&name).filter(|it| it.counts(now));
-        let n_tries = known.map_or(0, |it| it.n_tries) + 1;
-        let held = known.filter(|it| now < it.next).map(|it| it.next.s_since(now) + 1);
-        let network = networks.entry(address.map(network)).or_default();
-        let waits = [held, network.wait_s(N_PER_NETWORK, now), all.wait_s(N_IN_ALL, now)];
-        if let Some(wait_s) = waits.into_iter().flatten().max() {
-            return Err(Error::rate_limited(u32::try_from(wait_s).unwrap_or(u32::MAX)));
-        }
-        let doublings = n_tries.checked_sub(N_FREE).map(|it| it.min(DOUBLINGS_MAX));
-        let pause_s = doublings.map_or(0, |it| (WAIT_S_MIN << it).min(WAIT_S_MAX));
-        accounts.insert(name, Account { n_tries, last: now, next: now.plus_s(pause_s) });
+        let (place, name) = (address.map(source_of), name.to_lowercase());
+        let known_place = place.filter(|it| tries.is_known(&name, *it, now));
+        let account = match known_place {
+            Some(it) => format!("{name} from {it}"),
+            None => name,
+        };
+        let mut network = tries.networks.get(&place).copied().unwrap_or_default();
+        let all_s = if known_place.is_none() { tries.all.wait_s(N_IN_ALL, now) } else { None };
+        let waits = [tries.held_s(&account, now), network.wait_s(N_PER_NETWORK, now), all_s];
+        refuse(waits.into_iter().flatten().max())?;
+        tries.count(account, now);
         network.n += 1;
-        all.n += 1;
+        tries.networks.insert(place, network);
+        tries.all.n += u32::from(known_place.is_none());
         Ok(())
     }
 
-    /// The last try was right: the account has its free tries again.
-    pub fn succeeded(&self, account: &str) {
-        let mut tries = self.0.lock().expect("no holder of this lock panics");
-        tries.accounts.remove(&account.to_lowercase());
+    /// The same for who has logged in and shows the password again: no stranger's tries count against that.
+    ///
+    /// # Errors
+    /// `RateLimited`.
+    pub fn take_own(&self, user: UserId, now: Time) -> Result<()> {
+        let mut tries = self.lock();
+        tries.forget(now);
+        let account = own(user);
+        refuse(tries.held_s(&account, now))?;
+        tries.count(account, now);
+        Ok(())
+    }
+
+    /// The last try was right: tries are free again, and the place is known.
+    pub fn succeeded(&self, name: &str, address: Option<IpAddr>, now: Time) {
+        let mut tries = self.lock();
+        let name = name.to_lowercase();
+        tries.accounts.remove(&name);
+        if let Some(place) = address.map(source_of) {
+            tries.accounts.remove(&format!("{name} from {place}"));
+            tries.known.insert((name, place), now);
+        }
+    }
+
+    /// The own password was right.
+    pub fn succeeded_own(&self, user: UserId) {
+        self.lock().accounts.remove(&own(user));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Tries> {
+        self.0.lock().expect("no holder of this lock panics")
+    }
+}
+
+/// No name that somebody can give: it has a blank.
+fn own(user: UserId) -> String {
+    format!("own {user}")
+}
+
+fn refuse(wait_s: Option<i64>) -> Result<()> {
+    match wait_s {
+        Some(wait_s) => Err(Error::rate_limited(u32::try_from(wait_s).unwrap_or(u32::MAX))),
+        None => Ok(()),
     }
 }
 
 impl Tries {
+    fn is_known(&self, name: &str, place: IpAddr, now: Time) -> bool {
+        let at = self.known.get(&(name.to_owned(), place));
+        at.is_some_and(|it| (0..KNOWN_S).contains(&now.s_since(*it)))
+    }
+
+    /// Seconds until the account may be tried again. `None`: now.
+    fn held_s(&self, account: &str, now: Time) -> Option<i64> {
+        let account = self.accounts.get(account).filter(|it| it.counts(now))?;
+        (now < account.next).then(|| account.next.s_since(now) + 1)
+    }
+
+    fn count(&mut self, account: String, now: Time) {
+        let known = self.accounts.get(&account).filter(|it| it.counts(now));
+        let n_tries = known.map_or(0, |it| it.n_tries) + 1;
+        let doublings = n_tries.checked_sub(N_FREE).map(|it| it.min(DOUBLINGS_MAX));
+        let pause_s = doublings.map_or(0, |it| (WAIT_S_MIN << it).min(WAIT_S_MAX));
+        let next = now.plus_s(pause_s);
+        self.accounts.insert(account, Account { n_tries, last: now, next });
+    }
+
     fn forget(&mut self, now: Time) {
         if N_REMEMBERED <= self.accounts.len() + self.networks.len() {
             self.accounts.retain(|_, it| it.counts(now));
             self.networks.retain(|_, it| (0..WINDOW_S).contains(&now.s_since(it.start)));
+        }
+        if N_KNOWN_MAX < self.known.len() {
+            let mut times: Vec<Time> = self.known.values().copied().collect();
+            times.sort_unstable();
+            let middle = times[times.len() / 2];
+            self.known.retain(|_, it| middle < *it);
         }
     }
 }
@@ -113,13 +186,5 @@ impl Account {
     /// Not for ever, and not when the clock went back: that must not hold anybody.
     fn counts(&self, now: Time) -> bool {
         (0..FORGET_S).contains(&now.s_since(self.last))
-    }
-}
-
-/// The network that stands for an address: who has one IPv6 address has its /64.
-fn network(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(it) => IpAddr::V6((u128::from(it) & !u128::from(u64::MAX)).into()),
     }
 }

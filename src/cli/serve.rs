@@ -42,6 +42,12 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         let is_new = opened.app.directory.list().is_empty();
         let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);
         let admin = opened.app.add_first_admin().await?;
+        if let Some((name, password)) = &admin {
+            // Now: should the address be taken, nobody will say it again.
+            print::line(&format!(
+                "the first administrator is `{name}`, password `{password}`: shown this once, to be replaced"
+            ))?;
+        }
         let greet = |address| greet(address, is_new, key, admin);
         serve::serve(opened, &wanted, greet, stop).await
     })
@@ -118,10 +124,8 @@ fn greet(address: SocketAddr, is_new: bool, key: Option<&str>, admin: Option<(St
         lines.push(format!("  curl -H 'X-API-Key: KEY' http://{address}/api/v1/clients"));
     }
     if let Some((name, password)) = admin {
-        lines.push(format!(
-            "The first administrator is `{name}`, password `{password}`: shown this once, to be replaced. Log in:"
-        ));
         let body = json!({ "username_or_email": name, "password": password });
+        lines.push("Log in:".to_owned());
         lines.push(format!(
             "curl -H 'Content-Type: application/json' -d '{body}' http://{address}/auth/login"
         ));

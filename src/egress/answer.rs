@@ -24,6 +24,17 @@ pub struct Posted {
     pub ms: u32,
 }
 
+impl Posted {
+    /// For a log: the answer's status and beginning, or what went wrong.
+    #[must_use]
+    pub fn told(&self) -> (Option<u16>, String) {
+        match &self.outcome {
+            Outcome::Answered { status, answer, .. } => (Some(*status), answer.clone()),
+            Outcome::Failed(failure) => (None, failure.to_string()),
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A whole head came, of any status.

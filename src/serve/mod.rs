@@ -88,8 +88,9 @@ impl Opened {
     pub async fn close(self) -> Result<()> {
         let stored = self.app.checkpoint_limits().await;
         let audited = self.app.checkpoint_audit().await;
+        let strangers = self.app.checkpoint_strangers().await;
         self.store.close();
-        stored.and(audited)
+        stored.and(audited).and(strangers)
     }
 }
 

@@ -1,13 +1,14 @@
 //! Places for connections: so many in all, so many for one peer.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ipnetwork::IpNetwork;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::limit::Limits;
+use crate::auth::network;
 use crate::peer::Peer;
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
@@ -50,7 +51,7 @@ impl Slots {
     pub(super) fn admit(&self, permit: OwnedSemaphorePermit, peer: Peer) -> Option<Slot> {
         let source = match peer {
             Peer::Tcp(address) if !self.exempt.iter().any(|it| it.contains(address.ip())) => {
-                source_of(address.ip())
+                network::source_of(address.ip())
             }
             Peer::Tcp(_) | Peer::Socket { .. } => {
                 return Some(Slot { _permit: permit, counted: None });
@@ -77,14 +78,6 @@ impl Drop for Slot {
         } else {
             counts.insert(*source, n_left);
         }
-    }
-}
-
-/// One subscriber has a whole IPv6 /64 to connect from, so that counts as one address.
-fn source_of(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(_) => ip,
-        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(),
     }
 }
 

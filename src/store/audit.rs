@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::table::{AUDIT, Span};
 use super::transaction::{Reading, Rows, Transaction, Writing};
-use super::{Batch, ClientBatch};
+use super::{Batch, ClientBatch, meta};
 use crate::clock::Time;
 use crate::error::Result;
 
@@ -109,8 +109,8 @@ impl AuditEntry {
     }
 }
 
-/// The end of the log: the last entry's sequence and hash. Of an empty one, zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A place in the log: an entry's sequence and hash. Before the first entry, zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct AuditHead {
     pub sequence: u64,
     pub hash: [u8; 32],
@@ -253,6 +253,11 @@ impl Transaction<Reading> {
         Ok(found)
     }
 
+    /// What the first entry that is kept follows.
+    pub fn audit_start(&self) -> Result<AuditHead> {
+        Ok(meta::find_audit_start(&self.rows)?.unwrap_or_default())
+    }
+
     pub fn audit_head(&self) -> Result<AuditHead> {
         find_head(&self.rows)
     }
@@ -283,6 +288,8 @@ impl Batch {
         let last = self.rows.counts.audit.sequence;
         for entry in old.iter().take(n_old).filter(|it| it.sequence != last) {
             self.rows.remove_row(AUDIT, &entry.sequence.to_be_bytes())?;
+            let start = AuditHead { sequence: entry.sequence, hash: entry.hash };
+            meta::put_audit_start(&mut self.rows, start)?;
         }
         Ok(n_old == limit)
     }

@@ -1,7 +1,7 @@
 //! What the database says of itself.
 
 use super::Batch;
-use super::audit;
+use super::audit::{self, AuditHead};
 use super::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 use super::transaction::{Counts, Reading, Rows, Transaction, Writing};
 use crate::clock::Time;
@@ -14,6 +14,9 @@ const CREATED_AT: &[u8] = b"created_at";
 const LAST_EVENT: &[u8] = b"last_event";
 /// The sequence of the last changed row, from when its record was removed.
 const LAST_CHANGE: &[u8] = b"last_change";
+
+/// Sequence and hash of the last audit entry that was removed.
+const AUDIT_START: &[u8] = b"audit_start";
 
 impl<R: Rows> Transaction<R> {
     /// Names this installation in events: made with the database, unless the configuration names it.
@@ -61,6 +64,15 @@ pub(super) fn put_last_event(rows: &mut Writing, sequence: u64) -> Result<()> {
 
 pub(super) fn put_last_change(rows: &mut Writing, sequence: u64) -> Result<()> {
     rows.put_row(META, LAST_CHANGE, &sequence)
+}
+
+/// The last entry of the audit log that was removed.
+pub(super) fn find_audit_start(rows: &impl Rows) -> Result<Option<AuditHead>> {
+    rows.find_row(META, AUDIT_START)
+}
+
+pub(super) fn put_audit_start(rows: &mut Writing, start: AuditHead) -> Result<()> {
+    rows.put_row(META, AUDIT_START, &start)
 }
 
 /// What the writer goes on counting from.

@@ -13,6 +13,7 @@ const PASSWORD: &str = "ochre kettle, nine moths";
 /// The log, oldest first.
 fn log(posture: &Posture) -> Vec<Value> {
     posture.block_on(posture.app.checkpoint_audit()).unwrap();
+    posture.block_on(posture.app.checkpoint_strangers()).unwrap();
     let mut all: Vec<Value> = Vec::new();
     let mut before = String::new();
     loop {
@@ -99,14 +100,36 @@ fn refusals_are_counted() {
     assert_eq!((&told["outcome"], &told["count"]), (&json!("refused 403"), &json!(3)));
     let told = about(&posture, "GET /api/v1/clients").remove(0);
     assert_eq!((&told["by"], &told["outcome"]), (&json!("nobody"), &json!("refused 401")));
+    let elsewhere = posture.issue(&json!({"networks": ["10.0.0.0/8"]}));
+    assert_eq!(posture.get(elsewhere["key"].as_str().unwrap(), "/clients").status, 403);
+    let told = about(&posture, "GET /api/v1/clients").remove(1);
+    let name = format!("key {}", elsewhere["prefix"].as_str().unwrap());
+    assert_eq!((&told["by"], &told["outcome"]), (&json!(name), &json!("refused 403")));
+}
+
+#[test]
+fn strangers_cannot_fill_the_log_whatever_they_ask_and_wherever_from() {
+    let proxy = "127.0.0.0/8".parse().unwrap();
+    let posture = Posture::start_with(|options| options.trusted_proxies = vec![proxy]);
     for n in 0..1_500 {
         let path = format!("/api/v1/assets/{n}");
-        let headers = [("X-API-Key", "garbage"), ("X-Forwarded-For", "192.0.2.9")];
+        // A host has a whole /64 to come from.
+        let from = format!("2001:db8::{n:x}");
+        let headers = [("X-API-Key", "garbage"), ("X-Forwarded-For", from.as_str())];
         assert_eq!(send(posture.address, "PUT", &path, &headers, b"{}").status, 401);
     }
     let told = about(&posture, "PUT /api/v1/assets/{assetId}");
-    assert_eq!(told.len(), 1, "the path of a refusal cannot fill the log");
-    assert_eq!(told[0]["count"], 1_500);
+    assert_eq!(told.len(), 1);
+    assert_eq!((&told[0]["count"], &told[0]["address"]), (&json!(1_500), &json!("2001:db8::")));
+    for n in 0..500 {
+        let from = format!("2001:db8:{n:x}::1");
+        let headers = [("X-API-Key", "garbage"), ("X-Forwarded-For", from.as_str())];
+        assert_eq!(send(posture.address, "GET", "/api/v1/clients", &headers, b"").status, 401);
+    }
+    let told = about(&posture, "GET /api/v1/clients");
+    assert_eq!(told.len(), 51, "fifty networks, and one entry for the rest");
+    let rest = told.iter().find(|it| it["by"] == "many").unwrap();
+    assert_eq!((&rest["count"], &rest["address"]), (&json!(450), &Value::Null));
 }
 
 #[test]

@@ -1,13 +1,21 @@
 //! Users, passwords, sessions: what logs in, what stops doing so, and what guessing costs.
 
+use std::time::Duration;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+use posture::app::user::{NewUser, UserChange};
 use posture::auth::token::TokenKey;
-use posture::clock::Time;
+use posture::clock::{Clock, Time};
+use posture::error::Code;
 use posture::id::UserId;
+use posture::serve::Opened;
+use posture::store::Store;
+use posture::store::user::Role;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Posture};
+use crate::harness::backend::Disk;
+use crate::harness::{Answer, Posture, options};
 
 const PASSWORD: &str = "ochre kettle, nine moths";
 const OTHER: &str = "nine ochre moths, kettle";
@@ -257,9 +265,8 @@ fn at_once(posture: &Posture, n: usize, name: impl Fn(usize) -> String + Sync) -
 #[test]
 fn of_many_tries_at_once_exactly_the_free_ones_are_looked_at() {
     let (posture, _) = with_ada();
-    // Under both names: it is one account.
-    let name = |it: usize| if it.is_multiple_of(2) { "ada" } else { "ada@example.com" }.to_owned();
-    assert_eq!(at_once(&posture, 200, name), 5);
+    assert_eq!(at_once(&posture, 200, |_| "ada".to_owned()), 5);
+    assert_eq!(at_once(&posture, 60, |_| "nobody".to_owned()), 5, "whether or not it is a user");
     let answer = posture.try_log_in("ada", PASSWORD);
     assert_eq!(answer.status, 429, "the right password waits too");
     assert_eq!(answer.header("retry-after"), Some("2"));
@@ -379,4 +386,59 @@ fn a_token_with_other_claims_is_nobody_s() {
         let token = forged(&KEY, HEADER, &claims(user, name, value.clone()));
         assert_eq!(tokens.verify(&token, now), None, "{name} {value}");
     }
+}
+
+#[test]
+fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let folder = tempfile::TempDir::new().unwrap();
+    let disk = Disk::default().slow(Duration::from_millis(300));
+    let store = Store::on_backend(disk, 1 << 20).unwrap();
+    let clock = Clock::manual(Time::from_s(NOW_S));
+    let opened = Opened::on(store, clock, &options(folder.path())).unwrap();
+    let app = &opened.app;
+    runtime.block_on(async {
+        let user = |email: &str| NewUser {
+            email: email.to_owned(),
+            username: None,
+            display_name: None,
+            role: Role::Admin,
+            clients: Vec::new(),
+            password: Some(PASSWORD.to_owned()),
+        };
+        let (ada, _) = app.add_user(user("ada@example.com")).await.unwrap();
+        app.add_user(user("bob@example.com")).await.unwrap();
+        let disable = UserChange { enabled: Some(false), ..UserChange::default() };
+        let left = app.change_user(ada.id, disable);
+        let left = tokio::time::timeout(Duration::from_millis(100), left).await;
+        assert!(left.is_err(), "the commit takes longer than its caller waits");
+        let login = app.log_in("ada@example.com", PASSWORD, None).await;
+        assert!(login.is_err(), "she was disabled before");
+        assert!(!app.get_user(ada.id).unwrap().enabled);
+    });
+    runtime.block_on(opened.close()).unwrap();
+}
+
+#[test]
+fn strangers_do_not_keep_somebody_out_of_the_own_session_or_a_known_place() {
+    let (posture, _) = with_ada();
+    let (home, away) = ("192.0.2.1".parse().unwrap(), "198.51.100.1".parse().unwrap());
+    let try_from = |from, password: &str| {
+        posture.block_on(posture.app.log_in("ada", password, Some(from))).map(|it| it.token)
+    };
+    let token = try_from(home, PASSWORD).unwrap();
+    for _ in 0..5 {
+        assert!(try_from(away, OTHER).is_err());
+    }
+    let refused = try_from(away, PASSWORD).unwrap_err();
+    assert!(matches!(refused.code, Code::RateLimited { .. }), "the name is tried too often");
+    assert!(try_from(home, PASSWORD).is_ok(), "not from where she logged in before");
+    let body = json!({"currentPassword": PASSWORD, "newPassword": OTHER});
+    let changed = posture.as_user(&token, "PUT", "/api/me/password", &body);
+    assert_eq!(changed.status, 200, "{}", changed.text());
+    for _ in 0..5 {
+        assert!(try_from(home, PASSWORD).is_err());
+    }
+    let refused = try_from(home, OTHER).unwrap_err();
+    assert!(matches!(refused.code, Code::RateLimited { .. }), "a known place has its own count");
 }

@@ -99,7 +99,7 @@ impl AuditLog {
     /// List the audit log
     ///
     /// Newest first: every change by a user, a key or the operator, with the commit that made it; refusals and pushed
-    /// assets counted every ten seconds. Kept for 13 months.
+    /// assets counted every ten seconds, what was refused to strangers every ten minutes. Kept for 13 months.
     #[oai(path = "/audit", method = "get", operation_id = "list_audit")]
     async fn list_audit(
         &self,

@@ -17,6 +17,7 @@ use crate::api::v1::compliance::ControlResultView;
 use crate::api::view::{SeverityView, StatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::control::{ControlState, NewAttestation};
+use crate::auth::caller::Caller;
 use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::Status;
 use crate::error::{Error, Result};
@@ -129,7 +130,7 @@ pub struct StatementDoc {
     /// Let it count even where a technical observation is valid. `until` is required then.
     #[oai(rename = "override")]
     overrides: Option<bool>,
-    /// Who says so. Required, unless it is withdrawn.
+    /// Who says so. Of a user: the user, beside whoever is named here; the operator has to name somebody.
     #[oai(validator(min_length = 1, max_length = 200))]
     by: Option<String>,
 }
@@ -159,7 +160,7 @@ const STATUSES: [Status; 4] =
 
 impl StatementBody {
     /// `None`: what was said is withdrawn.
-    fn attestation(self) -> Result<Option<NewAttestation>> {
+    fn attestation(self, caller: &Caller) -> Result<Option<NewAttestation>> {
         let Self { status, reason, evidence, evidence_id, until, overrides, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(word) = status.ok_or_else(required("status"))? else {
@@ -187,7 +188,7 @@ impl StatementBody {
             evidence_id: evidence_id.transpose()?,
             until: until.map(|it| time("until", &it)).transpose()?,
             overrides: overrides.unwrap_or(false),
-            by: by.ok_or_else(required("by"))?,
+            by: caller.signature(by).ok_or_else(required("by"))?,
         }))
     }
 }
@@ -250,7 +251,7 @@ impl Controls {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let code = control_code.0.text;
         web.app.control(&code)?;
-        match body.read::<StatementBody>()?.attestation()? {
+        match body.read::<StatementBody>()?.attestation(&by.0)? {
             Some(new) => web.app.attest_control(&rows, &code, new).await?,
             None => web.app.withdraw_attestation(&rows, &code).await?,
         }

@@ -16,6 +16,7 @@ use crate::api::right::{ViewCompliance, Work};
 use crate::api::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::evidence::{Entered, NewEvidence, digest};
+use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
@@ -72,9 +73,9 @@ pub struct EvidenceDoc {
     sha256: Option<String>,
     /// RFC 3339. Default: it does not age.
     valid_until: Option<String>,
-    /// Who adds it.
+    /// Who adds it. Of a user: the user, beside whoever is named here; the operator has to name somebody.
     #[oai(validator(min_length = 1, max_length = 200))]
-    by: String,
+    by: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -87,18 +88,20 @@ struct EvidenceBody {
     sha256: Option<String>,
     #[serde(default, deserialize_with = "present")]
     valid_until: Option<String>,
-    by: String,
+    #[serde(default, deserialize_with = "present")]
+    by: Option<String>,
 }
 
 impl EvidenceBody {
-    fn new_evidence(self) -> Result<NewEvidence> {
+    fn new_evidence(self, caller: &Caller) -> Result<NewEvidence> {
+        let required = || Error::invalid_field("by", "is required");
         Ok(NewEvidence {
             control: self.control_code,
             title: self.title,
             reference: self.reference,
             sha256: self.sha256.map(|it| sha256(&it)).transpose()?,
             valid_until: self.valid_until.map(|it| time("validUntil", &it)).transpose()?,
-            by: self.by,
+            by: caller.signature(self.by).ok_or_else(required)?,
         })
     }
 }
@@ -143,7 +146,7 @@ impl Register {
         body: Body<EvidenceDoc>,
     ) -> Result<Made<EvidenceView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let new = body.read::<EvidenceBody>()?.new_evidence()?;
+        let new = body.read::<EvidenceBody>()?.new_evidence(&by.0)?;
         Ok(match web.app.add_evidence(&rows, new).await? {
             Entered::Added(it) => Made::Added(EvidenceView::of(it)),
             Entered::Renewed(it) => Made::Known(EvidenceView::of(it)),

@@ -17,6 +17,7 @@ use crate::api::right::Work;
 use crate::api::view::{StatusView, When};
 use crate::api::{Group, Web};
 use crate::app::requirement::{NewDecision, RowState};
+use crate::auth::caller::Caller;
 use crate::engine::catalog::{Framework, FrameworkId};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::error::{Error, Result};
@@ -101,7 +102,7 @@ pub struct StatementDoc {
     evidence: Option<String>,
     /// RFC 3339, at most three years from now. Default: a year for `attested`, without end for `out_of_scope`.
     until: Option<String>,
-    /// Who decided. Required, unless it is withdrawn.
+    /// Who decided. Of a user: the user, beside whoever is named here; the operator has to name somebody.
     #[oai(validator(min_length = 1, max_length = 200))]
     by: Option<String>,
 }
@@ -123,7 +124,7 @@ struct StatementBody {
 
 impl StatementBody {
     /// `None`: what was decided is withdrawn.
-    fn decision(self) -> Result<Option<NewDecision>> {
+    fn decision(self, caller: &Caller) -> Result<Option<NewDecision>> {
         let Self { decision, reason, evidence, until, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
         let Some(word) = decision.ok_or_else(required("decision"))? else {
@@ -152,7 +153,7 @@ impl StatementBody {
             kind,
             reason: reason.ok_or_else(required("reason"))?,
             until: until.map(|it| time("until", &it)).transpose()?,
-            by: by.ok_or_else(required("by"))?,
+            by: caller.signature(by).ok_or_else(required("by"))?,
         }))
     }
 }
@@ -186,7 +187,7 @@ impl Requirements {
         let id: FrameworkId = framework_id.text.parse()?;
         let reference = &requirement.text;
         let row = web.app.row(id, reference)?;
-        match body.read::<StatementBody>()?.decision()? {
+        match body.read::<StatementBody>()?.decision(&by.0)? {
             Some(new) => web.app.decide_row(&rows, id, reference, new).await?,
             None => web.app.withdraw_decision(&rows, id, reference).await?,
         }

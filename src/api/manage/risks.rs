@@ -16,6 +16,7 @@ use crate::api::right::Work;
 use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::risk::NewAcceptance;
+use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
 use crate::store::posture::{Acceptance, OpenRisk};
@@ -111,7 +112,7 @@ struct RiskBody {
 
 impl RiskBody {
     /// `None`: it is not accepted any more.
-    fn acceptance(self) -> Result<Option<NewAcceptance>> {
+    fn acceptance(self, caller: &Caller) -> Result<Option<NewAcceptance>> {
         let Self { accepted, until, reason, by } = self;
         if !accepted {
             let given =
@@ -123,7 +124,7 @@ impl RiskBody {
         let until = until.ok_or_else(required("until"))?;
         let until = time("until", &until)?;
         let reason = reason.ok_or_else(required("reason"))?;
-        Ok(Some(NewAcceptance { until, reason, by }))
+        Ok(Some(NewAcceptance { until, reason, by: caller.signature(by) }))
     }
 }
 
@@ -150,7 +151,7 @@ impl Risks {
     ) -> Result<Data<ManagedRiskView>, Failure> {
         let (client, id) = (client_id.read()?, risk_id.read::<RiskId>()?);
         web.app.get_risk(&by.0, client, id).await?;
-        let risk = match body.read::<RiskBody>()?.acceptance()? {
+        let risk = match body.read::<RiskBody>()?.acceptance(&by.0)? {
             Some(new) => web.app.accept_risk(&by.0, client, id, new).await?,
             None => web.app.unaccept_risk(&by.0, client, id).await?,
         };

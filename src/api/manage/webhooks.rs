@@ -217,7 +217,7 @@ pub struct TestedView {
 
 impl TestedView {
     fn of(tested: Tested) -> Self {
-        let (status, answer) = tested.outcome();
+        let (status, answer) = tested.posted.told();
         Self {
             event_id: tested.event_id,
             kind: tested.kind.as_str().to_owned(),

@@ -115,6 +115,8 @@ fn a_second_server_on_the_same_data_is_refused_in_one_line() {
     let text = format!("[server]\nlisten = \"{}\"\n[data]\ndir = \"d\"\n", server.address);
     other.write("posture.toml", text.as_bytes());
     let done = other.run(&["serve"]);
+    assert!(done.out.contains("the first administrator is `admin`"), "nobody will say it again");
+    let done = other.run(&["serve"]);
     assert!(refusal(&done).contains("in use by another process"), "{}", done.err);
 }
 

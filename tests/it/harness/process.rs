@@ -174,11 +174,18 @@ impl Server {
         std::thread::spawn(move || {
             out.lines().map_while(Result::ok).try_for_each(|it| said.send(it))
         });
-        let greeting = lines.recv_timeout(WAIT).unwrap_or_else(|_| {
-            drop(child.kill());
-            panic!("the server did not start: {}", child.wait().unwrap());
-        });
-        let (_, address) = greeting.split_once("http://").expect("the first line says where");
+        let mut line = || {
+            lines.recv_timeout(WAIT).unwrap_or_else(|_| {
+                drop(child.kill());
+                panic!("the server did not start: {}", child.wait().unwrap());
+            })
+        };
+        // The first start names the administrator before.
+        let mut greeting = line();
+        while !greeting.contains("http://") {
+            greeting = line();
+        }
+        let (_, address) = greeting.split_once("http://").expect("it was looked for");
         let address = address.split(' ').next().unwrap().parse().unwrap();
         Self { address, greeting, child, lines }
     }
