@@ -1,6 +1,8 @@
 //! The catalogue's types: controls, frameworks and their mapping, checks of known tools.
 
+use std::collections::btree_map::Range;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::str::FromStr;
 
 use bincode::{Decode, Encode};
@@ -99,6 +101,49 @@ impl Catalog {
     #[must_use]
     pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {
         self.checks.get(tool).and_then(|it| it.get(check)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// [`Catalog::controls_of_check`] for many checks, which costs little where they come in their order.
+pub(super) struct CheckWalk<'a> {
+    catalog: &'a Catalog,
+    tool: &'a str,
+    /// The tool's checks from about the last one on.
+    rest: Range<'a, String, Vec<usize>>,
+    last: &'a str,
+}
+
+impl<'a> CheckWalk<'a> {
+    /// A check that is more than so many behind the last one is looked up anew.
+    const N_STEPS_MAX: usize = 4;
+
+    pub(super) fn of(catalog: &'a Catalog) -> Self {
+        Self { catalog, tool: "", rest: Range::default(), last: "" }
+    }
+
+    pub(super) fn controls_of(&mut self, tool: &'a str, check: &'a str) -> &'a [usize] {
+        if self.tool != tool || check < self.last {
+            self.look_up(tool, check);
+        }
+        self.last = check;
+        for _ in 0..Self::N_STEPS_MAX {
+            match self.rest.clone().next() {
+                Some((name, controls)) if name == check => return controls,
+                Some((name, _)) if name.as_str() < check => self.rest.next(),
+                Some(_) | None => return &[],
+            };
+        }
+        self.look_up(tool, check);
+        let found = self.rest.clone().next().filter(|(name, _)| *name == check);
+        found.map_or(&[], |(_, controls)| controls)
+    }
+
+    fn look_up(&mut self, tool: &'a str, check: &str) {
+        let checks = self.catalog.checks.get(tool);
+        self.tool = tool;
+        self.rest = checks
+            .map(|it| it.range::<str, _>((Bound::Included(check), Bound::Unbounded)))
+            .unwrap_or_default();
     }
 }
 

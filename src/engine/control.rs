@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::catalog::{Catalog, Control};
+use super::catalog::{Catalog, CheckWalk, Control};
 use super::current::{Current, Voice, lapse};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
@@ -114,12 +114,13 @@ fn by_control<'a>(
     let codes: BTreeMap<&str, usize> = codes.collect();
     let mut voices = vec![Vec::new(); catalog.controls.len()];
     let mut unmapped = Vec::new();
+    let mut checks = CheckWalk::of(catalog);
     for each in current {
         let controls = match &each.worst.subject {
             Subject::Control(code) => {
                 codes.get(code.as_str()).map_or(&[][..], std::slice::from_ref)
             }
-            Subject::Check { tool } => catalog.controls_of_check(tool, &each.worst.check),
+            Subject::Check { tool } => checks.controls_of(tool, &each.worst.check),
         };
         if controls.is_empty() {
             unmapped.push(each);
@@ -137,7 +138,7 @@ impl<'a> Hearing<'a> {
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
-        let gap = self.gap(ruling, outcome.status);
+        let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
         Assessed { outcome, has_evidence, heard_at: self.heard_at(), gap }
     }
@@ -287,7 +288,9 @@ impl<'a> Hearing<'a> {
 
     /// What the control's risk rests on. Where a person's word decides, what was seen still says
     /// which subjects fail.
-    fn gap(&self, ruling: Ruling<'a>, status: Status) -> Option<Gap<'a>> {
+    ///
+    /// `valid`: what is valid came to.
+    fn gap(&self, ruling: Ruling<'a>, status: Status, valid: Sum<'a>) -> Option<Gap<'a>> {
         let failing: Vec<_> =
             self.valid().chain(self.holding()).filter(|it| it.word.is_failing()).collect();
         let stated = match ruling {
@@ -307,7 +310,8 @@ impl<'a> Hearing<'a> {
             return None;
         }
         let is_stated_now = matches!(ruling, Ruling::Attested(_));
-        let seen = Sum::of(self.valid().chain(self.holding()));
+        let is_holding = self.holding().next().is_some();
+        let seen = if is_holding { Sum::of(self.valid().chain(self.holding())) } else { valid };
         let share = match stated {
             Some(it) if is_stated_now || failing.is_empty() => share_of(it.effective()),
             Some(_) | None => seen.share(),

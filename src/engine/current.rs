@@ -2,6 +2,7 @@
 //! moment the worst.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
 
 use super::fact::{Facts, Observation, Status, Subject, Verdict};
 use crate::clock::Time;
@@ -15,9 +16,27 @@ pub(super) struct Current<'a> {
     /// The worst of them; its texts speak for all.
     pub(super) worst: &'a Observation,
     /// All of them: at least one.
-    pub(super) ties: &'a [&'a Observation],
+    pub(super) ties: &'a [Marked<'a>],
     /// `None`: a complete read no longer has this check.
     pub(super) word: Option<Word>,
+    pub(super) check: Check<'a>,
+}
+
+/// An observation with its key in a form that compares fast: the long texts that many of them share are numbered in
+/// their order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Marked<'a> {
+    /// Source and subject.
+    origin: u32,
+    scope: u32,
+    check: &'a str,
+    pub(super) observation: &'a Observation,
+}
+
+impl Marked<'_> {
+    fn key(&self) -> (u32, u32, &str) {
+        (self.origin, self.scope, self.check)
+    }
 }
 
 /// What the observations of a key come to.
@@ -61,11 +80,12 @@ impl<'a> Voice<'a> {
     }
 }
 
-impl Current<'_> {
+impl<'a> Current<'a> {
     /// What it says, as evidence that lasts `max_age_days` unless the source said otherwise.
     /// `None`: gone.
     pub(super) fn voice(&self, max_age_days: u16) -> Option<Voice<'_>> {
-        let spoken = self.ties.iter().filter(|it| it.verdict != Verdict::Gone);
+        let spoken = self.ties.iter().map(|it| it.observation);
+        let spoken = spoken.filter(|it| it.verdict != Verdict::Gone);
         let each = spoken.map(|it| lapse(it, max_age_days));
         let until = each.min().unwrap_or(self.worst.observed_at);
         self.word.map(|word| Voice { current: self, word, until })
@@ -73,7 +93,7 @@ impl Current<'_> {
 
     /// Those that saw subjects fail.
     pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
-        self.ties.iter().copied().filter(|it| match it.verdict {
+        self.ties.iter().map(|it| it.observation).filter(|it| match it.verdict {
             Verdict::Counted { failed, .. } => failed != 0,
             Verdict::Stated(status) => status != Status::Compliant,
             Verdict::Gone => false,
@@ -81,11 +101,19 @@ impl Current<'_> {
     }
 
     /// Name of the tool whose checks these are; where a source did the mapping itself, that source.
-    pub(super) fn tool(&self) -> &str {
-        match &self.worst.subject {
-            Subject::Check { tool } => tool,
-            Subject::Control(_) => &self.worst.source,
-        }
+    pub(super) fn tool(&self) -> &'a str {
+        self.check.1
+    }
+}
+
+/// Tells one check of a control from another: those of a tool by any source, those that a source
+/// mapped by itself.
+pub(super) type Check<'a> = (bool, &'a str, &'a str);
+
+fn check(observation: &Observation) -> Check<'_> {
+    match &observation.subject {
+        Subject::Check { tool } => (false, tool, &observation.check),
+        Subject::Control(_) => (true, &observation.source, &observation.check),
     }
 }
 
@@ -96,20 +124,53 @@ pub(super) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
 }
 
 /// The observations that may count, by key, newest first.
-pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<&'a Observation> {
-    let mut sorted: Vec<_> = facts.observations.iter().filter(|it| is_effective(it)).collect();
-    sorted.sort_by(|a, b| by_key(a, b).then_with(|| by_age_and_content(a, b)));
+pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<Marked<'a>> {
+    let effective: Vec<_> = facts.observations.iter().filter(|it| is_effective(it)).collect();
+    let origins = numbered(effective.iter().map(|it| origin(it)));
+    let scopes = numbered(effective.iter().map(|it| &it.scope));
+    let marks = effective.into_iter().zip(origins.into_iter().zip(scopes));
+    let marked = marks.map(|(observation, (origin, scope))| Marked {
+        origin,
+        scope,
+        check: &observation.check,
+        observation,
+    });
+    let mut sorted: Vec<_> = marked.collect();
+    sorted.sort_by(|a, b| {
+        let by_key = a.key().cmp(&b.key());
+        by_key.then_with(|| by_age_and_content(a.observation, b.observation))
+    });
     sorted
 }
 
+fn origin(observation: &Observation) -> (&str, &Subject) {
+    (&observation.source, &observation.subject)
+}
+
+/// The rank of each among the values that there are. Runs of the same value, which are the rule, cost one look-up.
+fn numbered<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Vec<u32> {
+    let mut ranks: BTreeMap<T, u32> = BTreeMap::new();
+    let mut last = None;
+    for value in values.clone().filter(|it| last.replace(*it) != Some(*it)) {
+        ranks.insert(value, 0);
+    }
+    for (rank, number) in ranks.values_mut().zip(0..) {
+        *rank = number;
+    }
+    let mut last: Option<(T, u32)> = None;
+    let rank = |value: T| match last {
+        Some((same, rank)) if same == value => rank,
+        _ => last.insert((value, ranks[&value])).1,
+    };
+    values.map(rank).collect()
+}
+
 /// One for each key of observations [`sorted`].
-pub(super) fn of_each_key<'a>(
-    sorted: &'a [&'a Observation],
-    facts: &Facts<'_>,
-) -> Vec<Current<'a>> {
-    let keys = sorted.chunk_by(|a, b| by_key(a, b) == Ordering::Equal);
+pub(super) fn of_each_key<'a>(sorted: &'a [Marked<'a>], facts: &Facts<'_>) -> Vec<Current<'a>> {
+    let keys = sorted.chunk_by(|a, b| a.key() == b.key());
     let newest = keys.map(|all| {
-        let n = all.iter().take_while(|it| it.observed_at == all[0].observed_at).count();
+        let newest_at = all[0].observation.observed_at;
+        let n = all.iter().take_while(|it| it.observation.observed_at == newest_at).count();
         &all[..n]
     });
     newest.map(|ties| current(ties, facts.critical_subjects)).collect()
@@ -120,13 +181,6 @@ fn is_effective(observation: &Observation) -> bool {
     let says_nothing =
         matches!(observation.verdict, Verdict::Stated(Status::NotAssessed | Status::NotApplicable));
     observation.verdict.is_effective() && !says_nothing
-}
-
-fn by_key(a: &Observation, b: &Observation) -> Ordering {
-    (a.source.cmp(&b.source))
-        .then_with(|| a.subject.cmp(&b.subject))
-        .then_with(|| a.check.cmp(&b.check))
-        .then_with(|| a.scope.cmp(&b.scope))
 }
 
 /// Everything that the outcome can show is compared, so that the order of the facts cannot.
@@ -148,10 +202,10 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
         .then_with(|| a.failing.cmp(&b.failing))
 }
 
-fn current<'a>(ties: &'a [&'a Observation], critical: &[u64]) -> Current<'a> {
-    let mut worst = (ties[0], None);
+fn current<'a>(ties: &'a [Marked<'a>], critical: &[u64]) -> Current<'a> {
+    let mut worst = (ties[0].observation, None);
     let mut whole: Option<Word> = None;
-    for observation in ties {
+    for observation in ties.iter().map(|it| it.observation) {
         let Some(word) = word(observation, critical) else { continue };
         let is_worse = worst.1.is_none_or(|it: Word| word.badness() < it.badness());
         if is_worse {
@@ -159,7 +213,7 @@ fn current<'a>(ties: &'a [&'a Observation], critical: &[u64]) -> Current<'a> {
         }
         whole = Some(whole.map_or(word, |it| worst_of(it, word)));
     }
-    Current { worst: worst.0, ties, word: whole }
+    Current { worst: worst.0, ties, word: whole, check: check(worst.0) }
 }
 
 fn worst_of(a: Word, b: Word) -> Word {

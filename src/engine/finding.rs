@@ -171,6 +171,7 @@ struct Places<'v, 'a>(&'v [Voice<'a>]);
 impl fmt::Display for Places<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut places: Vec<_> = self.0.iter().map(Voice::place).collect();
+        places.dedup(); // Most of them follow their like.
         places.sort_unstable();
         places.dedup();
         let mut last = None;

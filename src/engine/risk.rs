@@ -48,6 +48,7 @@ pub(super) fn risks(
     horizon: &mut Horizon,
 ) -> Risks {
     let mut all = Risks::default();
+    let mut touched = Vec::new();
     let applicable = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_applicable());
     let weight: u64 = applicable.map(|(it, _)| u64::from(it.severity.weight())).sum();
     for (control, assessed) in catalog.controls.iter().zip(controls) {
@@ -57,7 +58,7 @@ pub(super) fn risks(
         // loss.
         let cost = annual_loss.map(|loss| gap.share.rest().times_part(loss, part));
         let risk = of_control(catalog, control, assessed, gap, cost);
-        all.touch(gap.failing.iter(), risk.score);
+        touch(&mut touched, &gap.failing, risk.score);
         all.open.push(risk);
     }
     for current in unmapped {
@@ -67,7 +68,7 @@ pub(super) fn risks(
             Some(voice) if is_serious => {
                 horizon.see(voice.until);
                 let risk = of_finding(voice, !horizon.is_past(voice.until));
-                all.touch([voice].iter(), risk.score);
+                touch(&mut touched, &[voice], risk.score);
                 all.open.push(risk);
             }
             Some(_) | None => (),
@@ -76,17 +77,15 @@ pub(super) fn risks(
     all.open
         .sort_by(|a, b| (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition)));
     all.fixed.sort_unstable();
+    touched.sort_unstable_by_key(|(subject, score)| (*subject, Reverse(*score)));
+    touched.dedup_by_key(|(subject, _)| *subject); // Of each the highest score stays.
+    all.touched = touched.into_iter().collect();
     all
 }
 
-impl Risks {
-    fn touch<'v>(&mut self, failing: impl Iterator<Item = &'v Voice<'v>>, score: u8) {
-        let observations = failing.flat_map(|it| it.current.failing());
-        for subject in observations.flat_map(|it| &it.failing) {
-            let worst = self.touched.entry(*subject).or_insert(score);
-            *worst = score.max(*worst);
-        }
-    }
+fn touch(touched: &mut Vec<(u64, u8)>, failing: &[Voice<'_>], score: u8) {
+    let observations = failing.iter().flat_map(|it| it.current.failing());
+    touched.extend(observations.flat_map(|it| &it.failing).map(|it| (*it, score)));
 }
 
 fn of_control(

@@ -1,10 +1,10 @@
 //! How much of what a control's checks looked at passes.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 
 use super::catalog::Control;
-use super::current::{Current, Voice, rank};
-use super::fact::{Status, Subject};
+use super::current::{Check, Voice, rank};
+use super::fact::Status;
 
 /// A part of a whole in millionths, rounded down, so that only a whole whole is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,15 +80,17 @@ pub(super) struct Sum<'a> {
 
 impl<'a> Sum<'a> {
     pub(super) fn of(voices: impl Iterator<Item = Voice<'a>>) -> Self {
-        let mut scopes: Vec<_> = voices.map(Tally::of).collect();
-        let is_critical = scopes.iter().any(|it| it.worst.word.is_critical);
-        scopes.sort_by(|a, b| a.check().cmp(&b.check()));
-        let mut tallies: Vec<Tally<'a>> = Vec::with_capacity(scopes.len());
-        for scope in scopes {
-            match tallies.last_mut() {
-                Some(last) if last.check() == scope.check() => last.add(&scope),
-                Some(_) | None => tallies.push(scope),
+        let mut tallies: Vec<Tally<'a>> = Vec::new();
+        let mut is_critical = false;
+        let mut next = 0;
+        for voice in voices {
+            is_critical |= voice.word.is_critical;
+            let place = find(&tallies, next, voice.current.check);
+            match place {
+                Ok(index) => tallies[index].add(voice),
+                Err(index) => tallies.insert(index, Tally::of(voice)),
             }
+            next = place.unwrap_or_else(|it| it) + 1;
         }
         let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
         let share = Share::mean(shares);
@@ -132,6 +134,16 @@ impl<'a> Sum<'a> {
     }
 }
 
+/// Where a check is among tallies in order, or belongs. In each scope checks come in order, so it is mostly `next`.
+fn find(tallies: &[Tally<'_>], next: usize, wanted: Check<'_>) -> Result<usize, usize> {
+    let of = |it: &Tally<'_>| it.worst.current.check.cmp(&wanted);
+    match tallies.get(next).map(of) {
+        Some(Ordering::Equal) => Ok(next),
+        None if tallies.last().is_none_or(|it| of(it) == Ordering::Less) => Err(tallies.len()),
+        Some(_) | None => tallies.binary_search_by(of),
+    }
+}
+
 impl<'a> Tally<'a> {
     fn of(voice: Voice<'a>) -> Self {
         let (passed, failed) = (voice.word.passed, voice.word.failed);
@@ -143,18 +155,14 @@ impl<'a> Tally<'a> {
         self.worst.word.status
     }
 
-    /// Tells one check of a control from another: those of a tool by any source, those that a
-    /// source mapped by itself.
-    fn check(&self) -> (bool, &'a str, &'a str) {
-        let current: &'a Current<'a> = self.worst.current;
-        let is_mapped = matches!(current.worst.subject, Subject::Control(_));
-        (is_mapped, current.tool(), &current.worst.check)
-    }
-
-    fn add(&mut self, other: &Self) {
-        if other.worst.word.badness() < self.worst.word.badness() {
-            self.worst = other.worst;
+    /// Adds the check's voice in another scope, or of another source. Of voices that are alike the
+    /// first by source and scope speaks for the check.
+    fn add(&mut self, voice: Voice<'a>) {
+        let order = |it: &Voice<'a>| (it.word.badness(), it.place());
+        if order(&voice) < order(&self.worst) {
+            self.worst = voice;
         }
+        let other = Self::of(voice);
         self.passed += other.passed;
         self.failed += other.failed;
         self.counted = (self.counted.0 + other.counted.0, self.counted.1 + other.counted.1);
