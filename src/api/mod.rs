@@ -108,6 +108,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::audit::AuditLog,
             manage::export::Exports,
         ),
+        (manage::kpis::Dashboard, manage::portfolio::Portfolio),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
         .description(concat!(include_str!("description.md"), include_str!("events.md")))

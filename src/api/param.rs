@@ -9,7 +9,8 @@ use poem_openapi::types::{ParseFromParameter, ParseResult, Type};
 use serde_json::json;
 
 use crate::engine::asset::AssetType;
-use crate::engine::fact::Severity;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::{Severity, Status};
 use crate::error::{Error, Result};
 use crate::page::{Cut, LIMIT_DEFAULT, LIMIT_MAX};
 use crate::store::task::TaskStatus;
@@ -137,6 +138,16 @@ described!(
     one_of(TaskStatus::ALL.map(TaskStatus::as_str))
 );
 described!(
+    /// One of the framework identifiers.
+    FrameworkWord,
+    one_of(FrameworkId::ALL.map(FrameworkId::as_str))
+);
+described!(
+    /// The contract's `ComplianceStatus`.
+    StatusWord,
+    one_of(Status::ALL.map(Status::as_str))
+);
+described!(
     /// Which rows of a framework.
     LevelWord,
     one_of(["requirement", "detail"])
@@ -228,6 +239,25 @@ pub fn severity(given: Option<&Raw<SeverityWord>>) -> Result<Option<Severity>> {
 /// `Invalid` with the parameter and its rule.
 pub fn task_status(given: Option<&Raw<TaskStatusWord>>) -> Result<Option<TaskStatus>> {
     let read = |it: &Raw<_>| word("status", &it.text, &TaskStatus::ALL, TaskStatus::as_str);
+    given.map(read).transpose()
+}
+
+/// A framework in the query: it has to be there.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn framework(given: Option<&Raw<FrameworkWord>>) -> Result<FrameworkId> {
+    let known = || {
+        let all = FrameworkId::ALL.map(FrameworkId::as_str).join(", ");
+        Error::invalid_field("framework", format!("must be one of {all}"))
+    };
+    given.and_then(|it| it.text.parse().ok()).ok_or_else(known)
+}
+
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn status(given: Option<&Raw<StatusWord>>) -> Result<Option<Status>> {
+    let read = |it: &Raw<_>| word("status", &it.text, &Status::ALL, Status::as_str);
     given.map(read).transpose()
 }
 

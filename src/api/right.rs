@@ -81,6 +81,11 @@ rights! {
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::AddUser, [UNLIMITED, 20, UNLIMITED]));
     }
+    ViewKpis {
+        const ROLE: Option<Role> = VIEWER;
+        const QUOTA: Option<(Operation, Quota)> =
+            Some((Operation::ShowKpis, [30, UNLIMITED, UNLIMITED]));
+    }
     /// What everybody may do with the own session.
     OwnSession {
         const ROLE: Option<Role> = VIEWER;

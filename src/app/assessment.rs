@@ -13,7 +13,7 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
-use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture};
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::asset::AssetFilter;
@@ -261,6 +261,7 @@ pub fn plan_with(
             catalog_digest: subject.catalog.digest,
             facts_version: rows.facts_version()?,
             at: now,
+            coverage: coverage(&subject.catalog, &posture.controls),
         },
         due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,

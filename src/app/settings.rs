@@ -71,6 +71,16 @@ impl Settings {
         )
     }
 
+    /// Those that the client is to meet; all where it does not say.
+    #[must_use]
+    pub fn frameworks(&self) -> Vec<FrameworkId> {
+        let given = self.0.get("frameworks").and_then(Value::as_array);
+        given.map_or_else(
+            || FrameworkId::ALL.to_vec(),
+            |all| all.iter().filter_map(|it| it.as_str()?.parse().ok()).collect(),
+        )
+    }
+
     fn days(&self, name: &str, default: u16) -> u16 {
         let given = self.0.get(name).and_then(Value::as_u64);
         given.and_then(|it| u16::try_from(it).ok()).unwrap_or(default)

@@ -21,6 +21,7 @@ pub const UNLIMITED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     AddUser,
+    ShowKpis,
 }
 
 /// What the `RateLimit-*` headers say of one request.

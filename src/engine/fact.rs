@@ -54,6 +54,14 @@ pub enum Status {
 }
 
 impl Status {
+    pub const ALL: [Self; 5] = [
+        Self::Compliant,
+        Self::Partial,
+        Self::NonCompliant,
+        Self::NotAssessed,
+        Self::NotApplicable,
+    ];
+
     /// The contract's word.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bincode::{Decode, Encode};
 
-use super::catalog::FrameworkId;
+use super::catalog::{Catalog, FrameworkId};
 use super::fact::{Severity, Status};
 use crate::clock::Time;
 
@@ -26,6 +26,25 @@ pub struct Posture {
     pub touched: BTreeMap<u64, u8>,
     /// The soonest moment after now at which time alone may change this posture.
     pub changes_at: Option<Time>,
+}
+
+/// Share of the applicable controls' weight that is assessed, in percent, rounded down. 0 when nothing is applicable.
+#[must_use]
+pub fn coverage(catalog: &Catalog, controls: &[ControlOutcome]) -> u8 {
+    let (mut assessed, mut applicable) = (0, 0);
+    for (outcome, control) in controls.iter().zip(&catalog.controls) {
+        let weight = control.severity.weight();
+        match outcome.status {
+            Status::NotApplicable => (),
+            Status::NotAssessed => applicable += weight,
+            Status::Compliant | Status::Partial | Status::NonCompliant => {
+                applicable += weight;
+                assessed += weight;
+            }
+        }
+    }
+    let coverage = (assessed * 100).checked_div(applicable).unwrap_or(0);
+    u8::try_from(coverage).expect("a part is at most 100 % of the whole")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

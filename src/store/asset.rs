@@ -175,7 +175,7 @@ impl ClientBatch<'_> {
         self.rows.put_row(ASSET_CLIENTS, &id, &self.client)?;
         self.put(EXTERNAL, &name, &asset.id)?;
         self.put_marks(None, &asset)?;
-        self.put_row(&asset)?;
+        self.put_row(None, &asset)?;
         Ok(asset)
     }
 
@@ -192,7 +192,7 @@ impl ClientBatch<'_> {
             self.remove(EXTERNAL, &old_name)?;
         }
         self.put_marks(Some(&before), asset)?;
-        self.put_row(asset)
+        self.put_row(Some(&before), asset)
     }
 
     /// Lets another source's name lead to an asset.
@@ -210,7 +210,8 @@ impl ClientBatch<'_> {
         self.put(EXTERNAL, &name, &id)
     }
 
-    fn put_row(&mut self, asset: &Asset) -> Result<()> {
+    fn put_row(&mut self, before: Option<&Asset>, asset: &Asset) -> Result<()> {
+        self.count_asset(before, asset)?;
         self.put(ASSETS, &asset_key(asset.id), asset)?;
         self.rows.effects.deltas.push((self.client, Delta::put(asset)));
         Ok(())

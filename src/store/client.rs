@@ -3,7 +3,7 @@
 use bincode::{Decode, Encode};
 
 use super::Batch;
-use super::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, Span};
+use super::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, SUMMARIES, Span};
 use super::transaction::{ClientTransaction, Rows, Transaction};
 use super::version::Part;
 use crate::clock::Time;
@@ -90,6 +90,8 @@ impl Batch {
             return Ok(true);
         }
         self.client(id).set_due(None)?;
+        self.rows.summaries.remove(&id);
+        self.rows.remove_row(SUMMARIES, id.as_bytes())?;
         self.rows.remove_row(CLIENTS, id.as_bytes())?;
         self.rows.effects.parts.insert((id, Part::Profile));
         Ok(false)

@@ -84,6 +84,8 @@ pub struct Assessed {
     pub catalog_digest: u64,
     pub facts_version: u64,
     pub at: Time,
+    /// Percent of the applicable controls' weight that is assessed.
+    pub coverage: u8,
 }
 
 fn control_key(code: &str) -> RowKey {
@@ -172,19 +174,25 @@ impl ClientBatch<'_> {
     }
 
     pub fn put_framework(&mut self, outcome: &FrameworkOutcome) -> Result<()> {
+        self.count(|it| it.readiness[outcome.id as usize] = outcome.summary.readiness)?;
         self.put(POSTURE, &framework_key(outcome.id), outcome)
     }
 
     pub fn put_score(&mut self, score: &ScoreEntry) -> Result<()> {
+        self.count(|it| it.score = Some(score.score.overall))?;
         self.put(POSTURE, &RowKey::of(POSTURE_SCORE), score)
     }
 
     pub fn put_risk(&mut self, risk: &OpenRisk) -> Result<()> {
+        let before = self.find_risk(&risk.risk.condition)?;
+        self.count_risk(before.as_ref(), Some(risk))?;
         self.put(POSTURE, &risk_key(&risk.risk.condition), risk)
     }
 
     /// Whether it was there.
     pub fn remove_risk(&mut self, condition: &str) -> Result<bool> {
+        let before = self.find_risk(condition)?;
+        self.count_risk(before.as_ref(), None)?;
         self.remove(POSTURE, &risk_key(condition))
     }
 
@@ -200,6 +208,7 @@ impl ClientBatch<'_> {
     }
 
     pub fn put_assessed(&mut self, assessed: &Assessed) -> Result<()> {
+        self.count(|it| it.coverage = assessed.coverage)?;
         self.put(POSTURE, &RowKey::of(POSTURE_ASSESSED), assessed)
     }
 }

@@ -126,6 +126,8 @@ impl ClientBatch<'_> {
     }
 
     pub fn put_source_health(&mut self, health: &SourceHealth) -> Result<()> {
+        let before = self.find_source_health(&health.source)?;
+        self.count_source(before.as_ref(), health)?;
         self.put(FACTS, &RowKey::of(FACT_HEALTH).last_text(&health.source), health)
     }
 }

@@ -227,6 +227,11 @@ pub(super) const ANSWER_TIMES: &str = "answer_times";
 /// never removed.
 pub(super) const AUDIT: &str = "audit";
 
+/// Each client in figures, for sums over all of them.
+///
+/// Key: client id. Value: `Summary`. Invariant: what `count_summary` counts. A client that nobody wrote to has none.
+pub(super) const SUMMARIES: &str = "summaries";
+
 /// When each client is to be reassessed.
 ///
 /// Key: client id. Value: time, how often it was asked for. Invariant: one row in [`DUE_TIMES`] for each.

@@ -164,6 +164,8 @@ impl ClientBatch<'_> {
     /// The task must be this client's.
     pub fn put_task(&mut self, task: &Task) -> Result<()> {
         assert!(task.client == self.client, "a client's batch writes its own tasks");
+        let before = self.find_own_task(task.id)?;
+        self.count_task(before.as_ref(), task)?;
         let key = client_key(self.client, task.id);
         self.rows.put_row(CLIENT_TASKS, key.as_slice(), &())?;
         if task.status.is_open() {

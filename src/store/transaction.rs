@@ -1,6 +1,6 @@
 //! Reading and writing rows inside one transaction. Hands out records, never bytes or guards.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use super::audit::AuditHead;
 use super::envelope::{self, Broken};
 use super::health::Gauges;
 use super::index::Delta;
-use super::table::{PerClient, RowKey, Span};
+use super::summary::Summary;
+use super::table::{PerClient, RowKey, SUMMARIES, Span};
 use super::version::Part;
 use crate::error::Result;
 use crate::id::ClientId;
@@ -244,6 +245,8 @@ pub struct Writing {
     touched: HashMap<String, Touched>,
     pub(super) counts: Counts,
     pub(super) effects: Effects,
+    /// Clients' figures as this transaction leaves them; not among the rows before the commit.
+    pub(super) summaries: BTreeMap<ClientId, Summary>,
     /// Something was written since the writer last cleared it.
     pub(super) wrote: bool,
     /// The id of what was made or changed since then.
@@ -265,6 +268,7 @@ impl Writing {
             touched: HashMap::new(),
             counts,
             effects: Effects::default(),
+            summaries: BTreeMap::new(),
             wrote: false,
             object: None,
             broken: false,
@@ -276,7 +280,10 @@ impl Writing {
     }
 
     /// Makes everything durable.
-    pub(super) fn commit(self) -> Result<(Counts, Effects)> {
+    pub(super) fn commit(mut self) -> Result<(Counts, Effects)> {
+        for (client, summary) in std::mem::take(&mut self.summaries) {
+            self.put_row(SUMMARIES, client.as_bytes(), &summary)?;
+        }
         let Self { tx, base, counts, effects, .. } = self;
         let (opening, gauges) = (base.opening, base.gauges.clone());
         drop(base); // Before the commit, which else could not reuse the pages it frees.

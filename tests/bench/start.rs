@@ -5,12 +5,14 @@ use posture::app::{self, App, settings};
 use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::id::ClientId;
+use posture::serve::CONTROL_SOCKET;
 use posture::store::client::{Client, ClientState};
 use posture::store::{Options, Store};
 
 use super::figure::{Report, median, memory_kib};
+use super::harness::http;
 use super::harness::process::Folder;
-use super::{Bench, micros};
+use super::{Bench, median_micros, micros};
 
 const N_CLIENTS: u32 = 10_000;
 const N_STARTS: u32 = 5;
@@ -36,6 +38,20 @@ pub(super) fn bench(bench: &mut Bench) {
     let (starting, kib) = starts(&folder);
     bench.goal(&format!("with {N_CLIENTS} assessed clients"), starting, 1_000_000);
     Report::note("resident memory then", format!("{} MiB", kib / 1024));
+    Report::section("Figures over all of them");
+    let server = folder.serve();
+    let socket = folder.path().join("data").join(CONTROL_SOCKET);
+    let get = |path: &str| {
+        median_micros(20, || {
+            assert_eq!(http::send_socket(&socket, "GET", path, &[], &[]).status, 200);
+        })
+    };
+    bench.goal("key performance indicators", get("/api/dashboard/kpis"), 50_000);
+    let portfolio = "/api/portfolio/compliance?framework=SOC2";
+    bench.note("portfolio, a page of a framework", get(portfolio));
+    let standing = format!("{portfolio}&requirement=CC6.1&status=compliant");
+    bench.note("portfolio, who stands so in a requirement", get(&standing));
+    assert!(server.stop().success());
 }
 
 /// Adds clients, each assessed once, past the service.

@@ -118,6 +118,8 @@ POST /api/users add_user none admin
 PATCH /api/users/{userId} change_user none admin
 GET /api/clients/{clientId}/export export_client none viewer
 GET /api/audit list_audit none admin
+GET /api/dashboard/kpis get_kpis none viewer
+GET /api/portfolio/compliance list_portfolio read:compliance viewer
 GET /api/audit/verify verify_audit none admin
 ";
 

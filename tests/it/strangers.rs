@@ -298,7 +298,7 @@ fn checks_come_in_the_promised_order() {
         // Query, then path: `None` is the id that exists.
         let expect = |key: &str, query: &str, id: Option<&str>, status: u16, says: &str| {
             let (path, _) = world.filled(&operation, id, &world.client);
-            let path = format!("{path}?{query}");
+            let path = with_query(&path, query);
             let answer = world.ask_with(&operation, key, &path, bad_body);
             let message = answer.problem().1;
             let about = &operation.id;
@@ -326,6 +326,10 @@ fn checks_come_in_the_promised_order() {
     }
 }
 
+fn with_query(path: &str, query: &str) -> String {
+    format!("{path}{}{query}", if path.contains('?') { '&' } else { '?' })
+}
+
 #[test]
 fn management_checks_come_in_the_same_order() {
     let world = World::new();
@@ -335,7 +339,8 @@ fn management_checks_come_in_the_same_order() {
         let bad_body: &[u8] = if has_body { b"{\"name\": 1}" } else { b"" };
         let expect = |query: &str, id: Option<&str>, status: u16, says: &str| {
             let (path, _) = world.filled(&operation, id, &world.client);
-            let answer = world.operator(&operation, &format!("{path}?{query}"), bad_body);
+            let path = with_query(&path, query);
+            let answer = world.operator(&operation, &path, bad_body);
             let message = answer.problem().1;
             let about = &operation.id;
             assert!(answer.status == status && message.contains(says), "{about}: {message}");

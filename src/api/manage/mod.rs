@@ -14,6 +14,8 @@ pub mod export;
 pub mod facts;
 pub mod imports;
 pub mod keys;
+pub mod kpis;
+pub mod portfolio;
 pub mod posture;
 pub mod requirements;
 pub mod risks;

@@ -18,7 +18,7 @@ use crate::api::view::When;
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::Status;
+use crate::engine::posture::coverage;
 use crate::error::Result;
 use crate::store::ClientSnapshot;
 use crate::store::history::Move;
@@ -68,20 +68,7 @@ const N_MOVES: u32 = 100;
 impl PostureView {
     fn read(app: &App, rows: &ClientSnapshot) -> Result<Self> {
         let outcomes = app.control_outcomes(rows)?;
-        let (mut assessed, mut applicable) = (0, 0);
-        for (outcome, control) in outcomes.iter().zip(&app.catalog.controls) {
-            let weight = control.severity.weight();
-            match outcome.status {
-                Status::NotApplicable => (),
-                Status::NotAssessed => applicable += weight,
-                Status::Compliant | Status::Partial | Status::NonCompliant => {
-                    applicable += weight;
-                    assessed += weight;
-                }
-            }
-        }
-        let coverage = (assessed * 100).checked_div(applicable).unwrap_or(0);
-        let coverage = u8::try_from(coverage).expect("a part is at most 100 % of the whole");
+        let coverage = coverage(&app.catalog, &outcomes);
         let titled = outcomes.into_iter().zip(&app.catalog.controls);
         Ok(Self {
             score: rows.find_score()?.map(SecurityScoreView::of).into(),

@@ -14,6 +14,8 @@ mod export;
 mod facts;
 mod imports;
 mod keys;
+mod kpis;
+mod portfolio;
 mod posture;
 mod reads;
 mod requirements;

@@ -1,5 +1,7 @@
 //! Every operation, what it names, and a posture in which all of that is there.
 
+use std::ops::Add;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Posture, http, send};
@@ -30,7 +32,7 @@ pub(super) enum Names {
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(super) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(super) const TRIED: [Tried; 64] = [
+pub(super) const TRIED: [Tried; 66] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -95,6 +97,8 @@ pub(super) const TRIED: [Tried; 64] = [
     ("export_client", Names::Client, "", 200),
     ("list_audit", Names::Nothing, "before=x", 200),
     ("verify_audit", Names::Nothing, "", 200),
+    ("get_kpis", Names::Nothing, "", 200),
+    ("list_portfolio", Names::Nothing, "status=x", 200),
 ];
 
 pub(super) fn tried(operation: &Operation) -> Tried {
@@ -193,8 +197,11 @@ impl World {
         id: Option<&str>,
         client: &str,
     ) -> (String, Vec<u8>) {
+        let query = if operation.id == "list_portfolio" { "?framework=SOC2" } else { "" };
         let path = operation
             .path
+            .clone()
+            .add(query)
             .replace(
                 "{clientId}",
                 if ["importId", "riskId", "evidenceId"].iter().any(|it| operation.path.contains(it))
