@@ -1,12 +1,13 @@
 //! Posture: facts about an MSP's clients in, a JSON API and signed events out.
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
-//! cli > config > serve > api web > work > app > auth webhook > store import catalog egress task > engine > id clock secret page
+//! cli > config > serve > api web > work > app > auth scan webhook > store import catalog egress task > engine > id clock secret page
 //! peer > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
-//! `egress` says `ureq`; only `config` reads the environment; only `main` ends the process; `engine` cannot fail on
-//! input it accepted; `api` has no `Store`, so that a handler reaches a client's rows through its caller alone.
+//! `egress` says `ureq`; only `scan` opens probe sockets; only `config` reads the environment; only `main` ends the
+//! process; `engine` cannot fail on input it accepted; `api` has no `Store`, so that a handler reaches a client's rows
+//! through its caller alone.
 
 pub mod api;
 pub mod app;
@@ -22,6 +23,7 @@ pub mod id;
 pub mod import;
 pub mod page;
 pub mod peer;
+pub mod scan;
 pub mod secret;
 pub mod serve;
 pub mod store;

@@ -11,7 +11,7 @@ const FLOORS: &[&[&str]] = &[
     &["id", "clock", "secret", "page", "peer"],
     &["engine"],
     &["store", "import", "catalog", "egress", "task"],
-    &["auth", "webhook"],
+    &["auth", "scan", "webhook"],
     &["app"],
     &["work"],
     &["api", "web"],
@@ -39,6 +39,8 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("process::exit", &["main"]),
     ("spawn_blocking", &["store", "egress", "auth"]),
     ("ureq::", &["egress"]),
+    ("rustix::net", &["scan"]),
+    ("TcpStream::connect", &["scan"]),
     (".client_store(", &["auth", "app", "work", "store"]),
     ("HashMap", &["api", "app", "auth", "catalog", "import", "serve", "store"]),
 ];

@@ -8,6 +8,7 @@ pub mod event;
 pub mod fact;
 pub mod identity;
 pub mod posture;
+pub mod scan;
 
 mod current;
 mod finding;

@@ -22,6 +22,7 @@ mod listen;
 mod manage;
 mod network;
 mod openapi;
+mod scan;
 mod secret;
 mod store;
 mod story;

@@ -1,0 +1,25 @@
+//! The network scan: who is there, which ports are open, and what they are. Connects only; knows no store.
+//!
+//! The one module that opens probe sockets. `run` goes block by block (256 addresses), so that a block that was handed out
+//! need not be scanned again after a restart.
+
+mod device;
+mod life;
+mod local;
+mod name;
+mod pace;
+mod ping;
+pub mod plan;
+pub mod port;
+mod rtt;
+mod run;
+mod socket;
+mod sweep;
+mod talk;
+mod tls;
+mod worker;
+
+pub use local::attached_networks;
+pub use pace::Pace;
+pub use run::{Done, Progress, Settings, explain, run};
+pub use talk::escaped;

@@ -1,0 +1,416 @@
+//! A scan from its first block to its last.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+use super::device::identify;
+use super::life::{self, N_SMALL, Sign};
+use super::local::{Own, neighbours};
+use super::name::Names;
+use super::pace::Pace;
+use super::plan::{Block, Plan};
+use super::rtt::Rtt;
+use super::sweep::{Bounds, Found, Goal, sweep};
+use super::talk;
+use crate::engine::scan::{Answers, Host, Port, Tally};
+use crate::error::{Error, Result};
+
+/// Addresses that are looked for together.
+const N_LOOKED_FOR: usize = 8_192;
+/// Ports that are probed before blocks are handed out: a restart loses about as many.
+const N_PROBES_AT_ONCE: usize = 200_000;
+/// Hosts that are asked what they are, at once. A hostile one keeps one of these busy.
+const N_TALKERS: usize = 32;
+/// Ports of one host that are asked at once.
+const N_ASKED_AT_ONCE: usize = 8;
+const TALKER_STACK_BYTES: usize = 512 * 1024;
+/// More hosts do not wait to be asked; the sweep waits for them.
+const N_WAITING_MAX: usize = 2_048;
+/// Answers from addresses that have not answered yet are waited for at least this long.
+const UNKNOWN_WAIT_MIN_MICROS: u32 = 300_000;
+/// A block with so many addresses, of which so many percent are up and so many of those alike, is answered for by
+/// something else.
+const N_ALIKE_MIN: usize = 64;
+const PERCENT_UP: usize = 95;
+const PERCENT_ALIKE: usize = 80;
+
+/// How a scan goes about it.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Probes under way at once.
+    pub n_sockets: u32,
+    /// The same for one address.
+    pub per_host: u32,
+    /// The service's own listeners: not probed.
+    pub own: Vec<SocketAddr>,
+    /// Open ports are asked what they are, and addresses what their names are.
+    pub asks: bool,
+    /// Whom to ask for names. `None`: whom the system asks.
+    pub resolver: Option<SocketAddr>,
+}
+
+/// How far it is, for those who watch.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Addresses of which it is known what they are.
+    pub n_done: AtomicU64,
+    pub n_up: AtomicU64,
+    pub n_open: AtomicU64,
+}
+
+/// A block that need not be scanned again.
+#[derive(Debug)]
+pub struct Done {
+    /// Its place in the plan.
+    pub index: u32,
+    pub hosts: Vec<Host>,
+    pub tally: Tally,
+}
+
+/// Scans the blocks of a plan that are not in `done`, and hands out each as it is finished, in any order. A stop leaves the
+/// rest.
+///
+/// Blocks the thread; uses some more while it runs.
+///
+/// # Errors
+/// `Unavailable` when the system has no room for it; whatever `sink` returns.
+pub fn run(
+    plan: &Plan,
+    done: &BTreeSet<u32>,
+    settings: &Settings,
+    (pace, progress): (&Pace, &Progress),
+    stop: &(dyn Fn() -> bool + Sync),
+    sink: &mut dyn FnMut(Done) -> Result<()>,
+) -> Result<()> {
+    let is_over = AtomicBool::new(false);
+    let stop: &(dyn Fn() -> bool + Sync) = &|| is_over.load(Ordering::Relaxed) || stop();
+    let own = Own::of(&settings.own);
+    let names = Names::of(settings.resolver);
+    let mut bounds = Bounds {
+        pace,
+        n_sockets: settings.n_sockets.max(1) as usize,
+        per_host: settings.per_host.max(1),
+        own: &own,
+        rtt: Rtt::at_least(UNKNOWN_WAIT_MIN_MICROS),
+        stop,
+        n_open: &progress.n_open,
+    };
+    let (jobs, orders) = channel::<Job>();
+    let orders = Mutex::new(orders);
+    std::thread::scope(|scope| {
+        let (talked, answers) = channel();
+        let n_talkers = if settings.asks { N_TALKERS.min(bounds.n_sockets) } else { 0 };
+        for _ in 0..n_talkers {
+            let (talked, orders, names) = (talked.clone(), &orders, &names);
+            let n_at_once = N_ASKED_AT_ONCE.min(bounds.per_host as usize);
+            let thread = Builder::new().name("scan-talk".to_owned()).stack_size(TALKER_STACK_BYTES);
+            let work = move || talk_all(orders, &talked, (names, n_at_once), stop);
+            thread.spawn_scoped(scope, work).map_err(Error::internal)?;
+        }
+        drop(talked);
+        let pending = BTreeMap::new();
+        let mut scan = Scan {
+            plan,
+            bounds: &mut bounds,
+            asks: settings.asks,
+            progress,
+            jobs,
+            answers,
+            pending,
+            sink,
+        };
+        let ended = scan.all(done);
+        is_over.store(true, Ordering::Relaxed); // Whoever still talks may stop: nobody waits for it.
+        ended
+    })
+}
+
+/// A host whose open ports are to be asked what they are.
+struct Job {
+    block: u32,
+    host: usize,
+    address: IpAddr,
+    open: Vec<u16>,
+}
+
+struct Talked {
+    block: u32,
+    host: usize,
+    ports: Vec<Port>,
+    hostname: Option<String>,
+}
+
+fn talk_all(
+    orders: &Mutex<Receiver<Job>>,
+    talked: &Sender<Talked>,
+    (names, n_at_once): (&Names, usize),
+    stop: &dyn Fn() -> bool,
+) {
+    loop {
+        let order = orders.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Job { block, host, address, open }) = order else { return };
+        if stop() {
+            return;
+        }
+        let ports = talk::ask(address, &open, n_at_once, stop);
+        let hostname = names.find(address);
+        if talked.send(Talked { block, host, ports, hostname }).is_err() {
+            return;
+        }
+    }
+}
+
+/// A block some of whose hosts are still asked.
+struct Pending {
+    hosts: Vec<Host>,
+    tally: Tally,
+    n_waiting: usize,
+}
+
+struct Scan<'a, 'b> {
+    plan: &'a Plan,
+    bounds: &'a mut Bounds<'b>,
+    asks: bool,
+    progress: &'a Progress,
+    jobs: Sender<Job>,
+    answers: Receiver<Talked>,
+    pending: BTreeMap<u32, Pending>,
+    sink: &'a mut dyn FnMut(Done) -> Result<()>,
+}
+
+/// A block whose addresses were looked for.
+struct Looked {
+    block: Block,
+    /// With how each was noticed.
+    alive: Vec<(IpAddr, String)>,
+    tally: Tally,
+}
+
+impl Scan<'_, '_> {
+    fn is_stopped(&self) -> bool {
+        (self.bounds.stop)()
+    }
+
+    fn all(&mut self, done: &BTreeSet<u32>) -> Result<()> {
+        let mut blocks: Vec<Block> =
+            self.plan.blocks().filter(|it| !done.contains(&it.index)).collect();
+        let mut dense = BTreeSet::new();
+        if N_SMALL < blocks.len() << 8 {
+            let addresses: Vec<_> = blocks.iter().map(|it| self.plan.addresses(*it)).collect();
+            let sampled = life::sample(&addresses, self.plan.ports.as_slice(), self.bounds)?;
+            dense = blocks.iter().zip(sampled).filter(|it| it.1).map(|it| it.0.index).collect();
+            blocks.sort_by_key(|it| (!dense.contains(&it.index), it.index));
+        } else {
+            dense.extend(blocks.iter().map(|it| it.index));
+        }
+        for some in blocks.chunks(N_LOOKED_FOR >> 8) {
+            let mut looked = self.look(some, &dense)?;
+            while !looked.is_empty() && !self.is_stopped() {
+                let rest = looked.split_off(self.n_at_once(&looked));
+                self.probe(&looked)?;
+                looked = rest;
+            }
+            if self.is_stopped() {
+                return Ok(());
+            }
+        }
+        self.settle(0)
+    }
+
+    fn look(&mut self, blocks: &[Block], dense: &BTreeSet<u32>) -> Result<Vec<Looked>> {
+        let addresses: Vec<_> = blocks.iter().map(|it| self.plan.addresses(*it)).collect();
+        let is_dense = |index: usize| dense.contains(&blocks[index].index);
+        let signs = life::look(&addresses, is_dense, self.plan.ports.as_slice(), self.bounds)?;
+        let mut all = Vec::new();
+        for (block, (addresses, signs)) in blocks.iter().zip(addresses.into_iter().zip(signs)) {
+            let mut looked = Looked { block: *block, alive: Vec::new(), tally: Tally::default() };
+            for (address, sign) in addresses.into_iter().zip(signs) {
+                looked.tally.n_addresses += 1;
+                match sign {
+                    Sign::Alive(evidence) => looked.alive.push((address, evidence)),
+                    Sign::Silent => looked.tally.n_silent += 1,
+                    Sign::Unreachable => looked.tally.n_unreachable += 1,
+                }
+            }
+            looked.tally.n_up = looked.alive.len() as u64;
+            if !self.is_stopped() {
+                let n_gone = looked.tally.n_silent + looked.tally.n_unreachable;
+                self.progress.n_done.fetch_add(n_gone, Ordering::Relaxed);
+                self.progress.n_up.fetch_add(looked.tally.n_up, Ordering::Relaxed);
+            }
+            all.push(looked);
+        }
+        Ok(all)
+    }
+
+    /// How many of the blocks to probe together: at least one.
+    fn n_at_once(&self, looked: &[Looked]) -> usize {
+        let n_ports = self.plan.ports.as_slice().len();
+        let mut n_probes = 0;
+        let fits = |it: &&Looked| {
+            n_probes += it.alive.len() * n_ports;
+            n_probes <= N_PROBES_AT_ONCE
+        };
+        looked.iter().take_while(fits).count().max(1)
+    }
+
+    fn probe(&mut self, looked: &[Looked]) -> Result<()> {
+        let alive = || looked.iter().flat_map(|it| &it.alive);
+        let addresses: Vec<IpAddr> = alive().map(|it| it.0).collect();
+        let macs = neighbours();
+        let found = sweep(Goal::Ports, &addresses, self.plan.ports.as_slice(), self.bounds)?;
+        if self.is_stopped() {
+            return Ok(()); // What was not probed to its end is not known.
+        }
+        let mut found = found.into_iter();
+        for it in looked {
+            let found: Vec<Found> = found.by_ref().take(it.alive.len()).collect();
+            let answers = answers(it, &found);
+            let hosts = it.alive.iter().zip(found).zip(answers);
+            let hosts: Vec<Host> = hosts
+                .map(|(((address, evidence), found), answers)| {
+                    host(*address, evidence, found, answers, macs.get(address))
+                })
+                .collect();
+            self.order(it, hosts);
+        }
+        self.settle(N_WAITING_MAX)
+    }
+
+    /// Has the hosts of a block asked.
+    fn order(&mut self, looked: &Looked, hosts: Vec<Host>) {
+        let mut tally = looked.tally;
+        let mut n_waiting = 0;
+        for (index, host) in hosts.iter().enumerate() {
+            tally.n_open += u64::from(host.n_open);
+            tally.n_closed += u64::from(host.n_closed);
+            tally.n_alike += u64::from(host.answers == Answers::OnEveryAddress);
+            if self.asks && host.answers != Answers::OnEveryAddress {
+                // What answers everywhere is asked nothing: its ports say nothing of it.
+                let open = if host.answers == Answers::Own {
+                    host.ports.iter().map(|it| it.number).collect()
+                } else {
+                    Vec::new()
+                };
+                let block = looked.block.index;
+                let job = Job { block, host: index, address: host.address, open };
+                n_waiting += usize::from(self.jobs.send(job).is_ok());
+            }
+        }
+        self.pending.insert(looked.block.index, Pending { hosts, tally, n_waiting });
+    }
+
+    /// Hands out blocks that are finished, until at most `n_waiting_max` hosts wait to be asked.
+    fn settle(&mut self, n_waiting_max: usize) -> Result<()> {
+        loop {
+            let finished: Vec<u32> =
+                self.pending.iter().filter(|it| it.1.n_waiting == 0).map(|it| *it.0).collect();
+            for index in finished {
+                let Some(Pending { hosts, tally, .. }) = self.pending.remove(&index) else {
+                    continue;
+                };
+                self.progress.n_done.fetch_add(tally.n_up, Ordering::Relaxed);
+                (self.sink)(Done { index, hosts, tally })?;
+            }
+            if self.is_stopped() {
+                return Ok(());
+            }
+            let n_waiting: usize = self.pending.values().map(|it| it.n_waiting).sum();
+            let talked = if n_waiting_max < n_waiting {
+                self.answers.recv().ok()
+            } else {
+                self.answers.try_recv().ok()
+            };
+            let Some(talked) = talked else { return Ok(()) };
+            let Some(pending) = self.pending.get_mut(&talked.block) else { continue };
+            pending.n_waiting -= 1;
+            let host = &mut pending.hosts[talked.host];
+            if host.answers == Answers::Own {
+                host.ports = talked.ports;
+            }
+            host.hostname = talked.hostname;
+            (host.asset_type, host.because) = identify(&host.ports, host.answers);
+        }
+    }
+}
+
+fn host(
+    address: IpAddr,
+    evidence: &str,
+    mut found: Found,
+    answers: Answers,
+    mac: Option<&String>,
+) -> Host {
+    found.open.sort_unstable();
+    let ports: Vec<Port> = found.open.iter().map(|it| talk::blank(*it)).collect();
+    let (asset_type, because) = identify(&ports, answers);
+    Host {
+        address,
+        hostname: None,
+        mac: mac.cloned(),
+        evidence: evidence.to_owned(),
+        ports,
+        n_open: found.n_open,
+        n_closed: found.n_closed,
+        n_silent: found.n_silent + found.n_unreachable,
+        asset_type,
+        because,
+        answers,
+    }
+}
+
+/// Whose the answers of each host of a block are.
+fn answers(looked: &Looked, found: &[Found]) -> Vec<Answers> {
+    let open = |it: &Found| {
+        let mut open = it.open.clone();
+        open.sort_unstable();
+        open
+    };
+    let mut n_alike: BTreeMap<Vec<u16>, usize> = BTreeMap::new();
+    for it in found {
+        *n_alike.entry(open(it)).or_default() += 1;
+    }
+    let n_addresses = usize::try_from(looked.tally.n_addresses).unwrap_or(usize::MAX);
+    let is_full = N_ALIKE_MIN <= n_addresses && PERCENT_UP * n_addresses <= 100 * found.len();
+    let common = n_alike.into_iter().max_by_key(|it| it.1);
+    let common = common.filter(|it| is_full && PERCENT_ALIKE * found.len() <= 100 * it.1);
+    let answers = |it: &Found| {
+        if common.as_ref().is_some_and(|(ports, _)| *ports == open(it)) {
+            Answers::OnEveryAddress
+        } else if it.is_open_everywhere {
+            Answers::OnEveryPort
+        } else {
+            Answers::Own
+        }
+    };
+    found.iter().map(answers).collect()
+}
+
+/// What a person should know of how the scan ended: why it found nothing, or what was left out. `None`: nothing.
+#[must_use]
+pub fn explain(tally: &Tally) -> Option<String> {
+    let Tally { n_addresses, n_up, n_silent, n_unreachable, n_open, n_closed, n_alike } = *tally;
+    if n_up == 0 {
+        return Some(format!(
+            "none of {n_addresses} addresses answered: {n_silent} were silent (nothing is there, or a firewall drops \
+             what comes from here), {n_unreachable} cannot be reached from here (no route, or a router says so)"
+        ));
+    }
+    if n_alike != 0 {
+        return Some(format!(
+            "{n_alike} of {n_up} addresses answer like almost all others of their block, as when a gateway answers for \
+             them; they are listed, and are no assets"
+        ));
+    }
+    if n_open == 0 {
+        return Some(format!(
+            "{n_up} hosts answered and none has an open port among those scanned: {n_closed} were refused, the rest was \
+             silent"
+        ));
+    }
+    None
+}

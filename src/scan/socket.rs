@@ -1,0 +1,65 @@
+//! A probe's socket: not blocking, used again while its connects are refused.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, socket_with, sockopt,
+};
+
+use super::sweep::Ending;
+
+pub(super) struct Socket {
+    pub(super) fd: OwnedFd,
+    is_v6: bool,
+    /// Its epoll knows it.
+    pub(super) is_awaited: bool,
+}
+
+/// What came of a connect so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    UnderWay,
+    Ended(Ending),
+    /// The system cannot do it now.
+    NoRoom,
+}
+
+impl Socket {
+    /// One that can reach this address.
+    pub(super) fn open(to: IpAddr) -> Result<Self, Errno> {
+        let (family, any): (_, IpAddr) = match to {
+            IpAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
+            IpAddr::V6(_) => (AddressFamily::INET6, Ipv6Addr::UNSPECIFIED.into()),
+        };
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+        sockopt::set_socket_linger(&fd, Some(Duration::ZERO))?; // Closing resets.
+        // With a port of its own no connect has to search for one. Without, it still works.
+        let _ = bind(&fd, &SocketAddr::new(any, 0));
+        Ok(Self { fd, is_v6: to.is_ipv6(), is_awaited: false })
+    }
+
+    pub(super) const fn fits(&self, to: IpAddr) -> bool {
+        self.is_v6 == to.is_ipv6()
+    }
+}
+
+/// Begins to connect, or asks how a connect that was begun does. With `is_eager` it does both.
+pub(super) fn attempt(socket: &Socket, to: SocketAddr, is_eager: bool) -> Attempt {
+    match connect(&socket.fd, &to) {
+        Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) if is_eager => {
+            attempt(socket, to, false)
+        }
+        Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) => Attempt::UnderWay,
+        Ok(()) | Err(Errno::ISCONN) => Attempt::Ended(Ending::Open),
+        Err(Errno::CONNREFUSED | Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE) => {
+            Attempt::Ended(Ending::Closed)
+        }
+        Err(Errno::TIMEDOUT) => Attempt::Ended(Ending::Silent),
+        Err(Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN | Errno::ADDRNOTAVAIL) => Attempt::NoRoom,
+        Err(_) => Attempt::Ended(Ending::Unreachable),
+    }
+}

@@ -1,0 +1,118 @@
+//! Networks with routers, silence and neighbours, in namespaces that the tests make.
+
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use posture::engine::scan::Answers;
+use posture::scan::{attached_networks, explain};
+
+use super::world::World;
+use super::{plan, scan, settings};
+
+#[test]
+fn the_few_that_are_there_are_found_in_a_large_network() {
+    let Some(world) = World::make() else { return };
+    let there: Vec<String> =
+        (0..40_u32).map(|it| Ipv4Addr::from(0x0a4d_0007 + it * 401).to_string()).collect();
+    world.have(&there);
+    world.listen("0.0.0.0:22");
+    world.listen(&format!("{}:8080", there[7]));
+    let found = world.enter_scanner(|| {
+        scan(
+            &plan(&["10.77.0.0/18"], "22,80,8080"),
+            &posture::scan::Settings { n_sockets: 1_024, ..settings() },
+        )
+    });
+    let mut all: Vec<String> = found.hosts.iter().map(|it| it.address.to_string()).collect();
+    all.sort();
+    let mut expected = there.clone();
+    expected.sort();
+    assert_eq!(all, expected);
+    for it in &found.hosts {
+        let open: Vec<u16> = it.ports.iter().map(|it| it.number).collect();
+        let expected: &[u16] = if it.address.to_string() == there[7] { &[22, 8080] } else { &[22] };
+        assert_eq!(open, expected, "{}", it.address);
+    }
+    assert_eq!((found.tally.n_addresses, found.tally.n_up), (16_384, 40));
+    assert_eq!(found.tally.n_silent, 16_344);
+}
+
+#[test]
+fn a_scan_that_finds_nobody_says_why() {
+    let Some(world) = World::make() else { return };
+    world.route(&["unreachable", "10.80.0.0/24"]);
+    let scan_in = |target: &str| world.enter_scanner(|| scan(&plan(&[target], "80"), &settings()));
+    let silent = scan_in("10.81.0.0/28");
+    assert!(silent.hosts.is_empty());
+    let why = explain(&silent.tally).unwrap();
+    assert!(why.starts_with("none of 16 addresses answered: 16 were silent"), "{why}");
+    let no_way = scan_in("11.0.0.0/28");
+    let why = explain(&no_way.tally).unwrap();
+    assert!(why.contains("0 were silent") && why.contains("16 cannot be reached"), "{why}");
+}
+
+#[test]
+fn a_neighbour_has_a_hardware_address() {
+    let Some(world) = World::make() else { return };
+    let found = world.enter_scanner(|| scan(&plan(&["10.76.0.2"], "80"), &settings()));
+    let mac = found.host("10.76.0.2").mac.as_deref().expect("it is on the same cable");
+    assert_eq!(mac.split(':').count(), 6);
+    let networks = world.enter_scanner(attached_networks);
+    assert_eq!(
+        networks,
+        ["10.76.0.0/30".parse().unwrap()],
+        "and only what has no gateway is attached"
+    );
+}
+
+#[test]
+fn a_gateway_that_answers_for_everybody_is_seen_through() {
+    let Some(world) = World::make() else { return };
+    world.have(&["10.82.0.0/24"]);
+    world.listen("0.0.0.0:80");
+    world.listen("10.82.0.77:445");
+    let found = world.enter_scanner(|| scan(&plan(&["10.82.0.0/24"], "80,445"), &settings()));
+    let own: Vec<_> = found.hosts.iter().filter(|it| it.answers == Answers::Own).collect();
+    assert_eq!(own.len(), 1);
+    assert_eq!(own[0].address.to_string(), "10.82.0.77");
+    assert_eq!(found.host("10.82.0.5").answers, Answers::OnEveryAddress);
+}
+
+/// Answers each question after the last by one name.
+fn name_server(socket: &UdpSocket, name: &[&str]) {
+    let mut question = [0; 512];
+    while let Ok((n, from)) = socket.recv_from(&mut question) {
+        let mut answer = question[..n].to_vec();
+        answer[2] = 0x81;
+        answer[7] = 1;
+        answer.extend([0xc0, 12, 0, 12, 0, 1, 0, 0, 0, 60]);
+        let mut data = Vec::new();
+        for label in name {
+            data.push(label.len().try_into().unwrap());
+            data.extend(label.as_bytes());
+        }
+        data.push(0);
+        answer.extend([0, data.len().try_into().unwrap()]);
+        answer.extend(data);
+        let _ = socket.send_to(&answer, from);
+    }
+}
+
+#[test]
+fn a_host_has_the_name_that_the_name_server_tells() {
+    let Some(world) = World::make() else { return };
+    for (name, expected) in [
+        (&["Nas", "Example", "org"][..], Some("nas.example.org")),
+        (&["evil\u{1b}[2J", "org"][..], None),
+    ] {
+        let socket = world.enter_world(|| UdpSocket::bind("10.76.0.2:0").unwrap());
+        socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
+        let resolver = Some(socket.local_addr().unwrap());
+        let settings = posture::scan::Settings { resolver, ..settings() };
+        let found = std::thread::scope(|scope| {
+            scope.spawn(|| name_server(&socket, name));
+            world.enter_scanner(|| scan(&plan(&["10.76.0.2"], "80"), &settings))
+        });
+        assert_eq!(found.host("10.76.0.2").hostname.as_deref(), expected);
+    }
+}
