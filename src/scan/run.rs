@@ -313,8 +313,9 @@ impl Scan<'_, '_> {
                 let Some(Pending { hosts, tally, .. }) = self.pending.remove(&index) else {
                     continue;
                 };
-                self.progress.n_done.fetch_add(tally.n_up, Ordering::Relaxed);
                 (self.sink)(Done { index, hosts, tally })?;
+                // What counts as done outlives this process.
+                self.progress.n_done.fetch_add(tally.n_up, Ordering::Relaxed);
             }
             if self.is_stopped() {
                 return Ok(());
