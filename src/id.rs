@@ -124,6 +124,11 @@ uuid_id!(
     "task"
 );
 uuid_id!(
+    /// Names one network scan. A `UUIDv7`: in order of their making.
+    ScanId,
+    "scan"
+);
+uuid_id!(
     /// Names one alert rule.
     AlertRuleId,
     "alert rule"

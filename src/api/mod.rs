@@ -107,6 +107,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::users::Users,
             manage::audit::AuditLog,
             manage::export::Exports,
+            manage::scans::Scans,
         ),
         (manage::kpis::Dashboard, manage::portfolio::Portfolio),
     );

@@ -276,6 +276,29 @@ impl ApiResponse for Lines {
     fn register(_: &mut Registry) {}
 }
 
+/// `202 {"data": T}`: taken on, and done later.
+pub struct Accepted<T>(pub T);
+
+impl<T: Type + ToJSON + Serialize> IntoResponse for Accepted<T> {
+    fn into_response(self) -> Response {
+        Response::builder()
+            .status(StatusCode::ACCEPTED)
+            .content_type(JSON)
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(Rendered::data(&self.0).body)
+    }
+}
+
+impl<T: Type> ApiResponse for Accepted<T> {
+    fn meta() -> MetaResponses {
+        success(202, "Taken on; it is done later.", object(vec![("data", T::schema_ref())]))
+    }
+
+    fn register(registry: &mut Registry) {
+        T::register(registry);
+    }
+}
+
 /// `204`, no body.
 pub struct Gone;
 

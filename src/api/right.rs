@@ -86,6 +86,32 @@ rights! {
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::ShowKpis, [30, UNLIMITED, UNLIMITED]));
     }
+    StartScan {
+        const SCOPES: &'static [Scope] = &[Scope::WriteAssets];
+        const ROLE: Option<Role> = ANALYST;
+        const QUOTA: Option<(Operation, Quota)> =
+            Some((Operation::StartScan, [UNLIMITED, 10, UNLIMITED]));
+    }
+    CancelScan {
+        const SCOPES: &'static [Scope] = &[Scope::WriteAssets];
+        const ROLE: Option<Role> = ANALYST;
+    }
+    /// Looks how a scan goes: also whoever may start one alone.
+    WatchScan {
+        const SCOPES: &'static [Scope] = &[Scope::ReadAssets, Scope::WriteAssets];
+        const ROLE: Option<Role> = VIEWER;
+        const QUOTA: Option<(Operation, Quota)> =
+            Some((Operation::WatchScan, [100, UNLIMITED, UNLIMITED]));
+    }
+    ViewScans {
+        const SCOPES: &'static [Scope] = &[Scope::ReadAssets];
+        const ROLE: Option<Role> = VIEWER;
+    }
+    ViewScanned {
+        const ROLE: Option<Role> = VIEWER;
+        const QUOTA: Option<(Operation, Quota)> =
+            Some((Operation::ViewScanned, [60, UNLIMITED, UNLIMITED]));
+    }
     /// What everybody may do with the own session.
     OwnSession {
         const ROLE: Option<Role> = VIEWER;

@@ -26,6 +26,8 @@ pub mod requirement;
 pub mod risk;
 pub mod roster;
 pub mod rule;
+pub mod scan;
+mod scan_run;
 pub mod session;
 pub mod settings;
 mod shrink;
@@ -70,6 +72,7 @@ pub struct Options {
     pub msp_id: Option<String>,
     pub settings: settings::Defaults,
     pub webhooks: delivery::Options,
+    pub scan: scan::Options,
 }
 
 /// The service: everything that a use case reaches, held once for the process.
@@ -96,6 +99,8 @@ pub struct App {
     sealer: Sealer,
     egress: Egress,
     attempt_counts: delivery::AttemptCounts,
+    /// Scans that run now, and their common pace.
+    scans: Arc<scan::Desk>,
     pub options: Options,
     msp_id: String,
     /// What every client shows until its first assessment.
@@ -148,6 +153,7 @@ impl App {
             sealer,
             egress,
             attempt_counts: delivery::AttemptCounts::default(),
+            scans: Arc::new(scan::Desk::of(&options.scan)),
             options,
             msp_id,
             unassessed,

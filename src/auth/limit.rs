@@ -21,6 +21,9 @@ pub const UNLIMITED: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     AddUser,
+    StartScan,
+    WatchScan,
+    ViewScanned,
     ShowKpis,
 }
 

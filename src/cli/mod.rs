@@ -8,6 +8,7 @@ mod client;
 mod import;
 mod key;
 mod print;
+mod scan;
 mod serve;
 mod system;
 mod user;
@@ -54,6 +55,9 @@ enum Command {
     Webhook(webhook::Command),
     /// Import assessor files for a client, or undo an import.
     Import(import::Args),
+    /// Network scans.
+    #[command(subcommand)]
+    Scan(scan::Command),
     /// The catalogue: frameworks, requirements and the controls that decide them.
     #[command(subcommand)]
     Catalog(catalog::Command),
@@ -87,6 +91,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::User(command) => user::run(&options()?, json, command),
         Command::Webhook(command) => webhook::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
+        Command::Scan(command) => scan::run(&options()?, json, command),
         Command::Catalog(command) => catalog::run(&options()?, json, command),
         Command::Audit(command) => audit::run(&options()?, json, &command),
         Command::Status => system::status(&options()?, json),
@@ -125,6 +130,15 @@ fn serve_options(options: &Options) -> crate::serve::Options {
                 downtime_cost_per_hour: assessment.downtime_cost_per_hour,
             },
             webhooks: webhook_options(&options.webhooks),
+            scan: crate::app::scan::Options {
+                allow_attached: options.scan.allow_attached,
+                allowed: options.scan.allowed_networks.clone(),
+                excluded: options.scan.excluded_networks.clone(),
+                per_s: options.scan.packets_per_s,
+                per_host: options.scan.per_host_connections,
+                n_concurrent: options.scan.concurrent,
+                own: Vec::new(),
+            },
         },
     }
 }

@@ -19,7 +19,7 @@ const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=200;
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
 const CALLS: RangeInclusive<u32> = 1..=100_000_000;
-const PACKETS_PER_S: RangeInclusive<u32> = 1..=100_000;
+const PACKETS_PER_S: RangeInclusive<u32> = 1..=1_000_000;
 const PER_HOST_CONNECTIONS: RangeInclusive<u32> = 1..=256;
 const CONCURRENT_SCANS: RangeInclusive<u32> = 1..=16;
 const TIMEOUT_S: RangeInclusive<u32> = 1..=120;

@@ -27,6 +27,8 @@ pub(super) struct Host {
     pub(super) ports: Vec<Port>,
     pub(super) extras: Vec<Extra>,
     pub(super) os: Option<Os>,
+    /// What the scan itself took it for.
+    pub(super) identified: Option<AssetType>,
     pub(super) scanned_at: Option<Time>,
 }
 
@@ -181,6 +183,9 @@ impl Host {
     /// system: a domain controller, mail server or database is a server by its services, and
     /// everything else a device.
     fn asset_type(&self) -> AssetType {
+        if let Some(identified) = self.identified {
+            return identified;
+        }
         match self.os.as_ref().filter(|it| OS_ACCURACY_MIN <= it.accuracy) {
             Some(os) => os.asset_type(),
             None if self.is_serving() => AssetType::Server,
@@ -279,6 +284,11 @@ impl Host {
 
 const TLS_OUTDATED: [&str; 4] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1"];
 const TLS_VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+
+/// Those of our words for versions that these are.
+pub(super) fn tls_versions(words: &[String]) -> Vec<&'static str> {
+    TLS_VERSIONS.into_iter().filter(|it| words.iter().any(|word| word == it)).collect()
+}
 
 impl Port {
     fn belongs_to(&self, class: &Class) -> bool {

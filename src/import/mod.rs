@@ -25,6 +25,7 @@ mod prowler_json;
 mod prowler_ocsf;
 mod resource;
 mod scalar;
+pub mod scan;
 mod text;
 
 /// Longer records (a finding, a row, an XML tag) are not held: a finding is skipped, a row or tag

@@ -75,6 +75,7 @@ impl Opened {
         let sealer = Sealer::open(&options.dir.join(KEY_FILE))?;
         let mut app_options = options.app.clone();
         app_options.webhooks.policy.own.push(options.listen);
+        app_options.scan.own.push(options.listen);
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
         let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
@@ -148,6 +149,7 @@ pub async fn serve(
         tokio::join!(
             work::sweep::run(Arc::clone(app), stop.clone()),
             work::deliver::run(Arc::clone(app), stop.clone()),
+            work::scan::run(Arc::clone(app), stop.clone()),
         );
     };
     let waiting = async {

@@ -86,6 +86,7 @@ impl Batch {
         left -= self.remove_client_events(id, left)?;
         left -= self.remove_client_changes(id, left)?;
         left -= self.remove_client_tasks(id, left)?;
+        left -= self.remove_client_scans(id, left)?;
         if left == 0 {
             return Ok(true);
         }

@@ -27,6 +27,7 @@ mod open;
 pub mod posture;
 mod room;
 pub mod roster;
+pub mod scan;
 pub mod summary;
 mod table;
 pub mod task;

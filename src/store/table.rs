@@ -175,6 +175,26 @@ pub(super) const CLIENT_TASKS: &str = "client_tasks";
 /// Key: client id, task id. Value: nothing.
 pub(super) const OPEN_TASKS: &str = "open_tasks";
 
+/// Network scans.
+///
+/// Key: scan id. Value: `Scan`. Invariant: one row in [`CLIENT_SCANS`] for each, and one in [`OPEN_SCANS`] until it is over.
+pub(super) const SCANS: &str = "scans";
+
+/// The same by client.
+///
+/// Key: client id (zeros: of none), scan id. Value: nothing.
+pub(super) const CLIENT_SCANS: &str = "client_scans";
+
+/// Those that are queued or running.
+///
+/// Key: scan id. Value: nothing.
+pub(super) const OPEN_SCANS: &str = "open_scans";
+
+/// What scans found.
+///
+/// Key: scan id, 4 or 6, address. Value: `Host`.
+pub(super) const SCAN_HOSTS: &str = "scan_hosts";
+
 /// What an administrator wants to hear of.
 ///
 /// Key: alert rule id. Value: `AlertRule`.

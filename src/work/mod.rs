@@ -1,4 +1,5 @@
 //! Background tasks.
 
 pub mod deliver;
+pub mod scan;
 pub mod sweep;

@@ -75,6 +75,7 @@ fn fill(folder: &Folder) {
             msp_id: None,
             settings: settings::Defaults::default(),
             webhooks: app::delivery::Options::default(),
+            scan: app::scan::Options::default(),
         },
     )
     .unwrap();

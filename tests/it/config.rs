@@ -196,7 +196,7 @@ fn a_wrong_value_is_refused_with_its_rule() {
         ("msp", "name = \" x\"", "must be one line without spaces around it".to_owned()),
         ("limits", "per_minute = 0", "0 is not in 1 to 100000000".to_owned()),
         ("scan", "allowed_networks = [\"home\"]", format!("\"home\" {network}")),
-        ("scan", "packets_per_s = 0", "0 is not in 1 to 100000".to_owned()),
+        ("scan", "packets_per_s = 0", "0 is not in 1 to 1000000".to_owned()),
         ("scan", "per_host_connections = 257", "257 is not in 1 to 256".to_owned()),
         ("scan", "concurrent = 17", "17 is not in 1 to 16".to_owned()),
         ("webhooks", "timeout_s = 121", "121 is not in 1 to 120".to_owned()),

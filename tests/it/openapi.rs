@@ -121,6 +121,12 @@ GET /api/audit list_audit none admin
 GET /api/dashboard/kpis get_kpis none viewer
 GET /api/portfolio/compliance list_portfolio read:compliance viewer
 GET /api/audit/verify verify_audit none admin
+POST /api/scan start_scan write:assets analyst
+GET /api/scan list_scans read:assets viewer
+GET /api/scan/{scan_id}/status get_scan read:assets viewer
+POST /api/scan/{scan_id}/cancel cancel_scan write:assets analyst
+GET /api/scan/{scan_id}/results list_scan_results read:assets viewer
+GET /api/assets list_scanned_assets none viewer
 ";
 
 fn sorted(text: &str) -> Vec<&str> {

@@ -1,5 +1,6 @@
 //! The network scan, against hosts that the tests make on loopback and in namespaces of their own.
 
+mod crash;
 mod host;
 mod hostile;
 mod plan;

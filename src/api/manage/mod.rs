@@ -19,6 +19,8 @@ pub mod portfolio;
 pub mod posture;
 pub mod requirements;
 pub mod risks;
+pub mod scan_view;
+pub mod scans;
 pub mod session;
 pub mod system;
 pub mod tasks;

@@ -63,6 +63,7 @@ pub fn options(dir: &Path) -> Options {
             msp_id: Some("msp-test".to_owned()),
             settings: posture::app::settings::Defaults::default(),
             webhooks: posture::app::delivery::Options::default(),
+            scan: posture::app::scan::Options::default(),
         },
     }
 }

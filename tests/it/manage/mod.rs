@@ -20,6 +20,7 @@ mod posture;
 mod reads;
 mod requirements;
 mod risk_acceptance;
+mod scans;
 mod system;
 mod tasks;
 

@@ -27,12 +27,13 @@ pub(super) enum Names {
     Task,
     AlertRule,
     User,
+    Scan,
 }
 
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(super) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(super) const TRIED: [Tried; 66] = [
+pub(super) const TRIED: [Tried; 72] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -99,6 +100,12 @@ pub(super) const TRIED: [Tried; 66] = [
     ("verify_audit", Names::Nothing, "", 200),
     ("get_kpis", Names::Nothing, "", 200),
     ("list_portfolio", Names::Nothing, "status=x", 200),
+    ("start_scan", Names::Nothing, "", 202),
+    ("list_scans", Names::Nothing, "clientId=x", 200),
+    ("get_scan", Names::Scan, "", 200),
+    ("cancel_scan", Names::Scan, "", 200),
+    ("list_scan_results", Names::Scan, "limit=x", 200),
+    ("list_scanned_assets", Names::Nothing, "offset=x", 200),
 ];
 
 pub(super) fn tried(operation: &Operation) -> Tried {
@@ -149,11 +156,16 @@ pub(super) struct World {
     task: String,
     alert_rule: String,
     user: String,
+    scan: String,
 }
 
 impl World {
     pub(super) fn new() -> Self {
-        let posture = Posture::start_with(crate::webhook::allow_loopback);
+        let posture = Posture::start_with(|options| {
+            crate::webhook::allow_loopback(options);
+            options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
+            options.app.scan.per_s = 1; // A scan is still running whenever it is looked at.
+        });
         let client = posture.client("Canary");
         let issued = posture.issue(&json!({}));
         let text = |it: &Value| it.as_str().unwrap().to_owned();
@@ -172,6 +184,7 @@ impl World {
         };
         let task = made("/api/tasks", &task(&client));
         let alert_rule = made("/api/alert-rules", &alert_rule());
+        let scan = made("/api/scan", &scan(&client));
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
         let user = made("/api/users", &user("canary@example.com", "viewer"));
         Self {
@@ -187,6 +200,7 @@ impl World {
             task,
             alert_rule,
             user,
+            scan,
         }
     }
 
@@ -222,6 +236,7 @@ impl World {
             .replace("{taskId}", id.unwrap_or(&self.task))
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
+            .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("{frameworkId}", "SOC2");
         let body = match operation.id.as_str() {
             "create_asset" => asset(id.unwrap_or(client)),
@@ -241,6 +256,7 @@ impl World {
             "add_task" => task(client),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
+            "start_scan" => scan(client),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
@@ -323,6 +339,10 @@ fn evidence(reference: &str) -> Value {
 
 fn task(client: &str) -> Value {
     json!({"clientId": client, "title": "Canary"})
+}
+
+fn scan(client: &str) -> Value {
+    json!({"clientId": client, "targets": ["127.77.0.0/24"], "ports": "1-100"})
 }
 
 fn alert_rule() -> Value {

@@ -1,0 +1,224 @@
+//! `posture scan`.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Map, Value, json};
+
+use super::call::{Call, Session, call, with_session};
+use super::print;
+use crate::config::Options;
+use crate::error::{Error, Result};
+use crate::id::ScanId;
+use crate::page::LIMIT_MAX;
+
+/// How often a scan that is waited for is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Start a scan; the running server carries it out.
+    Start(StartArgs),
+    /// List scans, newest first.
+    List {
+        /// Only those of this client.
+        #[arg(long, value_name = "ID")]
+        client: Option<String>,
+    },
+    /// Show a scan and what it found.
+    Show { id: String },
+    /// Stop a scan that is queued or running.
+    Cancel { id: String },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StartArgs {
+    /// Networks in CIDR notation, or addresses.
+    #[arg(required = true, value_name = "NETWORK")]
+    targets: Vec<String>,
+    /// Whose assets are found. Default: the only client.
+    #[arg(long, value_name = "ID")]
+    client: Option<String>,
+    /// Such as 22,80,8000-8100. Default: 200 usual ones.
+    #[arg(long)]
+    ports: Option<String>,
+    /// Probes under way at once, 1 to 1024. Default: 256.
+    #[arg(long)]
+    threads: Option<u64>,
+    /// A network to leave out. May be repeated.
+    #[arg(long, value_name = "NETWORK")]
+    exclude: Vec<String>,
+    #[arg(long)]
+    name: Option<String>,
+    /// Wait until it is over, and show what it found.
+    #[arg(long)]
+    wait: bool,
+}
+
+pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+    match command {
+        Command::Start(args) => start(options, json, &args),
+        Command::List { client } => list(options, json, client.as_deref()),
+        Command::Show { id } => {
+            let path = path(&id)?;
+            with_session(options, async |session| {
+                let scan = session.call(Call::get(format!("{path}/status"))).await?;
+                show(session, json, &scan).await
+            })
+        }
+        Command::Cancel { id } => {
+            let answer =
+                call(options, Call::of("POST", format!("{}/cancel", path(&id)?), &Value::Null))?;
+            if json { print::json(&answer) } else { print::line(&format!("cancelled {id}")) }
+        }
+    }
+}
+
+fn path(id: &str) -> Result<String> {
+    let id: ScanId = id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a scan id")))?;
+    Ok(format!("/api/scan/{id}"))
+}
+
+impl StartArgs {
+    fn body(&self) -> Value {
+        let mut body = Map::new();
+        body.insert("targets".to_owned(), json!(self.targets));
+        body.insert("exclude".to_owned(), json!(self.exclude));
+        let mut add = |name: &str, value: Option<Value>| {
+            body.extend(value.map(|it| (name.to_owned(), it)));
+        };
+        add("clientId", self.client.as_ref().map(|it| json!(it)));
+        add("ports", self.ports.as_ref().map(|it| json!(it)));
+        add("threads", self.threads.map(|it| json!(it)));
+        add("name", self.name.as_ref().map(|it| json!(it)));
+        Value::Object(body)
+    }
+}
+
+fn start(options: &Options, json: bool, args: &StartArgs) -> Result<()> {
+    with_session(options, async |session| {
+        let is_served = matches!(session, Session::Server(_));
+        if args.wait && !is_served {
+            return Err(Error::unavailable(
+                "no server runs that could scan; start `posture serve` first",
+            ));
+        }
+        let mut scan = session.call(Call::of("POST", "/api/scan", &args.body())).await?;
+        let id = print::cell(&scan["data"]["id"]);
+        if args.wait {
+            scan = wait(session, &id).await?;
+            return show(session, json, &scan).await;
+        }
+        if json {
+            return print::json(&scan);
+        }
+        print::line(&id)?;
+        if !is_served {
+            print::line("it is queued, and runs once `posture serve` runs")?;
+        }
+        Ok(())
+    })
+}
+
+/// Watches a scan to its end.
+async fn wait(session: &Session, id: &str) -> Result<Value> {
+    let path = format!("{}/status", path(id)?);
+    let bar = progress();
+    loop {
+        let scan = session.call(Call::get(path.as_str())).await?;
+        let number = |name: &str| scan["data"]["progress"][name].as_u64().unwrap_or(0);
+        bar.set_length(number("hostsTotal"));
+        bar.set_position(number("hostsDone"));
+        bar.set_message(format!("{} up, {} ports open", number("hostsUp"), number("portsOpen")));
+        let status = scan["data"]["status"].as_str().unwrap_or_default();
+        if !["queued", "running"].contains(&status) {
+            bar.finish_and_clear();
+            return Ok(scan);
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Shown only where somebody looks.
+fn progress() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(0);
+    let style = "{bar:40} {pos}/{len} addresses, {msg} {elapsed}";
+    bar.set_style(ProgressStyle::with_template(style).expect("the template is well formed"));
+    bar
+}
+
+fn list(options: &Options, json: bool, client: Option<&str>) -> Result<()> {
+    let of = client.map_or(String::new(), |it| format!("&clientId={}", super::call::encoded(it)));
+    let answer = call(options, Call::get(format!("/api/scan?limit={LIMIT_MAX}{of}")))?;
+    if json {
+        return print::json(&answer);
+    }
+    let row = |it: &Value| {
+        let progress = &it["progress"];
+        vec![
+            print::cell(&it["id"]),
+            print::cell(&it["createdAt"]),
+            print::cell(&it["status"]),
+            print::cell(&it["targets"]),
+            format!("{}/{}", progress["hostsDone"], progress["hostsTotal"]),
+            print::cell(&progress["hostsUp"]),
+            print::cell(&progress["portsOpen"]),
+        ]
+    };
+    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    print::table(&["ID", "CREATED", "STATUS", "TARGETS", "DONE", "UP", "OPEN"], &rows)
+}
+
+/// A scan and its hosts. With `json`: the scan, with its hosts as a member of their own.
+async fn show(session: &Session, json: bool, scan: &Value) -> Result<()> {
+    let data = &scan["data"];
+    let path = path(&print::cell(&data["id"]))?;
+    let mut hosts = Vec::new();
+    loop {
+        let query = format!("{path}/results?limit={LIMIT_MAX}&offset={}", hosts.len());
+        let page = session.call(Call::get(query)).await?;
+        let some = page["data"].as_array().cloned().unwrap_or_default();
+        if some.is_empty() {
+            break;
+        }
+        hosts.extend(some);
+    }
+    if json {
+        let mut body = scan.clone();
+        body["data"]["hosts"] = Value::Array(hosts);
+        return print::json(&body);
+    }
+    let fields = [
+        ("id", "id"),
+        ("client", "clientId"),
+        ("name", "name"),
+        ("status", "status"),
+        ("targets", "targets"),
+        ("ports", "ports"),
+        ("created", "createdAt"),
+        ("finished", "finishedAt"),
+        ("error", "error"),
+        ("note", "note"),
+    ];
+    print::fields(data, &fields)?;
+    let row = |it: &Value| {
+        let ports = it["ports"].as_array().into_iter().flatten();
+        let ports: Vec<String> = ports.map(|it| it["port"].to_string()).collect();
+        let mut row = ["address", "hostname", "mac", "assetType", "because"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec();
+        row.push(ports.join(","));
+        row
+    };
+    let rows: Vec<_> = hosts.iter().map(row).collect();
+    print::table(&["ADDRESS", "HOSTNAME", "MAC", "TYPE", "BECAUSE", "OPEN"], &rows)?;
+    for change in data["difference"]["changes"].as_array().into_iter().flatten() {
+        print::line(&format!("since the scan before: {}", print::cell(change)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! A host that our own scan found, told as nmap's files tell theirs: the same names and checks, so that both speak of the
+//! same assets.
+
+use super::Record;
+use super::host::{Extra, Host, Port, Service, State};
+use super::port::{Protocol, Ranges};
+use crate::clock::Time;
+use crate::engine::scan::{self, Answers};
+use crate::error::Result;
+
+/// Hands out what host number `at` says. `ports` are those that were scanned, such as `22,80-90`.
+///
+/// A host with almost every port open is an asset of which no check says anything. One that answers like all others of its
+/// block is none: it is left out.
+///
+/// # Errors
+/// Whatever `records` returns.
+pub fn tell(
+    found: &scan::Host,
+    at: u64,
+    ports: &str,
+    scanned_at: Time,
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let covered = match found.answers {
+        Answers::Own => vec![(Protocol::Tcp, Ranges::of(ports))],
+        Answers::OnEveryPort => Vec::new(),
+        Answers::OnEveryAddress => {
+            let reason = "address that answers like almost all others of its block".to_owned();
+            return records(Record::Skipped { at, reason });
+        }
+    };
+    let address = Some(found.address.to_string());
+    let (ipv4, ipv6) = if found.address.is_ipv4() { (address, None) } else { (None, address) };
+    let is_own = found.answers == Answers::Own;
+    // Of very many open ports not all are listed.
+    let is_whole = found.ports.len() as u64 == u64::from(found.n_open);
+    let rest = if is_whole { State::Shut } else { State::Unclear };
+    let host = Host {
+        state: Some("up".to_owned()),
+        ipv4,
+        ipv6,
+        mac: found.mac.clone(),
+        ptr: found.hostname.clone(),
+        typed: None,
+        ports: if is_own { found.ports.iter().map(port).collect() } else { Vec::new() },
+        // What is not open was refused or silent.
+        extras: vec![Extra { state: rest, ports: Vec::new() }],
+        os: None,
+        identified: Some(found.asset_type),
+        scanned_at: Some(scanned_at),
+    };
+    host.tell(at, &covered, records)
+}
+
+fn port(found: &scan::Port) -> Port {
+    Port {
+        protocol: Protocol::Tcp,
+        number: found.number,
+        state: State::Open,
+        service: Service {
+            name: found.service.clone(),
+            banner: found.banner.clone(),
+            probed: found.is_told,
+            encrypted: found.is_encrypted,
+        },
+        certificate_until: found.certificate.as_ref().map(|it| it.until),
+        tls: super::host::tls_versions(&found.tls),
+    }
+}

@@ -1,0 +1,80 @@
+//! The scan runner: takes up scans that wait, and those that the process before left.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::app::App;
+use crate::error::{Chain, Result};
+use crate::id::ScanId;
+use crate::store::scan::Scan;
+
+/// How often scans are looked for; a new one wakes the runner at once.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Runs scans until the stop. What is under way then goes on after the next start.
+pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
+    let mut running = JoinSet::new();
+    let mut under_way: BTreeSet<ScanId> = BTreeSet::new();
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let n_max = app.options.scan.n_concurrent as usize;
+    loop {
+        tokio::select! {
+            biased;
+            _ = stop.wait_for(|stopping| *stopping) => break,
+            Some(ended) = running.join_next() => match ended {
+                Ok((id, settled)) => end(&mut under_way, id, settled),
+                // Whose it was is not known: all that is not under way any more is claimed again.
+                Err(error) => tracing::error!(%error, "a scan panicked"),
+            },
+            () = app.scan_wake().notified() => (),
+            _ = ticks.tick() => {
+                if let Err(error) = app.forget_scans().await {
+                    tracing::error!(error = %Chain(&error), "old scans stay: {}", Chain(&error));
+                }
+            }
+        }
+        while under_way.len() < n_max {
+            match app.claim_scan(under_way.clone()).await {
+                Ok(Some(scan)) => {
+                    let (id, app, stop) = (scan.id, Arc::clone(&app), stop.clone());
+                    under_way.insert(id);
+                    running.spawn(run_one(app, scan, stop));
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::error!(error = %Chain(&error), "no scan can be taken up: {}", Chain(&error));
+                    break;
+                }
+            }
+        }
+    }
+    while running.join_next().await.is_some() {}
+}
+
+/// One that failed is claimed again, but not at once.
+async fn run_one(
+    app: Arc<App>,
+    scan: Scan,
+    mut stop: watch::Receiver<bool>,
+) -> (ScanId, Result<()>) {
+    let id = scan.id;
+    let settled = app.run_scan(scan, stop.clone()).await;
+    if settled.is_err() {
+        let stopped = stop.wait_for(|stopping| *stopping);
+        let _ = tokio::time::timeout(LOOK_EVERY, stopped).await;
+    }
+    (id, settled)
+}
+
+fn end(under_way: &mut BTreeSet<ScanId>, id: ScanId, settled: Result<()>) {
+    under_way.remove(&id);
+    if let Err(error) = settled {
+        tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` is to go on: {}", Chain(&error));
+    }
+}

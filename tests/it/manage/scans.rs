@@ -1,0 +1,312 @@
+//! Network scans through the front door: what they find becomes assets and facts.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::process::wait_until;
+use crate::harness::sink::Sink;
+use crate::harness::{Answer, Posture};
+
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Loopback may be scanned, as fast as it goes.
+fn loopback(options: &mut posture::serve::Options) {
+    options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
+    options.app.scan.per_s = 100_000;
+    options.app.scan.per_host = 64;
+}
+
+fn slow_loopback(options: &mut posture::serve::Options) {
+    loopback(options);
+    options.app.scan.per_s = 1;
+}
+
+fn start(posture: &Posture, body: &Value) -> Answer {
+    posture.operator("POST", "/api/scan", body)
+}
+
+fn status(posture: &Posture, id: &str) -> Value {
+    let answer = posture.operator("GET", &format!("/api/scan/{id}/status"), &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].clone()
+}
+
+/// Waits until the scan is over.
+fn over(posture: &Posture, id: &str) -> Value {
+    let mut scan = Value::Null;
+    let is_over = wait_until(PATIENCE, || {
+        scan = status(posture, id);
+        !["queued", "running"].contains(&scan["status"].as_str().unwrap())
+    });
+    assert!(is_over, "{scan}");
+    scan
+}
+
+/// Scans to the end.
+fn scan(posture: &Posture, body: &Value) -> Value {
+    let answer = start(posture, body);
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let scan = answer.json()["data"].clone();
+    assert_eq!(scan["status"], "queued");
+    let scan = over(posture, scan["id"].as_str().unwrap());
+    assert_eq!(scan["status"], "completed", "{scan}");
+    scan
+}
+
+fn list(posture: &Posture, path: &str) -> Vec<Value> {
+    let answer = posture.operator("GET", path, &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"].as_array().unwrap().clone()
+}
+
+fn telnet(at: &str) -> Sink {
+    Sink::raw(at, |mut stream| {
+        let _ = stream.write_all(b"\xff\xfb\x01login:");
+        let _ = stream.read(&mut [0; 8]);
+    })
+}
+
+#[test]
+fn what_a_scan_finds_becomes_assets_and_facts() {
+    let posture = Posture::start_with(loopback);
+    let client = posture.client("Acme");
+    let _telnet = telnet("127.33.0.1:23");
+    let body = json!({"targets": ["127.33.0.1"], "ports": "20-30,3389", "threads": 99_999});
+    let scan = scan(&posture, &body);
+    assert_eq!((&scan["clientId"], &scan["threads"]), (&json!(client), &json!(1_024)));
+    assert_eq!(scan["targets"], json!(["127.33.0.1/32"]));
+    let progress = json!({"hostsTotal": 1, "hostsDone": 1, "hostsUp": 1, "portsOpen": 1});
+    assert_eq!((&scan["progress"], &scan["note"]), (&progress, &Value::Null));
+    let hosts = list(&posture, &format!("/api/scan/{}/results", scan["id"].as_str().unwrap()));
+    assert_eq!(hosts[0]["address"], "127.33.0.1");
+    assert_eq!(hosts[0]["ports"][0]["service"], "telnet");
+    assert_eq!(hosts[0]["ports"][0]["banner"], "\\xff\\xfb\\x01login:");
+    let found = list(&posture, "/api/assets");
+    assert_eq!((found.len(), &found[0]["ip"]), (1, &json!("127.33.0.1")));
+    assert_eq!((&found[0]["clientId"], &found[0]["isManaged"]), (&json!(client), &json!(false)));
+    let key = posture.key();
+    let assets = posture.read(&key, &format!("/clients/{client}/assets"));
+    assert_eq!(assets["data"][0]["id"], found[0]["id"]);
+    let controls = list(&posture, &format!("/api/clients/{client}/controls?limit=100"));
+    let control = controls.iter().find(|it| it["controlCode"] == "NET-02").unwrap();
+    assert_eq!(control["status"], "non_compliant", "cleartext: {control}");
+}
+
+#[test]
+fn a_host_that_is_new_since_the_first_scan_is_announced() {
+    let posture = Posture::start_with(loopback);
+    posture.client("Acme");
+    let body = |last: u8| json!({"targets": [format!("127.33.1.{last}")], "ports": "80"});
+    scan(&posture, &body(1));
+    let discovered = || {
+        let events = posture.events();
+        events.iter().filter(|it| it["type"] == "asset_discovered").count()
+    };
+    assert_eq!(discovered(), 0, "the first scan is the baseline");
+    scan(&posture, &body(2));
+    assert_eq!(discovered(), 1);
+    scan(&posture, &body(2));
+    assert_eq!(discovered(), 1);
+}
+
+#[test]
+fn nmaps_file_of_the_same_hosts_is_about_the_same_assets() {
+    let targets = ["127.33.2.1", "127.33.2.2", "127.33.2.3"];
+    let _listeners: Vec<Sink> = targets.iter().map(|it| telnet(&format!("{it}:23"))).collect();
+    let nmap =
+        Command::new("nmap").args(["-sT", "-n", "-p", "20-30", "-oX", "-"]).args(targets).output();
+    let Ok(nmap) = nmap else {
+        eprintln!("skipped: nmap is not installed");
+        return;
+    };
+    for is_scan_first in [true, false] {
+        let posture = Posture::start_with(loopback);
+        let client = posture.client("Acme");
+        let import = || {
+            let answer = posture.import(&client, "observedAt=now", &nmap.stdout);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            answer.json()["data"]["import"].clone()
+        };
+        let key = posture.key();
+        let assets = || {
+            let assets = posture.read(&key, &format!("/clients/{client}/assets"))["data"].clone();
+            let fields = ["id", "name", "assetType", "category"];
+            let some = |it: &Value| fields.map(|name| it[name].clone());
+            assets.as_array().unwrap().iter().map(some).collect::<Vec<_>>()
+        };
+        let checks = || {
+            let controls = list(&posture, &format!("/api/clients/{client}/controls?limit=100"));
+            let some =
+                |it: &Value| (it["controlCode"].clone(), it["status"].clone(), it["score"].clone());
+            controls.iter().map(some).collect::<Vec<_>>()
+        };
+        let body = json!({"targets": targets, "ports": "20-30"});
+        if is_scan_first {
+            scan(&posture, &body);
+        } else {
+            import();
+        }
+        let (first, first_checks) = (assets(), checks());
+        assert_eq!(first.len(), 3);
+        if is_scan_first {
+            assert_eq!(import()["assetsAdded"], 0);
+        } else {
+            scan(&posture, &body);
+        }
+        assert_eq!(assets(), first, "merged, not doubled");
+        assert_eq!(checks(), first_checks, "and both say the same of them");
+        assert_eq!(list(&posture, "/api/assets").len(), 3);
+    }
+}
+
+#[test]
+fn what_changed_since_the_scan_before_is_told() {
+    let posture = Posture::start_with(loopback);
+    posture.client("Acme");
+    let body = |ports: &str| json!({"targets": ["127.33.3.1"], "ports": ports});
+    let listener = TcpListener::bind("127.33.3.1:8701").unwrap();
+    let first = scan(&posture, &body("8700-8709"));
+    assert_eq!(first["difference"], Value::Null);
+    drop(listener);
+    posture.pass_s(1);
+    let _listeners = [8_702, 8_799].map(|it| TcpListener::bind(("127.33.3.1", it)).unwrap());
+    let second = scan(&posture, &body("8700-8799"));
+    let difference = &second["difference"];
+    assert_eq!(difference["previousScanId"], first["id"]);
+    let counts = ["hostsNew", "hostsGone", "portsOpened", "portsClosed"].map(|it| &difference[it]);
+    assert_eq!(counts, [0, 0, 1, 1], "8799 was not asked before");
+    let changes = json!(["127.33.3.1: tcp/8702 opened", "127.33.3.1: tcp/8701 closed"]);
+    assert_eq!(difference["changes"], changes);
+    posture.pass_s(1);
+    assert_eq!(scan(&posture, &body("8700-8799"))["difference"]["changes"], json!([]));
+}
+
+#[test]
+fn a_cancelled_scan_brings_no_assets_and_stays_listed() {
+    let posture = Posture::start_with(slow_loopback);
+    posture.client("Acme");
+    let body = json!({"targets": ["127.33.4.0/24"], "ports": "1-1000", "name": "by mistake"});
+    let id = start(&posture, &body).json()["data"]["id"].as_str().unwrap().to_owned();
+    assert!(wait_until(PATIENCE, || status(&posture, &id)["status"] == "running"));
+    let cancel = || posture.operator("POST", &format!("/api/scan/{id}/cancel"), &json!({}));
+    assert_eq!(cancel().status, 200);
+    let scan = over(&posture, &id);
+    assert_eq!((&scan["status"], &scan["name"]), (&json!("cancelled"), &json!("by mistake")));
+    assert!(scan["finishedAt"].is_string());
+    assert_eq!(cancel().status, 200, "once more changes nothing");
+    assert_eq!(list(&posture, "/api/scan").len(), 1);
+    assert_eq!(list(&posture, "/api/assets").len(), 0);
+}
+
+#[test]
+fn scans_beyond_those_at_once_wait_and_all_go_on_after_a_restart() {
+    let posture = Posture::start_with(slow_loopback);
+    posture.client("Acme");
+    let ids: Vec<String> = (0..3)
+        .map(|it| {
+            let body = json!({"targets": [format!("127.33.5.{it}")], "ports": "1-1000"});
+            start(&posture, &body).json()["data"]["id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let states = |posture: &Posture| -> Vec<String> {
+        ids.iter().map(|it| status(posture, it)["status"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(wait_until(PATIENCE, || states(&posture) == ["running", "running", "queued"]));
+    let posture = posture.restart_after(|_| (), loopback);
+    for id in &ids {
+        assert_eq!(over(&posture, id)["status"], "completed");
+    }
+    assert_eq!(list(&posture, "/api/assets").len(), 3);
+}
+
+#[test]
+fn a_scan_that_is_no_longer_allowed_after_a_restart_fails_and_says_so() {
+    let posture = Posture::start_with(slow_loopback);
+    posture.client("Acme");
+    let body = json!({"targets": ["127.33.6.1"], "ports": "1-1000"});
+    let id = start(&posture, &body).json()["data"]["id"].as_str().unwrap().to_owned();
+    let posture = posture.restart();
+    let scan = over(&posture, &id);
+    assert_eq!(scan["status"], "failed");
+    assert!(scan["error"].as_str().unwrap().contains("scan.allowed_networks"), "{scan}");
+}
+
+#[test]
+fn a_scan_that_takes_too_long_fails_and_says_how_far_it_came() {
+    let posture = Posture::start_with(slow_loopback);
+    posture.client("Acme");
+    let body = json!({"targets": ["127.33.7.1"], "ports": "1-1000"});
+    let id = start(&posture, &body).json()["data"]["id"].as_str().unwrap().to_owned();
+    assert!(wait_until(PATIENCE, || status(&posture, &id)["status"] == "running"));
+    posture.clock.set(posture.now().plus_s(6 * 3_600));
+    let scan = over(&posture, &id);
+    assert_eq!(scan["status"], "failed");
+    let error = scan["error"].as_str().unwrap();
+    assert!(error.starts_with("it was not through after 6 h: 0 of 1 addresses"), "{error}");
+}
+
+#[test]
+fn a_scan_of_nobody_s_network_is_kept_and_changes_no_client() {
+    let posture = Posture::start_with(loopback);
+    let clients = [posture.client("Acme"), posture.client("Beta")];
+    let found = scan(&posture, &json!({"targets": ["127.33.8.1"], "ports": "80"}));
+    assert_eq!((&found["clientId"], &found["progress"]["hostsUp"]), (&Value::Null, &json!(1)));
+    assert_eq!(list(&posture, "/api/assets").len(), 0);
+    scan(&posture, &json!({"targets": ["127.33.8.1"], "ports": "80", "clientId": clients[1]}));
+    assert_eq!(list(&posture, "/api/assets")[0]["clientId"], json!(clients[1]));
+    let of_client = |it: &str| list(&posture, &format!("/api/scan?clientId={it}")).len();
+    assert_eq!((of_client(&clients[0]), of_client(&clients[1])), (0, 1));
+    assert_eq!(
+        posture.operator("DELETE", &format!("/api/clients/{}", clients[1]), &Value::Null).status,
+        204
+    );
+    assert_eq!(list(&posture, "/api/scan").len(), 1, "a client's scans are erased with it");
+}
+
+#[test]
+fn our_own_listener_is_not_among_what_is_found_unless_its_address_is_allowed() {
+    let open = |change: fn(&mut posture::serve::Options)| {
+        // The port must be known before: the options name it.
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let posture = Posture::start_with(|options| {
+            options.listen = free;
+            change(options);
+        });
+        posture.client("Acme");
+        let ports = posture.address.port().to_string();
+        scan(&posture, &json!({"targets": ["127.0.0.1"], "ports": ports}))["progress"]["portsOpen"]
+            .clone()
+    };
+    assert_eq!(open(loopback), 0);
+    let named = |options: &mut posture::serve::Options| {
+        loopback(options);
+        options.app.scan.allowed.push("127.0.0.1/32".parse().unwrap());
+    };
+    assert_eq!(open(named), 1);
+}
+
+#[test]
+fn a_scan_that_may_not_be_is_refused_with_the_reason() {
+    let posture = Posture::start();
+    posture.client("Acme");
+    for (body, status, expected) in [
+        (json!({"targets": ["127.0.0.1"]}), 403, "scan.allowed_networks"),
+        (json!({"targets": ["8.8.8.8"]}), 403, "add \\\"8.8.8.8/32\\\" to allowed_networks"),
+        (json!({"targets": []}), 400, "targets: must have 1 to 32 items"),
+        (json!({"targets": ["10.0.0.1/24"]}), 400, "did you mean 10.0.0.0/24?"),
+        (json!({"targets": ["10.0.0.1"], "ports": "80-70"}), 400, "a range goes upwards"),
+        (json!({"targets": ["10.0.0.1"], "threads": "many"}), 400, "threads"),
+        (json!({"targets": ["10.0.0.1"], "clientId": "x"}), 400, "clientId: must be a UUID"),
+        (json!({"targets": ["10.0.0.1"], "rate": 9}), 400, "rate"),
+        (json!({}), 400, "targets: is required"),
+    ] {
+        let answer = start(&posture, &body);
+        assert_eq!(answer.status, status, "{body}: {}", answer.text());
+        assert!(answer.text().contains(expected), "{body}: {}", answer.text());
+    }
+    assert_eq!(list(&posture, "/api/scan").len(), 0);
+}
