@@ -304,8 +304,8 @@ impl App {
         cut: Cut,
     ) -> Result<(Shown, Page<Host>)> {
         let shown = self.get_scan(caller, id).await?;
-        let hosts = self.store.read(move |snapshot| snapshot.list_scan_hosts(id)).await?;
-        Ok((shown, Page::of(hosts.into_iter(), cut)))
+        let page = self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await?;
+        Ok((shown, page))
     }
 
     /// Assets that scans found, of all clients that the caller may see, in the order in which they were first seen.

@@ -15,7 +15,7 @@ const MANY: [u16; 7] = [443, 445, 22, 80, 135, 3389, 8080];
 /// Short lists of ports are asked for as they are.
 const N_NAMED_MAX: usize = 16;
 /// Where so many of a block are there, or the scan is small, the rest is asked for more.
-const N_DENSE: usize = 4;
+const N_DENSE: usize = 8;
 /// Larger scans look at some addresses of each block first.
 pub(super) const N_SMALL: usize = 1_024;
 /// The last byte of the addresses that are looked at first: gateways, first servers, and some between.
@@ -31,10 +31,10 @@ pub(super) enum Sign {
 
 /// The signs of addresses, block by block.
 ///
-/// `is_dense`: whether a block is known to have somebody.
+/// `is_small`: all of them are asked for more.
 pub(super) fn look(
     blocks: &[Vec<IpAddr>],
-    is_dense: impl Fn(usize) -> bool,
+    is_small: bool,
     named: &[u16],
     bounds: &mut Bounds<'_>,
 ) -> Result<Vec<Vec<Sign>>> {
@@ -52,9 +52,9 @@ pub(super) fn look(
         |signs: &BTreeMap<IpAddr, Sign>, it: &IpAddr| matches!(signs.get(it), Some(Sign::Alive(_)));
     let many = many(few, named);
     let mut rest = Vec::new();
-    for (index, block) in blocks.iter().enumerate() {
+    for block in blocks {
         let n_alive = block.iter().filter(|it| is_alive(&signs, it)).count();
-        if is_dense(index) || N_DENSE <= n_alive {
+        if is_small || N_DENSE <= n_alive {
             rest.extend_from_slice(block);
         }
     }
@@ -108,7 +108,7 @@ pub(super) fn sample(
         block.iter().filter(|it| SAMPLED.contains(&last_byte(it))).copied().collect()
     };
     let some: Vec<Vec<IpAddr>> = blocks.iter().map(some).collect();
-    let signs = look(&some, |_| false, named, bounds)?;
+    let signs = look(&some, false, named, bounds)?;
     let is_alive = |it: &Sign| matches!(it, Sign::Alive(_));
     Ok(signs.iter().map(|block| block.iter().any(is_alive)).collect())
 }

@@ -198,17 +198,17 @@ impl Scan<'_, '_> {
     fn all(&mut self, done: &BTreeSet<u32>) -> Result<()> {
         let mut blocks: Vec<Block> =
             self.plan.blocks().filter(|it| !done.contains(&it.index)).collect();
-        let mut dense = BTreeSet::new();
-        if N_SMALL < blocks.len() << 8 {
+        let is_small = blocks.len() << 8 <= N_SMALL;
+        if !is_small {
+            // Where somebody was seen goes first.
             let addresses: Vec<_> = blocks.iter().map(|it| self.plan.addresses(*it)).collect();
             let sampled = life::sample(&addresses, self.plan.ports.as_slice(), self.bounds)?;
-            dense = blocks.iter().zip(sampled).filter(|it| it.1).map(|it| it.0.index).collect();
-            blocks.sort_by_key(|it| (!dense.contains(&it.index), it.index));
-        } else {
-            dense.extend(blocks.iter().map(|it| it.index));
+            let seen = blocks.iter().zip(sampled).filter(|it| it.1).map(|it| it.0.index);
+            let seen: BTreeSet<u32> = seen.collect();
+            blocks.sort_by_key(|it| (!seen.contains(&it.index), it.index));
         }
         for some in blocks.chunks(N_LOOKED_FOR >> 8) {
-            let mut looked = self.look(some, &dense)?;
+            let mut looked = self.look(some, is_small)?;
             while !looked.is_empty() && !self.is_stopped() {
                 let rest = looked.split_off(self.n_at_once(&looked));
                 self.probe(&looked)?;
@@ -221,10 +221,9 @@ impl Scan<'_, '_> {
         self.settle(0)
     }
 
-    fn look(&mut self, blocks: &[Block], dense: &BTreeSet<u32>) -> Result<Vec<Looked>> {
+    fn look(&mut self, blocks: &[Block], is_small: bool) -> Result<Vec<Looked>> {
         let addresses: Vec<_> = blocks.iter().map(|it| self.plan.addresses(*it)).collect();
-        let is_dense = |index: usize| dense.contains(&blocks[index].index);
-        let signs = life::look(&addresses, is_dense, self.plan.ports.as_slice(), self.bounds)?;
+        let signs = life::look(&addresses, is_small, self.plan.ports.as_slice(), self.bounds)?;
         let mut all = Vec::new();
         for (block, (addresses, signs)) in blocks.iter().zip(addresses.into_iter().zip(signs)) {
             let mut looked = Looked { block: *block, alive: Vec::new(), tally: Tally::default() };

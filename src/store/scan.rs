@@ -15,6 +15,7 @@ use crate::clock::Time;
 use crate::engine::scan::{Host, Tally};
 use crate::error::Result;
 use crate::id::{AssetId, ClientId, ImportId, ScanId};
+use crate::page::{Cut, Page};
 
 /// A scan of some networks.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -147,6 +148,17 @@ impl<R: Rows> Transaction<R> {
     /// In the order of their addresses, IPv4 first.
     pub fn list_scan_hosts(&self, id: ScanId) -> Result<Vec<Host>> {
         self.rows.list_rows(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)
+    }
+
+    /// A page of them.
+    pub fn page_scan_hosts(&self, id: ScanId, cut: Cut) -> Result<Page<Host>> {
+        let keys = self.rows.list_keys_of(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)?;
+        let keys = Page::of(keys.into_iter(), cut);
+        let mut items = Vec::new();
+        for key in keys.items {
+            items.extend(self.rows.find_row::<Host>(SCAN_HOSTS, &key)?);
+        }
+        Ok(Page { items, total: keys.total, cut })
     }
 }
 

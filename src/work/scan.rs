@@ -16,12 +16,16 @@ use crate::store::scan::Scan;
 /// How often scans are looked for; a new one wakes the runner at once.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
+/// How often scans beyond those that are kept are looked for.
+const FORGET_EVERY: Duration = Duration::from_mins(10);
+
 /// Runs scans until the stop. What is under way then goes on after the next start.
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
     let mut under_way: BTreeSet<ScanId> = BTreeSet::new();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut forget_ticks = interval(FORGET_EVERY);
     let n_max = app.options.scan.n_concurrent as usize;
     loop {
         tokio::select! {
@@ -33,9 +37,14 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                 Err(error) => tracing::error!(%error, "a scan panicked"),
             },
             () = app.scan_wake().notified() => (),
-            _ = ticks.tick() => {
-                if let Err(error) = app.forget_scans().await {
-                    tracing::error!(error = %Chain(&error), "old scans stay: {}", Chain(&error));
+            _ = ticks.tick() => (),
+            _ = forget_ticks.tick() => {
+                match app.forget_scans().await {
+                    Ok(true) => forget_ticks.reset_immediately(),
+                    Ok(false) => (),
+                    Err(error) => {
+                        tracing::error!(error = %Chain(&error), "old scans stay: {}", Chain(&error));
+                    }
                 }
             }
         }

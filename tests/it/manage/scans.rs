@@ -310,3 +310,19 @@ fn a_scan_that_may_not_be_is_refused_with_the_reason() {
     }
     assert_eq!(list(&posture, "/api/scan").len(), 0);
 }
+
+#[test]
+fn the_fifty_newest_scans_of_a_client_are_kept() {
+    let posture = Posture::start_with(loopback);
+    posture.client("Acme");
+    let body = json!({"targets": ["127.33.9.1"], "ports": "80"});
+    let first = scan(&posture, &body);
+    for _ in 0..51 {
+        posture.pass_s(1);
+        scan(&posture, &body);
+    }
+    while posture.block_on(posture.app.forget_scans()).unwrap() {}
+    assert_eq!(list(&posture, "/api/scan?limit=100").len(), 50);
+    let path = format!("/api/scan/{}/results", first["id"].as_str().unwrap());
+    assert_eq!(posture.operator("GET", &path, &Value::Null).status, 404);
+}
