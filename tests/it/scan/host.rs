@@ -155,17 +155,6 @@ fn an_excluded_address_is_sent_nothing() {
 }
 
 #[test]
-fn no_host_has_more_connections_at_a_time_than_allowed() {
-    // Listeners whose queue is full answer no further connect: each holds one of the host's places.
-    let listeners: Vec<_> =
-        (0..20).map(|it| TcpListener::bind(("127.31.0.8", 8_100 + it)).unwrap()).collect();
-    let settings = posture::scan::Settings { per_host: 2, ..settings() };
-    let found = scan(&plan(&["127.31.0.8"], "8100-8119"), &settings);
-    assert_eq!(found.host("127.31.0.8").n_open, 20);
-    drop(listeners);
-}
-
-#[test]
 fn no_more_probes_leave_in_a_second_than_allowed() {
     let begun = std::time::Instant::now();
     let found = scan_at(200, &plan(&["127.31.0.9"], "9201-9600"), &settings());

@@ -67,6 +67,14 @@ impl World {
         assert!(ip(&[&["-n", &self.world, "route", "add"], words].concat()), "{words:?}");
     }
 
+    /// Has the world drop what comes over TCP to an address of its own; echo requests are answered.
+    pub fn drop_tcp_to(&self, address: &str) {
+        let rule = |words: &[&str]| assert!(ip(&[&["-n", &self.world, "rule"], words].concat()));
+        rule(&["add", "pref", "5", "to", address, "ipproto", "tcp", "blackhole"]);
+        rule(&["add", "pref", "10", "lookup", "local"]);
+        rule(&["del", "pref", "0"]);
+    }
+
     pub fn enter_scanner<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         within(&self.scanner, work)
     }

@@ -1,6 +1,8 @@
 //! Networks with routers, silence and neighbours, in namespaces that the tests make.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use posture::engine::scan::Answers;
@@ -115,4 +117,40 @@ fn a_host_has_the_name_that_the_name_server_tells() {
         });
         assert_eq!(found.host("10.76.0.2").hostname.as_deref(), expected);
     }
+}
+
+/// Connects under way in this thread's network, by their own address and port.
+fn under_way() -> BTreeSet<String> {
+    let table = std::fs::read_to_string("/proc/thread-self/net/tcp").unwrap();
+    let rows = table.lines().map(|it| it.split_whitespace().collect::<Vec<_>>());
+    rows.filter(|it| it.get(3) == Some(&"02")).map(|it| it[1].to_owned()).collect()
+}
+
+#[test]
+fn no_host_has_more_connections_under_way_than_allowed() {
+    let Some(world) = World::make() else { return };
+    world.have(&["10.83.0.1"]);
+    world.drop_tcp_to("10.83.0.1");
+    let is_over = AtomicBool::new(false);
+    let (found, n_most) = world.enter_scanner(|| {
+        std::thread::scope(|scope| {
+            let watch = scope.spawn(|| {
+                let (mut n_most, mut before) = (0, under_way());
+                while !is_over.load(Ordering::Relaxed) {
+                    // The table is not read in one moment; what two readings show was there between them.
+                    let now = under_way();
+                    n_most = n_most.max(now.intersection(&before).count());
+                    before = now;
+                }
+                n_most
+            });
+            let settings = posture::scan::Settings { per_host: 3, ..settings() };
+            let found = scan(&plan(&["10.83.0.1"], "1-60"), &settings);
+            is_over.store(true, Ordering::Relaxed);
+            (found, watch.join().unwrap())
+        })
+    });
+    assert_eq!(n_most, 3);
+    let host = found.host("10.83.0.1");
+    assert_eq!((host.evidence.as_str(), host.n_silent), ("echo reply", 60));
 }
