@@ -52,9 +52,10 @@ enum Step {
 
 impl Step {
     fn take(self, count: &mut u32) {
+        debug_assert!(matches!(self, Self::Add) || 0 < *count, "what leaves was counted");
         *count = match self {
             Self::Add => count.saturating_add(1),
-            Self::Remove => count.checked_sub(1).expect("what leaves was counted"),
+            Self::Remove => count.saturating_sub(1),
         }
     }
 }

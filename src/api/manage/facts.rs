@@ -57,7 +57,7 @@ pub struct FactsDoc {
 pub struct FactsObservationDoc {
     /// A control's code.
     control: String,
-    /// Tells several observations of one control apart.
+    /// Tells several observations of one control apart. Not `identities`: so is called what lists of accounts say.
     check: Option<String>,
     /// `compliant`, `partial` or `non_compliant`.
     status: Option<String>,
