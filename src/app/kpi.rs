@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::Snapshot;
 use crate::store::client::{Client, ClientState};
+use crate::store::scan::Scan;
 use crate::store::summary::Summary;
 use crate::store::webhook::{Disabling, WebhookState};
 
@@ -39,6 +40,8 @@ pub struct Kpis {
     pub sums: Sums,
     /// `None`: the caller may not see them.
     pub n_failing_webhooks: Option<u32>,
+    /// Queued and running ones.
+    pub n_open_scans: u32,
     /// The first ones of those that need it, those that need it most first.
     pub attention: Vec<Attention>,
 }
@@ -128,9 +131,15 @@ impl App {
         let sees_all = allowed.is_none();
         let sum = move |snapshot: &Snapshot| {
             let n_clients = n(clients.len());
+            let is_seen = |it: &Scan| match it.client {
+                Some(id) => clients.iter().any(|client| client.id == id),
+                None => sees_all,
+            };
+            let n_open_scans =
+                n(snapshot.list_open_scans()?.iter().filter(|it| is_seen(it)).count());
             clients.retain(|it| it.state == ClientState::Active);
             let mut kpis = sum(&with_summaries(snapshot, clients)?);
-            kpis.n_clients = n_clients;
+            (kpis.n_clients, kpis.n_open_scans) = (n_clients, n_open_scans);
             if sees_all {
                 kpis.n_failing_webhooks = Some(n_failing_webhooks(snapshot)?);
             }
@@ -198,6 +207,7 @@ fn sum(clients: &[(Arc<Client>, Summary)]) -> Kpis {
             .collect(),
         sums,
         n_failing_webhooks: None,
+        n_open_scans: 0,
         attention: attention(clients),
     }
 }

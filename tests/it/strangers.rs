@@ -306,7 +306,8 @@ fn checks_come_in_the_promised_order() {
         let (_, names, bad_query, _) = tried(&operation);
         let scope = operation.scope.clone().unwrap();
         let ladder = Ladder::new(&world, &operation);
-        let has_body = matches!(operation.method.as_str(), "POST" | "PUT");
+        let has_body =
+            matches!(operation.method.as_str(), "POST" | "PUT") && operation.id != "cancel_scan";
         let bad_body: &[u8] = if has_body { b"{\"name\": 1}" } else { b"" };
         // Query, then path: `None` is the id that exists.
         let expect = |key: &str, query: &str, id: Option<&str>, status: u16, says: &str| {
@@ -336,7 +337,8 @@ fn checks_come_in_the_promised_order() {
         if has_body {
             expect(&ladder.free, "", None, 400, "name");
             // The client is in the body: the body comes first.
-            let status = if names == Names::ClientInside { 400 } else { 403 };
+            let is_inside = names == Names::ClientInside || operation.id == "start_scan";
+            let status = if is_inside { 400 } else { 403 };
             expect(&ladder.client, "", None, status, "");
         }
     }

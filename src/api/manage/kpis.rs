@@ -47,6 +47,8 @@ figures! {
         /// Endpoints whose last attempts failed, or that were disabled for it; null for callers who are limited to
         /// clients.
         webhooks_failing: Null<u32>,
+        /// Network scans that wait or run.
+        scans_running: u32,
         /// The ten clients that need it most.
         attention: Vec<AttentionView>,
     }
@@ -161,6 +163,7 @@ impl KpisView {
             tasks: TasksView { open: sums.n_tasks, overdue: sums.n_overdue_tasks },
             sources: SourcesView { failing: sums.n_failing_sources, silent: sums.n_silent_sources },
             webhooks_failing: kpis.n_failing_webhooks.into(),
+            scans_running: kpis.n_open_scans,
             attention: kpis.attention.into_iter().map(AttentionView::of).collect(),
         }
     }

@@ -107,6 +107,7 @@ fn check(posture: &Posture, key: &str, step: &str) {
     let members = shown.as_object_mut().unwrap();
     members.remove("attention").unwrap();
     members.remove("webhooksFailing").unwrap();
+    assert_eq!(members.remove("scansRunning"), Some(json!(0)));
     assert_eq!(shown, counted, "after {step}");
 }
 
