@@ -69,6 +69,12 @@ uuid_id!(
     ClientId,
     "client"
 );
+
+impl ClientId {
+    /// Whose rows are the assets that scans for no client found. It is no client: it has no profile, and no other rows.
+    pub const UNASSIGNED: Self = Self([0; 16]);
+}
+
 uuid_id!(
     /// Names one asset. Made by the store's writer as a `UUIDv7`, strictly rising.
     AssetId,

@@ -28,7 +28,7 @@ use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// Assets merged in one commit; more take more commits, so that writers beside them wait little. The last of them
 /// comes with the facts.
-const N_ASSETS_PER_COMMIT: usize = 500;
+pub(super) const N_ASSETS_PER_COMMIT: usize = 500;
 /// A plan that finds the facts changed is made again at most this often.
 const N_PLANS_MAX: usize = 5;
 

@@ -308,7 +308,8 @@ impl App {
         Ok((shown, page))
     }
 
-    /// Assets that scans found, of all clients that the caller may see, in the order in which they were first seen.
+    /// Assets that scans found, of all clients that the caller may see, in the order in which they were first seen. Those
+    /// of no client are for who is not limited to clients.
     ///
     /// # Errors
     /// `Forbidden` or `NotFound` for the client that is asked for.
@@ -317,13 +318,15 @@ impl App {
         caller: &Caller,
         client: Option<ClientId>,
         cut: Cut,
-    ) -> Result<Page<(ClientId, Asset)>> {
+    ) -> Result<Page<(Option<ClientId>, Asset)>> {
         let clients: Vec<ClientId> = if let Some(client) = client {
             vec![self.reach_active(caller, client)?.0.id]
         } else {
             let mut all = self.directory.list();
             all.retain(|it| it.state == ClientState::Active && caller.may_reach(it.id));
-            all.into_iter().map(|it| it.id).collect()
+            let mut all: Vec<ClientId> = all.into_iter().map(|it| it.id).collect();
+            all.extend(caller.allowed_clients().is_none().then_some(ClientId::UNASSIGNED));
+            all
         };
         let read = move |snapshot: &crate::store::Snapshot| {
             let mut all = Vec::new();
@@ -335,7 +338,8 @@ impl App {
             let page = Page::of(all.into_iter(), cut);
             let mut items = Vec::new();
             for (id, client) in page.items {
-                items.extend(snapshot.client(client).find_asset(id)?.map(|it| (client, it)));
+                let whose = (client != ClientId::UNASSIGNED).then_some(client);
+                items.extend(snapshot.client(client).find_asset(id)?.map(|it| (whose, it)));
             }
             Ok(Page { items, total: page.total, cut })
         };

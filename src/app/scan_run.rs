@@ -8,20 +8,22 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 
 use super::App;
-use super::ingest::{Discovery, Intake, N_SCOPES_KEPT};
+use super::asset::{Sight, meet};
+use super::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, N_SCOPES_KEPT};
 use super::scan::{ByAddress, Live, SOURCE, absent};
 use super::source::Run;
 use crate::clock::Time;
+use crate::engine::asset::Seen;
 use crate::engine::scan::{Answers, Host};
 use crate::error::{Code, Error, Result};
-use crate::id::ScanId;
+use crate::id::{ClientId, ScanId};
 use crate::import::fold::{Fold, Folded, Observed, Origin};
 use crate::scan::plan::{Order, Plan};
 use crate::scan::port::Ports;
 use crate::scan::{self, Done, Settings};
 use crate::store::import::Import;
 use crate::store::scan::{Difference, Scan, ScanStatus};
-use crate::store::{Batch, Store};
+use crate::store::{Batch, ClientBatch, Store};
 
 /// A scan that takes longer fails; what it found stays listed.
 const RUNTIME_H: i64 = 6;
@@ -190,9 +192,9 @@ impl App {
         self.store.write(write).await
     }
 
-    /// Takes the hosts of a finished scan into its client's inventory and facts. Done twice, it changes nothing more.
+    /// Takes the hosts of a finished scan into its client's inventory and facts, or into the inventory of no client. Done
+    /// twice, it changes nothing more.
     async fn take_in(&self, scan: &Scan) -> Result<()> {
-        let Some(client) = scan.client else { return Ok(()) };
         let (id, now) = (scan.id, self.clock.now());
         // The same moment again after a crash in between.
         let write = move |batch: &mut Batch| {
@@ -211,8 +213,31 @@ impl App {
             Ok(fold.finish())
         };
         let folded = self.store.read(read).await?;
+        let Some(client) = scan.client else {
+            return self.take_in_unassigned(folded.assets, at).await;
+        };
         let rows = self.store.client_store(client);
         self.ingest(&rows, intake(scan, folded, at)).await.map(|_| ())
+    }
+
+    /// Hosts of no client: merged like those of a client, but nothing is assessed and nobody is told.
+    async fn take_in_unassigned(&self, hosts: Vec<Seen>, at: Time) -> Result<()> {
+        let (hosts, now) = (Arc::new(hosts), self.clock.now());
+        let rows = self.store.client_store(ClientId::UNASSIGNED);
+        for start in (0..hosts.len()).step_by(N_ASSETS_PER_COMMIT) {
+            let hosts = Arc::clone(&hosts);
+            let write = move |batch: &mut ClientBatch<'_>| {
+                let sight = Sight { source: SOURCE, seen_at: at, now };
+                let end = hosts.len().min(start + N_ASSETS_PER_COMMIT);
+                let mut met = Vec::new();
+                for host in &hosts[start..end] {
+                    met.push(meet(batch, &sight, host, &met)?.0);
+                }
+                Ok(())
+            };
+            rows.write(write).await?;
+        }
+        Ok(())
     }
 }
 

@@ -29,6 +29,7 @@ impl App {
     /// `Unavailable` when the database is away. What was done stays done.
     pub async fn sweep(&self) -> Result<bool> {
         let now = self.clock.now();
+        self.keep_up(&self.store.client_store(ClientId::UNASSIGNED), now).await?;
         let due = self.store.read(move |it| it.list_due(now, N_DUE_AT_ONCE)).await?;
         let more = due.len() == N_DUE_AT_ONCE;
         for (client, _) in due {
@@ -45,12 +46,19 @@ impl App {
         Ok(more)
     }
 
-    async fn sweep_client(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        if self.kept_up.lock().expect(UNPOISONED).get(&rows.id()) != Some(&now.day()) {
-            self.mark_stale(rows, now).await?;
-            self.forget_old(rows, now).await?;
-            self.kept_up.lock().expect(UNPOISONED).insert(rows.id(), now.day());
+    /// Once a day.
+    async fn keep_up(&self, rows: &ClientStore, now: Time) -> Result<()> {
+        if self.kept_up.lock().expect(UNPOISONED).get(&rows.id()) == Some(&now.day()) {
+            return Ok(());
         }
+        self.mark_stale(rows, now).await?;
+        self.forget_old(rows, now).await?;
+        self.kept_up.lock().expect(UNPOISONED).insert(rows.id(), now.day());
+        Ok(())
+    }
+
+    async fn sweep_client(&self, rows: &ClientStore, now: Time) -> Result<()> {
+        self.keep_up(rows, now).await?;
         self.find_silence(rows, now).await?;
         let n_asked = rows.read(ClientSnapshot::n_asked).await?;
         let cause = if n_asked == 0 { Cause::Lapse } else { Cause::Assets };
@@ -125,6 +133,9 @@ impl App {
     }
 
     fn stale_days(&self, id: ClientId) -> Result<u16> {
+        if id == ClientId::UNASSIGNED {
+            return Ok(self.options.settings.stale_asset_days);
+        }
         let absent = || Error::not_found("client not found");
         let client = self.directory.find(id).ok_or_else(absent)?;
         let settings = super::settings::Settings::of(&client.settings);

@@ -13,7 +13,7 @@ use crate::engine::catalog::{
 };
 
 /// What a client is asked because rows of a framework depend on it.
-pub const ROW_QUESTIONS: [&str; 2] = ["paymentServiceProvider", "creditAgent"];
+pub const ROW_QUESTIONS: [&str; 2] = ["paymentServiceProvider", "creditReports"];
 
 const NAME_CHARS: RangeInclusive<usize> = 4..=64;
 const VERSION_CHARS: RangeInclusive<usize> = 1..=32;

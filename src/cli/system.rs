@@ -11,6 +11,10 @@ use super::call::{Call, call, with_session};
 use super::{Cli, print};
 use crate::config::{self, Options};
 use crate::error::{Error, Result};
+use crate::scan::attached_networks;
+
+/// A host with more networks than that is a router of many, and `attached` stays written.
+const N_NETWORKS_NAMED: usize = 16;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -31,7 +35,7 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
         }
         Error::invalid(format!("cannot write {shown}: {error}"))
     })?;
-    let written = file.write_all(config::EXAMPLE.as_bytes()).and_then(|()| file.sync_all());
+    let written = file.write_all(first_config().as_bytes()).and_then(|()| file.sync_all());
     written.map_err(|error| Error::invalid(format!("cannot write {shown}: {error}")))?;
     let options = config::load(Some(path))?;
     let dir = &options.data.dir;
@@ -51,6 +55,17 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
         ))?;
     }
     print::line("next: posture serve")
+}
+
+/// The example, but naming the networks that may be scanned: what this host is attached to later is not meant.
+fn first_config() -> String {
+    let attached = attached_networks();
+    if attached.is_empty() || N_NETWORKS_NAMED < attached.len() {
+        return config::EXAMPLE.to_owned();
+    }
+    let named: Vec<String> = attached.iter().map(|it| format!("\"{it}\"")).collect();
+    let line = format!("\nallowed_networks = [{}]\n", named.join(", "));
+    config::EXAMPLE.replacen("\nallowed_networks = [\"attached\"]\n", &line, 1)
 }
 
 pub(super) fn status(options: &Options, json: bool) -> Result<()> {

@@ -72,7 +72,7 @@ level = "requirement"
 parent = "A.1"
 title = "Second"
 description = "What must be true so that the second row is met."
-applies = "creditAgent"
+applies = "creditReports"
 controls = [{ code = "NET-01", role = "supports", why = "It is a good sign" }]
 
 [[row]]
@@ -120,7 +120,7 @@ fn a_catalogue_without_problems_loads() {
     assert!(first.gate && !second.gate);
     assert_eq!((first.parent, second.parent), (None, Some(0)));
     assert_eq!(detail.parent, None, "its controls are not its requirement's");
-    assert_eq!(second.applies.as_deref(), Some("creditAgent"));
+    assert_eq!(second.applies.as_deref(), Some("creditReports"));
     assert_eq!(catalog.controls[first.controls[1].control].code, "NET-01");
     assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
     assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
@@ -164,7 +164,7 @@ frameworks/SOC2.toml:25 | "Second" => "2" | row "A.1.1": title: 1 characters, mu
 frameworks/SOC2.toml:12 | level = "requirement" => level = "note" | row "A.1": level: unknown word "note", must be one of requirement, detail
 frameworks/SOC2.toml:15 | gate = true => gate = "yes" | row "A.1": gate: must be of type boolean, is string
 frameworks/SOC2.toml:15 | gate = true => gates = true | row "A.1": unknown key "gates"
-frameworks/SOC2.toml:27 | creditAgent => bank | row "A.1.1": applies: unknown word "bank", must be one of paymentServiceProvider, creditAgent
+frameworks/SOC2.toml:27 | creditReports => bank | row "A.1.1": applies: unknown word "bank", must be one of paymentServiceProvider, creditReports
 frameworks/SOC2.toml:11 | gate = true => sprs = { weight = 5 } | row "A.1": sprs needs readiness = "sprs"
 frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.9" | row "A.1.1": parent "A.9" is unknown
 frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.1.d" | row "A.1.1": parent "A.1.d" is of level detail

@@ -207,7 +207,8 @@ impl CertificateView {
 #[serde(rename_all = "camelCase")]
 pub struct FoundView {
     id: Uid,
-    client_id: Uid,
+    /// null: found by a scan for no client.
+    client_id: Null<Uid>,
     name: String,
     asset_type: AssetTypeView,
     status: AssetStatusView,
@@ -221,10 +222,10 @@ pub struct FoundView {
 }
 
 impl FoundView {
-    pub(super) fn of((client, asset): (ClientId, Asset)) -> Self {
+    pub(super) fn of((client, asset): (Option<ClientId>, Asset)) -> Self {
         Self {
             id: Uid::of(asset.id.as_bytes()),
-            client_id: Uid::of(client.as_bytes()),
+            client_id: client.map(|it| Uid::of(it.as_bytes())).into(),
             name: asset.name,
             asset_type: AssetTypeView(asset.asset_type),
             status: AssetStatusView(asset.status),

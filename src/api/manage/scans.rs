@@ -33,7 +33,8 @@ pub struct ScanDoc {
     /// Probes under way at once, 1 to 1,024; others are brought within. Default: 256.
     #[oai(nullable)]
     threads: Option<u64>,
-    /// Whose assets are found. Default: the key's only client, else the only one there is, else nobody's.
+    /// Whose assets are found. Default: the key's only client, else the only one there is, else nobody's: they are listed
+    /// in `GET /api/assets` without a client, for users and keys that are not limited to clients.
     #[oai(nullable)]
     client_id: Option<Uid>,
     /// Networks in CIDR notation that are left out.
@@ -154,7 +155,7 @@ impl Scans {
     /// List assets that network scans found
     ///
     /// Of all clients or one, in the order in which they were first seen; also those that another source knew before.
-    /// At most 60 a minute for each caller.
+    /// Without a client: those of scans for none. At most 60 a minute for each caller.
     #[oai(path = "/assets", method = "get", operation_id = "list_scanned_assets")]
     async fn list_scanned_assets(
         &self,

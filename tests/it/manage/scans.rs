@@ -11,6 +11,7 @@ use crate::harness::process::wait_until;
 use crate::harness::sink::Sink;
 use crate::harness::{Answer, Posture};
 
+const PASSWORD: &str = "four words nobody expects";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Loopback may be scanned, as fast as it goes.
@@ -61,6 +62,10 @@ fn list(posture: &Posture, path: &str) -> Vec<Value> {
     let answer = posture.operator("GET", path, &Value::Null);
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["data"].as_array().unwrap().clone()
+}
+
+fn id_of(asset: &Value) -> &str {
+    asset["id"].as_str().unwrap()
 }
 
 fn telnet(at: &str) -> Sink {
@@ -253,18 +258,47 @@ fn a_scan_that_takes_too_long_fails_and_says_how_far_it_came() {
 fn a_scan_of_nobody_s_network_is_kept_and_changes_no_client() {
     let posture = Posture::start_with(loopback);
     let clients = [posture.client("Acme"), posture.client("Beta")];
-    let found = scan(&posture, &json!({"targets": ["127.33.8.1"], "ports": "80"}));
+    let body = json!({"targets": ["127.33.8.1"], "ports": "80"});
+    let found = scan(&posture, &body);
     assert_eq!((&found["clientId"], &found["progress"]["hostsUp"]), (&Value::Null, &json!(1)));
-    assert_eq!(list(&posture, "/api/assets").len(), 0);
+    let before = list(&posture, "/api/assets");
+    assert_eq!((before.len(), &before[0]["ip"]), (1, &json!("127.33.8.1")));
+    assert_eq!((&before[0]["clientId"], &before[0]["status"]), (&Value::Null, &json!("active")));
+    scan(&posture, &body);
+    let again = list(&posture, "/api/assets");
+    assert_eq!((again.len(), &again[0]["id"]), (1, &before[0]["id"]), "the same host");
+    let kpis = posture.operator("GET", "/api/dashboard/kpis", &Value::Null).json();
+    assert_eq!(kpis["data"]["assets"]["total"], 0, "{kpis}");
+    assert!(posture.events().iter().all(|it| it["type"] != "asset_discovered"));
+
+    let key = posture.key();
+    let of_nobody =
+        posture.send("PUT", &key, &format!("/assets/{}", id_of(&again[0])), &json!({"name": "x"}));
+    assert_eq!(of_nobody.status, 404, "{}", of_nobody.text());
+    let nobody = format!("/api/assets?clientId={}", uuid::Uuid::nil());
+    assert_eq!(posture.operator("GET", &nobody, &Value::Null).status, 404);
+
     scan(&posture, &json!({"targets": ["127.33.8.1"], "ports": "80", "clientId": clients[1]}));
-    assert_eq!(list(&posture, "/api/assets")[0]["clientId"], json!(clients[1]));
+    let both = list(&posture, "/api/assets");
+    assert_eq!((&both[0]["clientId"], &both[1]["clientId"]), (&Value::Null, &json!(clients[1])));
+    let user = json!({
+        "email": "ada@example.com", "role": "analyst", "password": PASSWORD, "clientIds": [clients[1]],
+    });
+    assert_eq!(posture.operator("POST", "/api/users", &user).status, 201);
+    let limited = posture.log_in("ada@example.com", PASSWORD);
+    let seen = posture.as_user(&limited, "GET", "/api/assets", &Value::Null).json();
+    assert_eq!(seen["data"], json!([both[1]]), "who is limited sees nobody's no more than others'");
+
+    posture.clock.set(posture.now().plus_days(31));
+    let is_stale = || list(&posture, "/api/assets")[0]["status"] == "stale";
+    assert!(wait_until(PATIENCE, is_stale), "nobody's age too");
     let of_client = |it: &str| list(&posture, &format!("/api/scan?clientId={it}")).len();
     assert_eq!((of_client(&clients[0]), of_client(&clients[1])), (0, 1));
     assert_eq!(
         posture.operator("DELETE", &format!("/api/clients/{}", clients[1]), &Value::Null).status,
         204
     );
-    assert_eq!(list(&posture, "/api/scan").len(), 1, "a client's scans are erased with it");
+    assert_eq!(list(&posture, "/api/scan").len(), 2, "a client's scans are erased with it");
 }
 
 #[test]

@@ -8,6 +8,8 @@ use std::time::Duration;
 use posture::engine::scan::Answers;
 use posture::scan::{attached_networks, explain};
 
+use crate::harness::process::Folder;
+
 use super::world::World;
 use super::{plan, scan, settings};
 
@@ -65,6 +67,21 @@ fn a_neighbour_has_a_hardware_address() {
         ["10.76.0.0/30".parse().unwrap()],
         "and only what has no gateway is attached"
     );
+}
+
+#[test]
+fn init_names_the_networks_that_this_host_is_attached_to() {
+    let Some(world) = World::make() else { return };
+    let folder = Folder::new();
+    let file = folder.path().join("posture.toml");
+    let allowed = || {
+        std::fs::remove_file(&file).unwrap();
+        folder.ok(&["init"]);
+        folder.ok(&["config", "check"]);
+        let text = std::fs::read_to_string(&file).unwrap();
+        text.lines().find(|it| it.starts_with("allowed_networks")).unwrap().to_owned()
+    };
+    assert_eq!(world.enter_scanner(allowed), "allowed_networks = [\"10.76.0.0/30\"]");
 }
 
 #[test]
