@@ -1,7 +1,9 @@
 //! The catalogue's types: controls, frameworks and their mapping, checks of known tools.
 
+use std::cmp::Ordering;
 use std::collections::btree_map::Range;
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 use std::ops::Bound;
 use std::str::FromStr;
 
@@ -109,7 +111,7 @@ pub(super) struct CheckWalk<'a> {
     catalog: &'a Catalog,
     tool: &'a str,
     /// The tool's checks from about the last one on.
-    rest: Range<'a, String, Vec<usize>>,
+    rest: Peekable<Range<'a, String, Vec<usize>>>,
     last: &'a str,
 }
 
@@ -118,7 +120,7 @@ impl<'a> CheckWalk<'a> {
     const N_STEPS_MAX: usize = 4;
 
     pub(super) fn of(catalog: &'a Catalog) -> Self {
-        Self { catalog, tool: "", rest: Range::default(), last: "" }
+        Self { catalog, tool: "", rest: Range::default().peekable(), last: "" }
     }
 
     pub(super) fn controls_of(&mut self, tool: &'a str, check: &'a str) -> &'a [usize] {
@@ -127,14 +129,15 @@ impl<'a> CheckWalk<'a> {
         }
         self.last = check;
         for _ in 0..Self::N_STEPS_MAX {
-            match self.rest.clone().next() {
-                Some((name, controls)) if name == check => return controls,
-                Some((name, _)) if name.as_str() < check => self.rest.next(),
-                Some(_) | None => return &[],
+            let Some((name, controls)) = self.rest.peek() else { return &[] };
+            match name.as_str().cmp(check) {
+                Ordering::Less => self.rest.next(),
+                Ordering::Equal => return controls,
+                Ordering::Greater => return &[],
             };
         }
         self.look_up(tool, check);
-        let found = self.rest.clone().next().filter(|(name, _)| *name == check);
+        let found = self.rest.peek().filter(|(name, _)| *name == check);
         found.map_or(&[], |(_, controls)| controls)
     }
 
@@ -143,7 +146,8 @@ impl<'a> CheckWalk<'a> {
         self.tool = tool;
         self.rest = checks
             .map(|it| it.range::<str, _>((Bound::Included(check), Bound::Unbounded)))
-            .unwrap_or_default();
+            .unwrap_or_default()
+            .peekable();
     }
 }
 

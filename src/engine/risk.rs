@@ -84,8 +84,9 @@ pub(super) fn risks(
 }
 
 fn touch(touched: &mut Vec<(u64, u8)>, failing: &[Voice<'_>], score: u8) {
-    let observations = failing.iter().flat_map(|it| it.current.failing());
-    touched.extend(observations.flat_map(|it| &it.failing).map(|it| (*it, score)));
+    for observation in failing.iter().flat_map(|it| it.current.failing()) {
+        touched.extend(observation.failing.iter().map(|it| (*it, score)));
+    }
 }
 
 fn of_control(

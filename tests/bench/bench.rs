@@ -18,6 +18,10 @@ mod input;
 mod logins;
 mod start;
 
+/// The service's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use std::hint::black_box;
 use std::time::Instant;
 

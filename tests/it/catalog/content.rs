@@ -171,7 +171,7 @@ const UNDECIDED: [(FrameworkId, usize); 11] = [
     (FrameworkId::PciDss, 20),
     (FrameworkId::NistCsf, 1),
     (FrameworkId::Iso27001, 1),
-    (FrameworkId::Cjis, 15),
+    (FrameworkId::Cjis, 18),
     (FrameworkId::CmmcL1, 0),
     (FrameworkId::CmmcL2, 3),
     (FrameworkId::Ferpa, 0),
