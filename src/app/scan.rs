@@ -192,6 +192,7 @@ impl App {
             if N_OPEN_MAX <= batch.list_open_scans()?.len() {
                 return Err(Error::conflict(format!("{N_OPEN_MAX} scans wait already")));
             }
+            batch.note_object(&row.id);
             batch.put_scan(&row)
         };
         self.store.write(write).await?;
@@ -207,7 +208,7 @@ impl App {
         match caller.allowed_clients() {
             Some([one]) => Ok(Some(self.reach_active(caller, *one)?.0.id)),
             Some(_) => {
-                Err(Error::invalid_field("clientId", "is required of a key for several clients"))
+                Err(Error::invalid_field("clientId", "is required of who may see several clients"))
             }
             None => {
                 let mut all = self.directory.list();

@@ -40,7 +40,7 @@ pub struct Policy {
 pub struct Plan {
     /// Disjoint, sorted.
     pub targets: Vec<IpNetwork>,
-    /// Disjoint, sorted: those asked for, and those of the policy that matter here.
+    /// Disjoint, sorted: those asked for, those of the policy, and those that are never scanned; as far as they matter here.
     pub exclude: Vec<IpNetwork>,
     pub ports: Ports,
     pub n_hosts: u64,
@@ -70,7 +70,8 @@ impl Plan {
         }
         let targets = disjoint(targets);
         let matters = |it: &&IpNetwork| targets.iter().any(|target| overlap(*target, **it) != 0);
-        let exclude = asked.iter().chain(&policy.excluded).filter(matters).copied();
+        let never: Vec<IpNetwork> = never_scanned().map(|(network, _)| network).collect();
+        let exclude = asked.iter().chain(&policy.excluded).chain(&never).filter(matters).copied();
         let exclude = disjoint(exclude.collect());
         let n_hosts: u128 =
             targets.iter().map(|it| n_addresses(*it) - covered(*it, &exclude)).sum();
@@ -149,10 +150,14 @@ fn unmapped(network: IpNetwork) -> IpNetwork {
     v4.map_or(network, IpNetwork::V4)
 }
 
-/// Networks that no scan enters, but which a network around them may hold.
+/// Networks that no scan enters: not as a target, and left out of a target around them.
 const NEVER: &[(&str, &str)] = &[
     ("0.0.0.0/8", "an unspecified network"),
+    ("100.100.100.200/32", "a metadata service"),
+    ("168.63.129.16/32", "a metadata service"),
     ("169.254.169.254/32", "a metadata service"),
+    ("169.254.0.0/16", "a link-local network"),
+    ("192.0.0.192/32", "a metadata service"),
     ("224.0.0.0/4", "a multicast network"),
     ("255.255.255.255/32", "the broadcast address"),
     ("::/128", "an unspecified address"),
@@ -161,10 +166,13 @@ const NEVER: &[(&str, &str)] = &[
     ("ff00::/8", "a multicast network"),
 ];
 
+fn never_scanned() -> impl Iterator<Item = (IpNetwork, &'static str)> {
+    NEVER.iter().map(|(text, why)| (text.parse().expect("a network in CIDR notation"), *why))
+}
+
 fn never(network: IpNetwork) -> Option<&'static str> {
-    let parse = |text: &str| -> IpNetwork { text.parse().expect("a network in CIDR notation") };
-    let holds = |text: &str| n_addresses(network) <= overlap(network, parse(text));
-    NEVER.iter().find(|(text, _)| holds(text)).map(|(_, why)| *why)
+    let holds = |outer: IpNetwork| n_addresses(network) <= overlap(network, outer);
+    never_scanned().find(|(outer, _)| holds(*outer)).map(|(_, why)| why)
 }
 
 /// Scanning a network twice would double what is sent to it.

@@ -42,16 +42,16 @@ pub(super) fn ask(
             .iter()
             .map(|it| {
                 let to = SocketAddr::new(address, it.number);
-                is_greeting(it.number).then(|| Timed::connect(to).ok()).flatten()
+                is_greeting(it.number).then(|| Timed::connect(to, until).ok()).flatten()
             })
             .collect();
         let greeted_until = Instant::now() + GREETING_WAIT;
         for port in some.iter_mut() {
             let to = SocketAddr::new(address, port.number);
             if is_tls(port.number) {
-                ask_tls(to, port);
+                ask_tls(to, until, port);
             } else if is_http(port.number) {
-                ask_page(to, port);
+                ask_page(to, until, port);
             }
         }
         for (port, stream) in some.iter_mut().zip(begun) {
@@ -77,16 +77,16 @@ pub(super) fn blank(number: u16) -> Port {
     }
 }
 
-fn ask_page(to: SocketAddr, port: &mut Port) {
-    let Ok(mut stream) = Timed::connect(to) else { return };
+fn ask_page(to: SocketAddr, until: Instant, port: &mut Port) {
+    let Ok(mut stream) = Timed::connect(to, until) else { return };
     if stream.write_all(page_request(to).as_bytes()).is_ok() {
         let until = stream.until;
         hear(port, &stream.read_some(until));
     }
 }
 
-fn ask_tls(to: SocketAddr, port: &mut Port) {
-    let Ok(stream) = Timed::connect(to) else { return };
+fn ask_tls(to: SocketAddr, until: Instant, port: &mut Port) {
+    let Ok(stream) = Timed::connect(to, until) else { return };
     let Some(spoken) = tls::speak(stream, to.ip(), |tls| {
         let asks = is_http(to.port());
         if asks {
@@ -100,7 +100,7 @@ fn ask_tls(to: SocketAddr, port: &mut Port) {
     port.tls.push(spoken.version.to_owned());
     port.certificate = spoken.certificate;
     hear(port, &spoken.said);
-    let outdated = Timed::connect(to).ok().and_then(tls::outdated_version);
+    let outdated = Timed::connect(to, until).ok().and_then(tls::outdated_version);
     port.tls.extend(outdated.map(str::to_owned));
 }
 
@@ -227,11 +227,16 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    fn connect(to: SocketAddr) -> io::Result<Self> {
-        let stream = TcpStream::connect_timeout(&to, CONNECT_WAIT)?;
+    /// `end`: when the host's time is over.
+    fn connect(to: SocketAddr, end: Instant) -> io::Result<Self> {
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        let stream = TcpStream::connect_timeout(&to, CONNECT_WAIT.min(left))?;
         // Resets instead of lingering; a service that does not know it works as well.
         let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
-        Ok(Self { stream, until: Instant::now() + PORT_WAIT })
+        Ok(Self { stream, until: end.min(Instant::now() + PORT_WAIT) })
     }
 
     /// What it says when it begins before `until`; what it said already is always read.

@@ -19,7 +19,7 @@ fn port_refusal(ports: &str) -> String {
 #[test]
 fn a_target_that_cannot_be_scanned_is_refused_with_the_reason() {
     let cases: &[(&[&str], &str)] = &[
-        (&["0.0.0.0/0"], "4294967296 addresses, more than 65536"),
+        (&["0.0.0.0/0"], "addresses, more than 65536"),
         (&["::/0"], "addresses, more than 65536"),
         (&["10.0.0.0/15"], "131072 addresses, more than 65536"),
         (&["10.0.0.0/33"], "targets[0]: \"10.0.0.0/33\" is no network in CIDR notation"),
@@ -32,6 +32,9 @@ fn a_target_that_cannot_be_scanned_is_refused_with_the_reason() {
         (&["224.0.0.0/24"], "is a multicast network, which is never scanned"),
         (&["0.0.0.0"], "an unspecified network"),
         (&["169.254.169.254"], "a metadata service"),
+        (&["169.254.1.0/24"], "a link-local network"),
+        (&["100.100.100.200"], "a metadata service"),
+        (&["168.63.129.16/32"], "a metadata service"),
         (&["fe80::/120"], "a link-local network"),
         (&["ff02::1"], "a multicast network"),
         (&[], "must have 1 to 32 items"),
@@ -121,6 +124,15 @@ fn what_is_excluded_is_not_among_the_addresses() {
     order.exclude.push("fd00::/64".to_owned());
     let error = Plan::of(&order, &policy).unwrap_err();
     assert_eq!(error.message(), "targets: every address of them is excluded");
+}
+
+#[test]
+fn what_is_never_scanned_is_left_out_of_a_network_around_it() {
+    let whole = plan(&["168.63.129.16/30", "100.100.100.200/31", "192.0.0.192/30"], "80");
+    let addresses: Vec<String> =
+        whole.blocks().flat_map(|it| whole.addresses(it)).map(|it| it.to_string()).collect();
+    assert_eq!(addresses.len() as u64, whole.n_hosts);
+    assert_eq!(whole.n_hosts, 3 + 1 + 3);
 }
 
 #[test]
