@@ -112,16 +112,17 @@ fn by_control<'a>(
 ) -> (Vec<Vec<Voice<'a>>>, Vec<&'a Current<'a>>) {
     let codes = catalog.controls.iter().enumerate().map(|(index, it)| (it.code.as_str(), index));
     let codes: BTreeMap<&str, usize> = codes.collect();
-    let mut voices = vec![Vec::new(); catalog.controls.len()];
-    let mut unmapped = Vec::new();
     let mut checks = CheckWalk::of(catalog);
-    for each in current {
-        let controls = match &each.worst.subject {
-            Subject::Control(code) => {
-                codes.get(code.as_str()).map_or(&[][..], std::slice::from_ref)
-            }
-            Subject::Check { tool } => checks.controls_of(tool, &each.worst.check),
-        };
+    let controls_of = |each: &'a Current<'a>| match &each.worst.subject {
+        Subject::Control(code) => codes.get(code.as_str()).map_or(&[][..], std::slice::from_ref),
+        Subject::Check { tool } => checks.controls_of(tool, &each.worst.check),
+    };
+    let mapped: Vec<&[usize]> = current.iter().map(controls_of).collect();
+    let mut n_voices = vec![0; catalog.controls.len()];
+    mapped.iter().copied().flatten().for_each(|control| n_voices[*control] += 1);
+    let mut voices: Vec<_> = n_voices.into_iter().map(Vec::with_capacity).collect();
+    let mut unmapped = Vec::new();
+    for (each, controls) in current.iter().zip(mapped) {
         if controls.is_empty() {
             unmapped.push(each);
         }

@@ -48,7 +48,8 @@ pub(super) fn risks(
     horizon: &mut Horizon,
 ) -> Risks {
     let mut all = Risks::default();
-    let mut touched = Vec::new();
+    let gaps = controls.iter().filter_map(|it| it.gap.as_ref());
+    let mut touched = Vec::with_capacity(gaps.map(|it| n_failing(&it.failing)).sum());
     let applicable = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_applicable());
     let weight: u64 = applicable.map(|(it, _)| u64::from(it.severity.weight())).sum();
     for (control, assessed) in catalog.controls.iter().zip(controls) {
@@ -81,6 +82,10 @@ pub(super) fn risks(
     touched.dedup_by_key(|(subject, _)| *subject); // Of each the highest score stays.
     all.touched = touched.into_iter().collect();
     all
+}
+
+fn n_failing(failing: &[Voice<'_>]) -> usize {
+    failing.iter().flat_map(|it| it.current.failing()).map(|it| it.failing.len()).sum()
 }
 
 fn touch(touched: &mut Vec<(u64, u8)>, failing: &[Voice<'_>], score: u8) {
