@@ -35,8 +35,8 @@ pub(super) enum Command {
 pub(super) struct IssueArgs {
     #[arg(long)]
     name: String,
-    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance. May be repeated, or
-    /// separated by commas.
+    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments. May be
+    /// repeated, or separated by commas.
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     scopes: Vec<String>,
     /// Only these clients. May be repeated. Default: all.
@@ -45,7 +45,7 @@ pub(super) struct IssueArgs {
     /// Only from these networks. May be repeated. Default: from anywhere.
     #[arg(long = "ip", value_name = "CIDR")]
     networks: Vec<String>,
-    /// The source under which pushed assets are kept. Default: the key's name.
+    /// The source under which pushed assets and facts are kept. Default: the key's name.
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,
     #[arg(long)]

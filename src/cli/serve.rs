@@ -63,6 +63,7 @@ fn check_served(options: &Options) -> Result<()> {
         return Err(Error::invalid(how));
     }
     let unused = [
+        ("server.public_url", options.server.public_url.is_some()),
         ("server.metrics_token_file", options.server.metrics_token_file.is_some()),
         ("import.watch", options.import.watch.is_some()),
         ("backup.dir", options.backup.dir.is_some()),

@@ -58,6 +58,7 @@ pub(super) fn bench(bench: &mut Bench) {
 }
 
 /// How far two means are apart, in standard errors of their difference (Welch 1947).
+#[allow(clippy::float_arithmetic, reason = "a statistic, of which nothing else follows")]
 fn welch_t(a: &[u64], b: &[u64]) -> f64 {
     let mean_and_error = |all: &[u64]| {
         let n = f64::from(u32::try_from(all.len()).unwrap());

@@ -196,6 +196,8 @@ fn the_configuration_named_last_holds() {
     assert!(made("by-variable") && !made("data"));
     with(&["client", "list"], "");
     assert!(made("data"), "an empty variable names nothing");
+    with(&["init", "--json"], "new.toml");
+    assert!(folder.path().join("new.toml").exists(), "init writes what the others will read");
 }
 
 #[test]
