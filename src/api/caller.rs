@@ -215,6 +215,9 @@ const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
 fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     let account = caller.account();
     let now = app.clock.now();
+    if let (Caller::Key(held), Some(_)) = (caller, R::ROLE) {
+        app.limiter.note_use(held.key.id, now);
+    }
     if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
         return Some(app.operation_limiter.take((account, operation), quota, now));
     }

@@ -199,7 +199,7 @@ pub fn health() -> RouteMethod {
     static_text("application/json", r#"{"data":{"status":"ok"}}"#.to_owned())
 }
 
-/// Requests can be served: the store reads and writes.
+/// Requests can be served. Also while the disk is too full for writes: reads go on.
 pub fn ready() -> RouteMethod {
     get(make_sync(|request: Request| readiness(web(&request))))
 }

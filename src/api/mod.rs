@@ -30,7 +30,7 @@ use reply::Rendered;
 enum Group {
     /// The contract's operations, with an API key.
     Versioned,
-    /// The contract's second group, and what belongs to it: sessions and users.
+    /// The contract's second group, and what belongs to it: sessions, users, network scans, key figures.
     Second,
     /// Clients, facts, keys, webhooks, events: with a session, over the control socket, and in part with an API key.
     Management,

@@ -90,7 +90,7 @@ pub fn changes(
         count(&mut announced, change);
         let speaks = !cause.is_baseline()
             || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
-        if speaks {
+        if speaks && is_in_scope(subject, change) {
             events.extend(of_change(&subject.catalog, change, risks, posture, cause, now));
         }
     }
@@ -99,6 +99,21 @@ pub fn changes(
     }
     announced.n_events = u32::try_from(events.len()).unwrap_or(u32::MAX);
     (announced, events)
+}
+
+fn is_in_scope(subject: &Subject, change: &Change) -> bool {
+    match change {
+        Change::Readiness { framework, .. } | Change::Drift { framework, .. } => {
+            subject.frameworks.contains(framework)
+        }
+        Change::Control { .. }
+        | Change::Row { .. }
+        | Change::Score { .. }
+        | Change::Threshold { .. }
+        | Change::RiskOpened { .. }
+        | Change::RiskCritical { .. }
+        | Change::RiskClosed { .. } => true,
+    }
 }
 
 fn count(announced: &mut Announced, change: &Change) {

@@ -10,7 +10,7 @@ use super::settings::Settings;
 use super::statement::Statements;
 use super::{App, condition, loss, risk};
 use crate::clock::Time;
-use crate::engine::catalog::Catalog;
+use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
@@ -72,6 +72,8 @@ pub struct Subject {
     profile: Profile,
     annual_loss: Option<u64>,
     thresholds: Vec<u8>,
+    /// Those that the client is to meet: of others nothing is announced.
+    pub frameworks: Vec<FrameworkId>,
     pub evidence_warning_days: u16,
     rows: ClientStore,
 }
@@ -158,6 +160,7 @@ impl App {
             profile: settings.profile(),
             annual_loss: loss::annual_loss(&client, &self.options.settings),
             thresholds: settings.score_thresholds(),
+            frameworks: settings.frameworks(),
             evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
             rows: self.store.client_store(id),
         })

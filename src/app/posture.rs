@@ -27,14 +27,19 @@ pub fn page_risks(
     severity: Option<Severity>,
     cut: Cut,
 ) -> Result<Page<OpenRisk>> {
-    let mut risks = rows.list_risks()?;
+    let mut risks = open_risks(rows)?;
     risks.retain(|it| {
-        it.closed.is_none()
-            && it.accepted.is_none()
-            && severity.is_none_or(|wanted| it.risk.severity == wanted)
+        it.accepted.is_none() && severity.is_none_or(|wanted| it.risk.severity == wanted)
     });
-    risks.sort_by_key(|it| (std::cmp::Reverse(it.risk.score), it.id));
     Ok(Page::of(risks.into_iter(), cut))
+}
+
+/// Accepted ones too; highest score first, then by id.
+pub fn open_risks(rows: &ClientSnapshot) -> Result<Vec<OpenRisk>> {
+    let mut risks = rows.list_risks()?;
+    risks.retain(|it| it.closed.is_none());
+    risks.sort_by_key(|it| (std::cmp::Reverse(it.risk.score), it.id));
+    Ok(risks)
 }
 
 impl App {

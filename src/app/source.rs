@@ -8,7 +8,7 @@ use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::error::Result;
 use crate::store::roster::{HealthState, N_GAPS_KEPT, SourceHealth};
-use crate::store::{ClientBatch, ClientStore};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// Failures in a row from which on a source is failing rather than degraded.
 const N_FAILING: u32 = 3;
@@ -129,11 +129,15 @@ pub(super) fn sync_failed(
         .map(|_| ())
 }
 
-/// Whether a source should have spoken again.
-fn is_silent(health: &SourceHealth, now: Time) -> bool {
+/// Whether a source should have spoken again. A few runs within a day or so are somebody at work, not an interval.
+///
+/// `first`: when it first spoke.
+fn is_silent(health: &SourceHealth, first: Option<Time>, now: Time) -> bool {
     let longest_s = health.gaps_s.iter().copied().max().unwrap_or(0);
     let wait_s = (2 * longest_s).max(SILENT_AFTER_S_MIN);
+    let is_regular = first.is_none_or(|it| SILENT_AFTER_S_MIN <= health.last_run_at.s_since(it));
     N_GAPS_MIN <= health.gaps_s.len()
+        && is_regular
         && health.state != HealthState::Silent
         && wait_s <= now.s_since(health.last_run_at)
 }
@@ -141,8 +145,16 @@ fn is_silent(health: &SourceHealth, now: Time) -> bool {
 impl App {
     /// Finds the client's sources that are past their interval.
     pub(super) async fn find_silence(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        let all = rows.read(crate::store::ClientSnapshot::list_source_health).await?;
-        for health in all.into_iter().filter(|it| is_silent(it, now)) {
+        let read = move |snapshot: &ClientSnapshot| {
+            let sources = snapshot.list_sources()?;
+            let first = |name: &str| {
+                sources.iter().filter(|it| it.source == name).map(|it| it.first_seen_at).min()
+            };
+            let mut all = snapshot.list_source_health()?;
+            all.retain(|it| is_silent(it, first(&it.source), now));
+            Ok(all)
+        };
+        for health in rows.read(read).await? {
             let write = move |batch: &mut ClientBatch<'_>| {
                 let Some(before) = batch.find_source_health(&health.source)? else { return Ok(()) };
                 if before != health {

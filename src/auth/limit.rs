@@ -46,7 +46,7 @@ pub struct Limiter<K = KeyId> {
     windows: Mutex<HashMap<K, Counter>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Counter {
     windows: Windows,
     /// Changed since the last checkpoint.
@@ -75,8 +75,7 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
     /// Counts one request in all three windows, or in none when one of them is exhausted.
     pub fn take(&self, key: K, quota: Quota, now: Time) -> Standing {
         let mut all = self.lock();
-        let counter =
-            all.entry(key).or_insert_with(|| Counter { windows: Windows::default(), moved: false });
+        let counter = all.entry(key).or_default();
         counter.moved = true;
         let windows = &mut counter.windows;
         for (index, length_s) in WINDOWS_S.into_iter().enumerate() {
@@ -97,6 +96,14 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         }
         windows.last_used_at = Some(now);
         standing(quota, windows.used, resets, refused_s)
+    }
+
+    /// A use of the key that these windows do not count.
+    pub fn note_use(&self, key: K, now: Time) {
+        let mut all = self.lock();
+        let counter = all.entry(key).or_default();
+        counter.moved = true;
+        counter.windows.last_used_at = Some(now);
     }
 
     /// When the key was last presented.

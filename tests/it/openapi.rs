@@ -83,6 +83,7 @@ GET /api/clients/{clientId}/controls list_client_controls read:compliance viewer
 PUT /api/clients/{clientId}/controls/{controlCode} attest_control none analyst
 PUT /api/clients/{clientId}/compliance/{frameworkId}/{requirement} decide_requirement none analyst
 GET /api/clients/{clientId}/evidence list_evidence read:compliance viewer
+GET /api/clients/{clientId}/risks list_open_risks read:risks viewer
 POST /api/clients/{clientId}/evidence add_evidence none analyst
 DELETE /api/clients/{clientId}/evidence/{evidenceId} remove_evidence none analyst
 PATCH /api/clients/{clientId}/risks/{riskId} change_risk none analyst

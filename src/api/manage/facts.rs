@@ -28,7 +28,7 @@ use crate::error::Error;
 #[derive(Object)]
 #[oai(rename = "Facts", rename_all = "camelCase")]
 pub struct FactsDoc {
-    /// Who tells: the source label of the key, or any name on the control socket.
+    /// Who tells. Of a key: its source label. Of a user or the operator: any name.
     #[oai(validator(max_length = 200))]
     source: String,
     /// Which part of the client the source speaks of: an account, a tenant, a host, a subnet.

@@ -1,24 +1,26 @@
-//! Accepting a risk for a while, and taking that back.
+//! Open risks with what was decided about them; accepting one for a while, and taking that back.
 
 use std::sync::Arc;
 
 use poem::web::Data as Held;
-use poem_openapi::param::Path;
+use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::body::{Body, present, time};
 use crate::api::caller::By;
-use crate::api::param::{Id, Raw};
+use crate::api::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::problem::Failure;
-use crate::api::reply::{Data, Null};
-use crate::api::right::Work;
+use crate::api::reply::{self, Data, Null, Rendered};
+use crate::api::right::{ViewRisks, Work};
 use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
+use crate::app::posture::open_risks;
 use crate::app::risk::NewAcceptance;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
+use crate::page::Page;
 use crate::store::posture::{Acceptance, OpenRisk};
 
 /// An open risk as its administrator sees it.
@@ -132,6 +134,25 @@ pub struct Risks;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Risks {
+    /// List a client's open risks
+    ///
+    /// Accepted ones too, and those that rest on what has lapsed; highest `riskScore` first. Scope: `read:risks`.
+    #[oai(path = "/clients/:clientId/risks", method = "get", operation_id = "list_open_risks")]
+    async fn list_open_risks(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewRisks>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+    ) -> Result<reply::Page<ManagedRiskView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let risks = rows.read(open_risks).await?;
+        let page = Page::of(risks.into_iter(), cut).map(ManagedRiskView::of);
+        Ok(reply::Page::rendered(Rendered::page(&page)))
+    }
+
     /// Accept a risk, or take that back
     ///
     /// An accepted risk is announced as resolved and not listed until its acceptance ends, is taken back, or no longer

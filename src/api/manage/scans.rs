@@ -33,8 +33,9 @@ pub struct ScanDoc {
     /// Probes under way at once, 1 to 1,024; others are brought within. Default: 256.
     #[oai(nullable)]
     threads: Option<u64>,
-    /// Whose assets are found. Default: the key's only client, else the only one there is, else nobody's: they are listed
-    /// in `GET /api/assets` without a client, for users and keys that are not limited to clients.
+    /// Whose assets are found. Default: the caller's only client, else the only one there is, else nobody's: they are
+    /// listed in `GET /api/assets` without a client, for users that are not limited to clients. Who is limited to
+    /// several clients must name one.
     #[oai(nullable)]
     client_id: Option<Uid>,
     /// Networks in CIDR notation that are left out.

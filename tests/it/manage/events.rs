@@ -49,6 +49,27 @@ fn a_first_read_announces_only_what_must_reach_someone() {
 }
 
 #[test]
+fn frameworks_that_a_client_is_not_to_meet_are_not_announced() {
+    let posture = Posture::start();
+    let told = |settings: Value| -> BTreeSet<String> {
+        let client = posture.client_with(&json!({"name": "A", "settings": settings}));
+        for failing in [&[][..], &[ROOT_MFA, CONSOLE_MFA]] {
+            posture.pass_s(60);
+            posture.import(&client, "observedAt=now", &all_but(failing));
+        }
+        let shown = posture.read(&posture.key(), &format!("/clients/{client}/compliance"));
+        assert_eq!(shown["data"].as_array().unwrap().len(), 11, "reads tell of all");
+        let mut events = posture.events();
+        events.retain(|it| it["data"]["clientId"] == client.as_str());
+        events.iter().filter_map(|it| object(it)["framework"].as_str().map(str::to_owned)).collect()
+    };
+    let all = told(json!({}));
+    assert!(2 < all.len(), "{all:?}");
+    let one = all.first().unwrap();
+    assert_eq!(told(json!({"frameworks": [one]})), BTreeSet::from([one.clone()]));
+}
+
+#[test]
 fn a_worse_second_read_announces_every_change() {
     let posture = Posture::start();
     let client = posture.client("A");

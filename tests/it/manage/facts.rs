@@ -216,6 +216,22 @@ fn a_source_s_health_is_told_when_it_changes() {
 }
 
 #[test]
+fn a_few_runs_in_a_day_are_no_interval_that_anybody_keeps() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    for _ in 0..4 {
+        push(&posture, &client, &json!({ "sync": { "status": "completed" } }));
+        posture.pass_s(3_600);
+    }
+    let n = n_events(&posture);
+    posture.pass_days(5);
+    assert!(news(&posture, n).is_empty());
+    push(&posture, &client, &json!({ "sync": { "status": "completed" } }));
+    posture.pass_days(20);
+    assert_eq!(news(&posture, n), ["connector_health_changed"]);
+}
+
+#[test]
 fn a_truncated_list_is_not_believed_until_a_second_one_agrees() {
     let posture = Posture::start();
     let client = posture.client("A");

@@ -79,6 +79,11 @@ fn an_accepted_risk_is_not_listed_and_is_told_of_as_resolved() {
     let mut left = before.clone();
     left.retain(|it| it["id"] != risk.as_str());
     assert_eq!(listed(&posture, &client), left);
+    let all = format!("/api/clients/{client}/risks");
+    let all = posture.operator("GET", &all, &Value::Null).json()["data"].clone();
+    assert_eq!(all.as_array().unwrap().len(), before.len(), "who manages them sees all");
+    assert_eq!((&all[0]["id"], &all[0]["acceptance"]), (&json!(risk), &acceptance));
+    assert_eq!((&all[1]["id"], &all[1]["acceptance"]), (&left[0]["id"], &Value::Null));
     let [event] = &told(&posture, "risk_item_resolved")[..] else { panic!("one event") };
     let object = &event["object"];
     assert_eq!((&object["id"], &object["resolution"]), (&json!(risk), &json!("accepted")));

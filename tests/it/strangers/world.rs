@@ -33,7 +33,7 @@ pub(super) enum Names {
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(super) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(super) const TRIED: [Tried; 72] = [
+pub(super) const TRIED: [Tried; 73] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -62,6 +62,7 @@ pub(super) const TRIED: [Tried; 72] = [
     ("attest_control", Names::Client, "", 200),
     ("decide_requirement", Names::Client, "", 200),
     ("list_evidence", Names::Client, "limit=x", 200),
+    ("list_open_risks", Names::Client, "limit=x", 200),
     ("add_evidence", Names::Client, "", 201),
     ("remove_evidence", Names::Evidence, "", 204),
     ("change_risk", Names::Risk, "", 200),
