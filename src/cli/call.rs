@@ -83,6 +83,14 @@ impl Session {
         if UnixStream::connect(&socket).await.is_ok() {
             return Ok(Self::Server(socket));
         }
+        if options.file.is_none() && !options.data.dir.exists() {
+            // Somebody is in another folder than the service: a new, empty installation would only confuse.
+            return Err(Error::invalid(format!(
+                "there is no posture.toml and no {} here: go where the service keeps them, name its configuration with \
+                 --config FILE or POSTURE_CONFIG, or begin a new installation with `posture init`",
+                options.data.dir.display()
+            )));
+        }
         let opened = open(&serve_options(options))?;
         opened.app.settle_msp_id().await?;
         Ok(Self::Here(Box::new(opened)))

@@ -201,6 +201,17 @@ fn the_configuration_named_last_holds() {
 }
 
 #[test]
+fn a_command_in_a_folder_of_nobody_s_makes_no_installation_there() {
+    let folder = Folder::new();
+    std::fs::remove_file(folder.path().join("posture.toml")).unwrap();
+    let said = folder.run(&["client", "list"]);
+    assert!(refusal(&said).contains("no posture.toml and no ./data here"), "{said:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    folder.ok(&["init"]);
+    folder.ok(&["client", "list"]);
+}
+
+#[test]
 fn init_writes_a_configuration_that_is_in_order_and_overwrites_nothing() {
     let folder = Folder::new();
     let mine = folder.run(&["init"]);
