@@ -1,5 +1,6 @@
 //! What each control comes to: the observations and statements about it, and which of them decide.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use super::catalog::{Catalog, CheckWalk, Control};
@@ -111,7 +112,7 @@ fn by_control<'a>(
     current: &'a [Current<'a>],
 ) -> (Vec<Vec<Voice<'a>>>, Vec<&'a Current<'a>>) {
     let codes = catalog.controls.iter().enumerate().map(|(index, it)| (it.code.as_str(), index));
-    let codes: BTreeMap<&str, usize> = codes.collect();
+    let codes = LazyCell::new(|| codes.collect::<BTreeMap<&str, usize>>());
     let mut checks = CheckWalk::of(catalog);
     let controls_of = |each: &'a Current<'a>| match &each.worst.subject {
         Subject::Control(code) => codes.get(code.as_str()).map_or(&[][..], std::slice::from_ref),

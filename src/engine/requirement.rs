@@ -75,11 +75,11 @@ fn take_controls(rows: &mut [Scoped<'_>]) {
     for index in 0..rows.len() {
         let own = rows[index].row.controls.iter();
         let own = own.map(|it| Taken { control: it.control, decides: it.role == Role::Decides });
-        let own: Vec<_> = own.collect();
-        for_each_above(rows, index, |it| it.taken.extend_from_slice(&own));
-        rows[index].taken.extend_from_slice(&own);
+        for_each_above(rows, index, |it| it.taken.extend(own.clone()));
+        rows[index].taken.extend(own);
     }
-    for row in rows {
+    // A row's own controls are each there once.
+    for row in rows.iter_mut().filter(|it| it.row.controls.len() < it.taken.len()) {
         // The first of twins, the one that stays, decides if any does.
         row.taken.sort_unstable_by_key(|it| (it.control, !it.decides));
         row.taken.dedup_by_key(|it| it.control);

@@ -78,19 +78,38 @@ pub(super) fn risks(
     all.open
         .sort_by(|a, b| (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition)));
     all.fixed.sort_unstable();
-    touched.sort_unstable_by_key(|(subject, score)| (*subject, Reverse(*score)));
-    touched.dedup_by_key(|(subject, _)| *subject); // Of each the highest score stays.
-    all.touched = touched.into_iter().collect();
+    touched.sort_unstable();
+    touched.dedup_by_key(|it| it.subject()); // Of each the highest score stays.
+    all.touched = touched.into_iter().map(|it| (it.subject(), it.score())).collect();
     all
+}
+
+/// A failing subject and the score of a risk that touches it, in one number: sorted by subject, then from the highest
+/// score on. There are many, and numbers sort fastest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Touch(u128);
+
+impl Touch {
+    fn of(subject: u64, score: u8) -> Self {
+        Self(u128::from(subject) << 8 | u128::from(!score))
+    }
+
+    fn subject(self) -> u64 {
+        u64::try_from(self.0 >> 8).expect("64 bits are left of it")
+    }
+
+    fn score(self) -> u8 {
+        !self.0.to_le_bytes()[0]
+    }
 }
 
 fn n_failing(failing: &[Voice<'_>]) -> usize {
     failing.iter().flat_map(|it| it.current.failing()).map(|it| it.failing.len()).sum()
 }
 
-fn touch(touched: &mut Vec<(u64, u8)>, failing: &[Voice<'_>], score: u8) {
+fn touch(touched: &mut Vec<Touch>, failing: &[Voice<'_>], score: u8) {
     for observation in failing.iter().flat_map(|it| it.current.failing()) {
-        touched.extend(observation.failing.iter().map(|it| (*it, score)));
+        touched.extend(observation.failing.iter().map(|it| Touch::of(*it, score)));
     }
 }
 

@@ -54,6 +54,9 @@ impl Share {
     }
 }
 
+/// Checks that a control seldom has more of: room for so many is made at once.
+const N_CHECKS_USUAL: usize = 32;
+
 /// One check of a control over all its scopes.
 #[derive(Debug)]
 pub(super) struct Tally<'a> {
@@ -80,7 +83,8 @@ pub(super) struct Sum<'a> {
 
 impl<'a> Sum<'a> {
     pub(super) fn of(voices: impl Iterator<Item = Voice<'a>>) -> Self {
-        let mut tallies: Vec<Tally<'a>> = Vec::new();
+        let n_voices = voices.size_hint().1.unwrap_or(0);
+        let mut tallies: Vec<Tally<'a>> = Vec::with_capacity(n_voices.min(N_CHECKS_USUAL));
         let mut is_critical = false;
         let mut next = 0;
         for voice in voices {
