@@ -9,10 +9,11 @@ use ipnetwork::IpNetwork;
 use tokio::sync::Notify;
 
 use super::App;
+use super::ingest::require_client;
 use crate::auth::caller::Caller;
 use crate::engine::asset::Asset;
 use crate::engine::scan::{Host, Tally};
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};
 use crate::scan::plan::{Order, Plan, Policy};
@@ -159,7 +160,15 @@ impl App {
         }
         let client = self.client_of_scan(caller, new.client)?;
         let order = Order { targets: new.targets, exclude: new.exclude, ports: new.ports };
-        let plan = Plan::of(&order, &self.options.scan.policy())?;
+        let plan = Plan::of(&order, &self.options.scan.policy());
+        let plan = plan.map_err(|error| match (error.code, caller.allowed_clients()) {
+            // Which networks the others have is not for whoever is limited to clients.
+            (Code::Forbidden, Some(_)) => Error::forbidden(
+                "a target may not be scanned: it is not within `scan.allowed_networks`, which the administrator of this \
+                 server sets",
+            ),
+            _ => error,
+        })?;
         let threads = new.threads.map_or(THREADS_DEFAULT, |it| {
             u32::try_from(it).unwrap_or(THREADS_MAX).clamp(1, THREADS_MAX)
         });
@@ -189,6 +198,9 @@ impl App {
         };
         let row = scan.clone();
         let write = move |batch: &mut Batch| {
+            if let Some(client) = row.client {
+                require_client(&batch.client(client))?;
+            }
             if N_OPEN_MAX <= batch.list_open_scans()?.len() {
                 return Err(Error::conflict(format!("{N_OPEN_MAX} scans wait already")));
             }
@@ -269,8 +281,7 @@ impl App {
     /// As [`App::get_scan`]; `Conflict` when it has come to an end of its own.
     pub async fn cancel_scan(&self, caller: &Caller, id: ScanId) -> Result<Shown> {
         self.get_scan(caller, id).await?;
-        let live = self.scans.find(id);
-        let (now, is_live) = (self.clock.now(), live.is_some());
+        let (now, is_live) = (self.clock.now(), self.scans.find(id).is_some());
         let write = move |batch: &mut Batch| {
             let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
             if scan.status == ScanStatus::Cancelled {
@@ -280,6 +291,11 @@ impl App {
                 let status = scan.status.as_str();
                 return Err(Error::conflict(format!("the scan is {status} already")));
             }
+            if scan.finished_at.is_some() {
+                return Err(Error::conflict(
+                    "the scan is through already; what it found is taken in",
+                ));
+            }
             scan.is_cancelled = true;
             if !is_live {
                 (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
@@ -288,7 +304,7 @@ impl App {
             Ok(scan)
         };
         let scan = self.store.write(write).await?;
-        if let Some(live) = live {
+        if let Some(live) = self.scans.find(id) {
             live.is_cancelled.store(true, Ordering::Relaxed);
         }
         Ok(self.shown_scan(scan))

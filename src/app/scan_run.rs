@@ -15,11 +15,13 @@ use super::source::Run;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::scan::{Answers, Host};
-use crate::error::{Code, Error, Result};
+use crate::error::{Chain, Code, Error, Result};
 use crate::id::{ClientId, ScanId};
+use crate::import::Record;
 use crate::import::fold::{Fold, Folded, Observed, Origin};
+use crate::import::scan::{Asked, tell};
 use crate::scan::plan::{Order, Plan};
-use crate::scan::port::Ports;
+use crate::scan::port::{Ports, usual_tls};
 use crate::scan::{self, Done, Settings};
 use crate::store::import::Import;
 use crate::store::scan::{Difference, Scan, ScanStatus};
@@ -53,13 +55,19 @@ impl App {
         let now = self.clock.now();
         let claim = move |batch: &mut Batch| {
             let open = batch.list_open_scans()?;
-            let Some(mut scan) = open.into_iter().find(|it| !under_way.contains(&it.id)) else {
-                return Ok(None);
-            };
-            scan.status = ScanStatus::Running;
-            scan.started_at.get_or_insert(now);
-            batch.put_scan(&scan)?;
-            Ok(Some(scan))
+            for mut scan in open.into_iter().filter(|it| !under_way.contains(&it.id)) {
+                if scan.is_cancelled {
+                    // The process before ended in between.
+                    (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
+                    batch.put_scan(&scan)?;
+                    continue;
+                }
+                scan.status = ScanStatus::Running;
+                scan.started_at.get_or_insert(now);
+                batch.put_scan(&scan)?;
+                return Ok(Some(scan));
+            }
+            Ok(None)
         };
         self.store.write(claim).await
     }
@@ -70,6 +78,13 @@ impl App {
     /// `Unavailable` when the disk does not take what it found: it is claimed again.
     pub async fn run_scan(&self, scan: Scan, mut stop: watch::Receiver<bool>) -> Result<()> {
         let live = self.scans.begin(scan.id, &scan.tally);
+        // Whoever cancels it from now on finds it here; who did before left it in the row.
+        let id = scan.id;
+        let row = self.store.read(move |snapshot| snapshot.find_scan(id)).await;
+        let is_wanted = |row: Scan| !row.is_cancelled && !row.status.is_over();
+        if !row.as_ref().is_ok_and(|it| it.clone().is_some_and(is_wanted)) {
+            live.is_cancelled.store(true, Ordering::Relaxed);
+        }
         let ended = tokio::select! {
             ended = self.scan_to_end(&scan, &live) => ended,
             _ = stop.wait_for(|stopping| *stopping) => {
@@ -161,17 +176,22 @@ impl App {
                 self.end_scan(id, ScanStatus::Failed, Some(message)).await
             }
             Ended::Well => match self.take_in(&scan).await {
-                Ok(()) => self.end_scan(id, ScanStatus::Completed, None).await,
-                Err(error) if matches!(error.code, Code::NotFound | Code::Invalid) => {
+                Ok(note) => self.end_scan(id, ScanStatus::Completed, note).await,
+                Err(error) if error.code == Code::Unavailable => Err(error),
+                Err(error) if error.code == Code::Conflict => {
+                    self.end_scan(id, ScanStatus::Cancelled, None).await
+                }
+                Err(error) => {
+                    tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` was not taken in: {}", Chain(&error));
                     let message = error.message().to_owned();
                     self.end_scan(id, ScanStatus::Failed, Some(message)).await
                 }
-                Err(error) => Err(error),
             },
         }
     }
 
-    async fn end_scan(&self, id: ScanId, status: ScanStatus, error: Option<String>) -> Result<()> {
+    /// `said`: why it failed, or what else to know of one that completed.
+    async fn end_scan(&self, id: ScanId, status: ScanStatus, said: Option<String>) -> Result<()> {
         let now = self.clock.now();
         let difference = if status == ScanStatus::Completed {
             self.store.read(move |snapshot| difference(snapshot, id)).await?
@@ -182,10 +202,11 @@ impl App {
             let Some(mut scan) = batch.find_scan(id)? else { return Ok(()) };
             scan.status = status;
             scan.finished_at.get_or_insert(now);
-            scan.error.clone_from(&error);
             scan.difference.clone_from(&difference);
             if status == ScanStatus::Completed {
-                scan.note = scan::explain(&scan.tally);
+                scan.note = said.clone().or_else(|| scan::explain(&scan.tally));
+            } else {
+                scan.error.clone_from(&said);
             }
             batch.put_scan(&scan)
         };
@@ -193,31 +214,59 @@ impl App {
     }
 
     /// Takes the hosts of a finished scan into its client's inventory and facts, or into the inventory of no client. Done
-    /// twice, it changes nothing more.
-    async fn take_in(&self, scan: &Scan) -> Result<()> {
+    /// twice, it changes nothing more. What to know of it, if anything.
+    async fn take_in(&self, scan: &Scan) -> Result<Option<String>> {
         let (id, now) = (scan.id, self.clock.now());
         // The same moment again after a crash in between.
         let write = move |batch: &mut Batch| {
             let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
+            if scan.is_cancelled {
+                return Err(Error::conflict("the scan is cancelled"));
+            }
             let at = *scan.finished_at.get_or_insert(now);
             batch.put_scan(&scan)?;
             Ok(at)
         };
         let at = self.store.write(write).await?;
-        let (origin, ports) = (origin(scan, at), scan.ports.clone());
+        let Some(client) = scan.client else {
+            let hosts = self.fold_hosts(scan, at, false).await?.assets;
+            return self.take_in_unassigned(hosts, at).await.map(|()| None);
+        };
+        let rows = self.store.client_store(client);
+        let import = scan.import;
+        if rows.read(move |snapshot| snapshot.find_import(import)).await?.is_some() {
+            return Ok(None); // Before a crash.
+        }
+        let (folded, note) = match self.fold_hosts(scan, at, true).await {
+            Ok(folded) => (folded, None),
+            Err(error) if error.code == Code::Invalid => {
+                let note = "the hosts are in the inventory; they are too many for checks of each, so none was made. \
+                            Scan the parts";
+                (self.fold_hosts(scan, at, false).await?, Some(note.to_owned()))
+            }
+            Err(error) => return Err(error),
+        };
+        self.ingest(&rows, intake(scan, folded, at)).await.map(|_| note)
+    }
+
+    /// `checks`: not the hosts alone.
+    ///
+    /// # Errors
+    /// `Invalid` when there are more checks than one run may bring.
+    async fn fold_hosts(&self, scan: &Scan, at: Time, checks: bool) -> Result<Folded> {
+        let (id, origin, ports) = (scan.id, origin(scan, at), scan.ports.clone());
         let read = move |snapshot: &crate::store::Snapshot| {
+            let asked = Asked { ports: &ports, usual_tls: &usual_tls(), at };
             let mut fold = Fold::new(origin);
             for (number, host) in (1..).zip(snapshot.list_scan_hosts(id)?) {
-                crate::import::scan::tell(&host, number, &ports, at, &mut |it| fold.add(it))?;
+                tell(&host, number, &asked, &mut |it| {
+                    let is_left_out = !checks && matches!(it, Record::Check(_));
+                    if is_left_out { Ok(()) } else { fold.add(it) }
+                })?;
             }
             Ok(fold.finish())
         };
-        let folded = self.store.read(read).await?;
-        let Some(client) = scan.client else {
-            return self.take_in_unassigned(folded.assets, at).await;
-        };
-        let rows = self.store.client_store(client);
-        self.ingest(&rows, intake(scan, folded, at)).await.map(|_| ())
+        self.store.read(read).await
     }
 
     /// Hosts of no client: merged like those of a client, but nothing is assessed and nobody is told.
@@ -245,7 +294,7 @@ impl App {
 fn keep(store: &Store, id: ScanId, done: Done) -> Result<()> {
     let write = move |batch: &mut Batch| {
         let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
-        if scan.done.contains(&done.index) {
+        if scan.status.is_over() || scan.done.contains(&done.index) {
             return Ok(());
         }
         scan.done.push(done.index);
@@ -348,8 +397,10 @@ fn compared(
         let address = host.address;
         difference.n_ports_opened += count(is.difference(&was).count());
         difference.n_ports_closed += count(was.difference(&is).count());
-        changes.extend(is.difference(&was).map(|it| format!("{address}: tcp/{it} opened")));
-        changes.extend(was.difference(&is).map(|it| format!("{address}: tcp/{it} closed")));
+        let opened = is.difference(&was).map(|it| format!("{address}: tcp/{it} opened"));
+        let closed = was.difference(&is).map(|it| format!("{address}: tcp/{it} closed"));
+        let n_left = N_CHANGES_KEPT.saturating_sub(changes.len());
+        changes.extend(opened.chain(closed).take(n_left));
     }
     changes.truncate(N_CHANGES_KEPT);
     Difference { changes, ..difference }

@@ -30,6 +30,10 @@ pub(super) struct Host {
     /// What the scan itself took it for.
     pub(super) identified: Option<AssetType>,
     pub(super) scanned_at: Option<Time>,
+    /// A class of services passes only if every port of it was asked.
+    pub(super) covers_classes_whole: bool,
+    /// There may be certificates and TLS versions that were not seen: what was seen tells of failures alone.
+    pub(super) hides_tls: bool,
 }
 
 #[derive(Debug)]
@@ -219,7 +223,11 @@ impl Host {
         let mut states = class
             .ports
             .iter()
-            .filter_map(|(protocol, number)| self.state_of(*protocol, *number, covered))
+            .filter(|(protocol, _)| covered.iter().any(|it| it.0 == *protocol))
+            .filter_map(|(protocol, number)| {
+                let left_out = self.covers_classes_whole.then_some(State::Unclear);
+                self.state_of(*protocol, *number, covered).or(left_out)
+            })
             .peekable();
         states.peek()?;
         states.all(|it| it == State::Shut).then_some((Outcome::Pass, None))
@@ -259,7 +267,7 @@ impl Host {
         let soonest = self.ports.iter().filter_map(until).min_by_key(|it| it.1)?;
         let (shown, until) = soonest;
         if limit <= until {
-            return Some((Outcome::Pass, None));
+            return (!self.hides_tls).then_some((Outcome::Pass, None));
         }
         let detail = format!("certificate of {shown} ends {until}");
         Some((Outcome::Fail, Some(text::line(&detail, DETAIL_CHARS_MAX))))
@@ -278,7 +286,7 @@ impl Host {
         if !outdated.is_empty() {
             return Some((Outcome::Fail, Some(text::line(&outdated.join("; "), DETAIL_CHARS_MAX))));
         }
-        (!asked.is_empty()).then_some((Outcome::Pass, None))
+        (!asked.is_empty() && !self.hides_tls).then_some((Outcome::Pass, None))
     }
 }
 

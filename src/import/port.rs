@@ -191,6 +191,11 @@ impl Ranges {
         Self(text.split(',').filter_map(range).collect())
     }
 
+    /// How many ports they are, where none is in two.
+    pub(super) fn len(&self) -> u64 {
+        self.0.iter().map(|(first, last)| u64::from(last.saturating_sub(*first)) + 1).sum()
+    }
+
     pub(super) fn contains(&self, port: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&port))
     }

@@ -8,7 +8,20 @@ use crate::clock::Time;
 use crate::engine::scan::{self, Answers};
 use crate::error::Result;
 
-/// Hands out what host number `at` says. `ports` are those that were scanned, such as `22,80-90`.
+/// What every host of a scan was asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// Such as `22,80-90`.
+    pub ports: &'a str,
+    /// Where TLS is usual, and was spoken to whoever is there.
+    pub usual_tls: &'a [u16],
+    pub at: Time,
+}
+
+/// Hands out what host number `at` says.
+///
+/// Only what was asked in full passes: a scan of few ports, or of a host that went away meanwhile, tells of what is open
+/// and covers nothing that an earlier one saw.
 ///
 /// A host with almost every port open is an asset of which no check says anything. One that answers like all others of its
 /// block is none: it is left out.
@@ -18,12 +31,12 @@ use crate::error::Result;
 pub fn tell(
     found: &scan::Host,
     at: u64,
-    ports: &str,
-    scanned_at: Time,
+    asked: &Asked<'_>,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
+    let ranges = Ranges::of(asked.ports);
     let covered = match found.answers {
-        Answers::Own => vec![(Protocol::Tcp, Ranges::of(ports))],
+        Answers::Own => vec![(Protocol::Tcp, ranges.clone())],
         Answers::OnEveryPort => Vec::new(),
         Answers::OnEveryAddress => {
             let reason = "address that answers like almost all others of its block".to_owned();
@@ -33,9 +46,16 @@ pub fn tell(
     let address = Some(found.address.to_string());
     let (ipv4, ipv6) = if found.address.is_ipv4() { (address, None) } else { (None, address) };
     let is_own = found.answers == Answers::Own;
-    // Of very many open ports not all are listed.
-    let is_whole = found.ports.len() as u64 == u64::from(found.n_open);
+    // Of very many open ports not all are listed; own listeners and what no packet reached are not counted.
+    let n_told = u64::from(found.n_open) + u64::from(found.n_closed) + u64::from(found.n_silent);
+    let is_whole = found.ports.len() as u64 == u64::from(found.n_open)
+        && n_told == ranges.len()
+        && found.n_open + found.n_closed != 0;
     let rest = if is_whole { State::Shut } else { State::Unclear };
+    let is_tls_told = |it: &scan::Port| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
+    let sees_all_tls = is_whole
+        && asked.usual_tls.iter().all(|it| ranges.contains(*it))
+        && found.ports.iter().all(is_tls_told);
     let host = Host {
         state: Some("up".to_owned()),
         ipv4,
@@ -48,7 +68,9 @@ pub fn tell(
         extras: vec![Extra { state: rest, ports: Vec::new() }],
         os: None,
         identified: Some(found.asset_type),
-        scanned_at: Some(scanned_at),
+        scanned_at: Some(asked.at),
+        covers_classes_whole: true,
+        hides_tls: !sees_all_tls,
     };
     host.tell(at, &covered, records)
 }

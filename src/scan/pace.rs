@@ -34,6 +34,15 @@ impl Pace {
         if n == 0 { 1 } else { n }
     }
 
+    /// Takes the next place, whenever it is: when it comes. Who waits for it is not overtaken by those who take.
+    pub(super) fn reserve(&self) -> Instant {
+        let now_ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let from_ns = |next_ns: u64| next_ns.max(now_ns.saturating_sub(BURST_NS));
+        let claim = |next_ns| Some(from_ns(next_ns) + self.gap_ns);
+        let next_ns = self.next_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claim);
+        self.start + Duration::from_nanos(from_ns(next_ns.unwrap_or_default()))
+    }
+
     /// Takes `n` places.
     ///
     /// # Errors

@@ -45,16 +45,19 @@ pub(super) fn ping(
     bounds: &Bounds<'_>,
 ) -> Option<Vec<IpAddr>> {
     let mut answered = Vec::new();
+    let mut is_permitted = false;
     for is_v6 in [false, true] {
         let of_family: Vec<IpAddr> =
             addresses.iter().filter(|it| it.is_ipv6() == is_v6).copied().collect();
         if of_family.is_empty() {
             continue;
         }
-        let asked = Pinger::open(is_v6)?.run(&of_family, rtt, bounds);
+        let Some(pinger) = Pinger::open(is_v6) else { continue };
+        is_permitted = true;
+        let asked = pinger.run(&of_family, rtt, bounds);
         answered.extend(asked.into_iter().filter(|it| it.1.is_none()).map(|it| it.0));
     }
-    Some(answered)
+    is_permitted.then_some(answered)
 }
 
 impl Pinger {

@@ -11,6 +11,8 @@ pub const N_TARGETS_MAX: usize = 32;
 pub const N_EXCLUDED_MAX: usize = 256;
 /// Addresses of all targets together, without the excluded ones.
 pub const N_HOSTS_MAX: u64 = 65_536;
+/// With them: what is excluded costs little, but not nothing.
+const N_SPANNED_MAX: u128 = 1 << 20;
 /// A block, the unit of a checkpoint, has up to 256 addresses.
 const BLOCK_BITS: u8 = 8;
 
@@ -65,13 +67,16 @@ impl Plan {
         let targets = networks("targets", &order.targets, 1..=N_TARGETS_MAX)?;
         refuse_overlaps(&targets)?;
         let asked = networks("exclude", &order.exclude, 0..=N_EXCLUDED_MAX)?;
+        let allowed: Vec<IpNetwork> = policy.allowed.iter().map(|it| unmapped(*it)).collect();
         for target in &targets {
-            require_allowed(*target, &policy.allowed)?;
+            require_allowed(*target, &allowed)?;
         }
         let targets = disjoint(targets);
+        let n_spanned = targets.iter().map(|it| n_addresses(*it)).fold(0, u128::saturating_add);
         let matters = |it: &&IpNetwork| targets.iter().any(|target| overlap(*target, **it) != 0);
         let never: Vec<IpNetwork> = never_scanned().map(|(network, _)| network).collect();
-        let exclude = asked.iter().chain(&policy.excluded).chain(&never).filter(matters).copied();
+        let excluded = policy.excluded.iter().map(|it| unmapped(*it)).collect::<Vec<_>>();
+        let exclude = asked.iter().chain(&excluded).chain(&never).filter(matters).copied();
         let exclude = disjoint(exclude.collect());
         let n_hosts: u128 =
             targets.iter().map(|it| n_addresses(*it) - covered(*it, &exclude)).sum();
@@ -79,6 +84,15 @@ impl Plan {
             return Err(Error::invalid_field("targets", "every address of them is excluded"));
         }
         match u64::try_from(n_hosts) {
+            Ok(n_hosts) if n_hosts <= N_HOSTS_MAX && N_SPANNED_MAX < n_spanned => {
+                Err(Error::invalid_field(
+                    "targets",
+                    format!(
+                        "have {n_hosts} addresses among {n_spanned}, more than {N_SPANNED_MAX}; name what is left \
+                         instead of excluding the rest"
+                    ),
+                ))
+            }
             Ok(n_hosts) if n_hosts <= N_HOSTS_MAX => Ok(Self { targets, exclude, ports, n_hosts }),
             _ => Err(Error::invalid_field(
                 "targets",
@@ -87,10 +101,11 @@ impl Plan {
         }
     }
 
-    /// In rising order.
+    /// Those that have addresses to be scanned, in rising order.
     pub fn blocks(&self) -> impl Iterator<Item = Block> {
         let starts = self.targets.iter().flat_map(|it| blocks_of(*it));
-        (0..).zip(starts).map(|(index, network)| Block { index, network })
+        let all = (0..).zip(starts).map(|(index, network)| Block { index, network });
+        all.filter(|it| covered(it.network, &self.exclude) < n_addresses(it.network))
     }
 
     /// The block's addresses that are to be scanned.
@@ -100,6 +115,7 @@ impl Plan {
             self.exclude.iter().filter(|it| overlap(block.network, **it) != 0).collect();
         let mut all: Vec<IpAddr> = block.network.iter().collect();
         all.retain(|address| !exclude.iter().any(|it| it.contains(*address)));
+        all.shrink_to_fit();
         all
     }
 }

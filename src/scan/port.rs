@@ -95,12 +95,19 @@ pub fn is_raw_printer(number: u16) -> bool {
 }
 
 /// Where TLS begins at once.
+const TLS: [u16; 26] = [
+    443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 2083, 2087, 2376, 3269, 4443, 5061,
+    5986, 6443, 8006, 8443, 8834, 8883, 9443, 10250, 10443,
+];
+
+/// Those of [`USUAL`] where TLS begins at once.
+#[must_use]
+pub fn usual_tls() -> Vec<u16> {
+    TLS.into_iter().filter(|it| USUAL.binary_search_by_key(it, |usual| usual.0).is_ok()).collect()
+}
+
 #[must_use]
 pub fn is_tls(number: u16) -> bool {
-    const TLS: [u16; 26] = [
-        443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 2083, 2087, 2376, 3269, 4443, 5061,
-        5986, 6443, 8006, 8443, 8834, 8883, 9443, 10250, 10443,
-    ];
     TLS.binary_search(&number).is_ok()
 }
 

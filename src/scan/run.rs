@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
+use std::time::Duration;
 
 use super::device::identify;
 use super::life::{self, N_SMALL, Sign};
@@ -30,6 +31,8 @@ const N_ASKED_AT_ONCE: usize = 8;
 const TALKER_STACK_BYTES: usize = 512 * 1024;
 /// More hosts do not wait to be asked; the sweep waits for them.
 const N_WAITING_MAX: usize = 2_048;
+/// How often one who waits for answers looks whether it is to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Answers from addresses that have not answered yet are waited for at least this long.
 const UNKNOWN_WAIT_MIN_MICROS: u32 = 300_000;
 /// A block with so many addresses, of which so many percent are up and so many of those alike, is answered for by
@@ -108,7 +111,7 @@ pub fn run(
             let (talked, orders, names) = (talked.clone(), &orders, &names);
             let n_at_once = N_ASKED_AT_ONCE.min(bounds.per_host as usize);
             let thread = Builder::new().name("scan-talk".to_owned()).stack_size(TALKER_STACK_BYTES);
-            let work = move || talk_all(orders, &talked, (names, n_at_once), stop);
+            let work = move || talk_all(orders, &talked, (names, n_at_once, pace), stop);
             thread.spawn_scoped(scope, work).map_err(Error::internal)?;
         }
         drop(talked);
@@ -147,7 +150,7 @@ struct Talked {
 fn talk_all(
     orders: &Mutex<Receiver<Job>>,
     talked: &Sender<Talked>,
-    (names, n_at_once): (&Names, usize),
+    (names, n_at_once, pace): (&Names, usize, &Pace),
     stop: &dyn Fn() -> bool,
 ) {
     loop {
@@ -156,7 +159,7 @@ fn talk_all(
         if stop() {
             return;
         }
-        let ports = talk::ask(address, &open, n_at_once, stop);
+        let ports = talk::ask(address, &open, n_at_once, pace, stop);
         let hostname = names.find(address);
         if talked.send(Talked { block, host, ports, hostname }).is_err() {
             return;
@@ -198,7 +201,7 @@ impl Scan<'_, '_> {
     fn all(&mut self, done: &BTreeSet<u32>) -> Result<()> {
         let mut blocks: Vec<Block> =
             self.plan.blocks().filter(|it| !done.contains(&it.index)).collect();
-        let is_small = blocks.len() << 8 <= N_SMALL;
+        let is_small = self.plan.n_hosts <= N_SMALL as u64;
         if !is_small {
             // Where somebody was seen goes first.
             let addresses: Vec<_> = blocks.iter().map(|it| self.plan.addresses(*it)).collect();
@@ -320,12 +323,17 @@ impl Scan<'_, '_> {
                 return Ok(());
             }
             let n_waiting: usize = self.pending.values().map(|it| it.n_waiting).sum();
-            let talked = if n_waiting_max < n_waiting {
-                self.answers.recv().ok()
-            } else {
-                self.answers.try_recv().ok()
+            let must_wait = n_waiting_max < n_waiting;
+            let wait = if must_wait { LOOK_EVERY } else { Duration::ZERO };
+            let talked = match self.answers.recv_timeout(wait) {
+                Ok(talked) => talked,
+                Err(RecvTimeoutError::Timeout) if must_wait => continue,
+                Err(RecvTimeoutError::Timeout) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) if n_waiting == 0 => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::internal("nobody asks hosts any more"));
+                }
             };
-            let Some(talked) = talked else { return Ok(()) };
             let Some(pending) = self.pending.get_mut(&talked.block) else { continue };
             pending.n_waiting -= 1;
             let host = &mut pending.hosts[talked.host];
@@ -356,7 +364,7 @@ fn host(
         ports,
         n_open: found.n_open,
         n_closed: found.n_closed,
-        n_silent: found.n_silent + found.n_unreachable,
+        n_silent: found.n_silent,
         asset_type,
         because,
         answers,

@@ -3,8 +3,10 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use super::pace::Pace;
 use super::port::{is_http, is_raw_printer, is_tls, usual_service};
 use super::tls;
 use crate::engine::scan::Port;
@@ -28,13 +30,14 @@ pub(super) fn ask(
     address: IpAddr,
     numbers: &[u16],
     n_at_once: usize,
+    pace: &Pace,
     stop: &dyn Fn() -> bool,
 ) -> Vec<Port> {
-    let until = Instant::now() + HOST_WAIT;
+    let until = Until { host: Instant::now() + HOST_WAIT, pace };
     let mut ports: Vec<Port> = numbers.iter().map(|it| blank(*it)).collect();
     let n_asked = ports.len().min(N_PORTS_MAX);
     for some in ports[..n_asked].chunks_mut(n_at_once.max(1)) {
-        if stop() || until < Instant::now() {
+        if stop() || until.host < Instant::now() {
             break;
         }
         let is_greeting = |it: u16| !is_tls(it) && !is_http(it) && !is_raw_printer(it);
@@ -42,16 +45,16 @@ pub(super) fn ask(
             .iter()
             .map(|it| {
                 let to = SocketAddr::new(address, it.number);
-                is_greeting(it.number).then(|| Timed::connect(to, until).ok()).flatten()
+                is_greeting(it.number).then(|| Timed::connect(to, &until).ok()).flatten()
             })
             .collect();
         let greeted_until = Instant::now() + GREETING_WAIT;
         for port in some.iter_mut() {
             let to = SocketAddr::new(address, port.number);
             if is_tls(port.number) {
-                ask_tls(to, until, port);
+                ask_tls(to, &until, port);
             } else if is_http(port.number) {
-                ask_page(to, until, port);
+                ask_page(to, &until, port);
             }
         }
         for (port, stream) in some.iter_mut().zip(begun) {
@@ -77,7 +80,7 @@ pub(super) fn blank(number: u16) -> Port {
     }
 }
 
-fn ask_page(to: SocketAddr, until: Instant, port: &mut Port) {
+fn ask_page(to: SocketAddr, until: &Until<'_>, port: &mut Port) {
     let Ok(mut stream) = Timed::connect(to, until) else { return };
     if stream.write_all(page_request(to).as_bytes()).is_ok() {
         let until = stream.until;
@@ -85,7 +88,7 @@ fn ask_page(to: SocketAddr, until: Instant, port: &mut Port) {
     }
 }
 
-fn ask_tls(to: SocketAddr, until: Instant, port: &mut Port) {
+fn ask_tls(to: SocketAddr, until: &Until<'_>, port: &mut Port) {
     let Ok(stream) = Timed::connect(to, until) else { return };
     let Some(spoken) = tls::speak(stream, to.ip(), |tls| {
         let asks = is_http(to.port());
@@ -220,6 +223,20 @@ pub(super) fn read_some<R: Read + ?Sized>(
     Ok(said)
 }
 
+/// What bounds all connections to one host.
+struct Until<'a> {
+    /// When its time is over.
+    host: Instant,
+    pace: &'a Pace,
+}
+
+impl Until<'_> {
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.host.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
 /// A connection whose every call ends in time, and all calls together too.
 pub(super) struct Timed {
     stream: TcpStream,
@@ -227,16 +244,13 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// `end`: when the host's time is over.
-    fn connect(to: SocketAddr, end: Instant) -> io::Result<Self> {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        let stream = TcpStream::connect_timeout(&to, CONNECT_WAIT.min(left))?;
+    fn connect(to: SocketAddr, until: &Until<'_>) -> io::Result<Self> {
+        let wait = until.pace.reserve().saturating_duration_since(Instant::now());
+        sleep(wait.min(until.left()?));
+        let stream = TcpStream::connect_timeout(&to, CONNECT_WAIT.min(until.left()?))?;
         // Resets instead of lingering; a service that does not know it works as well.
         let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
-        Ok(Self { stream, until: end.min(Instant::now() + PORT_WAIT) })
+        Ok(Self { stream, until: until.host.min(Instant::now() + PORT_WAIT) })
     }
 
     /// What it says when it begins before `until`; what it said already is always read.

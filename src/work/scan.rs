@@ -1,11 +1,11 @@
 //! The scan runner: takes up scans that wait, and those that the process before left.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::App;
@@ -22,7 +22,7 @@ const FORGET_EVERY: Duration = Duration::from_mins(10);
 /// Runs scans until the stop. What is under way then goes on after the next start.
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
-    let mut under_way: BTreeSet<ScanId> = BTreeSet::new();
+    let mut under_way: HashMap<task::Id, ScanId> = HashMap::new();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut forget_ticks = interval(FORGET_EVERY);
@@ -31,11 +31,17 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopping| *stopping) => break,
-            Some(ended) = running.join_next() => match ended {
-                Ok((id, settled)) => end(&mut under_way, id, settled),
-                // Whose it was is not known: all that is not under way any more is claimed again.
-                Err(error) => tracing::error!(%error, "a scan panicked"),
-            },
+            Some(ended) = running.join_next_with_id() => {
+                let task = ended.as_ref().map_or_else(JoinError::id, |it| it.0);
+                let id = under_way.remove(&task);
+                match (ended, id) {
+                    (Ok((_, Err(error))), Some(id)) => {
+                        tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` is to go on: {}", Chain(&error));
+                    }
+                    (Err(error), _) => tracing::error!(%error, "a scan panicked"),
+                    (Ok(_), _) => (),
+                }
+            }
             () = app.scan_wake().notified() => (),
             _ = ticks.tick() => (),
             _ = forget_ticks.tick() => {
@@ -49,11 +55,11 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
             }
         }
         while under_way.len() < n_max {
-            match app.claim_scan(under_way.clone()).await {
+            match app.claim_scan(under_way.values().copied().collect()).await {
                 Ok(Some(scan)) => {
-                    let (id, app, stop) = (scan.id, Arc::clone(&app), stop.clone());
-                    under_way.insert(id);
-                    running.spawn(run_one(app, scan, stop));
+                    let id = scan.id;
+                    let task = running.spawn(run_one(Arc::clone(&app), scan, stop.clone()));
+                    under_way.insert(task.id(), id);
                 }
                 Ok(None) => break,
                 Err(error) => {
@@ -67,23 +73,11 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
 }
 
 /// One that failed is claimed again, but not at once.
-async fn run_one(
-    app: Arc<App>,
-    scan: Scan,
-    mut stop: watch::Receiver<bool>,
-) -> (ScanId, Result<()>) {
-    let id = scan.id;
+async fn run_one(app: Arc<App>, scan: Scan, mut stop: watch::Receiver<bool>) -> Result<()> {
     let settled = app.run_scan(scan, stop.clone()).await;
     if settled.is_err() {
         let stopped = stop.wait_for(|stopping| *stopping);
         let _ = tokio::time::timeout(LOOK_EVERY, stopped).await;
     }
-    (id, settled)
-}
-
-fn end(under_way: &mut BTreeSet<ScanId>, id: ScanId, settled: Result<()>) {
-    under_way.remove(&id);
-    if let Err(error) = settled {
-        tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` is to go on: {}", Chain(&error));
-    }
+    settled
 }

@@ -102,6 +102,27 @@ fn what_a_scan_finds_becomes_assets_and_facts() {
 }
 
 #[test]
+fn a_scan_of_few_ports_heals_nothing_that_another_saw() {
+    let posture = Posture::start_with(loopback);
+    let client = posture.client("Acme");
+    let controls = || -> Vec<Value> {
+        let controls = list(&posture, &format!("/api/clients/{client}/controls?limit=100"));
+        let of = |code: &str| controls.iter().find(|it| it["controlCode"] == code).unwrap().clone();
+        ["NET-01", "NET-02"].map(|it| of(it)["status"].clone()).to_vec()
+    };
+    let services = [2323, 3306].map(|it| TcpListener::bind(("127.33.9.1", it)).unwrap());
+    scan(&posture, &json!({"targets": ["127.33.9.1"]}));
+    assert_eq!(controls(), ["non_compliant", "non_compliant"]);
+    drop(services);
+    posture.clock.set(posture.now().plus_s(60));
+    scan(&posture, &json!({"targets": ["127.33.9.1"], "ports": "23,1433"}));
+    assert_eq!(controls(), ["non_compliant", "non_compliant"], "2323 and 3306 were not asked");
+    posture.clock.set(posture.now().plus_s(60));
+    scan(&posture, &json!({"targets": ["127.33.9.1"]}));
+    assert_eq!(controls(), ["compliant", "compliant"]);
+}
+
+#[test]
 fn a_host_that_is_new_since_the_first_scan_is_announced() {
     let posture = Posture::start_with(loopback);
     posture.client("Acme");

@@ -145,6 +145,26 @@ fn the_limit_is_on_what_is_left_after_the_exclusions() {
 }
 
 #[test]
+fn what_is_excluded_is_not_free() {
+    let mut order = order(&["10.0.0.0/12"], "80");
+    order.exclude =
+        ["10.1.0.0/16", "10.2.0.0/15", "10.4.0.0/14", "10.8.0.0/13"].map(str::to_owned).into();
+    let plan = Plan::of(&order, &anything()).unwrap();
+    assert_eq!((plan.n_hosts, plan.blocks().count()), (65_536, 256), "no block without addresses");
+    order.exclude.push("10.16.0.0/12".to_owned());
+    let refused = |target: &str, exclude: Vec<String>| {
+        let order = Order { targets: vec![target.to_owned()], exclude, ports: None };
+        Plan::of(&order, &anything()).unwrap_err().message().to_owned()
+    };
+    let says = "have 65536 addresses among 2097152, more than 1048576; name what is left";
+    assert!(refused("10.0.0.0/11", order.exclude).contains(says));
+    // Of each half the half that has not the last 65,536 addresses.
+    let first = |it: u32| (0xfd00_u128 << 112) + (1 << 64) - (2 << (128 - it));
+    let halves = (65..=112).map(|it| format!("{}/{it}", std::net::Ipv6Addr::from(first(it))));
+    assert!(refused("fd00::/64", halves.collect()).contains("more than 1048576"));
+}
+
+#[test]
 fn equal_targets_in_another_order_are_the_same_plan() {
     let one = plan(&["10.2.0.0/24", "10.1.0.7", "fd00::1"], "443,80");
     let other = plan(&["fd00::1/128", "10.1.0.7/32", "::ffff:10.2.0.0/120"], "80,443");
