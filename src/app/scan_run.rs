@@ -47,27 +47,28 @@ enum Ended {
 
 impl App {
     /// The next scan to run, marked as running: the oldest that is not under way, also one that ran when the process
-    /// before ended.
+    /// before ended. Those of clients that have none under way go first, so that nobody's scans hold up everybody's.
     ///
     /// # Errors
     /// `Unavailable` when the disk does not take it.
     pub async fn claim_scan(&self, under_way: BTreeSet<ScanId>) -> Result<Option<Scan>> {
         let now = self.clock.now();
         let claim = move |batch: &mut Batch| {
-            let open = batch.list_open_scans()?;
-            for mut scan in open.into_iter().filter(|it| !under_way.contains(&it.id)) {
-                if scan.is_cancelled {
-                    // The process before ended in between.
-                    (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
-                    batch.put_scan(&scan)?;
-                    continue;
-                }
-                scan.status = ScanStatus::Running;
-                scan.started_at.get_or_insert(now);
-                batch.put_scan(&scan)?;
-                return Ok(Some(scan));
+            let (running, mut waiting): (Vec<Scan>, Vec<Scan>) =
+                batch.list_open_scans()?.into_iter().partition(|it| under_way.contains(&it.id));
+            for scan in waiting.iter_mut().filter(|it| it.is_cancelled) {
+                // The process before ended in between.
+                (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
+                batch.put_scan(scan)?;
             }
-            Ok(None)
+            waiting.retain(|it| !it.is_cancelled);
+            let is_busy = |it: &Scan| running.iter().any(|other| other.client == it.client);
+            waiting.sort_by_key(is_busy);
+            let Some(mut scan) = waiting.into_iter().next() else { return Ok(None) };
+            scan.status = ScanStatus::Running;
+            scan.started_at.get_or_insert(now);
+            batch.put_scan(&scan)?;
+            Ok(Some(scan))
         };
         self.store.write(claim).await
     }
@@ -80,9 +81,14 @@ impl App {
         let live = self.scans.begin(scan.id, &scan.tally);
         // Whoever cancels it from now on finds it here; who did before left it in the row.
         let id = scan.id;
-        let row = self.store.read(move |snapshot| snapshot.find_scan(id)).await;
-        let is_wanted = |row: Scan| !row.is_cancelled && !row.status.is_over();
-        if !row.as_ref().is_ok_and(|it| it.clone().is_some_and(is_wanted)) {
+        let row = match self.store.read(move |snapshot| snapshot.find_scan(id)).await {
+            Ok(row) => row,
+            Err(error) => {
+                self.scans.end(id);
+                return Err(error);
+            }
+        };
+        if row.is_none_or(|it| it.is_cancelled || it.status.is_over()) {
             live.is_cancelled.store(true, Ordering::Relaxed);
         }
         let ended = tokio::select! {

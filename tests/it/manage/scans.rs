@@ -262,6 +262,26 @@ fn a_scan_that_is_no_longer_allowed_after_a_restart_fails_and_says_so() {
 }
 
 #[test]
+fn one_client_s_scans_do_not_hold_up_another_s() {
+    let posture = Posture::start_with(slow_loopback);
+    let clients = ["Acme", "Beta"].map(|it| posture.client(it));
+    let start = |client: usize, last: u8| {
+        let target = format!("127.33.10.{last}");
+        let body = json!({"targets": [target], "ports": "1-1000", "clientId": clients[client]});
+        start(&posture, &body).json()["data"]["id"].as_str().unwrap().to_owned()
+    };
+    let [first, second, third, other] =
+        [(0, 1), (0, 2), (0, 3), (1, 4)].map(|it| start(it.0, it.1));
+    let is = |id: &str, word: &str| status(&posture, id)["status"] == word;
+    assert!(wait_until(PATIENCE, || is(&first, "running") && is(&second, "running")));
+    assert!(is(&third, "queued") && is(&other, "queued"));
+    let cancel = format!("/api/scan/{first}/cancel");
+    assert_eq!(posture.operator("POST", &cancel, &Value::Null).status, 200);
+    assert!(wait_until(PATIENCE, || is(&other, "running")));
+    assert!(is(&third, "queued"), "it is older, but its client has one under way");
+}
+
+#[test]
 fn a_scan_that_takes_too_long_fails_and_says_how_far_it_came() {
     let posture = Posture::start_with(slow_loopback);
     posture.client("Acme");
