@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::{CommandFactory, Subcommand};
 use serde_json::json;
@@ -26,10 +26,8 @@ pub(super) enum ConfigCommand {
 
 /// Writes the configuration with every default, and makes the data directory and the first administrator.
 pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
-    let named =
-        std::env::var_os(config::PATH_VARIABLE).filter(|it| !it.is_empty()).map(PathBuf::from);
-    let path = path.map(Path::to_path_buf).or(named);
-    let path = path.as_deref().unwrap_or(Path::new(config::FILE_NAME));
+    let path = config::destination(path);
+    let path = path.as_path();
     let shown = path.display();
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
     let mut file = file.map_err(|error| {

@@ -82,6 +82,13 @@ pub fn locate(given: Option<&Path>, named: Option<OsString>, folder: &Path) -> O
     given.map(Path::to_path_buf).or(named).or_else(here)
 }
 
+/// Where a first configuration goes: to the file that [`load`] will read then.
+#[must_use]
+pub fn destination(given: Option<&Path>) -> PathBuf {
+    let found = locate(given, env::var_os(PATH_VARIABLE), Path::new(""));
+    found.unwrap_or_else(|| PathBuf::from(FILE_NAME))
+}
+
 fn name(path: &Path) -> String {
     path.display().to_string()
 }
