@@ -1,7 +1,7 @@
 //! Network scans: asked for, watched, cancelled, listed.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -319,10 +319,9 @@ impl App {
         caller: &Caller,
         id: ScanId,
         cut: Cut,
-    ) -> Result<(Shown, Page<Host>)> {
-        let shown = self.get_scan(caller, id).await?;
-        let page = self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await?;
-        Ok((shown, page))
+    ) -> Result<Page<Host>> {
+        self.get_scan(caller, id).await?;
+        self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await
     }
 
     /// Assets that scans found, of all clients that the caller may see, in the order in which they were first seen. Those
@@ -386,9 +385,6 @@ impl App {
         &self.scans.wake
     }
 }
-
-/// Ports and hosts of two scans of the same: for [`super::scan_run`].
-pub(super) type ByAddress<'a> = BTreeMap<IpAddr, &'a Host>;
 
 pub(super) fn absent() -> Error {
     Error::not_found("scan not found")

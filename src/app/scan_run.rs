@@ -1,6 +1,7 @@
 //! A scan's run: claimed, scanned block by block, its hosts taken in, settled.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use super::App;
 use super::asset::{Sight, meet};
 use super::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, N_SCOPES_KEPT};
-use super::scan::{ByAddress, Live, SOURCE, absent};
+use super::scan::{Live, SOURCE, absent};
 use super::source::Run;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
@@ -377,7 +378,7 @@ fn compared(
     after: &[Host],
     is_asked: impl Fn(u16) -> bool,
 ) -> Difference {
-    let by_address = |all: &'_ [Host]| -> BTreeSet<std::net::IpAddr> {
+    let by_address = |all: &'_ [Host]| -> BTreeSet<IpAddr> {
         all.iter().filter(|it| it.answers != Answers::OnEveryAddress).map(|it| it.address).collect()
     };
     let (known, seen) = (by_address(before), by_address(after));
@@ -392,7 +393,7 @@ fn compared(
     let mut changes = Vec::new();
     changes.extend(seen.difference(&known).map(|it| format!("{it}: new")));
     changes.extend(known.difference(&seen).map(|it| format!("{it}: gone")));
-    let old: ByAddress<'_> = before.iter().map(|it| (it.address, it)).collect();
+    let old: BTreeMap<IpAddr, &Host> = before.iter().map(|it| (it.address, it)).collect();
     for host in after.iter().filter(|it| known.contains(&it.address) && seen.contains(&it.address))
     {
         let Some(was) = old.get(&host.address) else { continue };

@@ -40,7 +40,7 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 /// `Invalid` when the file cannot be read or breaks a rule. The message is the first problem, and
 /// how many more there are; the details are all of them.
 pub fn load(path: Option<&Path>) -> Result<Options, Error> {
-    let Some(path) = locate(path, env::var_os(PATH_VARIABLE), Path::new("")) else {
+    let Some(path) = found(path) else {
         return Ok(Options::default());
     };
     let options = match utf8(&name(&path), &read(&path)?) {
@@ -56,7 +56,7 @@ pub fn load(path: Option<&Path>) -> Result<Options, Error> {
 /// # Errors
 /// `Invalid` when the file cannot be read.
 pub fn check(path: Option<&Path>) -> Result<Vec<Problem>, Error> {
-    let Some(path) = locate(path, env::var_os(PATH_VARIABLE), Path::new("")) else {
+    let Some(path) = found(path) else {
         return Ok(Vec::new());
     };
     Ok(match utf8(&name(&path), &read(&path)?) {
@@ -85,8 +85,11 @@ pub fn locate(given: Option<&Path>, named: Option<OsString>, folder: &Path) -> O
 /// Where a first configuration goes: to the file that [`load`] will read then.
 #[must_use]
 pub fn destination(given: Option<&Path>) -> PathBuf {
-    let found = locate(given, env::var_os(PATH_VARIABLE), Path::new(""));
-    found.unwrap_or_else(|| PathBuf::from(FILE_NAME))
+    found(given).unwrap_or_else(|| PathBuf::from(FILE_NAME))
+}
+
+fn found(given: Option<&Path>) -> Option<PathBuf> {
+    locate(given, env::var_os(PATH_VARIABLE), Path::new(""))
 }
 
 fn name(path: &Path) -> String {

@@ -149,7 +149,7 @@ impl Scans {
     ) -> Result<Page<HostView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let id = scan_id.read::<ScanId>()?;
-        let (_, page) = web.app.list_scan_hosts(&by.0, id, cut).await?;
+        let page = web.app.list_scan_hosts(&by.0, id, cut).await?;
         Ok(Page::rendered(Rendered::page(&page.map(HostView::of))))
     }
 
