@@ -20,7 +20,7 @@ use crate::error::{Chain, Code, Error, Result};
 use crate::id::{ClientId, ScanId};
 use crate::import::Record;
 use crate::import::fold::{Fold, Folded, Observed, Origin};
-use crate::import::scan::{Asked, tell};
+use crate::import::nmap::scan::{Asked, tell};
 use crate::scan::plan::{Order, Plan};
 use crate::scan::port::{Ports, usual_tls};
 use crate::scan::{self, Done, Settings};

@@ -11,7 +11,8 @@ use super::{print, serve_options};
 use crate::clock::Clock;
 use crate::config::{LogFormat, LogLevel, Options};
 use crate::error::{Error, Result};
-use crate::serve::{self, demo};
+use crate::demo::fill;
+use crate::serve;
 
 /// Threads for reads and imports; more would only hold memory.
 const N_BLOCKING_THREADS: usize = 64;
@@ -35,9 +36,9 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         let stop = stop_signal()?;
         let mut wanted = serve_options(options);
         if args.demo {
-            demo::price(&mut wanted);
+            fill::price(&mut wanted);
         }
-        let demo_key = if args.demo { Some(demo::fill(&wanted).await?) } else { None };
+        let demo_key = if args.demo { Some(fill::fill(&wanted).await?) } else { None };
         let opened = serve::open(&wanted)?;
         let is_new = opened.app.directory.list().is_empty();
         let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);

@@ -14,18 +14,11 @@ use crate::engine::fact::Severity;
 use crate::error::{Error, Result};
 
 pub mod fold;
-mod host;
 mod json;
 mod moment;
-mod nmap;
-mod port;
+pub mod nmap;
 mod prowler;
-mod prowler_csv;
-mod prowler_json;
-mod prowler_ocsf;
-mod resource;
 mod scalar;
-pub mod scan;
 mod text;
 
 /// Longer records (a finding, a row, an XML tag) are not held: a finding is skipped, a row or tag
@@ -146,7 +139,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
     match head.first()? {
         b'<' => contains(head, b"<nmaprun").then_some(Format::Nmap),
         b'[' | b'{' => detect_json(head),
-        _ => prowler_csv::is_header(head).then_some(Format::ProwlerCsv),
+        _ => prowler::csv::is_header(head).then_some(Format::ProwlerCsv),
     }
 }
 
@@ -199,10 +192,10 @@ pub fn read(
     refuse_encoded(start)?;
     let mut input = start.strip_prefix(BOM).unwrap_or(start).chain(input);
     match format {
-        Format::ProwlerOcsf => prowler_ocsf::read(&mut input, records),
-        Format::ProwlerCsv => prowler_csv::read(&mut input, records),
-        Format::ProwlerJson => prowler_json::read(&mut input, records),
-        Format::Nmap => nmap::read(&mut input, records),
+        Format::ProwlerOcsf => prowler::ocsf::read(&mut input, records),
+        Format::ProwlerCsv => prowler::csv::read(&mut input, records),
+        Format::ProwlerJson => prowler::json::read(&mut input, records),
+        Format::Nmap => nmap::xml::read(&mut input, records),
     }
 }
 

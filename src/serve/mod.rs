@@ -1,14 +1,6 @@
 //! Open, start, wait, stop, visibly.
 
-mod body;
-mod connection;
-pub mod demo;
-mod exchange;
 pub mod http;
-pub mod limit;
-pub mod listen;
-mod portfolio;
-mod slot;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -26,9 +18,10 @@ use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
 use crate::store::{self, Store};
-use crate::{catalog, web, work};
-use limit::Limits;
-use listen::Listener;
+use crate::web::docs;
+use crate::{catalog, work};
+use crate::serve::http::limit::Limits;
+use crate::serve::http::listen::Listener;
 
 /// The control socket's name in the data directory.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -79,7 +72,7 @@ impl Opened {
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
         let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
-        Ok(Self { app, endpoint: Arc::new(api::mount(web, web::docs())), store })
+        Ok(Self { app, endpoint: Arc::new(api::mount(web, docs::docs())), store })
     }
 
     /// Stores what memory holds and closes the database.
@@ -106,7 +99,7 @@ pub fn open(options: &Options) -> Result<Opened> {
     Opened::on(store, Clock::System, options)
 }
 
-fn load_catalog() -> Result<Catalog> {
+pub fn load_catalog() -> Result<Catalog> {
     catalog::embedded().map_err(|problems| {
         let lines: Vec<_> = problems.iter().map(ToString::to_string).collect();
         Error::internal(lines.join("\n"))
@@ -124,7 +117,7 @@ pub async fn serve(
     started: impl FnOnce(SocketAddr),
     until: impl Future<Output = ()>,
 ) -> Result<()> {
-    let n_files = listen::raise_open_files()?;
+    let n_files = http::listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
     opened.app.settle_msp_id().await?;
     opened.app.reassess_outdated().await?;
@@ -138,8 +131,8 @@ pub async fn serve(
     let serving = async {
         let endpoint = &opened.endpoint;
         tokio::join!(
-            http::run(public, Arc::clone(endpoint), &limits, stopping.clone()),
-            http::run(control, Arc::clone(endpoint), &limits, stopping),
+            http::service::run(public, Arc::clone(endpoint), &limits, stopping.clone()),
+            http::service::run(control, Arc::clone(endpoint), &limits, stopping),
         );
         // Tasks stop after the last request: what it left due is theirs.
         stop_work.send_replace(true);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::app::App;
-use crate::task::drive;
+use crate::background::drive;
 
 /// How often due clients are looked for. A pushed asset's reassessment follows within this and its delay.
 const SWEEP_EVERY: Duration = Duration::from_secs(2);

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
 
-use posture::serve::limit::Limits;
-use posture::serve::listen::Listener;
+use posture::serve::http::limit::Limits;
+use posture::serve::http::listen::Listener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 

@@ -10,9 +10,10 @@ use poem::endpoint::make;
 use poem::http::{Method, StatusCode};
 use poem::{EndpointExt, Request, Response};
 use posture::peer::Peer;
-use posture::serve::http::{self, App};
-use posture::serve::limit::Limits;
-use posture::serve::listen::Listener;
+use posture::serve::http::service::App;
+use posture::serve::http::service;
+use posture::serve::http::limit::Limits;
+use posture::serve::http::listen::Listener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -71,7 +72,7 @@ impl Edge {
         let nowhere = "127.0.0.1:9".parse().expect("an address");
         let address = listener.local_addr().unwrap_or(nowhere);
         thread::spawn(move || {
-            runtime.block_on(http::run(listener, app(reached), &limits, stopped));
+            runtime.block_on(service::run(listener, app(reached), &limits, stopped));
             drop(end);
         });
         Self { address, stop, begun, ended }

@@ -1,9 +1,9 @@
 //! A host that our own scan found, told as nmap's files tell theirs: the same names and checks, so that both speak of the
 //! same assets.
 
-use super::Record;
-use super::host::{Extra, Host, Port, Service, State};
-use super::port::{Protocol, Ranges};
+use crate::import::Record;
+use crate::import::nmap::host::{Extra, Host, Port, Service, State};
+use crate::import::nmap::port::{Protocol, Ranges};
 use crate::clock::Time;
 use crate::engine::scan::{self, Answers};
 use crate::error::Result;
@@ -87,6 +87,6 @@ fn port(found: &scan::Port) -> Port {
             encrypted: found.is_encrypted,
         },
         certificate_until: found.certificate.as_ref().map(|it| it.until),
-        tls: super::host::tls_versions(&found.tls),
+        tls: crate::import::nmap::host::tls_versions(&found.tls),
     }
 }

@@ -4,21 +4,22 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::Record;
-use super::json;
-use super::moment;
-use super::prowler::{self, Finding};
-use super::scalar::Scalar;
+use crate::import::Record;
+use crate::import::json;
+use crate::import::moment;
+use super::finding;
+use crate::import::prowler::finding::Finding;
+use crate::import::scalar::Scalar;
 use crate::error::Result;
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     json::each(input, &mut |at, item| match item.parse::<Document>() {
         Err(reason) => records(Record::Skipped { at, reason }),
-        Ok(document) => prowler::tell(at, &document.finding(), records),
+        Ok(document) => finding::tell(at, &document.finding(), records),
     })
 }
 

@@ -1,8 +1,9 @@
 //! A host as nmap saw it -> an asset, and a check for each class of ports.
 
-use super::port::{CLASSES, Class, Protocol, Ranges};
-use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
-use super::{Check, Outcome, Record, Subject};
+use crate::import::nmap::port::{CLASSES, Class, Protocol, Ranges};
+use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
+use crate::import::text;
+use crate::import::{Check, Outcome, Record, Subject};
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, Said, Seen};
 use crate::engine::fact::Severity;
@@ -15,41 +16,41 @@ const CERTIFICATE_DAYS_MIN: i64 = 30;
 const BANNER_CHARS_MAX: usize = 120;
 
 #[derive(Debug, Default)]
-pub(super) struct Host {
+pub(in crate::import) struct Host {
     /// `up`, `down`, ... `None`: not said.
-    pub(super) state: Option<String>,
-    pub(super) ipv4: Option<String>,
-    pub(super) ipv6: Option<String>,
-    pub(super) mac: Option<String>,
+    pub(in crate::import) state: Option<String>,
+    pub(in crate::import) ipv4: Option<String>,
+    pub(in crate::import) ipv6: Option<String>,
+    pub(in crate::import) mac: Option<String>,
     /// By reverse look-up, and as it was typed.
-    pub(super) ptr: Option<String>,
-    pub(super) typed: Option<String>,
-    pub(super) ports: Vec<Port>,
-    pub(super) extras: Vec<Extra>,
-    pub(super) os: Option<Os>,
+    pub(in crate::import) ptr: Option<String>,
+    pub(in crate::import) typed: Option<String>,
+    pub(in crate::import) ports: Vec<Port>,
+    pub(in crate::import) extras: Vec<Extra>,
+    pub(in crate::import) os: Option<Os>,
     /// What the scan itself took it for.
-    pub(super) identified: Option<AssetType>,
-    pub(super) scanned_at: Option<Time>,
+    pub(in crate::import) identified: Option<AssetType>,
+    pub(in crate::import) scanned_at: Option<Time>,
     /// A class of services passes only if every port of it was asked.
-    pub(super) covers_classes_whole: bool,
+    pub(in crate::import) covers_classes_whole: bool,
     /// There may be certificates and TLS versions that were not seen: what was seen tells of failures alone.
-    pub(super) hides_tls: bool,
+    pub(in crate::import) hides_tls: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Port {
-    pub(super) protocol: Protocol,
-    pub(super) number: u16,
-    pub(super) state: State,
-    pub(super) service: Service,
+pub(in crate::import) struct Port {
+    pub(in crate::import) protocol: Protocol,
+    pub(in crate::import) number: u16,
+    pub(in crate::import) state: State,
+    pub(in crate::import) service: Service,
     /// When its certificate ends. `None`: not asked, or not understood.
-    pub(super) certificate_until: Option<Time>,
+    pub(in crate::import) certificate_until: Option<Time>,
     /// Versions of SSL and TLS that it takes. Empty: not asked.
-    pub(super) tls: Vec<&'static str>,
+    pub(in crate::import) tls: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(in crate::import) enum State {
     Open,
     /// Closed or filtered: nothing answers from where the scan stood.
     Shut,
@@ -59,7 +60,7 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn of(text: &str) -> Self {
+    pub(in crate::import) fn of(text: &str) -> Self {
         match text {
             "open" => Self::Open,
             "closed" | "filtered" | "closed|filtered" => Self::Shut,
@@ -69,34 +70,34 @@ impl State {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Service {
-    pub(super) name: String,
+pub(in crate::import) struct Service {
+    pub(in crate::import) name: String,
     /// Product, version and more, as it announced itself.
-    pub(super) banner: String,
+    pub(in crate::import) banner: String,
     /// Found by asking, not guessed from the port.
-    pub(super) probed: bool,
-    pub(super) encrypted: bool,
+    pub(in crate::import) probed: bool,
+    pub(in crate::import) encrypted: bool,
 }
 
 /// State of the covered ports that are not listed one by one.
 #[derive(Debug)]
-pub(super) struct Extra {
-    pub(super) state: State,
+pub(in crate::import) struct Extra {
+    pub(in crate::import) state: State,
     /// Which ports. Empty: releases before 7.9 do not say.
-    pub(super) ports: Vec<(Protocol, Ranges)>,
+    pub(in crate::import) ports: Vec<(Protocol, Ranges)>,
 }
 
 /// nmap's best guess.
 #[derive(Debug, Default)]
-pub(super) struct Os {
+pub(in crate::import) struct Os {
     /// In percent.
-    pub(super) accuracy: u8,
+    pub(in crate::import) accuracy: u8,
     /// `general purpose`, `router`, `printer`, ...
-    pub(super) class: String,
-    pub(super) family: String,
+    pub(in crate::import) class: String,
+    pub(in crate::import) family: String,
     /// Accuracy and name of the best match, which may belong to another class.
-    pub(super) name_accuracy: u8,
-    pub(super) name: String,
+    pub(in crate::import) name_accuracy: u8,
+    pub(in crate::import) name: String,
 }
 
 /// Less certain guesses of the system are not used.
@@ -104,7 +105,7 @@ const OS_ACCURACY_MIN: u8 = 85;
 
 impl Host {
     /// Hands out what the host, number `at` in the file, says. `covered` are the scan's ports.
-    pub(super) fn tell(
+    pub(in crate::import) fn tell(
         &self,
         at: u64,
         covered: &[(Protocol, Ranges)],
@@ -294,7 +295,7 @@ const TLS_OUTDATED: [&str; 4] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1"];
 const TLS_VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 
 /// Those of our words for versions that these are.
-pub(super) fn tls_versions(words: &[String]) -> Vec<&'static str> {
+pub(in crate::import) fn tls_versions(words: &[String]) -> Vec<&'static str> {
     TLS_VERSIONS.into_iter().filter(|it| words.iter().any(|word| word == it)).collect()
 }
 
@@ -318,12 +319,12 @@ impl Port {
     }
 
     /// Takes what one of nmap's scripts found at this port.
-    pub(super) fn learn(&mut self, script: &str, output: &str) {
+    pub(in crate::import) fn learn(&mut self, script: &str, output: &str) {
         match script {
             "ssl-cert" => {
                 let until = output.split_once("Not valid after:").map(|it| it.1);
                 let until = until.and_then(|it| it.split_whitespace().next());
-                self.certificate_until = until.and_then(super::moment::of_text);
+                self.certificate_until = until.and_then(crate::import::moment::of_text);
             }
             "ssl-enum-ciphers" => {
                 // A version that is not offered says so on its line, or has none.

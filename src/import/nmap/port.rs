@@ -3,13 +3,13 @@
 use crate::engine::fact::Severity;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(in crate::import) enum Protocol {
     Tcp,
     Udp,
 }
 
 impl Protocol {
-    pub(super) const fn as_str(self) -> &'static str {
+    pub(in crate::import) const fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
@@ -17,27 +17,27 @@ impl Protocol {
     }
 
     /// `None`: one whose ports say nothing here (`sctp`, `ip`).
-    pub(super) fn find(text: &str) -> Option<Self> {
+    pub(in crate::import) fn find(text: &str) -> Option<Self> {
         [Self::Tcp, Self::Udp].into_iter().find(|it| it.as_str() == text)
     }
 }
 
 /// Services that one check is about.
-pub(super) struct Class {
+pub(in crate::import) struct Class {
     /// Id of the check.
-    pub(super) check: &'static str,
-    pub(super) title: &'static str,
-    pub(super) severity: Severity,
+    pub(in crate::import) check: &'static str,
+    pub(in crate::import) title: &'static str,
+    pub(in crate::import) severity: Severity,
     /// Where the services usually are. Open counts, whatever answers there.
-    pub(super) ports: &'static [(Protocol, u16)],
+    pub(in crate::import) ports: &'static [(Protocol, u16)],
     /// nmap's names of the services, for those found elsewhere by probing.
-    pub(super) services: &'static [&'static str],
-    pub(super) remediation: &'static str,
+    pub(in crate::import) services: &'static [&'static str],
+    pub(in crate::import) remediation: &'static str,
 }
 
 use Protocol::{Tcp, Udp};
 
-pub(super) const CLASSES: [Class; 13] = [
+pub(in crate::import) const CLASSES: [Class; 13] = [
     Class {
         check: "rdp",
         title: "Remote Desktop is not reachable",
@@ -179,11 +179,11 @@ pub(super) const CLASSES: [Class; 13] = [
 
 /// Ports of one protocol, as ranges from first to last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ranges(Vec<(u16, u16)>);
+pub(in crate::import) struct Ranges(Vec<(u16, u16)>);
 
 impl Ranges {
     /// Of a list such as `1-1024,3389`. What is no number is left out.
-    pub(super) fn of(text: &str) -> Self {
+    pub(in crate::import) fn of(text: &str) -> Self {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
@@ -192,11 +192,11 @@ impl Ranges {
     }
 
     /// How many ports they are, where none is in two.
-    pub(super) fn len(&self) -> u64 {
+    pub(in crate::import) fn len(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last.saturating_sub(*first)) + 1).sum()
     }
 
-    pub(super) fn contains(&self, port: u16) -> bool {
+    pub(in crate::import) fn contains(&self, port: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&port))
     }
 }

@@ -35,7 +35,7 @@ pub struct ControlSocket {
     file: (u64, u64),
 }
 
-pub(super) enum Stream {
+pub(in crate::serve) enum Stream {
     Tcp(TcpStream),
     Socket(UnixStream),
 }
@@ -79,7 +79,7 @@ impl Listener {
         }
     }
 
-    pub(super) async fn accept(&self) -> io::Result<(Stream, Peer)> {
+    pub(in crate::serve) async fn accept(&self) -> io::Result<(Stream, Peer)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;

@@ -14,10 +14,10 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::connection;
-use super::exchange::Line;
-use super::limit::Limits;
-use super::listen::{Listener, Stream};
-use super::slot::Slots;
+use crate::serve::http::exchange::Line;
+use crate::serve::http::limit::Limits;
+use crate::serve::http::listen::{Listener, Stream};
+use crate::serve::http::slot::Slots;
 use crate::peer::Peer;
 
 /// How long the loop rests when the system has no connection to give, as when files run out.

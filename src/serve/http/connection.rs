@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 
-use super::exchange::Line;
+use crate::serve::http::exchange::Line;
 
 /// After the stop, what already travels towards us is still answered.
 const LAST_CALL: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 const BUFFER_BYTES_MIN: usize = 8 * 1_024;
 
 /// Answers requests until the peer is done, breaks a limit, or is asked to leave.
-pub(super) async fn serve<S>(stream: S, line: Line)
+pub(in crate::serve) async fn serve<S>(stream: S, line: Line)
 where
     S: AsyncRead + AsyncWrite + Send,
 {

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipnetwork::IpNetwork;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::limit::Limits;
+use crate::serve::http::limit::Limits;
 use crate::auth::network;
 use crate::peer::Peer;
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
 /// The places of one listener.
-pub(super) struct Slots {
+pub(in crate::serve) struct Slots {
     all: Arc<Semaphore>,
     counts: Counts,
     per_ip_max: usize,
@@ -22,7 +22,7 @@ pub(super) struct Slots {
 }
 
 /// A place that was taken; free again when dropped.
-pub(super) struct Slot {
+pub(in crate::serve) struct Slot {
     _permit: OwnedSemaphorePermit,
     counted: Option<Counted>,
 }
@@ -33,7 +33,7 @@ struct Counted {
 }
 
 impl Slots {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(in crate::serve) fn new(limits: &Limits) -> Self {
         Self {
             all: Arc::new(Semaphore::new(limits.connections_max)),
             counts: Counts::default(),
@@ -43,12 +43,12 @@ impl Slots {
     }
 
     /// Waits for a place among all.
-    pub(super) async fn place(&self) -> OwnedSemaphorePermit {
+    pub(in crate::serve) async fn place(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.all).acquire_owned().await.expect("the semaphore is never closed")
     }
 
     /// `None` when the peer holds as many as one may.
-    pub(super) fn admit(&self, permit: OwnedSemaphorePermit, peer: Peer) -> Option<Slot> {
+    pub(in crate::serve) fn admit(&self, permit: OwnedSemaphorePermit, peer: Peer) -> Option<Slot> {
         let source = match peer {
             Peer::Tcp(address) if !self.exempt.iter().any(|it| it.contains(address.ip())) => {
                 network::source_of(address.ip())

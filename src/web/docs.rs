@@ -12,12 +12,12 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'u
 #[must_use]
 pub fn docs() -> Route {
     Route::new()
-        .at("/", file("text/html; charset=utf-8", include_bytes!("../assets/docs/index.html")))
-        .at("/start.js", file(SCRIPT, include_bytes!("../assets/docs/start.js")))
-        .at("/swagger-ui.css", file("text/css", include_bytes!("../assets/docs/swagger-ui.css")))
+        .at("/", file("text/html; charset=utf-8", include_bytes!("../../assets/docs/index.html")))
+        .at("/start.js", file(SCRIPT, include_bytes!("../../assets/docs/start.js")))
+        .at("/swagger-ui.css", file("text/css", include_bytes!("../../assets/docs/swagger-ui.css")))
         .at(
             "/swagger-ui-bundle.js",
-            file(SCRIPT, include_bytes!("../assets/docs/swagger-ui-bundle.js")),
+            file(SCRIPT, include_bytes!("../../assets/docs/swagger-ui-bundle.js")),
         )
 }
 

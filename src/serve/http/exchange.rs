@@ -22,21 +22,22 @@ use poem::{Endpoint, Request, RequestParts, Response};
 use serde::Serialize;
 use tokio::sync::watch;
 
-use super::body::{self, End, Fault};
-use super::http::App;
-use super::limit::Limits;
+use super::body;
+use crate::serve::http::body::{End, Fault};
+use crate::serve::http::service::App;
+use crate::serve::http::limit::Limits;
 use crate::peer::Peer;
 
 /// What all requests of one connection share.
-pub(super) struct Line {
-    pub(super) app: App,
-    pub(super) limits: Arc<Limits>,
-    pub(super) peer: Peer,
-    pub(super) local: LocalAddr,
-    pub(super) remote: RemoteAddr,
-    pub(super) stop: watch::Receiver<bool>,
+pub(in crate::serve) struct Line {
+    pub(in crate::serve) app: App,
+    pub(in crate::serve) limits: Arc<Limits>,
+    pub(in crate::serve) peer: Peer,
+    pub(in crate::serve) local: LocalAddr,
+    pub(in crate::serve) remote: RemoteAddr,
+    pub(in crate::serve) stop: watch::Receiver<bool>,
     /// Set when we answered before the peer had sent everything.
-    pub(super) cut: AtomicBool,
+    pub(in crate::serve) cut: AtomicBool,
 }
 
 #[derive(Serialize)]
@@ -52,7 +53,7 @@ struct Problem<'a> {
 }
 
 impl Line {
-    pub(super) async fn answer(
+    pub(in crate::serve) async fn answer(
         &self,
         request: hyper::Request<Incoming>,
     ) -> hyper::Response<BoxBody<Bytes, io::Error>> {
@@ -121,12 +122,12 @@ impl Line {
 }
 
 /// True from the stop on; a dropped sender is a stop too.
-pub(super) fn stopping(stop: &watch::Receiver<bool>) -> bool {
+pub(in crate::serve) fn stopping(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow() || stop.has_changed().is_err()
 }
 
 /// The contract's Error body.
-pub(super) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
+pub(in crate::serve) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
     let body = ErrorBody { success: false, error: Problem { code, message } };
     let body = serde_json::to_vec(&body).expect("two strings and a bool have a JSON form");
     Response::builder().status(status).content_type("application/json").body(body)

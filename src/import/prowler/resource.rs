@@ -10,7 +10,7 @@
 
 use std::borrow::Cow;
 
-use super::prowler::Finding;
+use crate::import::prowler::finding::Finding;
 use crate::engine::asset::AssetType::{
     self, CloudResource, Container, Database, FileShare, Identity, Mailbox, Server, VirtualMachine,
 };
@@ -135,7 +135,7 @@ const BY_CHECK: &[(&str, &str, AssetType)] = &[
 ];
 
 /// `None`: a subject of checks only.
-pub(super) fn asset_type(finding: &Finding) -> Option<AssetType> {
+pub(in crate::import) fn asset_type(finding: &Finding) -> Option<AssetType> {
     let uid = finding.resource_uid.trim();
     if uid.is_empty() || uid == finding.account || uid == finding.organization {
         return None;
@@ -157,7 +157,7 @@ pub(super) fn asset_type(finding: &Finding) -> Option<AssetType> {
 
 /// The id by which a resource is known everywhere: in lower case where the provider does not tell
 /// cases apart and writes one resource in several.
-pub(super) fn external_id<'a>(provider: &str, uid: &'a str) -> Cow<'a, str> {
+pub(in crate::import) fn external_id<'a>(provider: &str, uid: &'a str) -> Cow<'a, str> {
     let uid = uid.trim();
     if provider == "azure" && is_azure_id(uid) {
         Cow::Owned(uid.to_lowercase())

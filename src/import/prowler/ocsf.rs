@@ -4,16 +4,17 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::Record;
-use super::json;
-use super::moment;
-use super::prowler::{self, Finding};
-use super::scalar::Scalar;
+use crate::import::Record;
+use crate::import::json;
+use crate::import::moment;
+use super::finding;
+use crate::import::prowler::finding::Finding;
+use crate::import::scalar::Scalar;
 use crate::clock::Time;
 use crate::error::Result;
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
@@ -179,7 +180,7 @@ impl Document<'_> {
                 resource_name: &resource.name.0,
                 observed_at: self.observed_at(),
             };
-            prowler::tell(at, &finding, records)?;
+            finding::tell(at, &finding, records)?;
         }
         Ok(())
     }

@@ -4,16 +4,17 @@ use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
-use super::moment;
-use super::prowler::{self, Finding};
-use super::text::Told;
-use super::{RECORD_BYTES_MAX, Record};
+use crate::import::moment;
+use super::finding;
+use crate::import::prowler::finding::Finding;
+use crate::import::text::Told;
+use crate::import::{RECORD_BYTES_MAX, Record};
 use crate::error::{Error, Result};
 
 /// Whether a file that starts so has a header of Prowler's findings.
 ///
 /// That of version 2 counts too, so that [`read`] can say what to do about it.
-pub(super) fn is_header(head: &[u8]) -> bool {
+pub(in crate::import) fn is_header(head: &[u8]) -> bool {
     let line = head.split(|it| *it == b'\n').next().unwrap_or_default();
     let Ok(line) = str::from_utf8(line) else { return false };
     if is_version_2(line) {
@@ -38,8 +39,8 @@ fn is_version_2(header: &str) -> bool {
     header.contains("TITLE_ID") && header.contains("CHECK_RESULT")
 }
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
@@ -67,7 +68,7 @@ pub(super) fn read(
             continue;
         }
         match columns.finding(&row) {
-            Ok(finding) => prowler::tell(at, &finding, records)?,
+            Ok(finding) => finding::tell(at, &finding, records)?,
             Err(reason) => records(Record::Skipped { at, reason })?,
         }
     }
@@ -88,7 +89,7 @@ fn broken(error: csv::Error) -> Error {
         if cause.kind() == io::ErrorKind::FileTooLarge {
             return Error::invalid(cause.to_string());
         }
-        return super::unreadable(cause);
+        return crate::import::unreadable(cause);
     }
     Error::invalid("not a CSV file")
 }

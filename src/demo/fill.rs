@@ -9,8 +9,8 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::portfolio::{CLIENTS, Profile};
-use super::{Options, load_catalog};
+use crate::demo::portfolio::{CLIENTS, Profile};
+use crate::serve::{Options, load_catalog};
 use crate::app::App;
 use crate::app::client::ClientChange;
 use crate::app::ingest::{Discovery, Intake};

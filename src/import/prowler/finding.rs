@@ -1,8 +1,9 @@
 //! A finding of Prowler, whatever file it came in, -> a check and maybe an asset.
 
 use super::resource;
-use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
-use super::{Check, Outcome, Record, Subject};
+use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
+use crate::import::text;
+use crate::import::{Check, Outcome, Record, Subject};
 use crate::clock::Time;
 use crate::engine::asset::{Said, Seen};
 use crate::engine::fact::{REMEDIATION_CHARS_MAX, Severity};
@@ -10,30 +11,30 @@ use crate::error::Result;
 
 /// One check on one resource. Texts are empty where the file has none.
 #[derive(Debug, Default)]
-pub(super) struct Finding<'a> {
+pub(in crate::import) struct Finding<'a> {
     /// `aws`, `azure`, `gcp`, `m365`, `kubernetes`, ...
-    pub(super) provider: &'a str,
+    pub(in crate::import) provider: &'a str,
     /// Account, subscription, project, tenant domain, customer or cluster.
-    pub(super) account: &'a str,
+    pub(in crate::import) account: &'a str,
     /// The organization above the account; for m365 the tenant's GUID.
-    pub(super) organization: &'a str,
-    pub(super) check: &'a str,
-    pub(super) status: &'a str,
-    pub(super) muted: bool,
-    pub(super) severity: &'a str,
-    pub(super) title: &'a str,
-    pub(super) remediation: &'a str,
-    pub(super) detail: &'a str,
-    pub(super) service: &'a str,
+    pub(in crate::import) organization: &'a str,
+    pub(in crate::import) check: &'a str,
+    pub(in crate::import) status: &'a str,
+    pub(in crate::import) muted: bool,
+    pub(in crate::import) severity: &'a str,
+    pub(in crate::import) title: &'a str,
+    pub(in crate::import) remediation: &'a str,
+    pub(in crate::import) detail: &'a str,
+    pub(in crate::import) service: &'a str,
     /// What the check says it looks at; the resource itself may be something else.
-    pub(super) resource_type: &'a str,
-    pub(super) resource_uid: &'a str,
-    pub(super) resource_name: &'a str,
-    pub(super) observed_at: Option<Time>,
+    pub(in crate::import) resource_type: &'a str,
+    pub(in crate::import) resource_uid: &'a str,
+    pub(in crate::import) resource_name: &'a str,
+    pub(in crate::import) observed_at: Option<Time>,
 }
 
 /// Hands out what finding number `at` says: its asset first, if it is one, then its check.
-pub(super) fn tell(
+pub(in crate::import) fn tell(
     at: u64,
     finding: &Finding,
     records: &mut dyn FnMut(Record) -> Result<()>,

@@ -5,9 +5,9 @@ use std::io::{self, BufRead, Read};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use super::host::{Extra, Host, Os, Port, Service, State};
-use super::port::{Protocol, Ranges};
-use super::{RECORD_BYTES_MAX, Record, moment};
+use crate::import::nmap::host::{Extra, Host, Os, Port, Service, State};
+use crate::import::nmap::port::{Protocol, Ranges};
+use crate::import::{RECORD_BYTES_MAX, Record, moment};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 
@@ -18,8 +18,8 @@ const DEPTH_MAX: u32 = 64;
 /// A scan or host with more lists of ports refuses the file.
 const N_LISTS_MAX: usize = 1_024;
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
@@ -110,7 +110,7 @@ impl Scan {
                 not ask; scan with nmap -oX",
                 other.map_or_else(
                     || "an unnamed scanner".to_owned(),
-                    |it| super::text::line(it, 40)
+                    |it| crate::import::text::line(it, 40)
                 )
             ))),
         }
@@ -133,7 +133,7 @@ impl Scan {
             "finished" => {
                 self.finished = true;
                 if attribute(tag, "exit").is_some_and(|it| it != "success") {
-                    let message = super::text::line(&word(tag, "errormsg"), 200);
+                    let message = crate::import::text::line(&word(tag, "errormsg"), 200);
                     return Err(Error::invalid(format!(
                         "nmap gave up before the end of the scan ({message}); scan again"
                     )));

@@ -12,7 +12,7 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
-use super::limit::Limits;
+use crate::serve::http::limit::Limits;
 
 /// A refused request's body up to this length is read and thrown away, so that the connection
 /// lives on.
@@ -22,7 +22,7 @@ const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Why a body could not be read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(in crate::serve) enum Fault {
     /// It kept us waiting.
     Stalled,
     /// It is longer than any operation takes.
@@ -33,7 +33,7 @@ pub(super) enum Fault {
 
 /// What became of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(in crate::serve) enum End {
     /// Read to its end.
     Whole,
     /// Parts of it may still come, so the connection is of no further use.
@@ -50,7 +50,7 @@ struct Desk {
 }
 
 /// The other side of [`guard`].
-pub(super) struct Watch(Option<Arc<Mutex<Desk>>>);
+pub(in crate::serve) struct Watch(Option<Arc<Mutex<Desk>>>);
 
 struct Guarded {
     /// `None` after a fault.
@@ -71,7 +71,7 @@ struct Wait {
 }
 
 /// Puts deadlines around a body. Only the time in which somebody waits for the peer counts.
-pub(super) fn guard(incoming: Incoming, limits: &Limits) -> (poem::Body, Watch) {
+pub(in crate::serve) fn guard(incoming: Incoming, limits: &Limits) -> (poem::Body, Watch) {
     if incoming.is_end_stream() {
         return (poem::Body::empty(), Watch(None));
     }
@@ -93,7 +93,7 @@ impl Watch {
     /// Says what became of the body, after reading a short rest that nobody wanted.
     ///
     /// A peer that waits for `100 Continue` is not asked for a rest.
-    pub(super) async fn end(self, expects_continue: bool) -> End {
+    pub(in crate::serve) async fn end(self, expects_continue: bool) -> End {
         let Some(desk) = self.0 else { return End::Whole };
         let (fault, left, begun) = {
             let mut desk = lock(&desk);

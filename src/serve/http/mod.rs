@@ -1,0 +1,9 @@
+//! The accept loop: connections, exchanges, and their limits.
+
+mod body;
+mod connection;
+mod exchange;
+pub mod limit;
+pub mod listen;
+pub mod service;
+mod slot;
