@@ -1,16 +1,9 @@
 //! HTTP: the contract's operations and the management API, mounted as one poem endpoint.
 
-pub mod body;
-pub mod caller;
 pub mod edge;
 pub mod manage;
-pub mod page_cache;
-pub mod param;
-pub mod problem;
-pub mod reply;
-pub mod right;
 pub mod v1;
-pub mod view;
+pub mod wire;
 
 use std::sync::{Arc, Once};
 
@@ -22,8 +15,8 @@ use poem_openapi::{OpenApi, OpenApiService, ServerObject, Tags};
 use crate::app::App;
 use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
-use page_cache::{Key, PageCache};
-use reply::Rendered;
+use edge::page_cache::{Key, PageCache};
+use wire::reply::Rendered;
 
 /// How the document groups the operations.
 #[derive(Tags)]
@@ -49,7 +42,7 @@ pub struct Web {
 impl Web {
     #[must_use]
     pub fn new(app: Arc<App>, trusted_proxies: Vec<IpNetwork>) -> Arc<Self> {
-        let cache = PageCache::new(page_cache::CACHE_BYTES);
+        let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
         Arc::new(Self { app, cache, trusted_proxies, untrusted_proxy: Once::new() })
     }
 
@@ -80,36 +73,36 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             v1::compliance::Compliance,
         ),
         (
-            manage::clients::Clients,
-            manage::keys::Keys,
-            manage::imports::Imports,
-            manage::facts::Facts,
-            manage::posture::Postures,
+            manage::client::clients::Clients,
+            manage::access::keys::Keys,
+            manage::intake::imports::Imports,
+            manage::intake::facts::Facts,
+            manage::client::posture::Postures,
         ),
         (
-            manage::controls::Controls,
-            manage::requirements::Requirements,
-            manage::evidence::Register,
+            manage::decision::controls::Controls,
+            manage::decision::requirements::Requirements,
+            manage::decision::evidence::Register,
         ),
         (
-            manage::changes::Changes,
-            manage::risks::Risks,
-            manage::tasks::Tasks,
-            manage::alert_rules::AlertRules,
-            manage::conditions::Conditions,
+            manage::event::changes::Changes,
+            manage::decision::risks::Risks,
+            manage::decision::tasks::Tasks,
+            manage::decision::alert_rules::AlertRules,
+            manage::event::conditions::Conditions,
         ),
         (
-            manage::events::Events,
-            manage::webhooks::Webhooks,
+            manage::event::events::Events,
+            manage::webhook::webhooks::Webhooks,
             manage::system::System,
             manage::catalog::CatalogReads,
-            manage::session::Sessions,
-            manage::users::Users,
-            manage::audit::AuditLog,
-            manage::export::Exports,
-            manage::scans::Scans,
+            manage::access::session::Sessions,
+            manage::access::users::Users,
+            manage::access::audit::AuditLog,
+            manage::client::export::Exports,
+            manage::scan::scans::Scans,
         ),
-        (manage::kpis::Dashboard, manage::portfolio::Portfolio),
+        (manage::report::kpis::Dashboard, manage::report::portfolio::Portfolio),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
         .description(concat!(include_str!("description.md"), include_str!("events.md")))
@@ -121,17 +114,17 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
 pub fn mount(web: Arc<Web>, docs: Route) -> BoxEndpoint<'static, Response> {
     let service = service();
     let document = service.spec();
-    let allow = edge::Allow::of(&document);
+    let allow = edge::layer::Allow::of(&document);
     let routes = Route::new()
         .nest("/", service)
-        .at("/openapi.json", edge::static_text("application/json", document))
-        .at("/healthz", edge::health())
-        .at("/readyz", edge::ready())
-        .at("/metrics", edge::metrics());
+        .at("/openapi.json", edge::layer::static_text("application/json", document))
+        .at("/healthz", edge::layer::health())
+        .at("/readyz", edge::layer::ready())
+        .at("/metrics", edge::layer::metrics());
     routes
         .nest("/docs", docs)
         .data(Arc::clone(&web))
-        .catch_all_error(problem::as_problem)
-        .with(edge::AtTheEdge { allow, web })
+        .catch_all_error(wire::problem::as_problem)
+        .with(edge::layer::AtTheEdge { allow, web })
         .boxed()
 }

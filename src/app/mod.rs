@@ -1,41 +1,16 @@
 //! Use cases: one function each, one commit each, then the wake.
 
-pub mod alert;
-pub mod announce;
+pub mod access;
 pub mod assessment;
-pub mod asset;
-pub mod audit;
 pub mod client;
-pub mod condition;
-pub mod control;
-pub mod delivery;
-mod derived;
-pub mod directory;
-pub mod evidence;
-pub mod expiry;
-mod fact_body;
-pub mod facts;
-pub mod import;
-pub mod ingest;
-pub mod key;
-pub mod kpi;
-pub mod loss;
-pub mod portfolio;
-pub mod posture;
-pub mod requirement;
-pub mod risk;
-pub mod roster;
-pub mod rule;
+pub mod decision;
+pub mod event;
+pub mod input;
+pub mod intake;
+pub mod inventory;
+pub mod report;
 pub mod scan;
-mod scan_run;
-pub mod session;
-pub mod settings;
-mod shrink;
-pub mod source;
-pub mod statement;
-pub mod task;
 pub mod upkeep;
-pub mod user;
 pub mod webhook;
 
 use std::collections::HashMap;
@@ -58,7 +33,7 @@ use crate::error::Result;
 use crate::id::ClientId;
 use crate::secret::Sealer;
 use crate::store::Store;
-use directory::Directory;
+use client::directory::Directory;
 
 /// What the key that signs session tokens is for.
 const SESSIONS: &str = "posture sessions 1";
@@ -70,9 +45,9 @@ pub struct Options {
     pub quota: Quota,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
     pub msp_id: Option<String>,
-    pub settings: settings::Defaults,
-    pub webhooks: delivery::Options,
-    pub scan: scan::Options,
+    pub settings: client::settings::Defaults,
+    pub webhooks: webhook::delivery::Options,
+    pub scan: scan::request::Options,
 }
 
 /// The service: everything that a use case reaches, held once for the process.
@@ -91,16 +66,16 @@ pub struct App {
     hasher: Hasher,
     throttle: Throttle,
     token_key: TokenKey,
-    tally: audit::Tally,
-    strangers: audit::Tally,
+    tally: access::audit::Tally,
+    strangers: access::audit::Tally,
     /// The day on which the journal was last told of the audit log's end.
     audit_told_on: AtomicU32,
     pub directory: Arc<Directory>,
     sealer: Sealer,
     egress: Egress,
-    attempt_counts: delivery::AttemptCounts,
+    attempt_counts: webhook::delivery::AttemptCounts,
     /// Scans that run now, and their common pace.
-    scans: Arc<scan::Desk>,
+    scans: Arc<scan::request::Desk>,
     pub options: Options,
     msp_id: String,
     /// What every client shows until its first assessment.
@@ -128,7 +103,7 @@ impl App {
         let keyring = Arc::new(Keyring::of(snapshot.list_keys()?)?);
         let people = Arc::new(People::of(snapshot.list_users()?));
         let limiter = Limiter::resume(snapshot.list_windows()?);
-        let egress = delivery::egress(&options.webhooks)?;
+        let egress = webhook::delivery::egress(&options.webhooks)?;
         let msp_id = match &options.msp_id {
             Some(id) => id.clone(),
             None => snapshot.msp_id()?,
@@ -146,14 +121,14 @@ impl App {
             hasher: Hasher::default(),
             throttle: Throttle::default(),
             token_key: TokenKey::of(sealer.derive(SESSIONS)),
-            tally: audit::Tally::default(),
-            strangers: audit::Tally::default(),
+            tally: access::audit::Tally::default(),
+            strangers: access::audit::Tally::default(),
             audit_told_on: AtomicU32::default(),
             directory,
             sealer,
             egress,
-            attempt_counts: delivery::AttemptCounts::default(),
-            scans: Arc::new(scan::Desk::of(&options.scan)),
+            attempt_counts: webhook::delivery::AttemptCounts::default(),
+            scans: Arc::new(scan::request::Desk::of(&options.scan)),
             options,
             msp_id,
             unassessed,

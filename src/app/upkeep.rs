@@ -1,12 +1,12 @@
 //! What time and restarts leave to do: due assessments, staleness, retention, counters, erasures.
 
 use super::App;
-use super::assessment::Cause;
+use crate::app::assessment::assess::Cause;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
 use crate::error::{Chain, Error, Result};
 use crate::id::{AssetId, ClientId};
-use crate::store::client::ClientState;
+use crate::store::global::client::ClientState;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
 /// Clients assessed in one sweep.
@@ -138,7 +138,7 @@ impl App {
         }
         let absent = || Error::not_found("client not found");
         let client = self.directory.find(id).ok_or_else(absent)?;
-        let settings = super::settings::Settings::of(&client.settings);
+        let settings = crate::app::client::settings::Settings::of(&client.settings);
         Ok(settings.stale_asset_days(&self.options.settings))
     }
 

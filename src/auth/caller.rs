@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::keyring::Held;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId, UserId};
-use crate::store::key::Scope;
-use crate::store::user::{Role, User};
+use crate::store::global::key::Scope;
+use crate::store::global::user::{Role, User};
 use crate::store::{ClientStore, Store};
 
 /// Somebody who has shown who they are.

@@ -12,7 +12,7 @@ use super::network;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::KeyId;
-use crate::store::key::Key;
+use crate::store::global::key::Key;
 
 /// A key and what was computed from it once.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock, RwLockReadGuard};
 
 use super::token::Session;
 use crate::id::UserId;
-use crate::store::user::{Role, User};
+use crate::store::global::user::{Role, User};
 
 #[derive(Debug, Default)]
 pub struct People {

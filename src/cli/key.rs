@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, call};
 use super::print;
-use crate::app::key::GRACE_S;
+use crate::app::access::key::GRACE_S;
 use crate::clock::Clock;
 use crate::config::Options;
 use crate::error::{Error, Result};

@@ -122,7 +122,7 @@ fn serve_options(options: &Options) -> crate::serve::Options {
         app: crate::app::Options {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
             msp_id: options.msp.id.clone(),
-            settings: crate::app::settings::Defaults {
+            settings: crate::app::client::settings::Defaults {
                 dormant_after_days: days(assessment.dormant_after_days),
                 evidence_warning_days: days(assessment.evidence_warning_days),
                 stale_asset_days: days(assessment.stale_asset_days),
@@ -130,7 +130,7 @@ fn serve_options(options: &Options) -> crate::serve::Options {
                 downtime_cost_per_hour: assessment.downtime_cost_per_hour,
             },
             webhooks: webhook_options(&options.webhooks),
-            scan: crate::app::scan::Options {
+            scan: crate::app::scan::request::Options {
                 allow_attached: options.scan.allow_attached,
                 allowed: options.scan.allowed_networks.clone(),
                 excluded: options.scan.excluded_networks.clone(),
@@ -143,8 +143,8 @@ fn serve_options(options: &Options) -> crate::serve::Options {
     }
 }
 
-fn webhook_options(options: &crate::config::Webhooks) -> crate::app::delivery::Options {
-    crate::app::delivery::Options {
+fn webhook_options(options: &crate::config::Webhooks) -> crate::app::webhook::delivery::Options {
+    crate::app::webhook::delivery::Options {
         timeout_s: options.timeout_s,
         retry_gaps_s: options.retry_gaps_s.clone(),
         policy: crate::egress::Policy {

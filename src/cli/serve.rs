@@ -10,8 +10,8 @@ use tracing_subscriber::EnvFilter;
 use super::{print, serve_options};
 use crate::clock::Clock;
 use crate::config::{LogFormat, LogLevel, Options};
-use crate::error::{Error, Result};
 use crate::demo::fill;
+use crate::error::{Error, Result};
 use crate::serve;
 
 /// Threads for reads and imports; more would only hold memory.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, call, with_session};
 use super::key::seconds;
 use super::print;
-use crate::app::webhook::OVERLAP_S;
+use crate::app::webhook::endpoint::OVERLAP_S;
 use crate::config::Options;
 use crate::error::{Error, Result};
 use crate::id::WebhookId;

@@ -9,24 +9,24 @@ use serde_json::json;
 use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::demo::portfolio::{CLIENTS, Profile};
-use crate::serve::{Options, load_catalog};
 use crate::app::App;
-use crate::app::client::ClientChange;
-use crate::app::ingest::{Discovery, Intake};
-use crate::app::key::NewKey;
-use crate::app::source::Run;
+use crate::app::access::key::NewKey;
+use crate::app::client::organization::ClientChange;
+use crate::app::intake::ingest::{Discovery, Intake};
+use crate::app::intake::source::Run;
 use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
+use crate::demo::portfolio::{CLIENTS, Profile};
 use crate::engine::asset::{AssetType, Said, Seen};
 use crate::engine::catalog::{Catalog, Decider};
 use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::secret::Sealer;
-use crate::store::import::Import;
-use crate::store::key::Scope;
+use crate::serve::{Options, load_catalog};
+use crate::store::global::key::Scope;
+use crate::store::per_client::import::Import;
 use crate::store::{self, Store};
 
 /// How far back the portfolio's history reaches.

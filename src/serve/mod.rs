@@ -17,11 +17,11 @@ use crate::clock::Clock;
 use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
+use crate::serve::http::limit::Limits;
+use crate::serve::http::listen::Listener;
 use crate::store::{self, Store};
 use crate::web::docs;
 use crate::{catalog, work};
-use crate::serve::http::limit::Limits;
-use crate::serve::http::listen::Listener;
 
 /// The control socket's name in the data directory.
 pub const CONTROL_SOCKET: &str = "control.sock";

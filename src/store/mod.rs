@@ -3,39 +3,10 @@
 //! The only module that knows redb, and how records are kept. Outside it nothing depends on more
 //! than closures over ordered keys that behave as if they ran one after the other.
 
-pub mod alert;
-pub mod answer;
-pub mod asset;
-pub mod audit;
-pub mod change;
-pub mod client;
-pub mod condition;
-pub mod delivery;
-pub mod due;
-mod envelope;
-pub mod event;
-pub mod evidence;
-pub mod fact;
-mod health;
-pub mod history;
-pub mod import;
-mod index;
-pub mod key;
-pub mod limit;
-mod meta;
-mod open;
-pub mod posture;
-mod room;
-pub mod roster;
-pub mod scan;
-pub mod summary;
+pub mod global;
+mod kernel;
+pub mod per_client;
 mod table;
-pub mod task;
-mod transaction;
-pub mod user;
-mod version;
-pub mod webhook;
-mod writer;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -50,15 +21,15 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
-use health::{Gauges, reopening, stopping};
-use open::Home;
-use room::Room;
-use transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
-use writer::{Job, Message, Writer};
+use kernel::disk_space::Room;
+use kernel::health::{Gauges, reopening, stopping};
+use kernel::open::Home;
+use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
+use kernel::writer::{Job, Message, Writer};
 
-pub use envelope::RECORD_BYTES_MAX;
-pub use health::Health;
-pub use version::Versions;
+pub use kernel::envelope::RECORD_BYTES_MAX;
+pub use kernel::health::Health;
+pub use kernel::version::Versions;
 
 /// All clients' rows in one state of the database.
 pub type Snapshot = Transaction<Reading>;
@@ -111,8 +82,8 @@ struct Inner {
 struct Shared {
     door: RwLock<Door>,
     gauges: Arc<Gauges>,
-    versions: version::Book,
-    indexes: index::Indexes,
+    versions: kernel::version::Book,
+    indexes: kernel::index::Indexes,
     /// Told of each commit that leaves something to deliver.
     outbox: Notify,
 }
@@ -153,8 +124,11 @@ impl Store {
     /// As [`Store::open`].
     pub fn on_backend(backend: impl redb::StorageBackend, cache_bytes: usize) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
-        let opened = open::guarded(|| {
-            open::with_counts(open::open_backend(backend, cache_bytes, &gauges)?, &gauges)
+        let opened = kernel::open::guarded(|| {
+            kernel::open::with_counts(
+                kernel::open::open_backend(backend, cache_bytes, &gauges)?,
+                &gauges,
+            )
         })?;
         Self::start(opened, Home::Once, gauges)
     }
@@ -170,7 +144,7 @@ impl Store {
     ) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
         let again = gauges.clone();
-        let open = move || open::open_backend(make(), cache_bytes, &again);
+        let open = move || kernel::open::open_backend(make(), cache_bytes, &again);
         let mut home = Home::Again(Box::new(open));
         let opened = home.open(Time::EPOCH, &gauges)?;
         Self::start(opened, home, gauges)
@@ -180,8 +154,8 @@ impl Store {
         let shared = Arc::new(Shared {
             door: RwLock::new(Door::Open(db)),
             gauges,
-            versions: version::Book::default(),
-            indexes: index::Indexes::default(),
+            versions: kernel::version::Book::default(),
+            indexes: kernel::index::Indexes::default(),
             outbox: Notify::new(),
         });
         // One more than there are seats, so that the order to close always finds a place.

@@ -1,14 +1,14 @@
 //! Every table: name, key, value, and who keeps it true.
 //!
-//! Keys and values are bytes; a value is an [`super::envelope`] around one record. Per-client
+//! Keys and values are bytes; a value is an [`crate::store::kernel::envelope`] around one record. Per-client
 //! tables are named `<client uuid>/<noun>` and made on first write: each costs at least a page, so
 //! there are five, and kinds of rows share one by their key's first byte.
 
 use sha2::{Digest, Sha256};
 
-use super::version::Part;
 use crate::clock::Time;
 use crate::id::ClientId;
+use crate::store::kernel::version::Part;
 
 /// A table of which every client has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::app::App;
-use crate::app::delivery::{N_SHARED_MAX, Ready};
+use crate::app::webhook::delivery::{N_SHARED_MAX, Ready};
 use crate::error::{Chain, Error};
 use crate::id::WebhookId;
 

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::app::App;
 use crate::error::{Chain, Result};
 use crate::id::ScanId;
-use crate::store::scan::Scan;
+use crate::store::global::scan::Scan;
 
 /// How often scans are looked for; a new one wakes the runner at once.
 const LOOK_EVERY: Duration = Duration::from_secs(5);

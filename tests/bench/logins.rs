@@ -1,10 +1,10 @@
 //! How long a login takes, and whether that tells who is a user.
 
-use posture::app::user::NewUser;
+use posture::app::access::user::NewUser;
 use posture::clock::Clock;
 use posture::serve::Opened;
 use posture::store::Store;
-use posture::store::user::Role;
+use posture::store::global::user::Role;
 
 use super::figure::{Report, median};
 use super::harness::{options, process::Folder};

@@ -1,12 +1,14 @@
 //! The start of a server that has much to serve.
 
-use posture::app::assessment::Cause;
-use posture::app::{self, App, settings};
+use posture::app;
+use posture::app::App;
+use posture::app::assessment::assess::Cause;
+use posture::app::client::settings;
 use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::id::ClientId;
 use posture::serve::CONTROL_SOCKET;
-use posture::store::client::{Client, ClientState};
+use posture::store::global::client::{Client, ClientState};
 use posture::store::{Options, Store};
 
 use super::figure::{Report, median, memory_kib};
@@ -74,8 +76,8 @@ fn fill(folder: &Folder) {
             quota: [60, 1_000, 10_000],
             msp_id: None,
             settings: settings::Defaults::default(),
-            webhooks: app::delivery::Options::default(),
-            scan: app::scan::Options::default(),
+            webhooks: app::webhook::delivery::Options::default(),
+            scan: app::scan::request::Options::default(),
         },
     )
     .unwrap();

@@ -2,7 +2,7 @@
 
 use posture::clock::Time;
 use posture::store::Store;
-use posture::store::audit::{Act, AuditOutcome};
+use posture::store::global::audit::{Act, AuditOutcome};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -193,7 +193,7 @@ fn expected_hash(previous: &str, it: &Value) -> String {
     let before = ["sequence", "at", "by", "address", "action", "about", "object"].map(text);
     let texts = [&before[..], &[fields.join(","), text("outcome"), text("count")]].concat();
     let digest = Sha256::digest(format!("{previous}{}", json!(texts)));
-    posture::store::audit::hex(&digest)
+    posture::store::global::audit::hex(&digest)
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn an_entry_that_was_changed_or_taken_out_is_found() {
     let zeros = [0; 32];
     assert!(entries[0].follows(&zeros));
     assert!((1..5).all(|it| entries[it].follows(&entries[it - 1].hash)));
-    let changed = |change: fn(&mut posture::store::audit::AuditEntry)| {
+    let changed = |change: fn(&mut posture::store::global::audit::AuditEntry)| {
         let mut entry = entries[2].clone();
         change(&mut entry);
         entry.follows(&entries[1].hash)

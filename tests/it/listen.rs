@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use posture::error::{Code, Error};
-use posture::serve::http::listen::Listener;
 use posture::serve::http::listen;
+use posture::serve::http::listen::Listener;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;

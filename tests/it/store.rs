@@ -13,7 +13,7 @@ use posture::engine::asset::{Asset, AssetStatus, AssetType, Kept};
 use posture::engine::event::EventKind;
 use posture::engine::fact::{Observation, Severity, Subject, Verdict};
 use posture::id::{AssetId, ClientId, EventId, ImportId};
-use posture::store::event::NewEvent;
+use posture::store::global::event::NewEvent;
 use posture::store::{ClientBatch, Options, Store};
 
 use crate::harness::backend::Disk;
@@ -114,7 +114,7 @@ fn mixed(batch: &mut ClientBatch<'_>, name: &str) -> posture::error::Result<Asse
 
 /// How many of the rows of [`mixed`] are there: 0 or [`N_MIXED`], unless the write was torn.
 fn n_mixed(store: &Store, client: ClientId, name: &str) -> usize {
-    use posture::store::asset::IdentityKey;
+    use posture::store::per_client::asset::IdentityKey;
 
     let snapshot = store.snapshot().expect("open");
     let rows = snapshot.client(client);

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
-use posture::app::user::{NewUser, UserChange};
+use posture::app::access::user::{NewUser, UserChange};
 use posture::auth::token::TokenKey;
 use posture::clock::{Clock, Time};
 use posture::error::Code;
 use posture::id::UserId;
 use posture::serve::Opened;
 use posture::store::Store;
-use posture::store::user::Role;
+use posture::store::global::user::Role;
 use serde_json::{Value, json};
 
 use crate::harness::backend::Disk;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use posture::clock::{Clock, Time};
 use posture::engine::event::EventKind;
 use posture::id::{ClientId, EventId};
-use posture::store::event::NewEvent;
+use posture::store::global::event::NewEvent;
 use posture::store::{ClientBatch, Options, Store};
 use serde_json::{Map, json};
 

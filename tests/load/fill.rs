@@ -5,7 +5,7 @@ use std::path::Path;
 use posture::clock::Clock;
 use posture::engine::asset::{Asset, AssetStatus, AssetType, Kept};
 use posture::id::{AssetId, ClientId};
-use posture::store::client::{Client, ClientState};
+use posture::store::global::client::{Client, ClientState};
 use posture::store::{ClientBatch, Options, Store};
 
 const N_PER_COMMIT: u32 = 5_000;

@@ -8,12 +8,12 @@ use poem_openapi::param::Path;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::By;
-use crate::api::param::{Raw, Text};
-use crate::api::problem::Failure;
-use crate::api::reply::{Data, Null};
-use crate::api::right::ViewCatalog;
-use crate::api::view::SeverityView;
+use crate::api::edge::caller::By;
+use crate::api::edge::right::ViewCatalog;
+use crate::api::wire::param::{Raw, Text};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::{Data, Null};
+use crate::api::wire::view::SeverityView;
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Catalog, Control, Framework, FrameworkId, Level, Mapping, Row};
 

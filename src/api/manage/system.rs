@@ -6,13 +6,13 @@ use poem::web::Data as Held;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::By;
-use crate::api::problem::Failure;
-use crate::api::reply::Data;
-use crate::api::right::Administer;
-use crate::api::view::When;
+use crate::api::edge::caller::By;
+use crate::api::edge::right::Administer;
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::Data;
+use crate::api::wire::view::When;
 use crate::api::{Group, Web};
-use crate::store::client::ClientState;
+use crate::store::global::client::ClientState;
 
 /// The service's own state.
 #[derive(Object, Serialize)]

@@ -7,20 +7,22 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
-use crate::api::body::{Body, nullable, present};
-use crate::api::caller::By;
-use crate::api::page_cache::{AssetsShown, Key, Shown};
-use crate::api::param::{self, AssetTypeWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
-use crate::api::problem::Failure;
-use crate::api::reply::{self, Data, Made, Null, Rendered};
-use crate::api::right::{ReadAssets, WriteAssets};
-use crate::api::view::{AssetStatusView, AssetTypeView, Uid, When};
+use crate::api::edge::caller::By;
+use crate::api::edge::page_cache::{AssetsShown, Key, Shown};
+use crate::api::edge::right::{ReadAssets, WriteAssets};
+use crate::api::wire::body::{Body, nullable, present};
+use crate::api::wire::param;
+use crate::api::wire::param::{AssetTypeWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply;
+use crate::api::wire::reply::{Data, Made, Null, Rendered};
+use crate::api::wire::view::{AssetStatusView, AssetTypeView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::asset::{AssetChange, NewAsset, Pushed};
+use crate::app::inventory::asset::{AssetChange, NewAsset, Pushed};
 use crate::engine::asset::{Asset, AssetType};
 use crate::engine::fact::subject_hash;
 use crate::error::{Error, Result};
-use crate::store::asset::AssetFilter;
+use crate::store::per_client::asset::AssetFilter;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// Something that a client has.

@@ -8,18 +8,19 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::api::caller::By;
-use crate::api::page_cache::{Key, Shown};
-use crate::api::param::{Id, Limit, Offset, Raw, Text, cut};
-use crate::api::problem::Failure;
-use crate::api::reply::{self, Data, Null, Rendered};
-use crate::api::right::ReadClients;
-use crate::api::view::{Free, Uid, When};
+use crate::api::edge::caller::By;
+use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::right::ReadClients;
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply;
+use crate::api::wire::reply::{Data, Null, Rendered};
+use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::settings::{Defaults, Settings};
+use crate::app::client::settings::{Defaults, Settings};
 use crate::auth::caller::Caller;
 use crate::id::ClientId;
-use crate::store::client::Client;
+use crate::store::global::client::Client;
 
 /// A client organization, the unit of tenancy.
 #[derive(Object, Serialize)]

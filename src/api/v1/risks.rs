@@ -7,16 +7,18 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::By;
-use crate::api::page_cache::{Key, Shown};
-use crate::api::param::{self, Id, Limit, Offset, Raw, SeverityWord, cut};
-use crate::api::problem::Failure;
-use crate::api::reply::{self, Null, Rendered};
-use crate::api::right::ReadRisks;
-use crate::api::view::{SeverityView, SourceTypeView, Uid, When};
+use crate::api::edge::caller::By;
+use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::right::ReadRisks;
+use crate::api::wire::param;
+use crate::api::wire::param::{Id, Limit, Offset, Raw, SeverityWord, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply;
+use crate::api::wire::reply::{Null, Rendered};
+use crate::api::wire::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::posture::page_risks;
-use crate::store::posture::OpenRisk;
+use crate::app::report::posture::page_risks;
+use crate::store::per_client::posture::OpenRisk;
 
 /// An open risk of the latest assessment.
 #[derive(Object, Serialize)]

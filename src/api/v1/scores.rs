@@ -8,16 +8,16 @@ use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
-use crate::api::caller::By;
-use crate::api::page_cache::{Key, Shown};
-use crate::api::param::{HistoryLimit, Id, Raw, n_history};
-use crate::api::problem::Failure;
-use crate::api::reply::{Data, Null, Rendered};
-use crate::api::right::ReadScores;
-use crate::api::view::{Uid, When};
+use crate::api::edge::caller::By;
+use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::right::ReadScores;
+use crate::api::wire::param::{HistoryLimit, Id, Raw, n_history};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::{Data, Null, Rendered};
+use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
-use crate::app::posture::{Scores as ScoresRead, scores};
-use crate::store::posture::ScoreEntry;
+use crate::app::report::posture::{Scores as ScoresRead, scores};
+use crate::store::per_client::posture::ScoreEntry;
 
 /// A security score.
 #[derive(Object, Serialize)]

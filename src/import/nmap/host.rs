@@ -1,13 +1,13 @@
 //! A host as nmap saw it -> an asset, and a check for each class of ports.
 
-use crate::import::nmap::port::{CLASSES, Class, Protocol, Ranges};
-use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
-use crate::import::text;
-use crate::import::{Check, Outcome, Record, Subject};
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, Said, Seen};
 use crate::engine::fact::Severity;
 use crate::error::Result;
+use crate::import::nmap::port::{CLASSES, Class, Protocol, Ranges};
+use crate::import::text;
+use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
+use crate::import::{Check, Outcome, Record, Subject};
 
 /// A certificate that ends sooner after the scan fails.
 const CERTIFICATE_DAYS_MIN: i64 = 30;

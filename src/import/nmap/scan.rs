@@ -1,12 +1,12 @@
 //! A host that our own scan found, told as nmap's files tell theirs: the same names and checks, so that both speak of the
 //! same assets.
 
-use crate::import::Record;
-use crate::import::nmap::host::{Extra, Host, Port, Service, State};
-use crate::import::nmap::port::{Protocol, Ranges};
 use crate::clock::Time;
 use crate::engine::scan::{self, Answers};
 use crate::error::Result;
+use crate::import::Record;
+use crate::import::nmap::host::{Extra, Host, Port, Service, State};
+use crate::import::nmap::port::{Protocol, Ranges};
 
 /// What every host of a scan was asked.
 #[derive(Clone, Copy, Debug)]

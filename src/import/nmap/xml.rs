@@ -5,11 +5,11 @@ use std::io::{self, BufRead, Read};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
+use crate::clock::Time;
+use crate::error::{Error, Result};
 use crate::import::nmap::host::{Extra, Host, Os, Port, Service, State};
 use crate::import::nmap::port::{Protocol, Ranges};
 use crate::import::{RECORD_BYTES_MAX, Record, moment};
-use crate::clock::Time;
-use crate::error::{Error, Result};
 
 /// A host with more listed ports (all of TCP and UDP) refuses the file.
 const N_PORTS_MAX: usize = 2 * 65_536;

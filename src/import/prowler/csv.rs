@@ -4,12 +4,12 @@ use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
-use crate::import::moment;
 use super::finding;
+use crate::error::{Error, Result};
+use crate::import::moment;
 use crate::import::prowler::finding::Finding;
 use crate::import::text::Told;
 use crate::import::{RECORD_BYTES_MAX, Record};
-use crate::error::{Error, Result};
 
 /// Whether a file that starts so has a header of Prowler's findings.
 ///

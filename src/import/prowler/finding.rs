@@ -1,13 +1,13 @@
 //! A finding of Prowler, whatever file it came in, -> a check and maybe an asset.
 
 use super::resource;
-use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
-use crate::import::text;
-use crate::import::{Check, Outcome, Record, Subject};
 use crate::clock::Time;
 use crate::engine::asset::{Said, Seen};
 use crate::engine::fact::{REMEDIATION_CHARS_MAX, Severity};
 use crate::error::Result;
+use crate::import::text;
+use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
+use crate::import::{Check, Outcome, Record, Subject};
 
 /// One check on one resource. Texts are empty where the file has none.
 #[derive(Debug, Default)]

@@ -4,14 +4,14 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
+use super::finding;
+use crate::clock::Time;
+use crate::error::Result;
 use crate::import::Record;
 use crate::import::json;
 use crate::import::moment;
-use super::finding;
 use crate::import::prowler::finding::Finding;
 use crate::import::scalar::Scalar;
-use crate::clock::Time;
-use crate::error::Result;
 
 /// See [`crate::import::read`].
 pub(in crate::import) fn read(

@@ -10,10 +10,10 @@
 
 use std::borrow::Cow;
 
-use crate::import::prowler::finding::Finding;
 use crate::engine::asset::AssetType::{
     self, CloudResource, Container, Database, FileShare, Identity, Mailbox, Server, VirtualMachine,
 };
+use crate::import::prowler::finding::Finding;
 
 /// Service and kind of an ARN (`arn:<partition>:<service>:<region>:<account>:<kind>/<id>`, or `:`
 /// before the id). An empty kind: the whole last part is the id.

@@ -23,10 +23,10 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::body;
-use crate::serve::http::body::{End, Fault};
-use crate::serve::http::service::App;
-use crate::serve::http::limit::Limits;
 use crate::peer::Peer;
+use crate::serve::http::body::{End, Fault};
+use crate::serve::http::limit::Limits;
+use crate::serve::http::service::App;
 
 /// What all requests of one connection share.
 pub(in crate::serve) struct Line {

@@ -14,11 +14,11 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::connection;
+use crate::peer::Peer;
 use crate::serve::http::exchange::Line;
 use crate::serve::http::limit::Limits;
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
-use crate::peer::Peer;
 
 /// How long the loop rests when the system has no connection to give, as when files run out.
 const ACCEPT_REST: Duration = Duration::from_millis(100);

@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ipnetwork::IpNetwork;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::serve::http::limit::Limits;
 use crate::auth::network;
 use crate::peer::Peer;
+use crate::serve::http::limit::Limits;
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 

@@ -1,6 +1,6 @@
 //! Alert rules, and the alerts that they make.
 
-use posture::app::alert::N_RULES_MAX;
+use posture::app::assessment::alert::N_RULES_MAX;
 use serde_json::{Value, json};
 
 use super::{

@@ -273,7 +273,7 @@ fn a_client_has_at_most_a_thousand_open_tasks() {
     let posture = Posture::start();
     let client = posture.client("A");
     let first = add(&posture, &client, &json!({}));
-    for _ in 1..posture::app::task::N_OPEN_MAX {
+    for _ in 1..posture::app::decision::task::N_OPEN_MAX {
         add(&posture, &client, &json!({}));
     }
     let body = json!({"clientId": client, "title": "t"});

@@ -3,7 +3,7 @@
 use posture::engine::catalog::{FrameworkId, Level};
 use posture::engine::fact::Status;
 use posture::store::Store;
-use posture::store::change::{NewChanges, Placed, RowChange};
+use posture::store::global::change::{NewChanges, Placed, RowChange};
 
 use super::{CACHE_BYTES, memory, noon, some_client};
 use crate::harness::backend::Disk;

@@ -7,7 +7,7 @@ use posture::engine::asset::Asset;
 use posture::error::Code;
 use posture::id::AssetId;
 use posture::store::Store;
-use posture::store::asset::AssetFilter;
+use posture::store::per_client::asset::AssetFilter;
 
 use super::{CACHE_BYTES, N_MIXED, mixed, n_mixed, new_asset, some_client};
 use crate::harness::backend::{Disk, Random};

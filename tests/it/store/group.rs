@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use posture::error::{Code, Error};
 use posture::store::Store;
-use posture::store::asset::AssetFilter;
+use posture::store::per_client::asset::AssetFilter;
 
 use super::{CACHE_BYTES, N_MIXED, memory, mixed, n_mixed, new_asset, some_client};
 use crate::harness::backend::Disk;

@@ -8,7 +8,7 @@ use posture::engine::asset::{Asset, AssetType};
 use posture::id::AssetId;
 use posture::page::Cut;
 use posture::store::ClientStore;
-use posture::store::asset::AssetFilter;
+use posture::store::per_client::asset::AssetFilter;
 
 use super::{memory, new_asset, some_client};
 use crate::harness::backend::Random;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use posture::engine::fact::{Observation, Verdict};
 use posture::id::ImportId;
 use posture::store::Store;
-use posture::store::fact::ObservationKey;
+use posture::store::per_client::fact::ObservationKey;
 
 use super::{CACHE_BYTES, PASSED, SILENT, memory, noon, observation, some_client};
 use crate::harness::backend::{Disk, Random};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use posture::error::{Code, Error};
 use posture::id::AssetId;
 use posture::store::Store;
-use posture::store::asset::AssetFilter;
+use posture::store::per_client::asset::AssetFilter;
 
 use super::{new_asset, noon, open_in, some_client};
 

@@ -49,7 +49,7 @@ struct Case {
 /// Of every attempt here: a second, and with `POSTURE_HOSTILE=long` what it is by default. Nothing else differs.
 fn timeout_s() -> u32 {
     let is_long = std::env::var_os("POSTURE_HOSTILE").is_some_and(|it| it == "long");
-    if is_long { posture::app::delivery::Options::default().timeout_s } else { 1 }
+    if is_long { posture::app::webhook::delivery::Options::default().timeout_s } else { 1 }
 }
 
 /// An attempt ends within its timeout and half a second.

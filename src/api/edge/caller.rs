@@ -1,0 +1,265 @@
+//! From a request to a caller. The type that a handler asks for is the permission that it needs.
+
+use std::marker::PhantomData;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use poem::http::{HeaderMap, header};
+use poem::{FromRequest, Request, RequestBody};
+use poem_openapi::registry::{MetaSecurityScheme, Registry};
+use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
+
+use crate::api::Web;
+use crate::api::edge::right::Right;
+use crate::api::wire::problem::Failure;
+use crate::app::App;
+use crate::auth::caller::{Account, Caller};
+use crate::auth::keyring::Held;
+use crate::auth::limit::{Quota, Standing, UNLIMITED};
+use crate::auth::network;
+use crate::error::{Error, Result};
+use crate::peer::Peer;
+use crate::store::global::audit;
+use crate::store::global::user::Role;
+
+/// What is learnt of a request's caller on the way to its handler.
+#[derive(Debug, Default)]
+pub struct Noted {
+    /// What the `RateLimit-*` headers will say.
+    pub standing: Option<Standing>,
+    pub caller: Option<Caller>,
+}
+
+/// Where the caller extractor leaves it.
+#[derive(Clone, Default)]
+pub struct CallerSlot(Arc<Mutex<Noted>>);
+
+impl CallerSlot {
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        self.0.lock().expect("no holder of this lock panics")
+    }
+
+    pub fn take(&self) -> Noted {
+        std::mem::take(&mut *self.lock())
+    }
+}
+
+const API_KEY: &str = "ApiKey";
+
+/// How the document names the tokens of users with at least this role.
+const fn token_scheme(role: Role) -> (&'static str, &'static str) {
+    match role {
+        Role::Viewer => ("Viewer", "A token from `POST /auth/login` of any user."),
+        Role::Analyst => ("Analyst", "A token from `POST /auth/login` of an analyst or admin."),
+        Role::Admin => ("Admin", "A token from `POST /auth/login` of an admin."),
+    }
+}
+
+/// Somebody with the right `R`, or the operator.
+pub struct By<R>(pub Caller, PhantomData<R>);
+
+impl<'a, R: Right> ApiExtractor<'a> for By<R> {
+    const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::SecurityScheme];
+    type ParamType = ();
+    type ParamRawType = ();
+
+    fn register(registry: &mut Registry) {
+        let scheme = |ty, description| MetaSecurityScheme {
+            ty,
+            description: Some(description),
+            name: None,
+            key_in: None,
+            scheme: None,
+            bearer_format: None,
+            flows: None,
+            openid_connect_url: None,
+        };
+        let key = "An API key, `service_<prefix>_<secret>`, with the scope that the operation names. Outside of \
+            `/api/v1` it can also stand in `Authorization: Bearer <key>`.";
+        let key = MetaSecurityScheme {
+            name: Some("X-API-Key"),
+            key_in: Some("header"),
+            ..scheme("apiKey", key)
+        };
+        registry.create_security_scheme(API_KEY, key);
+        let Some(role) = R::ROLE else { return };
+        let (name, description) = token_scheme(role);
+        let token = MetaSecurityScheme { scheme: Some("bearer"), ..scheme("http", description) };
+        registry.create_security_scheme(name, token);
+    }
+
+    fn security_schemes() -> Vec<&'static str> {
+        let token = R::ROLE.map(|it| token_scheme(it).0);
+        let takes_keys = R::ROLE.is_none() || !R::SCOPES.is_empty();
+        token.into_iter().chain(takes_keys.then_some(API_KEY)).collect()
+    }
+
+    async fn from_request(
+        request: &'a Request,
+        _: &mut RequestBody,
+        _: ExtractParamOptions<()>,
+    ) -> poem::Result<Self> {
+        let caller = caller::<R>(request).map_err(Failure::from)?;
+        Ok(Self(caller, PhantomData))
+    }
+}
+
+/// Where a request came from. `None`: from the control socket, or nobody can say.
+pub struct Origin(pub Option<IpAddr>);
+
+impl<'a> FromRequest<'a> for Origin {
+    async fn from_request(request: &'a Request, _: &mut RequestBody) -> poem::Result<Self> {
+        Ok(Self(client_address(request, web(request))))
+    }
+}
+
+/// What [`crate::api::mount`] gave the request.
+pub fn web(request: &Request) -> &Web {
+    let web: &Arc<Web> = request.data().expect("mount gives every request its Web");
+    web
+}
+
+/// Whoever may open the control socket owns the database file; only these are asked for no key.
+fn operator(request: &Request) -> Option<Caller> {
+    match request.data::<Peer>() {
+        Some(Peer::Socket { uid }) => Some(Caller::Operator { uid: *uid }),
+        Some(Peer::Tcp(_)) | None => None,
+    }
+}
+
+/// What somebody showed.
+enum Shown<'a> {
+    Key(&'a str),
+    Token(&'a str),
+    Nothing,
+}
+
+/// In the order that the contract's answers need: 401, network 403, 429, role or scope 403.
+fn caller<R: Right>(request: &Request) -> Result<Caller> {
+    let app = &web(request).app;
+    let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
+    let caller = who::<R>(request)?;
+    slot.lock().caller = Some(caller.clone());
+    if let Caller::Key(held) = &caller {
+        check_network(request, web(request), held)?;
+    }
+    if let Some(standing) = count::<R>(app, &caller) {
+        slot.lock().standing = Some(standing);
+        if let Some(retry_s) = standing.refused_s {
+            return Err(Error::rate_limited(retry_s));
+        }
+    }
+    caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
+    match &caller {
+        Caller::User(user) if user.must_change_password && !R::BEFORE_NEW_PASSWORD => {
+            let rule = "replace your initial password first: PUT /api/me/password";
+            Err(Error::forbidden(rule))
+        }
+        Caller::User(_) | Caller::Key(_) | Caller::Operator { .. } => {
+            // Pushed assets come by the thousand: the edge counts them instead.
+            if R::ROLE.is_some() {
+                audit::name_actor(&caller.name());
+            }
+            Ok(caller)
+        }
+    }
+}
+
+fn who<R: Right>(request: &Request) -> Result<Caller> {
+    let web = web(request);
+    let now = web.app.clock.now();
+    let is_versioned = R::ROLE.is_none();
+    match shown(request.headers(), is_versioned)? {
+        Shown::Key(key) => web.app.keyring.verify(key, now).map(Caller::Key),
+        Shown::Token(token) => web.app.bearer(token).map(Caller::User),
+        Shown::Nothing => operator(request).ok_or_else(|| {
+            Error::unauthenticated(if is_versioned {
+                "API key missing or invalid"
+            } else {
+                "token missing; log in with POST /auth/login"
+            })
+        }),
+    }
+}
+
+fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Shown<'_>> {
+    let keys: Vec<_> = headers.get_all("X-API-Key").iter().collect();
+    if let [key] = keys.as_slice() {
+        return Ok(Shown::Key(key.to_str().unwrap_or_default()));
+    }
+    if !keys.is_empty() {
+        return Err(Error::unauthenticated("send X-API-Key once"));
+    }
+    if is_versioned {
+        return Ok(Shown::Nothing);
+    }
+    let credentials: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().collect();
+    let credential = match credentials.as_slice() {
+        [] => return Ok(Shown::Nothing),
+        [one] => one.to_str().unwrap_or_default(),
+        _ => return Err(Error::unauthenticated("send Authorization once")),
+    };
+    let malformed = || Error::unauthenticated("Authorization must be `Bearer <token>`");
+    let (scheme, credential) = credential.split_once(' ').ok_or_else(malformed)?;
+    if !scheme.eq_ignore_ascii_case("Bearer") {
+        return Err(malformed());
+    }
+    let is_key = credential.starts_with("service_");
+    Ok(if is_key { Shown::Key(credential) } else { Shown::Token(credential) })
+}
+
+/// Requests of a user to the management API, as long as nothing narrower holds: a console makes many.
+const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
+
+/// `None`: nobody counts what the operator does.
+fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
+    let account = caller.account();
+    let now = app.clock.now();
+    if let (Caller::Key(held), Some(_)) = (caller, R::ROLE) {
+        app.limiter.note_use(held.key.id, now);
+    }
+    if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
+        return Some(app.operation_limiter.take((account, operation), quota, now));
+    }
+    match caller {
+        Caller::Key(held) => {
+            let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
+            Some(match R::ROLE {
+                None => app.limiter.take(held.key.id, quota, now),
+                Some(_) => app.management_limiter.take(account, quota, now),
+            })
+        }
+        Caller::User(_) => Some(app.management_limiter.take(account, USER_QUOTA, now)),
+        Caller::Operator { .. } => None,
+    }
+}
+
+fn check_network(request: &Request, web: &Web, held: &Held) -> Result<()> {
+    if held.networks.is_empty() {
+        return Ok(());
+    }
+    let address = client_address(request, web);
+    if address.is_some_and(|it| network::holds(&held.networks, it)) {
+        return Ok(());
+    }
+    let shown = address.map_or_else(|| "an unreadable address".to_owned(), |it| it.to_string());
+    tracing::warn!(key.prefix = %held.key.prefix, client.ip = %shown, "key `{}` was refused from {shown}", held.key.prefix);
+    Err(Error::forbidden("API key not authorized from this network"))
+}
+
+/// `None`: the forwarding header of a trusted proxy is malformed, or there is no network behind the request.
+pub(in crate::api) fn client_address(request: &Request, web: &Web) -> Option<IpAddr> {
+    let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return None };
+    let forwarded = forwarded(request.headers())?;
+    if !forwarded.is_empty() && web.trusted_proxies.is_empty() {
+        web.untrusted_proxy.call_once(|| {
+            let proxy = peer.ip();
+            tracing::warn!("{proxy} sends X-Forwarded-For, but server.trusted_proxies names no proxy: all behind it count as one");
+        });
+    }
+    network::client_address(peer.ip(), &forwarded, &web.trusted_proxies)
+}
+
+fn forwarded(headers: &HeaderMap) -> Option<Vec<&str>> {
+    headers.get_all("X-Forwarded-For").iter().map(|it| it.to_str().ok()).collect()
+}

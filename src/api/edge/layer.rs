@@ -1,0 +1,283 @@
+//! What every answer gets on its way out, and the few answers that are no operations.
+
+use std::sync::Arc;
+
+use poem::endpoint::{make, make_sync};
+use poem::http::{HeaderValue, Method, StatusCode, header};
+use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::api::Web;
+use crate::api::edge::caller::{CallerSlot, Noted, client_address, web};
+use crate::api::wire::problem;
+use crate::app::webhook::delivery::DeliveryHealth;
+use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
+use crate::error::Error;
+use crate::peer::Peer;
+use crate::store::global::audit;
+use crate::store::global::audit::{Act, AuditOutcome};
+
+/// Which methods each path has, for the `Allow` of a 405.
+#[derive(Clone)]
+pub struct Allow(Arc<Vec<(Vec<String>, HeaderValue)>>);
+
+impl Allow {
+    /// Reads the OpenAPI document.
+    #[must_use]
+    pub fn of(document: &str) -> Self {
+        let document: serde_json::Value =
+            serde_json::from_str(document).expect("poem-openapi writes JSON");
+        let paths = document["paths"].as_object().expect("the document has paths");
+        let allow = |(path, item): (&String, &serde_json::Value)| {
+            let mut methods: Vec<String> =
+                item.as_object().into_iter().flatten().map(|(it, _)| it.to_uppercase()).collect();
+            if methods.iter().any(|it| it == "GET") {
+                methods.push("HEAD".to_owned());
+            }
+            let value = HeaderValue::from_str(&methods.join(", ")).expect("methods are visible");
+            (path.split('/').map(str::to_owned).collect(), value)
+        };
+        Self(Arc::new(paths.iter().map(allow).collect()))
+    }
+
+    fn find(&self, path: &str) -> Option<&(Vec<String>, HeaderValue)> {
+        let parts: Vec<&str> = path.split('/').collect();
+        let fits = |template: &[String]| {
+            template.len() == parts.len()
+                && template.iter().zip(&parts).all(|(t, p)| t.starts_with('{') || t == p)
+        };
+        self.0.iter().find(|(template, _)| fits(template))
+    }
+
+    /// How the audit log names an operation: its method and its path, without ids.
+    fn action(&self, method: &Method, path: &str) -> String {
+        let template = self.find(path).map(|it| it.0.join("/"));
+        format!("{method} {}", template.as_deref().unwrap_or("?"))
+    }
+}
+
+/// Puts an [`Edge`] around the operations.
+pub struct AtTheEdge {
+    pub allow: Allow,
+    pub web: Arc<Web>,
+}
+
+impl<E: Endpoint<Output = Response>> Middleware<E> for AtTheEdge {
+    type Output = Edge<E>;
+
+    fn transform(&self, inner: E) -> Edge<E> {
+        Edge { inner, allow: self.allow.clone(), web: Arc::clone(&self.web) }
+    }
+}
+
+/// Everything that answers, with what every answer gets.
+pub struct Edge<E> {
+    inner: E,
+    allow: Allow,
+    web: Arc<Web>,
+}
+
+impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
+    type Output = Response;
+
+    async fn call(&self, request: Request) -> poem::Result<Response> {
+        let edge = (&self.allow, self.web.as_ref());
+        if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
+            return finish(edge, &self.inner, request).await;
+        }
+        let path = request.uri().path().to_owned();
+        let address = client_address(&request, &self.web);
+        let act = Act {
+            at: self.web.app.clock.now(),
+            address: address.map(|it| it.to_string()),
+            action: self.allow.action(request.method(), &path),
+            about: path,
+            ..Act::default()
+        };
+        audit::acting(act, finish(edge, &self.inner, request)).await
+    }
+}
+
+/// Puts a slot for what is learnt of the caller into the request, and headers onto the answer.
+async fn finish(
+    (allow, web): (&Allow, &Web),
+    inner: &impl Endpoint<Output = Response>,
+    mut request: Request,
+) -> poem::Result<Response> {
+    let slot = CallerSlot::default();
+    request.extensions_mut().insert(slot.clone());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let address = client_address(&request, web);
+    let conditional = matches!(method, Method::GET | Method::HEAD);
+    let known = request.headers().get(header::IF_NONE_MATCH).cloned().filter(|_| conditional);
+    let mut response = inner.call(request).await?;
+    if let Some(known) = known
+        && response.status() == StatusCode::OK
+        && response.headers().get(header::ETAG).is_some_and(|it| names(&known, it))
+    {
+        response.set_status(StatusCode::NOT_MODIFIED);
+        response.set_body(());
+        response.headers_mut().remove(header::CONTENT_TYPE);
+    }
+    let Noted { standing, caller } = slot.take();
+    if let Some(outcome) = told_outcome(response.status(), &method, &path) {
+        let action = allow.action(&method, &path);
+        let about = audit::subject().filter(|it| *it != path).unwrap_or_default();
+        let act = Act { action, about, ..Act::default() };
+        match caller {
+            None => web.app.tally_stranger(address, act, outcome),
+            Some(it) => {
+                let (by, address) = (it.name(), address.map(|it| it.to_string()));
+                web.app.tally(Act { by, address, ..act }, outcome);
+            }
+        }
+    }
+    let headers = response.headers_mut();
+    if let Some(standing) = standing {
+        put_limits(headers, &standing);
+    }
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if response.status() == StatusCode::METHOD_NOT_ALLOWED {
+        let value = allow.find(&path).map(|it| it.1.clone());
+        let value = value.unwrap_or(HeaderValue::from_static("GET, HEAD"));
+        response.headers_mut().insert(header::ALLOW, value);
+    }
+    Ok(response)
+}
+
+/// Where what is written is pushed by integrators, and so counted rather than told one by one.
+const VERSIONED: &str = "/api/v1/";
+const LOGIN: &str = "/auth/login";
+
+/// What the audit log counts: refusals, and what is pushed.
+fn told_outcome(status: StatusCode, method: &Method, path: &str) -> Option<AuditOutcome> {
+    let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+        || (status == StatusCode::TOO_MANY_REQUESTS && path == LOGIN);
+    let is_read = matches!(*method, Method::GET | Method::HEAD);
+    let is_push = status.is_success() && !is_read && path.starts_with(VERSIONED);
+    if is_refusal {
+        return Some(AuditOutcome::Refused(status.as_u16()));
+    }
+    is_push.then_some(AuditOutcome::Done)
+}
+
+/// Whether `If-None-Match` names this tag.
+fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
+    let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
+    let mut tags = known.split(',').map(|it| it.trim().trim_start_matches("W/"));
+    tags.any(|it| it == "*" || it == etag)
+}
+
+fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
+    headers.insert("RateLimit-Limit", standing.limit.into());
+    headers.insert("RateLimit-Remaining", standing.remaining.into());
+    headers.insert("RateLimit-Reset", standing.reset_s.into());
+    let limited = standing.quota.iter().zip(WINDOWS_S).filter(|(limit, _)| **limit != UNLIMITED);
+    let policy = limited.map(|(limit, s)| format!("{limit};w={s}"));
+    let policy = policy.collect::<Vec<_>>().join(", ");
+    let policy = HeaderValue::from_str(&policy).expect("digits and punctuation are visible");
+    headers.insert("RateLimit-Policy", policy);
+}
+
+/// Answers the same text to everybody.
+pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
+    let body = bytes::Bytes::from(text);
+    get(make_sync(move |_| {
+        Response::builder()
+            .content_type(content_type)
+            .header(header::CACHE_CONTROL, "no-cache")
+            .body(body.clone())
+    }))
+}
+
+/// The process runs.
+pub fn health() -> RouteMethod {
+    static_text("application/json", r#"{"data":{"status":"ok"}}"#.to_owned())
+}
+
+/// Requests can be served. Also while the disk is too full for writes: reads go on.
+pub fn ready() -> RouteMethod {
+    get(make_sync(|request: Request| readiness(web(&request))))
+}
+
+fn readiness(web: &Web) -> Response {
+    if web.app.health().ready {
+        return Response::builder()
+            .content_type(crate::api::wire::reply::JSON)
+            .body(r#"{"data":{"status":"ready"}}"#);
+    }
+    problem::respond(&Error::unavailable("the store does not take writes"))
+}
+
+/// What a proxy adds to the requests of others.
+const PROXY_HEADERS: [&str; 4] = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"];
+
+/// Prometheus text, for loopback and the control socket.
+pub fn metrics() -> RouteMethod {
+    get(make(async |request: Request| show_metrics(&request).await))
+}
+
+async fn show_metrics(request: &Request) -> Response {
+    let local = match request.data::<Peer>() {
+        // A proxy on this machine is loopback too, but who asks it is not.
+        Some(Peer::Tcp(peer)) => {
+            let is_proxied = PROXY_HEADERS.iter().any(|it| request.headers().contains_key(*it));
+            peer.ip().is_loopback() && !is_proxied
+        }
+        Some(Peer::Socket { .. }) => true,
+        None => false,
+    };
+    if !local {
+        return problem::respond(&Error::not_found("no such path"));
+    }
+    Response::builder()
+        .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")
+        .body(metrics_text(web(request)).await)
+}
+
+async fn metrics_text(web: &Web) -> String {
+    let mut registry = Registry::with_prefix("posture");
+    let health = web.app.health();
+    let mut gauge = |name: &str, help: &str, value: u64| {
+        let gauge = Gauge::<i64>::default();
+        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        registry.register(name, help, gauge);
+    };
+    gauge("ready", "1 when the store reads and writes", u64::from(health.ready));
+    gauge("clients", "Clients of any state", web.app.directory.list().len() as u64);
+    gauge("store_commits", "Commits since the start", health.n_commits);
+    gauge("store_writes", "Writes since the start", health.n_writes);
+    gauge("store_damaged", "Reads that met a damaged record since the start", health.n_damaged);
+    gauge("store_queue", "Writes that wait or are under way", health.queue_len);
+    gauge(
+        "store_failures",
+        "Storage errors after which the database was reopened",
+        health.n_failures,
+    );
+    gauge(
+        "store_disk_full",
+        "1 while writes are refused for lack of space",
+        u64::from(health.disk_full),
+    );
+    // A store that does not read has nothing to say of deliveries; what it is like is above.
+    if let Ok(deliveries) = web.app.delivery_health().await {
+        let DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled } = deliveries;
+        let help = "Deliveries to enabled webhooks that wait or are under way";
+        gauge("webhook_waiting", help, n_waiting);
+        gauge("webhook_disabled", "Webhooks that are disabled", n_disabled);
+        let attempts = Family::<[(&str, &str); 1], Counter>::default();
+        for (outcome, n) in [("delivered", n_delivered), ("failed", n_failed)] {
+            attempts.get_or_create(&[("outcome", outcome)]).inc_by(n);
+        }
+        let help = "Attempts at webhook deliveries that ended since the start";
+        registry.register("webhook_attempts", help, attempts);
+    }
+    let mut text = String::new();
+    encode(&mut text, &registry).expect("writing to a String does not fail");
+    text
+}

@@ -1,0 +1,6 @@
+//! The outer layer of every request: who calls, what they may do, limits, and the cache of pages.
+
+pub mod caller;
+pub mod layer;
+pub mod page_cache;
+pub mod right;

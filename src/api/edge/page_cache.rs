@@ -1,0 +1,120 @@
+//! Answers kept as bytes for as long as the part of the client that they show stands still.
+
+use quick_cache::Weighter;
+use quick_cache::sync::Cache;
+
+use crate::api::wire::reply::Rendered;
+use crate::engine::asset::AssetType;
+use crate::engine::catalog::{FrameworkId, Level};
+use crate::engine::fact::Severity;
+use crate::id::ClientId;
+use crate::page::Cut;
+
+/// What all kept answers may weigh together.
+pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// About how large an answer is, to size the cache's own books.
+const ANSWER_BYTES: u64 = 8 * 1024;
+/// What an entry weighs beside its body: key, headers, the cache's own books.
+const ENTRY_BYTES: u64 = 256;
+
+/// Which answer. Callers differ only where their client lists do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub shown: Shown,
+    /// Of the parts that are shown; an older answer is never asked for again.
+    pub versions: [u64; 2],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    /// `allowed`: a hash of the caller's client list, `None` for all.
+    Clients {
+        allowed: Option<u128>,
+        industry: Option<String>,
+        cut: Cut,
+    },
+    Assets {
+        client: ClientId,
+        filter: AssetsShown,
+        cut: Cut,
+    },
+    Scores {
+        client: ClientId,
+        n_history: u32,
+    },
+    Risks {
+        client: ClientId,
+        severity: Option<Severity>,
+        cut: Cut,
+    },
+    Compliance(ClientId),
+    Framework {
+        client: ClientId,
+        id: FrameworkId,
+        level: LevelShown,
+    },
+}
+
+impl Shown {
+    /// Of texts that the caller chose: they weigh too.
+    fn n_text_bytes(&self) -> usize {
+        match self {
+            Self::Clients { industry, .. } => industry.as_ref().map_or(0, String::len),
+            Self::Assets { filter, .. } => filter.category.as_ref().map_or(0, String::len),
+            Self::Scores { .. }
+            | Self::Risks { .. }
+            | Self::Compliance(_)
+            | Self::Framework { .. } => 0,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AssetsShown {
+    pub category: Option<String>,
+    pub asset_type: Option<AssetType>,
+    pub critical_only: bool,
+}
+
+/// [`Level`] as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum LevelShown {
+    Requirement,
+    Detail,
+}
+
+impl From<Level> for LevelShown {
+    fn from(level: Level) -> Self {
+        match level {
+            Level::Requirement => Self::Requirement,
+            Level::Detail => Self::Detail,
+        }
+    }
+}
+
+#[derive(Clone)]
+struct ByBytes;
+
+impl Weighter<Key, Rendered> for ByBytes {
+    fn weight(&self, key: &Key, rendered: &Rendered) -> u64 {
+        (rendered.body.len() + key.shown.n_text_bytes()) as u64 + ENTRY_BYTES
+    }
+}
+
+pub struct PageCache(Cache<Key, Rendered, ByBytes>);
+
+impl PageCache {
+    #[must_use]
+    pub fn new(bytes: u64) -> Self {
+        let n_entries = usize::try_from(bytes / ANSWER_BYTES).unwrap_or(usize::MAX);
+        Self(Cache::with_weighter(n_entries.max(1), bytes, ByBytes))
+    }
+
+    pub fn find(&self, key: &Key) -> Option<Rendered> {
+        self.0.get(key)
+    }
+
+    pub fn put(&self, key: Key, rendered: Rendered) {
+        self.0.insert(key, rendered);
+    }
+}

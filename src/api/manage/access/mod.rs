@@ -1,0 +1,6 @@
+//! Who may do what: keys, users, sessions, the audit log.
+
+pub mod audit;
+pub mod keys;
+pub mod session;
+pub mod users;

@@ -1,0 +1,231 @@
+//! Everything about one client, a line for each thing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::stream;
+use poem::web::Data as Held;
+use poem_openapi::OpenApi;
+use poem_openapi::param::Path;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::api::edge::caller::{By, Origin};
+use crate::api::edge::page_cache::AssetsShown;
+use crate::api::edge::right::View;
+use crate::api::manage::client::clients::ManagedClientView;
+use crate::api::manage::decision::controls::ClientControlView;
+use crate::api::manage::decision::evidence::EvidenceView;
+use crate::api::manage::decision::tasks::TaskView;
+use crate::api::manage::intake::imports::ImportView;
+use crate::api::v1::assets;
+use crate::api::v1::compliance::{ComplianceDetailView, ControlResultView};
+use crate::api::v1::risks::RiskItemView;
+use crate::api::v1::scores::SecurityScoreView;
+use crate::api::wire::param::{Id, Raw};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::Lines;
+use crate::api::{Group, Web};
+use crate::app::App;
+use crate::app::report::posture::page_risks;
+use crate::engine::catalog::{FrameworkId, Level};
+use crate::error::{Chain, Result};
+use crate::page::Cut;
+use crate::store::global::audit::{Act, AuditOutcome};
+use crate::store::global::client::Client;
+use crate::store::{ClientSnapshot, ClientStore};
+
+/// Assets in one read.
+const N_ASSETS_AT_ONCE: u32 = 1_000;
+const N_DAYS_MAX: u32 = u32::MAX;
+
+/// The kinds of things, in the order of an export.
+const PARTS: [Part; 9] = [
+    Part::Client,
+    Part::Scores,
+    Part::Risks,
+    Part::Requirements,
+    Part::Controls,
+    Part::Evidence,
+    Part::Tasks,
+    Part::Imports,
+    Part::Assets,
+];
+
+#[derive(Clone, Copy)]
+enum Part {
+    Client,
+    Scores,
+    Risks,
+    Requirements,
+    Controls,
+    Evidence,
+    Tasks,
+    Imports,
+    Assets,
+}
+
+/// Lines that were read, and how many.
+#[derive(Default)]
+struct Written {
+    bytes: Vec<u8>,
+    n_lines: u64,
+}
+
+impl Written {
+    fn put(&mut self, kind: &str, data: &impl Serialize) {
+        let line = json!({ "kind": kind, "data": data }).to_string();
+        self.bytes.extend_from_slice(line.as_bytes());
+        self.bytes.push(b'\n');
+        self.n_lines += 1;
+    }
+}
+
+/// What an export reads from.
+#[derive(Clone)]
+struct Source {
+    app: Arc<App>,
+    client: Arc<Client>,
+    rows: ClientStore,
+}
+
+impl Source {
+    /// The lines of a part from `offset` on; whether there may be more.
+    async fn read(&self, part: Part, offset: u64) -> Result<(Written, bool)> {
+        let source = self.clone();
+        self.rows.read(move |snapshot| source.read_now(snapshot, part, offset)).await
+    }
+
+    fn read_now(&self, rows: &ClientSnapshot, part: Part, offset: u64) -> Result<(Written, bool)> {
+        let Self { app, client, .. } = self;
+        let mut written = Written::default();
+        match part {
+            Part::Client => {
+                let defaults = &app.options.settings;
+                written.put("client", &ManagedClientView::of(client, defaults));
+            }
+            Part::Scores => {
+                let days = rows.list_days(N_DAYS_MAX)?.into_iter();
+                days.for_each(|it| written.put("score", &SecurityScoreView::of(it)));
+            }
+            Part::Risks => {
+                let cut = Cut { limit: u32::MAX, offset: 0 };
+                let risks = page_risks(rows, None, cut)?.items.into_iter();
+                risks.for_each(|it| written.put("risk", &RiskItemView::of(it)));
+            }
+            Part::Requirements => self.put_requirements(rows, &mut written)?,
+            Part::Controls => {
+                let states = app.control_states(rows)?.into_iter().zip(&app.catalog.controls);
+                for (it, control) in states {
+                    written.put("control", &ClientControlView::of(it, control, &app.catalog));
+                }
+            }
+            Part::Evidence => {
+                let all = rows.list_evidence()?.into_iter();
+                all.for_each(|it| written.put("evidence", &EvidenceView::of(it)));
+            }
+            Part::Tasks => {
+                let now = app.clock.now();
+                let all = rows.list_all_tasks()?.into_iter();
+                all.for_each(|it| written.put("task", &TaskView::of(it, now)));
+            }
+            Part::Imports => {
+                let all = rows.list_imports()?.into_iter();
+                all.for_each(|it| written.put("import", &ImportView::of(it)));
+            }
+            Part::Assets => {
+                let cut = Cut { limit: N_ASSETS_AT_ONCE, offset };
+                let page = assets::views(&self.rows, rows, AssetsShown::default(), cut)?;
+                let more = offset + u64::from(N_ASSETS_AT_ONCE) < page.total;
+                page.items.iter().for_each(|it| written.put("asset", it));
+                return Ok((written, more));
+            }
+        }
+        Ok((written, false))
+    }
+
+    fn put_requirements(&self, rows: &ClientSnapshot, written: &mut Written) -> Result<()> {
+        let Self { app, .. } = self;
+        let outcomes = app.control_outcomes(rows)?.into_iter().zip(&app.catalog.controls);
+        let controls: Vec<_> =
+            outcomes.map(|(it, control)| ControlResultView::of(it, &control.title)).collect();
+        for id in FrameworkId::ALL {
+            let outcome = app.framework_outcome(rows, id)?;
+            let framework = app.catalog.framework(id);
+            let view = ComplianceDetailView::of(framework, Level::Requirement, &outcome, &controls);
+            written.put("framework", &view);
+        }
+        Ok(())
+    }
+}
+
+/// How far an export has come.
+struct Progress {
+    source: Source,
+    /// Parts that are written; one more when the end is too.
+    n_parts: usize,
+    /// Of the part under way.
+    offset: u64,
+    n_lines: u64,
+}
+
+impl Progress {
+    /// The next lines. `None`: all were written. At last comes how many there were: a reader who does not find that has
+    /// not all of it.
+    async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
+        let Some(part) = PARTS.get(self.n_parts) else {
+            if self.n_parts != PARTS.len() {
+                return None;
+            }
+            let mut end = Written::default();
+            end.put("end", &json!({ "lines": self.n_lines }));
+            self.n_parts += 1;
+            return Some((Ok(end.bytes.into()), self));
+        };
+        match self.source.read(*part, self.offset).await {
+            Ok((written, more)) => {
+                self.n_lines += written.n_lines;
+                self.offset = if more { self.offset + u64::from(N_ASSETS_AT_ONCE) } else { 0 };
+                self.n_parts += usize::from(!more);
+                Some((Ok(written.bytes.into()), self))
+            }
+            Err(error) => {
+                tracing::error!(error = %Chain(&error), "an export broke off: {}", Chain(&error));
+                self.n_parts = PARTS.len() + 1;
+                Some((Err(std::io::Error::other(error)), self))
+            }
+        }
+    }
+}
+
+pub struct Exports;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Exports {
+    /// Export a client
+    ///
+    /// Newline-delimited JSON: `{"kind", "data"}` for each thing, of the kinds `client`, `score` (one a day), `risk`,
+    /// `framework`, `control`, `evidence`, `task`, `import` and `asset`, as the other operations show them, each kind as it
+    /// is when it is read. The last line is `{"kind": "end", "data": {"lines"}}`; without it the export is not whole.
+    #[oai(path = "/clients/:clientId/export", method = "get", operation_id = "export_client")]
+    async fn export_client(
+        &self,
+        web: Held<&Arc<Web>>,
+        origin: Origin,
+        by: By<View>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+    ) -> Result<Lines, Failure> {
+        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let act = Act {
+            by: by.0.name(),
+            address: origin.0.map(|it| it.to_string()),
+            action: "GET /api/clients/{clientId}/export".to_owned(),
+            about: format!("client {}", client.id),
+            ..Act::default()
+        };
+        web.app.tally(act, AuditOutcome::Done);
+        let source = Source { app: Arc::clone(&web.app), client, rows };
+        let progress = Progress { source, n_parts: 0, offset: 0, n_lines: 0 };
+        Ok(Lines::of(stream::unfold(progress, Progress::next)))
+    }
+}

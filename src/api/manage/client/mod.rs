@@ -1,0 +1,5 @@
+//! Clients: their records, settings, posture and export.
+
+pub mod clients;
+pub mod export;
+pub mod posture;

@@ -1,0 +1,105 @@
+//! A client's posture explained: coverage, controls, what moved.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::Path;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::edge::caller::By;
+use crate::api::edge::right::ViewScores;
+use crate::api::v1::compliance::ControlResultView;
+use crate::api::v1::scores::SecurityScoreView;
+use crate::api::wire::param::{Id, Raw};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::{Data, Null};
+use crate::api::wire::view::When;
+use crate::api::{Group, Web};
+use crate::app::App;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::posture::coverage;
+use crate::error::Result;
+use crate::store::ClientSnapshot;
+use crate::store::per_client::history::Move;
+
+/// A client's posture and what it rests on.
+#[derive(Object, Serialize)]
+#[oai(rename = "Posture", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct PostureView {
+    score: Null<SecurityScoreView>,
+    /// Share of the applicable controls' weight that is assessed, in percent. Below 40 the score is provisional.
+    coverage: u8,
+    provisional: bool,
+    /// SPRS score of CMMC Level 2, -203 to 110, advisory; null without a system security plan (CA.L2-3.12.4).
+    sprs: Null<i16>,
+    controls: Vec<ControlResultView>,
+    /// Moves of the overall score, newest first.
+    moves: Vec<MoveView>,
+}
+
+/// One move of the overall score.
+#[derive(Object, Serialize)]
+#[oai(rename = "ScoreMove", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct MoveView {
+    at: When,
+    from: Null<u8>,
+    to: u8,
+    /// A source's name, `attestation`, `scope`, `lapse`, `assets` or `catalogue`.
+    cause: String,
+    /// Codes of the controls that moved.
+    controls: Vec<String>,
+}
+
+impl MoveView {
+    fn of(it: Move) -> Self {
+        let Move { at, from, to, cause, controls } = it;
+        Self { at: When(at), from: from.into(), to, cause, controls }
+    }
+}
+
+/// Below this coverage a score is provisional.
+const COVERAGE_MIN: u8 = 40;
+/// Moves that are shown.
+const N_MOVES: u32 = 100;
+
+impl PostureView {
+    fn read(app: &App, rows: &ClientSnapshot) -> Result<Self> {
+        let outcomes = app.control_outcomes(rows)?;
+        let coverage = coverage(&app.catalog, &outcomes);
+        let titled = outcomes.into_iter().zip(&app.catalog.controls);
+        Ok(Self {
+            score: rows.find_score()?.map(SecurityScoreView::of).into(),
+            coverage,
+            provisional: coverage < COVERAGE_MIN,
+            sprs: app.framework_outcome(rows, FrameworkId::CmmcL2)?.summary.sprs.into(),
+            controls: titled
+                .map(|(it, control)| ControlResultView::of(it, &control.title))
+                .collect(),
+            moves: rows.list_moves(N_MOVES)?.into_iter().map(MoveView::of).collect(),
+        })
+    }
+}
+
+pub struct Postures;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Postures {
+    /// Explain a client's posture
+    ///
+    /// Scope: `read:scores`.
+    #[oai(path = "/clients/:clientId/posture", method = "get", operation_id = "get_posture")]
+    async fn get_posture(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewScores>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+    ) -> Result<Data<PostureView>, Failure> {
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let app = Arc::clone(&web.app);
+        let posture = rows.read(move |snapshot| PostureView::read(&app, snapshot)).await?;
+        Ok(Data::of(&posture))
+    }
+}

@@ -1,0 +1,8 @@
+//! What people decide: controls, requirements, evidence, risks, tasks, alert rules.
+
+pub mod alert_rules;
+pub mod controls;
+pub mod evidence;
+pub mod requirements;
+pub mod risks;
+pub mod tasks;

@@ -1,0 +1,78 @@
+//! Rows of frameworks that changed, in commit order.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::Query;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::edge::caller::By;
+use crate::api::edge::right::ViewCompliance;
+use crate::api::wire::param;
+use crate::api::wire::param::{Limit, Raw, Sequence, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::Data;
+use crate::api::wire::view::{LevelView, StatusView, Uid, When};
+use crate::api::{Group, Web};
+use crate::store::global::change::Placed;
+
+/// One row of a client's framework that changed.
+#[derive(Object, Serialize)]
+#[oai(rename = "RowChange", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct RowChangeView {
+    /// Rises by one, in commit order, over all clients; ask for what comes `after` it.
+    sequence: u64,
+    client_id: Uid,
+    framework: String,
+    /// The framework's own reference.
+    requirement: String,
+    level: LevelView,
+    from: StatusView,
+    to: StatusView,
+    at: When,
+    /// A source's name, `lapse`, `scope`, `assets`, `attestation` or `catalogue`.
+    cause: String,
+}
+
+impl RowChangeView {
+    fn of(it: Placed) -> Self {
+        let Placed { sequence, client, framework, at, cause, row } = it;
+        Self {
+            sequence,
+            client_id: Uid::of(client.as_bytes()),
+            framework: framework.as_str().to_owned(),
+            requirement: row.reference,
+            level: LevelView(row.level),
+            from: StatusView(row.from),
+            to: StatusView(row.to),
+            at: When(at),
+            cause,
+        }
+    }
+}
+
+pub struct Changes;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Changes {
+    /// Pull changes of rows
+    ///
+    /// Every row of every client's frameworks whose status changed, in commit order, first reads included. Kept for 90
+    /// days. Between two catalogues rows are not compared. Scope: `read:compliance`.
+    #[oai(path = "/changes", method = "get", operation_id = "list_changes")]
+    async fn list_changes(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        /// The last sequence that was seen. Default 0: from the start.
+        after: Query<Option<Raw<Sequence>>>,
+        limit: Query<Option<Raw<Limit>>>,
+    ) -> Result<Data<Vec<RowChangeView>>, Failure> {
+        let after = param::after(after.0.as_ref())?;
+        let limit = cut(limit.0.as_ref(), None)?.limit;
+        let changes = web.app.list_changes(&by.0, after, limit).await?;
+        Ok(Data::of(&changes.into_iter().map(RowChangeView::of).collect::<Vec<_>>()))
+    }
+}

@@ -1,0 +1,92 @@
+//! The event log, in commit order.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::Query;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::edge::caller::By;
+use crate::api::edge::right::View;
+use crate::api::wire::param;
+use crate::api::wire::param::{Limit, Raw, Sequence, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::Data;
+use crate::api::wire::view::{Free, Uid, When};
+use crate::api::{Group, Web};
+use crate::error::{Error, Result};
+use crate::store::global::event::Event;
+
+/// One event as a delivery carries it.
+#[derive(Object, Serialize)]
+#[oai(rename = "Event")]
+pub struct EventView {
+    /// Begins with `evt_`.
+    id: String,
+    #[oai(rename = "type")]
+    #[serde(rename = "type")]
+    kind: String,
+    created: When,
+    data: EventDataView,
+}
+
+/// What happened, to which client.
+#[derive(Object, Serialize)]
+#[oai(rename = "EventData", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct EventDataView {
+    msp_id: String,
+    client_id: Uid,
+    /// The state now, with `sequence`: it rises by commit; ask for what comes `after` it.
+    object: Free,
+    /// What differed; absent where there was no earlier state.
+    #[oai(skip_serializing_if_is_none)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<Free>,
+}
+
+impl EventView {
+    /// The very body that a delivery of it carries.
+    fn of(event: &Event) -> Result<Self> {
+        let mut body: Value = serde_json::from_str(&event.body).map_err(Error::internal)?;
+        let data = &mut body["data"];
+        let previous = data.get_mut("previous").map(Value::take);
+        Ok(Self {
+            id: event.id.wire(),
+            kind: event.kind.clone(),
+            created: When(event.created),
+            data: EventDataView {
+                msp_id: data["mspId"].as_str().unwrap_or_default().to_owned(),
+                client_id: Uid::of(event.client.as_bytes()),
+                object: Free(data["object"].take()),
+                previous: previous.map(Free),
+            },
+        })
+    }
+}
+
+pub struct Events;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Events {
+    /// Pull events
+    ///
+    /// In commit order: whoever asks for what comes after the last sequence it saw misses nothing.
+    #[oai(path = "/events", method = "get", operation_id = "list_events")]
+    async fn list_events(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<View>,
+        /// The last sequence that was seen. Default 0: from the start.
+        after: Query<Option<Raw<Sequence>>>,
+        limit: Query<Option<Raw<Limit>>>,
+    ) -> Result<Data<Vec<EventView>>, Failure> {
+        let after = param::after(after.0.as_ref())?;
+        let limit = cut(limit.0.as_ref(), None)?.limit;
+        let events = web.app.list_events(&by.0, after, limit).await?;
+        let views = events.iter().map(EventView::of);
+        Ok(Data::of(&views.collect::<Result<Vec<_>>>()?))
+    }
+}

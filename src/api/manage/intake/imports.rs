@@ -1,0 +1,316 @@
+//! Imports: bring a file in, list what came, take one back.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::{Path, Query};
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::api::edge::caller::By;
+use crate::api::edge::right::{ViewCompliance, Work};
+use crate::api::wire::body;
+use crate::api::wire::param;
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply;
+use crate::api::wire::reply::{Data, Null, Rendered};
+use crate::api::wire::upload::Upload;
+use crate::api::wire::view::{Uid, When};
+use crate::api::{Group, Web};
+use crate::app::event::announce::Announced;
+use crate::app::intake::file::{Imported, ObservedAt, Order};
+use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push, Pushed};
+use crate::error::{Error, Result};
+use crate::id::ImportId;
+use crate::import::Format;
+use crate::page::Page;
+use crate::store::per_client::import::Import;
+use crate::store::{ClientSnapshot, ClientStore};
+
+/// One file that came in.
+#[derive(Object, Serialize)]
+#[oai(rename = "Import", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ImportView {
+    id: Uid,
+    /// As it was called where it came from.
+    file_name: String,
+    format: String,
+    source: String,
+    /// The first 100 parts of the client that it speaks of: accounts, tenants, hosts.
+    scopes: Vec<String>,
+    /// All of them.
+    scope_count: u32,
+    observed_from: Null<When>,
+    observed_to: Null<When>,
+    /// Records read.
+    records: u64,
+    /// Observations kept: one for each check and scope.
+    facts: u32,
+    assets_added: u32,
+    assets_updated: u32,
+    skipped: Vec<SkippedView>,
+    /// It told everything of its scopes: what it no longer had is gone.
+    complete: bool,
+    by: String,
+    at: When,
+    undone_at: Null<When>,
+}
+
+/// Records that are no evidence, and why.
+#[derive(Object, Serialize)]
+#[oai(rename = "Skipped")]
+pub struct SkippedView {
+    reason: String,
+    count: u32,
+}
+
+impl ImportView {
+    pub fn of(import: Import) -> Self {
+        let skipped = |(reason, count)| SkippedView { reason, count };
+        Self {
+            id: Uid::of(import.id.as_bytes()),
+            file_name: import.file_name,
+            format: import.format,
+            source: import.source,
+            scopes: import.scopes,
+            scope_count: import.n_scopes,
+            observed_from: import.observed_from.map(When).into(),
+            observed_to: import.observed_to.map(When).into(),
+            records: import.n_records,
+            facts: import.n_facts,
+            assets_added: import.n_assets_new,
+            assets_updated: import.n_assets_updated,
+            skipped: import.skipped.into_iter().map(skipped).collect(),
+            complete: import.complete,
+            by: import.by,
+            at: When(import.at),
+            undone_at: import.retracted_at.map(When).into(),
+        }
+    }
+}
+
+/// What an import, or its undoing, changed.
+#[derive(Object, Serialize)]
+#[oai(rename = "ImportOutcome", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct OutcomeView {
+    import: ImportView,
+    /// The same bytes came before, in this import: nothing was done.
+    already_imported: bool,
+    changed: ChangedView,
+}
+
+/// How the posture moved.
+#[derive(Default, Object, Serialize)]
+#[oai(rename = "PostureChange", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedView {
+    controls: u32,
+    /// Frameworks whose readiness moved.
+    frameworks: u32,
+    risks_opened: u32,
+    risks_closed: u32,
+    score_before: Null<u8>,
+    score_after: Null<u8>,
+    /// Events written.
+    events: u32,
+}
+
+impl ChangedView {
+    pub(in crate::api::manage) fn of(announced: &Announced) -> Self {
+        Self {
+            controls: announced.n_controls,
+            frameworks: announced.n_frameworks,
+            risks_opened: announced.n_risks_opened,
+            risks_closed: announced.n_risks_closed,
+            score_before: announced.score_before.into(),
+            score_after: announced.score_after.into(),
+            events: announced.n_events,
+        }
+    }
+}
+
+pub struct Imports;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Imports {
+    /// Import a file
+    ///
+    /// The body is the file itself, up to 256 MiB. All of it or nothing: a broken file changes nothing. The same bytes
+    /// again change nothing and say so.
+    #[oai(path = "/clients/:clientId/imports", method = "post", operation_id = "add_import")]
+    async fn add_import(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Work>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: told from the file's start, but for facts.
+        format: Query<Option<Raw<Text>>>,
+        /// The source's name. Default: the tool's.
+        source: Query<Option<Raw<Text>>>,
+        #[oai(name = "fileName")] file_name: Query<Option<Raw<Text>>>,
+        /// `file` (default), `now` or a date-time: which time the observations count from.
+        #[oai(name = "observedAt")]
+        observed_at: Query<Option<Raw<Text>>>,
+        /// Import the same bytes once more.
+        again: Query<Option<Raw<TrueWord>>>,
+        /// The file tells everything of the scopes in it: what it no longer has is gone.
+        complete: Query<Option<Raw<TrueWord>>>,
+        file: Upload,
+    ) -> Result<Data<OutcomeView>, Failure> {
+        let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
+        if format.0.as_ref().is_some_and(|it| it.text == "facts") {
+            let own = [("source", source.0.is_some()), ("complete", complete.0.is_some())];
+            if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
+                let rule = "stands in the facts themselves";
+                return Err(Error::invalid_field(*name, rule).into());
+            }
+            let order = FactsOrder {
+                file_name: text(file_name.0).unwrap_or_default(),
+                observed_at: observed(text(observed_at.0).as_deref())?,
+                again: param::only_true("again", again.0.as_ref())?,
+            };
+            let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+            return Ok(Data::of(&import_facts(&web, &by, &rows, order, file).await?));
+        }
+        let format = text(format.0).map(|it| format_named(&it)).transpose()?;
+        let order = Order {
+            file_name: text(file_name.0).unwrap_or_default(),
+            format,
+            source: text(source.0).map(source_name).transpose()?,
+            observed_at: observed(text(observed_at.0).as_deref())?,
+            again: param::only_true("again", again.0.as_ref())?,
+            complete: param::only_true("complete", complete.0.as_ref())?,
+            by: by.0.name(),
+        };
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        Ok(Data::of(&match web.app.import_file(&rows, order, file).await? {
+            Imported::Changed(outcome) => OutcomeView {
+                changed: ChangedView::of(&outcome.announced),
+                import: ImportView::of(outcome.import),
+                already_imported: false,
+            },
+            Imported::Known(import) => OutcomeView {
+                import: ImportView::of(*import),
+                already_imported: true,
+                changed: ChangedView::default(),
+            },
+        }))
+    }
+
+    /// List a client's imports
+    ///
+    /// Newest first. Scope: `read:compliance`.
+    #[oai(path = "/clients/:clientId/imports", method = "get", operation_id = "list_imports")]
+    async fn list_imports(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+    ) -> Result<reply::Page<ImportView>, Failure> {
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let imports = rows.read(ClientSnapshot::list_imports).await?;
+        let page = Page::of(imports.into_iter(), cut).map(ImportView::of);
+        Ok(reply::Page::rendered(Rendered::page(&page)))
+    }
+
+    /// Undo an import
+    ///
+    /// Takes its facts back and reassesses. The assets that it found stay.
+    #[oai(
+        path = "/clients/:clientId/imports/:importId",
+        method = "delete",
+        operation_id = "undo_import"
+    )]
+    async fn undo_import(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Work>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        #[oai(name = "importId")] import_id: Path<Raw<Id>>,
+    ) -> Result<Data<OutcomeView>, Failure> {
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let outcome = web.app.undo_import(&rows, import_id.read::<ImportId>()?).await?;
+        Ok(Data::of(&OutcomeView {
+            changed: ChangedView::of(&outcome.announced),
+            import: ImportView::of(outcome.import),
+            already_imported: false,
+        }))
+    }
+}
+
+/// How a file of facts is to be taken.
+struct FactsOrder {
+    file_name: String,
+    observed_at: ObservedAt,
+    again: bool,
+}
+
+async fn import_facts(
+    web: &Web,
+    by: &By<Work>,
+    rows: &ClientStore,
+    order: FactsOrder,
+    file: Upload,
+) -> Result<OutcomeView> {
+    let bytes = file.whole(FACTS_BYTES_MAX).await?;
+    let digest: [u8; 32] = Sha256::digest(&bytes).into();
+    let known = web.app.find_import(rows, digest).await?;
+    if let Some(import) = known.filter(|_| !order.again) {
+        return Ok(OutcomeView {
+            import: ImportView::of(import),
+            already_imported: true,
+            changed: ChangedView::default(),
+        });
+    }
+    let facts = body::read::<FactsBody>(&bytes)?;
+    let facts = match order.observed_at {
+        ObservedAt::File => facts,
+        ObservedAt::Now => facts.observed_now(),
+        ObservedAt::At(_) => {
+            return Err(Error::invalid_field("observedAt", "stands in the facts themselves"));
+        }
+    };
+    let push =
+        Push { body: facts, file_name: order.file_name, digest, by: by.0.name(), once: None };
+    let Pushed::Taken(outcome) = web.app.push_facts(rows, push).await? else {
+        return Err(Error::internal("a push without a key has no earlier answer"));
+    };
+    Ok(OutcomeView {
+        changed: ChangedView::of(&outcome.announced),
+        import: ImportView::of(outcome.import),
+        already_imported: false,
+    })
+}
+
+fn format_named(word: &str) -> Result<Format> {
+    word.parse().map_err(|error: Error| error.about("format"))
+}
+
+fn observed(text: Option<&str>) -> Result<ObservedAt> {
+    match text {
+        None | Some("file") => Ok(ObservedAt::File),
+        Some("now") => Ok(ObservedAt::Now),
+        Some(time) => time.parse().map(ObservedAt::At).map_err(|_| {
+            let rule = "must be file, now, or a date-time such as 2026-11-20T08:00:00Z";
+            Error::invalid_field("observedAt", rule)
+        }),
+    }
+}
+
+/// A longer name of a source is refused.
+const SOURCE_CHARS_MAX: usize = 200;
+
+fn source_name(name: String) -> Result<String> {
+    if name.trim().is_empty() || SOURCE_CHARS_MAX < name.chars().count() {
+        let rule = format!("must be 1 to {SOURCE_CHARS_MAX} characters");
+        return Err(Error::invalid_field("source", rule));
+    }
+    Ok(name)
+}

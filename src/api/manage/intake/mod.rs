@@ -1,0 +1,4 @@
+//! Ways in: files of assessors, and the facts body.
+
+pub mod facts;
+pub mod imports;

@@ -1,0 +1,209 @@
+//! The dashboard's key figures.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::edge::caller::By;
+use crate::api::edge::right::ViewKpis;
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::{Data, Null};
+use crate::api::wire::view::Uid;
+use crate::api::{Group, Web};
+use crate::app::report::kpi::{Attention, Kpis, MeanReadiness};
+
+macro_rules! figures {
+    ($(#[$doc:meta])* $name:ident as $shown:literal { $($(#[$about:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Object, Serialize)]
+        #[oai(rename = $shown, rename_all = "camelCase")]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            $($(#[$about])* $field: $type,)*
+        }
+    };
+}
+
+figures! {
+    /// Key figures of the active clients that the caller may see.
+    KpisView as "Kpis" {
+        clients: ClientsView,
+        /// Of the clients with a score, rounded down; null when there is none.
+        mean_score: Null<u8>,
+        /// Clients by grade.
+        grades: GradesView,
+        /// Mean share of the applicable controls' weight that is assessed, in percent; null without clients.
+        coverage: Null<u8>,
+        /// One for each framework: over the clients with a score that have it in scope.
+        readiness: Vec<ReadinessView>,
+        /// Open risks that nobody accepted, by severity.
+        risks: RisksView,
+        dollar_impact: DollarsView,
+        assets: AssetsView,
+        tasks: TasksView,
+        sources: SourcesView,
+        /// Endpoints whose last attempts failed, or that were disabled for it; null for callers who are limited to
+        /// clients.
+        webhooks_failing: Null<u32>,
+        /// Network scans that wait or run.
+        scans_running: u32,
+        /// The ten clients that need it most.
+        attention: Vec<AttentionView>,
+    }
+}
+
+figures! {
+    /// How many clients there are.
+    ClientsView as "KpiClients" {
+        /// Inactive ones too; nothing else counts those.
+        total: u32,
+        active: u32,
+        /// Active ones with a score.
+        scored: u32,
+        unscored: u32,
+    }
+}
+
+/// Clients by the grade of their score.
+#[derive(Object, Serialize)]
+#[oai(rename = "KpiGrades")]
+pub struct GradesView {
+    #[oai(rename = "A")]
+    #[serde(rename = "A")]
+    a: u32,
+    #[oai(rename = "B")]
+    #[serde(rename = "B")]
+    b: u32,
+    #[oai(rename = "C")]
+    #[serde(rename = "C")]
+    c: u32,
+    #[oai(rename = "D")]
+    #[serde(rename = "D")]
+    d: u32,
+    #[oai(rename = "F")]
+    #[serde(rename = "F")]
+    f: u32,
+}
+
+figures! {
+    /// How ready clients are for a framework.
+    ReadinessView as "KpiReadiness" {
+        framework: String,
+        clients: u32,
+        /// Rounded down; null without clients.
+        mean: Null<u8>,
+    }
+}
+
+figures! {
+    /// Open risks by severity.
+    RisksView as "KpiRisks" { critical: u64, high: u64, medium: u64, low: u64, }
+}
+
+figures! {
+    /// What the open risks are expected to cost.
+    DollarsView as "KpiDollarImpact" {
+        /// Dollars a year, of those risks of which it is known.
+        sum: u64,
+        /// Risks of which it is not.
+        unknown: u64,
+    }
+}
+
+figures! {
+    /// Assets that are still there.
+    AssetsView as "KpiAssets" { total: u64, critical: u64, unmanaged: u64, }
+}
+
+figures! {
+    /// Remediation tasks that are to be done.
+    TasksView as "KpiTasks" { open: u64, overdue: u64, }
+}
+
+figures! {
+    /// Sources of facts that are not well.
+    SourcesView as "KpiSources" { failing: u64, silent: u64, }
+}
+
+figures! {
+    /// A client that needs attention.
+    AttentionView as "KpiAttention" {
+        client_id: Uid,
+        client_name: String,
+        /// In words, what weighs most first: critical risks, sources failing or silent, tasks overdue, a score below
+        /// 60, high risks.
+        reasons: Vec<String>,
+    }
+}
+
+impl KpisView {
+    fn of(kpis: Kpis) -> Self {
+        let sums = kpis.sums;
+        let [critical, high, medium, low] = sums.n_risks;
+        Self {
+            clients: ClientsView {
+                total: kpis.n_clients,
+                active: kpis.n_active,
+                scored: kpis.n_scored,
+                unscored: kpis.n_active - kpis.n_scored,
+            },
+            mean_score: kpis.mean_score.into(),
+            grades: GradesView::of(kpis.n_by_grade),
+            coverage: kpis.mean_coverage.into(),
+            readiness: kpis.readiness.into_iter().map(ReadinessView::of).collect(),
+            risks: RisksView { critical, high, medium, low },
+            dollar_impact: DollarsView { sum: sums.dollars, unknown: sums.n_unpriced_risks },
+            assets: AssetsView {
+                total: sums.n_assets,
+                critical: sums.n_critical_assets,
+                unmanaged: sums.n_unmanaged_assets,
+            },
+            tasks: TasksView { open: sums.n_tasks, overdue: sums.n_overdue_tasks },
+            sources: SourcesView { failing: sums.n_failing_sources, silent: sums.n_silent_sources },
+            webhooks_failing: kpis.n_failing_webhooks.into(),
+            scans_running: kpis.n_open_scans,
+            attention: kpis.attention.into_iter().map(AttentionView::of).collect(),
+        }
+    }
+}
+
+impl GradesView {
+    /// The best grade first.
+    fn of(n: [u32; 5]) -> Self {
+        Self { a: n[0], b: n[1], c: n[2], d: n[3], f: n[4] }
+    }
+}
+
+impl ReadinessView {
+    fn of(it: MeanReadiness) -> Self {
+        let MeanReadiness { framework, n_clients, mean } = it;
+        Self { framework: framework.as_str().to_owned(), clients: n_clients, mean: mean.into() }
+    }
+}
+
+impl AttentionView {
+    fn of(it: Attention) -> Self {
+        let Attention { client, name, reasons } = it;
+        Self { client_id: Uid::of(client.as_bytes()), client_name: name, reasons }
+    }
+}
+
+pub struct Dashboard;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Second")]
+impl Dashboard {
+    /// Show key performance indicators
+    ///
+    /// Of the clients that the caller may see. At most 30 a minute.
+    #[oai(path = "/dashboard/kpis", method = "get", operation_id = "get_kpis")]
+    async fn get_kpis(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewKpis>,
+    ) -> Result<Data<KpisView>, Failure> {
+        let kpis = web.app.kpis(by.0.allowed_clients()).await?;
+        Ok(Data::of(&KpisView::of(kpis)))
+    }
+}

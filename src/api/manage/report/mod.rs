@@ -1,0 +1,4 @@
+//! Figures over all clients.
+
+pub mod kpis;
+pub mod portfolio;

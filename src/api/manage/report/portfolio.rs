@@ -1,0 +1,115 @@
+//! One framework, or one requirement of it, over all clients.
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::param::Query;
+use poem_openapi::{Object, OpenApi};
+use serde::Serialize;
+
+use crate::api::edge::caller::By;
+use crate::api::edge::right::ViewCompliance;
+use crate::api::wire::param;
+use crate::api::wire::param::{FrameworkWord, Limit, Offset, Raw, StatusWord, Text, cut};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply;
+use crate::api::wire::reply::{Null, Rendered};
+use crate::api::wire::view::{StatusView, Uid};
+use crate::api::{Group, Web};
+use crate::app::report::portfolio::{Line, Question};
+use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::error::{Error, Result};
+use crate::page::Page;
+
+/// How one client does in a framework.
+#[derive(Object, Serialize)]
+#[oai(rename = "PortfolioLine", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct LineView {
+    client_id: Uid,
+    client_name: String,
+    framework: String,
+    /// 0 to 100.
+    readiness_score: u8,
+    /// Applicable requirements. Those neither passed, partial nor failed are not assessed yet.
+    total_controls: u32,
+    passed_controls: u32,
+    partial_controls: u32,
+    failed_controls: u32,
+    /// The one that was asked for; null when none was, like the next two.
+    requirement: Null<String>,
+    overall_status: Null<StatusView>,
+    /// 0 to 100.
+    compliance_score: Null<u8>,
+}
+
+impl LineView {
+    fn of(line: Line, framework: FrameworkId, requirement: Option<&str>) -> Self {
+        let Line { client, summary, row } = line;
+        Self {
+            client_id: Uid::of(client.id.as_bytes()),
+            client_name: client.name.clone(),
+            framework: framework.as_str().to_owned(),
+            readiness_score: summary.readiness,
+            total_controls: summary.total,
+            passed_controls: summary.passed,
+            partial_controls: summary.partial,
+            failed_controls: summary.failed,
+            requirement: requirement.map(str::to_owned).into(),
+            overall_status: row.map(|it| StatusView(it.status)).into(),
+            compliance_score: row.map(|it| it.score).into(),
+        }
+    }
+}
+
+/// The row that a requirement names.
+fn row(
+    catalog: &Catalog,
+    framework: FrameworkId,
+    requirement: Option<&str>,
+) -> Result<Option<usize>> {
+    let Some(reference) = requirement else { return Ok(None) };
+    let row = catalog.framework(framework).find_row(reference);
+    let rule = || format!("{} has no such requirement", framework.as_str());
+    row.map(Some).ok_or_else(|| Error::invalid_field("requirement", rule()))
+}
+
+pub struct Portfolio;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Portfolio {
+    /// Compare clients in a framework
+    ///
+    /// One row for each active client. With `requirement` each row says how the client does there, and `status` keeps
+    /// the clients that stand so. Scope: `read:compliance`.
+    #[oai(path = "/portfolio/compliance", method = "get", operation_id = "list_portfolio")]
+    async fn list_portfolio(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        /// A framework identifier, without regard to case.
+        framework: Query<Option<Raw<FrameworkWord>>>,
+        /// A reference of the framework, such as `CC6.1`.
+        requirement: Query<Option<Raw<Text>>>,
+        /// Takes a `requirement`.
+        status: Query<Option<Raw<StatusWord>>>,
+        limit: Query<Option<Raw<Limit>>>,
+        offset: Query<Option<Raw<Offset>>>,
+    ) -> Result<reply::Page<LineView>, Failure> {
+        let framework = param::framework(framework.0.as_ref())?;
+        let requirement = requirement.0.map(|it| it.text);
+        let row = row(&web.app.catalog, framework, requirement.as_deref())?;
+        let status = param::status(status.0.as_ref())?;
+        if status.is_some() && row.is_none() {
+            let rule = "is about a requirement; give one";
+            return Err(Error::invalid_field("status", rule).into());
+        }
+        let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let question = Question { framework, row, status };
+        let allowed = by.0.allowed_clients();
+        let Page { items, total, cut } = web.app.page_portfolio(allowed, question, cut).await?;
+        let view = |it| LineView::of(it, framework, requirement.as_deref());
+        let items = items.into_iter().map(view).collect();
+        Ok(reply::Page::rendered(Rendered::page(&Page { items, total, cut })))
+    }
+}

@@ -1,0 +1,4 @@
+//! Network scans.
+
+pub mod scan_view;
+pub mod scans;

@@ -1,0 +1,4 @@
+//! Webhooks and their deliveries.
+
+pub mod delivery_view;
+pub mod webhooks;

@@ -1,0 +1,8 @@
+//! What goes over the wire: bodies, parameters, replies, problems.
+
+pub mod body;
+pub mod param;
+pub mod problem;
+pub mod reply;
+pub mod upload;
+pub mod view;

@@ -1,0 +1,190 @@
+//! API keys: issue, change, rotate, revoke.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::app::App;
+use crate::app::input::require_text;
+use crate::auth::key::KeyText;
+use crate::auth::keyring::Held;
+use crate::auth::limit::Quota;
+use crate::auth::network;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, KeyId};
+use crate::store::Batch;
+use crate::store::global::key::{Key, Previous, Scope};
+
+/// More than this many networks or characters in one key are refused.
+pub const N_NETWORKS_MAX: usize = 100;
+pub const NAME_CHARS_MAX: usize = 200;
+/// A window's limit beyond this is refused.
+pub const QUOTA_MAX: u32 = 100_000_000;
+/// How long a rotated key's old secret lives on when the caller does not say.
+pub const GRACE_S: u32 = 86_400;
+/// A longer grace is refused.
+pub const GRACE_S_MAX: u32 = 30 * 86_400;
+
+/// What an administrator wants of a new key.
+#[derive(Clone, Debug)]
+pub struct NewKey {
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    pub clients: Vec<ClientId>,
+    pub networks: Vec<String>,
+    /// `None` in a place: the configured default.
+    pub quota: [Option<u32>; 3],
+    pub expires_at: Option<Time>,
+    /// `None`: the key's name.
+    pub source: Option<String>,
+}
+
+/// What may change of a key. `None` leaves it.
+#[derive(Clone, Debug, Default)]
+pub struct KeyChange {
+    pub name: Option<String>,
+    pub scopes: Option<Vec<Scope>>,
+    pub clients: Option<Vec<ClientId>>,
+    pub networks: Option<Vec<String>>,
+    pub quota: [Option<u32>; 3],
+    pub expires_at: Option<Option<Time>>,
+}
+
+impl App {
+    /// Makes a key and shows its text this once.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule.
+    pub async fn issue_key(&self, new: NewKey) -> Result<(Arc<Held>, KeyText)> {
+        let now = self.clock.now();
+        let text = KeyText::random();
+        let mut quota: Quota = self.options.quota;
+        for (limit, wanted) in quota.iter_mut().zip(new.quota) {
+            *limit = wanted.unwrap_or(*limit);
+        }
+        let key = Key {
+            id: KeyId::random(),
+            prefix: text.prefix().to_owned(),
+            source: new.source.unwrap_or_else(|| new.name.clone()),
+            name: new.name,
+            scopes: new.scopes,
+            clients: new.clients,
+            networks: new.networks,
+            per_minute: quota[0],
+            per_hour: quota[1],
+            per_day: quota[2],
+            expires_at: new.expires_at,
+            digest: text.digest(),
+            previous: None,
+            created_at: now,
+            revoked_at: None,
+        };
+        self.check_key(&key, None, now)?;
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let held = self.store_key(key, changing).await?;
+        Ok((held, text))
+    }
+
+    /// # Errors
+    /// `NotFound`, or `Invalid` with the field that breaks a rule.
+    pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let before = self.get_key(id)?;
+        let mut key = before.key.clone();
+        key.name = change.name.unwrap_or(key.name);
+        key.scopes = change.scopes.unwrap_or(key.scopes);
+        key.clients = change.clients.unwrap_or(key.clients);
+        key.networks = change.networks.unwrap_or(key.networks);
+        key.expires_at = change.expires_at.unwrap_or(key.expires_at);
+        key.per_minute = change.quota[0].unwrap_or(key.per_minute);
+        key.per_hour = change.quota[1].unwrap_or(key.per_hour);
+        key.per_day = change.quota[2].unwrap_or(key.per_day);
+        self.check_key(&key, Some(&before.key), self.clock.now())?;
+        self.store_key(key, changing).await
+    }
+
+    /// Gives the key a new secret; the old one works until the grace ends (0: no longer).
+    ///
+    /// # Errors
+    /// `NotFound`; `Conflict` when it is revoked; `Invalid` for too long a grace.
+    pub async fn rotate_key(&self, id: KeyId, grace_s: u32) -> Result<(Arc<Held>, KeyText)> {
+        if GRACE_S_MAX < grace_s {
+            let rule = format!("must be at most {GRACE_S_MAX}");
+            return Err(Error::invalid_field("graceS", rule));
+        }
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let mut key = self.get_key(id)?.key.clone();
+        if key.revoked_at.is_some() {
+            return Err(Error::conflict("the key is revoked; issue a new one"));
+        }
+        let now = self.clock.now();
+        let text = KeyText::random();
+        let until = now.plus_s(i64::from(grace_s));
+        key.previous = Some(Previous { prefix: key.prefix, digest: key.digest, until });
+        key.prefix = text.prefix().to_owned();
+        key.digest = text.digest();
+        let held = self.store_key(key, changing).await?;
+        Ok((held, text))
+    }
+
+    /// Acts on the next request. Revoking twice is the same.
+    pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
+        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let mut key = self.get_key(id)?.key.clone();
+        if key.revoked_at.is_none() {
+            key.revoked_at = Some(self.clock.now());
+            self.store_key(key, changing).await?;
+        }
+        Ok(())
+    }
+
+    pub fn get_key(&self, id: KeyId) -> Result<Arc<Held>> {
+        self.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
+    }
+
+    async fn store_key(&self, key: Key, changing: OwnedMutexGuard<()>) -> Result<Arc<Held>> {
+        let held = Held::of(key)?;
+        let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.keyring));
+        // After the commit: what memory grants must survive a restart.
+        let put = move |(): &()| {
+            keyring.put(&kept);
+            drop(changing);
+        };
+        let write = move |batch: &mut Batch| {
+            batch.note_object(&row.key.id);
+            batch.put_key(&row.key)
+        };
+        self.store.write_then(write, put).await?;
+        Ok(held)
+    }
+
+    /// What stays as it was `before` is not held against the key: a client of its list may have been erased since, or
+    /// its time may be over.
+    fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
+        require_text("name", &key.name, NAME_CHARS_MAX)?;
+        require_text("source", &key.source, NAME_CHARS_MAX)?;
+        if key.scopes.is_empty() {
+            return Err(Error::invalid_field("scopes", "name at least one scope"));
+        }
+        self.require_clients(&key.clients, before.map_or(&[], |it| &it.clients))?;
+        if N_NETWORKS_MAX < key.networks.len() {
+            return Err(Error::invalid_field("networks", format!("at most {N_NETWORKS_MAX}")));
+        }
+        for text in &key.networks {
+            network::parse(text).map_err(|it| it.about("networks"))?;
+        }
+        let limits =
+            [("perMinute", key.per_minute), ("perHour", key.per_hour), ("perDay", key.per_day)];
+        for (field, limit) in limits {
+            if !(1..=QUOTA_MAX).contains(&limit) {
+                return Err(Error::invalid_field(field, format!("must be 1 to {QUOTA_MAX}")));
+            }
+        }
+        let is_new_time = before.is_none_or(|it| it.expires_at != key.expires_at);
+        if is_new_time && key.expires_at.is_some_and(|it| it <= now) {
+            return Err(Error::invalid_field("expiresAt", "must be in the future"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! Sessions: log in, log out, a new password of one's own.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::access::user::NewPassword;
+use crate::auth::password::BYTES_MAX;
+use crate::auth::token::Session;
+use crate::error::{Code, Error, Result};
+use crate::id::UserId;
+use crate::store::global::audit;
+use crate::store::global::audit::{Act, AuditOutcome};
+use crate::store::global::user::User;
+
+/// Longer names are nobody's.
+pub const NAME_BYTES_MAX: usize = 1_024;
+
+/// Somebody has logged in.
+#[derive(Debug)]
+pub struct Login {
+    pub token: String,
+    pub session: Session,
+    pub user: Arc<User>,
+}
+
+impl App {
+    /// A session for who knows the password. An unknown name takes as long and is told the same as a wrong password.
+    ///
+    /// # Errors
+    /// `Unauthenticated`; `RateLimited` for too many tries, by name, network or in all; `Unavailable` when too many log
+    /// in at once.
+    pub async fn log_in(
+        &self,
+        name: &str,
+        password: &str,
+        address: Option<IpAddr>,
+    ) -> Result<Login> {
+        let wrong = || Error::unauthenticated("user name or password is wrong");
+        if NAME_BYTES_MAX < name.len() || BYTES_MAX < password.len() {
+            return Err(wrong());
+        }
+        let known = self.people.find_named(name);
+        if let Some(user) = &known {
+            audit::name_subject(&format!("user {}", user.email));
+        }
+        self.throttle.take(name, address, self.clock.now())?;
+        let known = known.filter(|it| it.enabled);
+        let hash = known.as_ref().map(|it| it.password_hash.as_str());
+        let is_right = self.hasher.verify(password.to_owned(), hash).await?;
+        let known = known.filter(|_| is_right).ok_or_else(wrong)?;
+        self.throttle.succeeded(name, address, self.clock.now());
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let mut user = User::clone(&*self.get_user(known.id)?);
+        // Changed while the password was looked at: it may be another one now.
+        if !user.enabled || user.password_hash != known.password_hash {
+            return Err(wrong());
+        }
+        user.last_login_at = Some(self.clock.now());
+        audit::name_actor(&format!("user {}", user.email));
+        match self.store_user(user, changing).await {
+            Ok(user) => Ok(self.begin_session(user)),
+            // Whoever wants to see why the disk is full has to get in.
+            Err(error) if error.code == Code::Unavailable => {
+                tracing::warn!("a login of `{}` is not written down: {error}", known.email);
+                Ok(self.begin_session(known))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends all sessions of the user.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn log_out(&self, id: UserId) -> Result<()> {
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let mut user = User::clone(&*self.get_user(id)?);
+        user.session_version += 1;
+        self.store_user(user, changing).await.map(|_| ())
+    }
+
+    /// Replaces the own password. All sessions end; a new one begins.
+    ///
+    /// # Errors
+    /// `Invalid` when the present password is wrong or the new one too weak; `RateLimited` for too many tries.
+    pub async fn change_own_password(
+        &self,
+        id: UserId,
+        present: &str,
+        new: String,
+        address: Option<IpAddr>,
+    ) -> Result<Login> {
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let mut user = User::clone(&*self.get_user(id)?);
+        self.throttle.take_own(id, self.clock.now())?;
+        let is_right = BYTES_MAX >= present.len()
+            && self.hasher.verify(present.to_owned(), Some(&user.password_hash)).await?;
+        if !is_right {
+            let (by, about) = (format!("user {}", user.email), "wrong password".to_owned());
+            let address = address.map(|it| it.to_string());
+            let action = "PUT /api/me/password".to_owned();
+            let act = Act { by, address, action, about, ..Act::default() };
+            self.tally(act, AuditOutcome::Refused(400));
+            return Err(Error::invalid_field("currentPassword", "is wrong"));
+        }
+        self.throttle.succeeded_own(id);
+        if new == present {
+            return Err(Error::invalid_field("newPassword", "must be another one"));
+        }
+        self.put_password("newPassword", &mut user, NewPassword::Given(new)).await?;
+        user.updated_at = self.clock.now();
+        Ok(self.begin_session(self.store_user(user, changing).await?))
+    }
+
+    /// Whose token it is.
+    ///
+    /// # Errors
+    /// `Unauthenticated`: one sentence for all that can be wrong with it.
+    pub fn bearer(&self, token: &str) -> Result<Arc<User>> {
+        let session = self.token_key.verify(token, self.clock.now());
+        let user = session.and_then(|it| self.people.bearer(&it));
+        user.ok_or_else(|| Error::unauthenticated("token invalid or over; log in again"))
+    }
+
+    fn begin_session(&self, user: Arc<User>) -> Login {
+        let now = self.clock.now();
+        let (token, session) = self.token_key.issue(user.id, user.session_version, now);
+        Login { token, session, user }
+    }
+}

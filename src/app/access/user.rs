@@ -1,0 +1,239 @@
+//! Users: add, change, list. What changes of one acts on its next request.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedMutexGuard;
+
+use crate::app::App;
+use crate::app::input::{require_length, require_text};
+use crate::auth::password;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, UserId};
+use crate::store::Batch;
+use crate::store::global::audit;
+use crate::store::global::audit::Act;
+use crate::store::global::user::{Role, User};
+
+pub const N_USERS_MAX: usize = 10_000;
+/// RFC 5321, 4.5.3.1.3: what fits between the brackets.
+pub const EMAIL_CHARS_MAX: usize = 254;
+pub const NAME_CHARS_MAX: usize = 200;
+/// Who administers an installation at first.
+pub const FIRST_ADMIN: &str = "admin";
+const FIRST_ADMIN_EMAIL: &str = "admin@localhost";
+
+/// What an administrator wants of a new user.
+#[derive(Clone)]
+pub struct NewUser {
+    pub email: String,
+    pub username: Option<String>,
+    pub display_name: Option<String>,
+    pub role: Role,
+    /// Empty: all.
+    pub clients: Vec<ClientId>,
+    /// `None`: one is made, to be replaced at the first login.
+    pub password: Option<String>,
+}
+
+/// What may change of a user. `None` leaves it.
+#[derive(Clone, Default)]
+pub struct UserChange {
+    pub email: Option<String>,
+    pub username: Option<Option<String>>,
+    pub display_name: Option<Option<String>>,
+    pub role: Option<Role>,
+    pub clients: Option<Vec<ClientId>>,
+    pub enabled: Option<bool>,
+    pub password: Option<NewPassword>,
+}
+
+#[derive(Clone)]
+pub enum NewPassword {
+    Given(String),
+    /// One is made, to be replaced at the next login.
+    Generated,
+}
+
+impl App {
+    /// The user, and the password if one was made: it is shown this once.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule; `Conflict` when somebody has that name.
+    pub async fn add_user(&self, new: NewUser) -> Result<(Arc<User>, Option<String>)> {
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        if N_USERS_MAX <= self.people.list().len() {
+            return Err(Error::conflict(format!("there are {N_USERS_MAX} users already")));
+        }
+        let now = self.clock.now();
+        let mut user = User {
+            id: UserId::made_at(now),
+            email: new.email,
+            username: new.username,
+            display_name: new.display_name,
+            role: new.role,
+            clients: new.clients,
+            enabled: true,
+            password_hash: String::new(),
+            must_change_password: false,
+            session_version: 0,
+            created_at: now,
+            updated_at: now,
+            last_login_at: None,
+        };
+        self.check_user(&user, None)?;
+        let wanted = new.password.map_or(NewPassword::Generated, NewPassword::Given);
+        let shown = self.put_password("password", &mut user, wanted).await?;
+        Ok((self.store_user(user, changing).await?, shown))
+    }
+
+    /// The user, and the password if one was made.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` with the field that breaks a rule; `Conflict` when somebody else has that name, or nobody
+    /// could administer any more.
+    pub async fn change_user(
+        &self,
+        id: UserId,
+        change: UserChange,
+    ) -> Result<(Arc<User>, Option<String>)> {
+        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let before = self.get_user(id)?;
+        let mut user = User::clone(&before);
+        user.email = change.email.unwrap_or(user.email);
+        user.username = change.username.unwrap_or(user.username);
+        user.display_name = change.display_name.unwrap_or(user.display_name);
+        user.role = change.role.unwrap_or(user.role);
+        user.clients = change.clients.unwrap_or(user.clients);
+        user.enabled = change.enabled.unwrap_or(user.enabled);
+        self.check_user(&user, Some(&before))?;
+        let was_admin = before.enabled && before.role == Role::Admin;
+        let is_admin = user.enabled && user.role == Role::Admin;
+        if was_admin && !is_admin && !self.people.has_other_admin(id) {
+            let rule = "the last administrator stays one; make another user an admin first";
+            return Err(Error::conflict(rule));
+        }
+        if before.enabled && !user.enabled {
+            user.session_version += 1;
+        }
+        let shown = match change.password {
+            Some(wanted) => self.put_password("password", &mut user, wanted).await?,
+            None => None,
+        };
+        user.updated_at = self.clock.now();
+        Ok((self.store_user(user, changing).await?, shown))
+    }
+
+    /// # Errors
+    /// `NotFound`.
+    pub fn get_user(&self, id: UserId) -> Result<Arc<User>> {
+        self.people.find(id).ok_or_else(|| Error::not_found("user not found"))
+    }
+
+    /// Makes the first administrator when there is no user yet; name and password, shown this once.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn add_first_admin(&self) -> Result<Option<(String, String)>> {
+        if !self.people.list().is_empty() {
+            return Ok(None);
+        }
+        let new = NewUser {
+            email: FIRST_ADMIN_EMAIL.to_owned(),
+            username: Some(FIRST_ADMIN.to_owned()),
+            display_name: None,
+            role: Role::Admin,
+            clients: Vec::new(),
+            password: None,
+        };
+        let (at, by) = (self.clock.now(), "service".to_owned());
+        let act = Act { at, by, action: "first administrator".to_owned(), ..Act::default() };
+        let adding = async {
+            audit::name_actor("service");
+            self.add_user(new).await
+        };
+        let (_, password) = audit::acting(act, adding).await?;
+        Ok(password.map(|it| (FIRST_ADMIN.to_owned(), it)))
+    }
+
+    /// Gives the user a password and ends its sessions; the password if one was made. `field`: where it was given.
+    pub(in crate::app) async fn put_password(
+        &self,
+        field: &str,
+        user: &mut User,
+        wanted: NewPassword,
+    ) -> Result<Option<String>> {
+        let (text, generated) = match wanted {
+            NewPassword::Given(text) => {
+                let names = [Some(&user.email), user.username.as_ref(), user.display_name.as_ref()];
+                let about: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+                password::check(field, &text, &about)?;
+                (text, None)
+            }
+            NewPassword::Generated => {
+                let text = password::generate();
+                (text.clone(), Some(text))
+            }
+        };
+        user.password_hash = self.hasher.hash(text).await?;
+        user.must_change_password = generated.is_some();
+        user.session_version += 1;
+        Ok(generated)
+    }
+
+    /// `changing`: held since the user was read; let go once its new state is kept.
+    pub(in crate::app) async fn store_user(
+        &self,
+        user: User,
+        changing: OwnedMutexGuard<()>,
+    ) -> Result<Arc<User>> {
+        let user = Arc::new(user);
+        let (row, kept, people) = (user.clone(), user.clone(), Arc::clone(&self.people));
+        // After the commit: what memory grants must survive a restart.
+        let put = move |(): &()| {
+            people.put(kept);
+            drop(changing);
+        };
+        let write = move |batch: &mut Batch| {
+            batch.note_object(&row.id);
+            batch.put_user(&row)
+        };
+        self.store.write_then(write, put).await?;
+        Ok(user)
+    }
+
+    fn check_user(&self, user: &User, before: Option<&User>) -> Result<()> {
+        check_email(&user.email)?;
+        if let Some(name) = &user.username {
+            require_text("username", name, NAME_CHARS_MAX)?;
+            if name.contains('@') || name.chars().any(char::is_whitespace) {
+                return Err(Error::invalid_field("username", "must have no blank and no `@`"));
+            }
+        }
+        require_length("displayName", user.display_name.as_deref(), NAME_CHARS_MAX)?;
+        if user.role == Role::Admin && !user.clients.is_empty() {
+            let rule = "an admin works on the whole installation; limit an analyst or viewer";
+            return Err(Error::invalid_field("clientIds", rule));
+        }
+        self.require_clients(&user.clients, before.map_or(&[], |it| &it.clients))?;
+        for (field, name) in [("email", Some(&user.email)), ("username", user.username.as_ref())] {
+            let holder = name.and_then(|it| self.people.find_named(it));
+            if holder.is_some_and(|it| it.id != user.id) {
+                return Err(Error::conflict(format!("another user has this {field}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What somebody would type, not what RFC 5322 allows.
+fn check_email(email: &str) -> Result<()> {
+    require_text("email", email, EMAIL_CHARS_MAX)?;
+    let is_plain = !email.chars().any(|it| it.is_whitespace() || it.is_control());
+    let is_address = email
+        .split_once('@')
+        .is_some_and(|(user, host)| !user.is_empty() && !host.is_empty() && !host.contains('@'));
+    if is_plain && is_address {
+        return Ok(());
+    }
+    Err(Error::invalid_field("email", "must be an address like `ada@example.com`"))
+}

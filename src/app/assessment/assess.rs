@@ -1,0 +1,415 @@
+//! Assessing a client: planned on a snapshot, off the writer; applied in one commit if the facts are still the same.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{condition, risk};
+use crate::app::App;
+use crate::app::assessment::expiry::Expiry;
+use crate::app::assessment::statement::Statements;
+use crate::app::client::loss;
+use crate::app::client::settings::Settings;
+use crate::app::event::announce;
+use crate::app::event::announce::Announced;
+use crate::app::intake::ingest::Intake;
+use crate::clock::Time;
+use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::change::{Before, Change, difference};
+use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
+use crate::error::{Error, Result};
+use crate::id::{ClientId, ScoreId};
+use crate::store::global::change::{NewChanges, RowChange};
+use crate::store::global::client::ClientState;
+use crate::store::global::event::NewEvent;
+use crate::store::per_client::asset::AssetFilter;
+use crate::store::per_client::history::Move;
+use crate::store::per_client::posture::{Assessed, OpenRisk, ScoreEntry};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+/// The daily assessments are spread over this much of the day's start.
+const DAY_STARTS_WITHIN_S: i64 = 3_600;
+
+/// Why a client is assessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A run of a source. A baseline is its first of these scopes, which announces no changes.
+    /// A quiet one is a push in passing: told of only when it changes something.
+    Source { source: String, baseline: bool, quiet: bool },
+    /// Time alone: results lapse, a day ends.
+    Lapse,
+    /// What applies to the client was changed.
+    Scope,
+    /// A person attested something, or the evidence for it changed.
+    Attestation,
+    /// Assets were pushed or changed.
+    Assets,
+    /// The catalogue is another one than last time.
+    Catalogue,
+}
+
+impl Cause {
+    /// As events and history say it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Source { source, .. } => source,
+            Self::Lapse => "lapse",
+            Self::Scope => "scope",
+            Self::Attestation => "attestation",
+            Self::Assets => "assets",
+            Self::Catalogue => "catalogue",
+        }
+    }
+
+    /// Whether changes are announced: those of a source's first read are not.
+    #[must_use]
+    pub fn is_baseline(&self) -> bool {
+        matches!(self, Self::Source { baseline: true, .. })
+    }
+}
+
+/// What an assessment reads about a client beside its facts.
+pub struct Subject {
+    pub catalog: Arc<Catalog>,
+    profile: Profile,
+    annual_loss: Option<u64>,
+    thresholds: Vec<u8>,
+    /// Those that the client is to meet: of others nothing is announced.
+    pub frameworks: Vec<FrameworkId>,
+    pub evidence_warning_days: u16,
+    rows: ClientStore,
+}
+
+/// Everything that one assessment writes.
+#[derive(Debug)]
+pub struct Plan {
+    facts_version: u64,
+    assessed: Assessed,
+    controls: Vec<ControlOutcome>,
+    frameworks: Vec<FrameworkOutcome>,
+    score: Option<ScoreEntry>,
+    moved: Option<Move>,
+    changed: Vec<NewChanges>,
+    risks: Vec<OpenRisk>,
+    forgotten_risks: Vec<String>,
+    touched: Vec<(u64, Option<u8>)>,
+    events: Vec<NewEvent>,
+    /// Observations that a complete read no longer has.
+    pub gone: Vec<Observation>,
+    expiry: Expiry,
+    due: Time,
+    /// How often an assessment had been asked for when the plan was made.
+    n_asked: u64,
+    announced: Announced,
+}
+
+impl Plan {
+    /// # Errors
+    /// `Conflict` when the facts are no longer those that the plan was made on.
+    pub fn require_unchanged(&self, batch: &ClientBatch<'_>) -> Result<()> {
+        if batch.facts_version()? == self.facts_version {
+            return Ok(());
+        }
+        Err(Error::conflict("the client's facts changed meanwhile"))
+    }
+}
+
+/// The posture as it was stored.
+struct Stored {
+    controls: Vec<ControlOutcome>,
+    frameworks: Vec<FrameworkOutcome>,
+    score: Option<ScoreEntry>,
+    risks: Vec<OpenRisk>,
+    touched: BTreeMap<u64, u8>,
+    assessed: Option<Assessed>,
+}
+
+impl Stored {
+    fn read(rows: &ClientSnapshot) -> Result<Self> {
+        Ok(Self {
+            controls: rows.list_control_outcomes()?,
+            frameworks: rows.list_frameworks()?,
+            score: rows.find_score()?,
+            risks: rows.list_risks()?,
+            touched: rows.list_touched()?.into_iter().collect(),
+            assessed: rows.find_assessed()?,
+        })
+    }
+
+    fn difference(&self, subject: &Subject, posture: &Posture) -> Vec<Change> {
+        let catalog = &subject.catalog;
+        let before = self.assessed.as_ref().map(|assessed| Before {
+            catalog_digest: assessed.catalog_digest,
+            controls: &self.controls,
+            frameworks: &self.frameworks,
+            score: self.score.as_ref().map(|it| &it.score),
+            risks: self.risks.iter().filter(|it| it.closed.is_none()).map(|it| &it.risk).collect(),
+        });
+        difference(catalog, before.as_ref(), posture, &subject.thresholds)
+    }
+}
+
+impl App {
+    /// # Errors
+    /// `NotFound` when the client is gone.
+    pub(in crate::app) fn subject(&self, id: ClientId) -> Result<Subject> {
+        let absent = || Error::not_found("client not found");
+        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        let client = client.ok_or_else(absent)?;
+        let settings = Settings::of(&client.settings);
+        Ok(Subject {
+            catalog: Arc::clone(&self.catalog),
+            profile: settings.profile(),
+            annual_loss: loss::annual_loss(&client, &self.options.settings),
+            thresholds: settings.score_thresholds(),
+            frameworks: settings.frameworks(),
+            evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
+            rows: self.store.client_store(id),
+        })
+    }
+
+    /// Assesses a client on the facts that are there.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn reassess(&self, rows: &ClientStore, cause: Cause) -> Result<Announced> {
+        let lock = self.assessing(rows.id());
+        let _assessing = lock.lock().await;
+        let now = self.clock.now();
+        let subject = self.subject(rows.id())?;
+        let plan = rows
+            .read(move |snapshot| {
+                let observations = snapshot.list_observations()?;
+                plan(snapshot, &subject, &observations, Vec::new(), &cause, now)
+            })
+            .await?;
+        let plan = Arc::new(plan);
+        rows.write(move |batch| {
+            plan.require_unchanged(batch)?;
+            apply(batch, &plan)
+        })
+        .await
+    }
+}
+
+/// The client's observations as they are with what the intake brings and takes back, and what follows from it.
+pub fn observations_with<'a>(
+    rows: &ClientSnapshot,
+    mut observations: Vec<Observation>,
+    intake: &'a Intake,
+    derived: impl Iterator<Item = &'a Observation>,
+) -> Result<Vec<Observation>> {
+    if !intake.retracted.is_empty() {
+        // What the retracted ones stood before counts again.
+        for key in &intake.retracted {
+            observations.extend(rows.list_observations_like(key)?);
+        }
+        observations.retain(|it| it.import != intake.import.id);
+    }
+    observations.extend(intake.observations.iter().chain(derived).cloned());
+    Ok(observations)
+}
+
+/// [`plan_with`] what persons said so far.
+pub fn plan(
+    rows: &ClientSnapshot,
+    subject: &Subject,
+    observations: &[Observation],
+    gone: Vec<Observation>,
+    cause: &Cause,
+    now: Time,
+) -> Result<Plan> {
+    let statements = Statements::read(rows)?;
+    plan_with(rows, subject, observations, gone, &statements, cause, now)
+}
+
+/// Assesses, and works out every row that the result changes.
+pub fn plan_with(
+    rows: &ClientSnapshot,
+    subject: &Subject,
+    observations: &[Observation],
+    gone: Vec<Observation>,
+    statements: &Statements,
+    cause: &Cause,
+    now: Time,
+) -> Result<Plan> {
+    let attestations = statements.attestations(now);
+    let critical_subjects = critical_subjects(&subject.rows)?;
+    let posture = crate::engine::assess(
+        &subject.catalog,
+        &Facts {
+            observations,
+            attestations: &attestations,
+            decisions: &statements.decisions,
+            profile: &subject.profile,
+            critical_subjects: &critical_subjects,
+            annual_loss: subject.annual_loss,
+            now,
+        },
+    );
+    let stored = Stored::read(rows)?;
+    let changes = stored.difference(subject, &posture);
+    let score = next_score(&stored, &posture, cause, now);
+    let carried = risk::carry(&stored.risks, &posture, &changes, now);
+    let (risks, forgotten_risks) = (carried.risks, carried.forgotten);
+    let (mut announced, mut events) =
+        announce::changes(subject, &changes, &risks, &posture, cause, now);
+    let returned = risk::returned(&carried.returned, &changes, now);
+    announced.n_events += u32::try_from(returned.len()).unwrap_or(u32::MAX);
+    events.extend(returned);
+    let expiry = Expiry::of(rows, statements, subject, now)?;
+    let due = due(rows.id(), &posture, now);
+    let due = expiry.next.map_or(due, |it| it.min(due));
+    Ok(Plan {
+        facts_version: rows.facts_version()?,
+        assessed: Assessed {
+            catalog_digest: subject.catalog.digest,
+            facts_version: rows.facts_version()?,
+            at: now,
+            coverage: coverage(&subject.catalog, &posture.controls),
+        },
+        due: carried.next_end.map_or(due, |it| it.min(due)),
+        n_asked: rows.n_asked()?,
+        moved: moved(&changes, cause, now),
+        changed: changed(&subject.catalog, &changes, cause, now),
+        controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
+        frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
+        score,
+        risks,
+        forgotten_risks,
+        touched: touched(&stored.touched, &posture.touched),
+        events,
+        gone,
+        expiry,
+        announced,
+    })
+}
+
+/// Writes what was planned.
+pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
+    for control in &plan.controls {
+        batch.put_control_outcome(control)?;
+    }
+    for framework in &plan.frameworks {
+        batch.put_framework(framework)?;
+    }
+    if let Some(score) = &plan.score {
+        batch.put_score(score)?;
+        batch.put_day(score)?;
+    }
+    if let Some(moved) = &plan.moved {
+        batch.add_move(moved)?;
+    }
+    for changed in &plan.changed {
+        batch.add_changes(changed)?;
+    }
+    for risk in &plan.risks {
+        batch.put_risk(risk)?;
+    }
+    for condition in &plan.forgotten_risks {
+        batch.remove_risk(condition)?;
+    }
+    for (subject, score) in &plan.touched {
+        match score {
+            Some(score) => batch.put_touched(*subject, *score)?,
+            None => {
+                batch.remove_touched(*subject)?;
+            }
+        }
+    }
+    for event in &plan.events {
+        batch.add_event(event.clone())?;
+    }
+    let n_warnings = plan.expiry.apply(batch, plan.assessed.at)?;
+    batch.put_assessed(&plan.assessed)?;
+    let next = condition::look(batch, plan.assessed.at)?;
+    // Whoever asked since the plan was made, such as a push, is owed an assessment of its own.
+    if batch.n_asked()? == plan.n_asked {
+        batch.set_due(Some(next.map_or(plan.due, |it| it.min(plan.due))))?;
+    }
+    let mut announced = plan.announced.clone();
+    announced.n_events += n_warnings;
+    Ok(announced)
+}
+
+/// [`subject_hash`] of every critical asset's own identifiers, sorted.
+fn critical_subjects(rows: &ClientStore) -> Result<Vec<u64>> {
+    let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
+    let mut hashes: Vec<u64> = Vec::new();
+    rows.visit_assets(&filter, |asset| {
+        hashes.push(subject_hash(&asset.external_id));
+        hashes.extend(&asset.aliases);
+    })?;
+    hashes.sort_unstable();
+    hashes.dedup();
+    Ok(hashes)
+}
+
+/// The results that are not as they were stored.
+fn unlike<T: PartialEq, K: Ord>(stored: &[T], new: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let stored: BTreeMap<K, &T> = stored.iter().map(|it| (key(it), it)).collect();
+    new.into_iter().filter(|it| stored.get(&key(it)) != Some(&it)).collect()
+}
+
+fn touched(stored: &BTreeMap<u64, u8>, new: &BTreeMap<u64, u8>) -> Vec<(u64, Option<u8>)> {
+    let put = new.iter().filter(|(it, score)| stored.get(it) != Some(score));
+    let put = put.map(|(it, score)| (*it, Some(*score)));
+    let removed = stored.keys().filter(|it| !new.contains_key(it)).map(|it| (*it, None));
+    put.chain(removed).collect()
+}
+
+/// The entry to show and to keep for today. `None`: the one that is there still tells it.
+///
+/// There is a first one with the first evidence, a new one when the score's parts moved or a source spoke, and one
+/// each day.
+fn next_score(stored: &Stored, posture: &Posture, cause: &Cause, now: Time) -> Option<ScoreEntry> {
+    let entry =
+        || ScoreEntry { id: ScoreId::random(), score: posture.score.clone(), calculated_at: now };
+    match &stored.score {
+        None => posture.has_evidence.then(entry),
+        Some(before) => {
+            let is_news = before.score != posture.score
+                || before.calculated_at.day() != now.day()
+                || matches!(cause, Cause::Source { .. });
+            is_news.then(entry)
+        }
+    }
+}
+
+fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
+    changes.iter().find_map(|it| {
+        let Change::Score { from, to, controls } = it else { return None };
+        let (cause, controls) = (cause.as_str().to_owned(), controls.clone());
+        Some(Move { at: now, from: *from, to: *to, cause, controls })
+    })
+}
+
+/// The rows that changed, by framework.
+fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> Vec<NewChanges> {
+    let mut all: Vec<NewChanges> = Vec::new();
+    for change in changes {
+        let Change::Row { framework, row, from, to } = change else { continue };
+        let row = &catalog.framework(*framework).rows[*row];
+        let (reference, level) = (row.reference.clone(), row.level);
+        let row = RowChange { reference, level, from: *from, to: *to };
+        match all.last_mut().filter(|it| it.framework == *framework) {
+            Some(same) => same.rows.push(row),
+            None => all.push(NewChanges {
+                framework: *framework,
+                at: now,
+                cause: cause.as_str().to_owned(),
+                rows: vec![row],
+            }),
+        }
+    }
+    all
+}
+
+/// When this client is to be assessed again: when time changes its results, and each day. Not all clients at
+/// midnight: each within the day's first hour, at a time of its own.
+fn due(client: ClientId, posture: &Posture, now: Time) -> Time {
+    let share_s = i64::from(client.as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;
+    let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1).plus_s(share_s);
+    posture.changes_at.map_or(next_day, |it| it.min(next_day))
+}

@@ -1,0 +1,8 @@
+//! What happens inside one assessment of a client.
+
+pub mod alert;
+pub mod assess;
+pub mod condition;
+pub mod expiry;
+pub mod risk;
+pub mod statement;

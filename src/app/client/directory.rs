@@ -1,0 +1,71 @@
+//! All clients in memory: few, small, and asked for by every request.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+
+use crate::id::ClientId;
+use crate::page::{Cut, Page};
+use crate::store::global::client::{Client, ClientState};
+
+#[derive(Debug, Default)]
+pub struct Directory {
+    clients: RwLock<BTreeMap<ClientId, Arc<Client>>>,
+    version: AtomicU64,
+}
+
+impl Directory {
+    #[must_use]
+    pub fn of(clients: Vec<Client>) -> Self {
+        let clients = clients.into_iter().map(|it| (it.id, Arc::new(it))).collect();
+        Self { clients: RwLock::new(clients), version: AtomicU64::new(0) }
+    }
+
+    /// Moves with every change of any client.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    pub fn find(&self, id: ClientId) -> Option<Arc<Client>> {
+        self.clients.read().expect("no holder of this lock panics").get(&id).cloned()
+    }
+
+    /// In the order in which they were added.
+    pub fn list(&self) -> Vec<Arc<Client>> {
+        self.clients.read().expect("no holder of this lock panics").values().cloned().collect()
+    }
+
+    /// Active clients among `allowed` (`None`: all), optionally of one industry, without regard to case.
+    pub fn page(
+        &self,
+        allowed: Option<&[ClientId]>,
+        industry: Option<&str>,
+        cut: Cut,
+    ) -> Page<Arc<Client>> {
+        let industry = industry.map(str::to_lowercase);
+        let allowed: Option<HashSet<_>> = allowed.map(|it| it.iter().copied().collect());
+        let wanted = |it: &&Arc<Client>| {
+            let of_industry = || it.industry.as_ref().map(|it| it.to_lowercase());
+            it.state == ClientState::Active
+                && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))
+                && (industry.is_none() || of_industry() == industry)
+        };
+        let clients = self.clients.read().expect("no holder of this lock panics");
+        let all: Vec<_> = clients.values().filter(wanted).cloned().collect();
+        Page::of(all.into_iter(), cut)
+    }
+
+    /// After the commit that changed or made it.
+    pub fn put(&self, client: Arc<Client>) {
+        let mut clients = self.clients.write().expect("no holder of this lock panics");
+        clients.insert(client.id, client);
+        drop(clients);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// After the commit that erased it.
+    pub fn remove(&self, id: ClientId) {
+        self.clients.write().expect("no holder of this lock panics").remove(&id);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+}

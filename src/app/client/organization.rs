@@ -1,0 +1,170 @@
+//! Client organizations: add, change, remove.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::settings;
+use crate::app::App;
+use crate::app::assessment::assess::Cause;
+use crate::app::input::{require_length, require_text};
+use crate::auth::caller::Caller;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::ClientId;
+use crate::store::global::client::{Client, ClientState};
+use crate::store::{Batch, ClientStore};
+
+pub const NAME_CHARS_MAX: usize = 500;
+pub const INDUSTRY_CHARS_MAX: usize = 100;
+pub const EMPLOYEES_MAX: u32 = 100_000_000;
+/// One commit of an erasure removes at most this many rows, so that writers beside it wait little.
+const N_ERASED_AT_ONCE: usize = 500;
+
+/// What may change of a client, and all that a new one has. `None` leaves a field.
+#[derive(Clone, Debug, Default)]
+pub struct ClientChange {
+    pub name: Option<String>,
+    pub industry: Option<Option<String>>,
+    pub employee_count: Option<Option<u32>>,
+    pub active: Option<bool>,
+    pub settings: Option<Map<String, Value>>,
+}
+
+impl App {
+    /// A client that the caller may read, active or not.
+    ///
+    /// # Errors
+    /// `Forbidden` when the caller may not, whether it exists or not; `NotFound` when it is absent or being erased.
+    pub fn reach_any(&self, caller: &Caller, id: ClientId) -> Result<(Arc<Client>, ClientStore)> {
+        let rows = caller.reach(&self.store, id)?;
+        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        Ok((client.ok_or_else(|| Error::not_found("client not found"))?, rows))
+    }
+
+    /// A client that the contract's operations show: an inactive one is as good as absent.
+    ///
+    /// # Errors
+    /// As [`App::reach_any`].
+    pub fn reach_active(
+        &self,
+        caller: &Caller,
+        id: ClientId,
+    ) -> Result<(Arc<Client>, ClientStore)> {
+        let (client, rows) = self.reach_any(caller, id)?;
+        if client.state == ClientState::Active {
+            return Ok((client, rows));
+        }
+        Err(Error::not_found("client not found"))
+    }
+
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule.
+    pub async fn add_client(&self, by: &str, change: ClientChange) -> Result<Arc<Client>> {
+        if change.name.is_none() {
+            return Err(Error::invalid_field("name", "is required"));
+        }
+        let now = self.clock.now();
+        let client = Client {
+            id: ClientId::made_at(now),
+            name: String::new(),
+            industry: None,
+            employee_count: None,
+            settings: "{}".to_owned(),
+            state: ClientState::Active,
+            created_at: now,
+            updated_at: now,
+        };
+        let client = self.changed(client, change, by)?;
+        self.keep_client(client, None).await
+    }
+
+    /// # Errors
+    /// `NotFound`; `Invalid` with the field that breaks a rule.
+    pub async fn change_client(
+        &self,
+        caller: &Caller,
+        id: ClientId,
+        change: ClientChange,
+    ) -> Result<Arc<Client>> {
+        let reassess = change.settings.is_some()
+            || change.employee_count.is_some()
+            || change.industry.is_some();
+        let lock = self.assessing(id);
+        // From the reading to the keeping: a change beside another loses nothing, and none brings an erased client back.
+        let changing = lock.lock().await;
+        let (client, rows) = self.reach_any(caller, id)?;
+        let client = self.changed((*client).clone(), change, &caller.name())?;
+        let client = self.keep_client(client, reassess.then(|| self.clock.now())).await?;
+        drop(changing);
+        if reassess {
+            self.reassess(&rows, Cause::Scope).await?;
+        }
+        Ok(client)
+    }
+
+    /// Erases the client and everything about it. It is gone for every reader at once; the rows follow in small steps,
+    /// and go on after a restart.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn remove_client(&self, caller: &Caller, id: ClientId) -> Result<()> {
+        let lock = self.assessing(id);
+        let _assessing = lock.lock().await;
+        let (client, _) = self.reach_any(caller, id)?;
+        let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
+        self.keep_client(erasing, None).await?;
+        self.erase_client(id).await
+    }
+
+    /// Goes on with an erasure until nothing of the client is left.
+    pub async fn erase_client(&self, id: ClientId) -> Result<()> {
+        while self.store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {
+        }
+        self.directory.remove(id);
+        Ok(())
+    }
+
+    /// `due`: when a reassessment is owed, should the one that follows at once not come about.
+    async fn keep_client(&self, client: Client, due: Option<Time>) -> Result<Arc<Client>> {
+        let client = Arc::new(client);
+        let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
+        let directory = Arc::clone(&self.directory);
+        // After the commit: what is shown must survive a restart.
+        let put = move |(): &()| directory.put(kept);
+        let write = move |batch: &mut Batch| {
+            batch.note_object(&row.id);
+            batch.put_client(&row)?;
+            due.map_or(Ok(()), |at| batch.client(row.id).put_due(at))
+        };
+        self.store.write_then(write, put).await?;
+        Ok(client)
+    }
+
+    fn changed(&self, mut client: Client, change: ClientChange, by: &str) -> Result<Client> {
+        let now = self.clock.now();
+        if let Some(name) = change.name {
+            require_text("name", &name, NAME_CHARS_MAX)?;
+            client.name = name;
+        }
+        if let Some(industry) = change.industry {
+            require_length("industry", industry.as_deref(), INDUSTRY_CHARS_MAX)?;
+            client.industry = industry;
+        }
+        if let Some(count) = change.employee_count {
+            if count.is_some_and(|it| EMPLOYEES_MAX < it) {
+                let rule = format!("must be at most {EMPLOYEES_MAX}");
+                return Err(Error::invalid_field("employeeCount", rule));
+            }
+            client.employee_count = count;
+        }
+        if let Some(active) = change.active {
+            client.state = if active { ClientState::Active } else { ClientState::Inactive };
+        }
+        if let Some(patch) = change.settings {
+            client.settings = settings::change(&client.settings, &patch, &self.catalog, by, now)?;
+        }
+        client.updated_at = now;
+        Ok(client)
+    }
+}

@@ -1,0 +1,159 @@
+//! A client's controls: what each came to, and what a person attests about it.
+
+use crate::app::App;
+use crate::app::assessment::assess::Cause;
+use crate::app::assessment::statement::{
+    BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, TERM_DAYS_MAX,
+    require_term,
+};
+use crate::app::input::require_text;
+use crate::clock::Time;
+use crate::engine::catalog::Control;
+use crate::engine::fact::{Attestation, Status};
+use crate::engine::posture::ControlOutcome;
+use crate::error::{Error, Result};
+use crate::id::EvidenceId;
+use crate::store::per_client::fact::Attested;
+use crate::store::{ClientSnapshot, ClientStore};
+
+/// One control of one client.
+#[derive(Clone, Debug)]
+pub struct ControlState {
+    pub outcome: ControlOutcome,
+    /// What a person last said about it, counted or not.
+    pub attested: Option<Attested>,
+    /// Where the evidence of that is. `None`: it has none that counts.
+    pub evidence: Option<String>,
+    /// Entries of the evidence register about it.
+    pub n_evidence: u32,
+}
+
+/// What a person says about a control.
+#[derive(Clone, Debug)]
+pub struct NewAttestation {
+    /// `Compliant`, `Partial`, `NonCompliant`, or `NotApplicable` for out of scope.
+    pub status: Status,
+    pub reason: String,
+    pub evidence: Option<String>,
+    pub evidence_id: Option<EvidenceId>,
+    /// `None`: as long as an observation of it would count; out of scope has no end.
+    pub until: Option<Time>,
+    /// Counts even where a technical observation is valid.
+    pub overrides: bool,
+    pub by: String,
+}
+
+impl App {
+    /// # Errors
+    /// `NotFound` when the catalogue has no control with this code.
+    pub fn control(&self, code: &str) -> Result<&Control> {
+        let index = self.catalog.find_control(code);
+        let index = index.ok_or_else(|| Error::not_found("control not found"))?;
+        Ok(&self.catalog.controls[index])
+    }
+
+    /// What is known of each control, in the catalogue's order.
+    pub fn control_states(&self, rows: &ClientSnapshot) -> Result<Vec<ControlState>> {
+        let now = self.clock.now();
+        let statements = Statements::read(rows)?;
+        let state = |outcome: ControlOutcome| {
+            let mut attested = statements.attested.iter();
+            let attested = attested.find(|it| it.attestation.control == outcome.code);
+            let evidence = attested.and_then(|it| statements.evidence_of(it, now));
+            let about = statements.evidence.iter().filter(|it| it.control == outcome.code);
+            ControlState {
+                attested: attested.cloned(),
+                evidence: evidence.map(str::to_owned),
+                n_evidence: u32::try_from(about.count()).unwrap_or(u32::MAX),
+                outcome,
+            }
+        };
+        Ok(self.control_outcomes(rows)?.into_iter().map(state).collect())
+    }
+
+    /// What is known of one control now.
+    ///
+    /// # Errors
+    /// `NotFound` as [`App::control`].
+    pub fn control_state(&self, rows: &ClientSnapshot, code: &str) -> Result<ControlState> {
+        let mut all = self.control_states(rows)?.into_iter();
+        let found = all.find(|it| it.outcome.code == code);
+        found.ok_or_else(|| Error::not_found("control not found"))
+    }
+
+    /// Takes the place of what was attested about the control before.
+    ///
+    /// # Errors
+    /// `NotFound` as [`App::control`]; `Invalid` with the field that breaks a rule; those of [`App::reassess`].
+    pub async fn attest_control(
+        &self,
+        rows: &ClientStore,
+        code: &str,
+        new: NewAttestation,
+    ) -> Result<()> {
+        let now = self.clock.now();
+        let control = self.control(code)?;
+        let until = checked_end(control, &new, now)?;
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        if let Some(id) = new.evidence_id {
+            let found = rows.read(move |snapshot| snapshot.find_evidence(id)).await?;
+            if found.is_none_or(|it| it.control != code) {
+                let rule = "the client has no such evidence for this control";
+                return Err(Error::invalid_field("evidenceId", rule));
+            }
+        }
+        let cause = cause_of(new.status);
+        let attestation = Attestation {
+            control: code.to_owned(),
+            status: new.status,
+            reason: new.reason,
+            evidence: new.evidence,
+            by: new.by,
+            at: now,
+            until,
+            overrides: new.overrides,
+        };
+        let statement = Statement::Attest(Attested { attestation, evidence_id: new.evidence_id });
+        self.state(rows, statement, cause, &assessing).await
+    }
+
+    /// Takes back what was attested about the control, if anything was.
+    ///
+    /// # Errors
+    /// Those of [`App::reassess`].
+    pub async fn withdraw_attestation(&self, rows: &ClientStore, code: &str) -> Result<()> {
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let control = code.to_owned();
+        let said = rows.read(move |snapshot| snapshot.find_attested(&control)).await?;
+        let Some(said) = said else { return Ok(()) };
+        let cause = cause_of(said.attestation.status);
+        let statement = Statement::WithdrawAttestation(code.to_owned());
+        self.state(rows, statement, cause, &assessing).await
+    }
+}
+
+/// Out of scope is about what applies to the client; everything else about how it does.
+fn cause_of(status: Status) -> Cause {
+    if status == Status::NotApplicable { Cause::Scope } else { Cause::Attestation }
+}
+
+/// When it ends, if it keeps the rules.
+fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Option<Time>> {
+    require_text("reason", &new.reason, REASON_CHARS_MAX)?;
+    require_text("by", &new.by, BY_CHARS_MAX)?;
+    if let Some(evidence) = &new.evidence {
+        require_text("evidence", evidence, REFERENCE_CHARS_MAX)?;
+        if new.evidence_id.is_some() {
+            return Err(Error::invalid_field("evidenceId", "give either evidence or evidenceId"));
+        }
+    }
+    match new.until {
+        Some(end) => require_term("until", end, now).map(|()| Some(end)),
+        None if new.overrides => {
+            let rule = "is required with override: what covers an observation has an end";
+            Err(Error::invalid_field("until", rule))
+        }
+        None if new.status == Status::NotApplicable => Ok(None),
+        None => Ok(Some(now.plus_days(i64::from(control.max_age_days).min(TERM_DAYS_MAX)))),
+    }
+}

@@ -1,0 +1,128 @@
+//! What a person decides about one row of a framework: out of scope, or attested with evidence.
+
+use crate::app::App;
+use crate::app::assessment::assess::Cause;
+use crate::app::assessment::statement::{
+    BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, require_term,
+};
+use crate::app::input::require_text;
+use crate::clock::Time;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::{RowDecision, RowDecisionKind};
+use crate::engine::posture::RowOutcome;
+use crate::error::{Error, Result};
+use crate::store::{ClientSnapshot, ClientStore};
+
+/// An attested row counts for so long when nothing else is said.
+pub const ATTESTED_DAYS: i64 = 365;
+
+/// One row of one client.
+#[derive(Clone, Debug)]
+pub struct RowState {
+    /// Index into the framework's rows.
+    pub row: usize,
+    pub outcome: RowOutcome,
+    /// What a person last decided about it, counted or not.
+    pub decision: Option<RowDecision>,
+}
+
+/// What a person says about a row.
+#[derive(Clone, Debug)]
+pub struct NewDecision {
+    pub kind: RowDecisionKind,
+    pub reason: String,
+    /// `None`: [`ATTESTED_DAYS`]; out of scope has no end.
+    pub until: Option<Time>,
+    pub by: String,
+}
+
+impl App {
+    /// Index of the row with this reference.
+    ///
+    /// # Errors
+    /// `NotFound` when the framework has no such row.
+    pub fn row(&self, framework: FrameworkId, reference: &str) -> Result<usize> {
+        let row = self.catalog.framework(framework).find_row(reference);
+        let absent = || format!("{} has no such requirement", framework.as_str());
+        row.ok_or_else(|| Error::not_found(absent()))
+    }
+
+    /// What is known of a row now; its index is in bounds.
+    pub fn row_state(
+        &self,
+        rows: &ClientSnapshot,
+        framework: FrameworkId,
+        row: usize,
+    ) -> Result<RowState> {
+        let reference = &self.catalog.framework(framework).rows[row].reference;
+        let outcome = self.framework_outcome(rows, framework)?.rows[row];
+        Ok(RowState { row, outcome, decision: rows.find_row_decision(framework, reference)? })
+    }
+
+    /// Takes the place of what was decided about the row before.
+    ///
+    /// # Errors
+    /// `NotFound` as [`App::row`]; `Invalid` with the field that breaks a rule; those of [`App::reassess`].
+    pub async fn decide_row(
+        &self,
+        rows: &ClientStore,
+        framework: FrameworkId,
+        reference: &str,
+        new: NewDecision,
+    ) -> Result<()> {
+        let now = self.clock.now();
+        self.row(framework, reference)?;
+        let until = checked_end(&new, now)?;
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let cause = cause_of(&new.kind);
+        let statement = Statement::Decide(RowDecision {
+            framework,
+            reference: reference.to_owned(),
+            kind: new.kind,
+            reason: new.reason,
+            by: new.by,
+            at: now,
+            until,
+        });
+        self.state(rows, statement, cause, &assessing).await
+    }
+
+    /// Takes back what was decided about the row, if anything was.
+    ///
+    /// # Errors
+    /// Those of [`App::reassess`].
+    pub async fn withdraw_decision(
+        &self,
+        rows: &ClientStore,
+        framework: FrameworkId,
+        reference: &str,
+    ) -> Result<()> {
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let key = reference.to_owned();
+        let find = move |snapshot: &ClientSnapshot| snapshot.find_row_decision(framework, &key);
+        let Some(said) = rows.read(find).await? else { return Ok(()) };
+        let statement = Statement::WithdrawDecision(framework, reference.to_owned());
+        self.state(rows, statement, cause_of(&said.kind), &assessing).await
+    }
+}
+
+fn cause_of(kind: &RowDecisionKind) -> Cause {
+    match kind {
+        RowDecisionKind::OutOfScope => Cause::Scope,
+        RowDecisionKind::Attested { .. } => Cause::Attestation,
+    }
+}
+
+/// When it ends, if it keeps the rules.
+fn checked_end(new: &NewDecision, now: Time) -> Result<Option<Time>> {
+    require_text("reason", &new.reason, REASON_CHARS_MAX)?;
+    require_text("by", &new.by, BY_CHARS_MAX)?;
+    if let RowDecisionKind::Attested { evidence } = &new.kind {
+        require_text("evidence", evidence, REFERENCE_CHARS_MAX)?;
+    }
+    match (new.until, &new.kind) {
+        (Some(end), _) => require_term("until", end, now).map(|()| Some(end)),
+        (None, RowDecisionKind::OutOfScope) => Ok(None),
+        (None, RowDecisionKind::Attested { .. }) => Ok(Some(now.plus_days(ATTESTED_DAYS))),
+    }
+}

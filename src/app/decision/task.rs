@@ -1,0 +1,241 @@
+//! Remediation tasks: add, change, list, and what becomes overdue.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::app::assessment::condition;
+use crate::app::event::announce;
+use crate::app::input::{require_length, require_text};
+use crate::app::intake::ingest;
+use crate::auth::caller::Caller;
+use crate::clock::Time;
+use crate::engine::event::EventKind;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, RiskId, TaskId};
+use crate::store::ClientBatch;
+use crate::store::global::task::{Task, TaskFilter, TaskStatus};
+
+pub const TITLE_CHARS_MAX: usize = 200;
+pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
+pub const ASSIGNEE_CHARS_MAX: usize = 255;
+/// Tasks of one client that are still to be done. More are refused.
+pub const N_OPEN_MAX: usize = 1_000;
+
+/// What somebody wants done.
+#[derive(Clone, Debug)]
+pub struct NewTask {
+    pub client: ClientId,
+    pub title: String,
+    pub description: Option<String>,
+    pub risk: Option<RiskId>,
+    /// A control's code.
+    pub control: Option<String>,
+    pub assignee: Option<String>,
+    pub due_at: Option<Time>,
+}
+
+/// What may change of a task. `None` leaves a field.
+#[derive(Clone, Debug, Default)]
+pub struct TaskChange {
+    pub title: Option<String>,
+    pub description: Option<Option<String>>,
+    pub assignee: Option<Option<String>>,
+    pub due_at: Option<Option<Time>>,
+    pub status: Option<TaskStatus>,
+}
+
+/// The same in all events about a task.
+pub(in crate::app) fn dedup_key(id: TaskId) -> String {
+    format!("task/{id}")
+}
+
+/// A task as events show it.
+pub(in crate::app) fn object(task: &Task) -> Value {
+    json!({
+        "id": task.id.to_string(),
+        "title": task.title,
+        "description": task.description,
+        "riskId": task.risk.map(|it| it.to_string()),
+        "controlCode": task.control,
+        "assignee": task.assignee,
+        "dueAt": task.due_at.map(|it| it.to_string()),
+        "status": task.status.as_str(),
+        "createdAt": task.created_at.to_string(),
+        "completedAt": task.completed_at.map(|it| it.to_string()),
+        "dedupKey": dedup_key(task.id),
+    })
+}
+
+impl App {
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the client; `Invalid` with the field that breaks a rule; `Conflict` when too many are
+    /// open.
+    pub async fn add_task(&self, caller: &Caller, new: NewTask) -> Result<Task> {
+        let (_, rows) = self.reach_any(caller, new.client)?;
+        let now = self.clock.now();
+        let task = Task {
+            id: TaskId::made_at(now),
+            client: new.client,
+            title: new.title,
+            description: new.description,
+            risk: new.risk,
+            control: new.control,
+            assignee: new.assignee,
+            due_at: new.due_at,
+            status: TaskStatus::Open,
+            missed: None,
+            n_missed: 0,
+            created_at: now,
+            updated_at: now,
+            completed_at: None,
+        };
+        check(&task)?;
+        let is_known = |it: &String| self.catalog.find_control(it).is_some();
+        if !task.control.as_ref().is_none_or(is_known) {
+            return Err(Error::invalid_field("controlCode", "no such control in the catalogue"));
+        }
+        let write = move |batch: &mut ClientBatch<'_>| {
+            ingest::require_client(batch)?;
+            if let Some(risk) = task.risk
+                && !batch.list_risks()?.iter().any(|it| it.id == risk)
+            {
+                return Err(Error::invalid_field("riskId", "the client has no such risk"));
+            }
+            require_room(batch)?;
+            batch.note_object(&task.id);
+            batch.put_task(&task)?;
+            let kind = EventKind::RemediationTaskCreated;
+            batch.add_event(announce::event(kind, now, object(&task), None))?;
+            condition::look_again(batch, now)?;
+            as_it_is(batch, task.id)
+        };
+        rows.write(write).await
+    }
+
+    /// # Errors
+    /// `Forbidden` when the caller may not see its client; `NotFound`.
+    pub async fn get_task(&self, caller: &Caller, id: TaskId) -> Result<Task> {
+        let task = self.store.read(move |snapshot| snapshot.find_task(id)).await?;
+        let task = task.ok_or_else(absent)?;
+        self.reach_any(caller, task.client)?;
+        Ok(task)
+    }
+
+    /// # Errors
+    /// As [`App::get_task`]; `Invalid` with the field that breaks a rule; `Conflict` when it would be open again beside too
+    /// many.
+    pub async fn change_task(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        change: TaskChange,
+    ) -> Result<Task> {
+        let client = self.get_task(caller, id).await?.client;
+        let (_, rows) = self.reach_any(caller, client)?;
+        let now = self.clock.now();
+        let write = move |batch: &mut ClientBatch<'_>| {
+            ingest::require_client(batch)?;
+            let before = as_it_is(batch, id)?;
+            let mut task = before.clone();
+            apply(&mut task, &change, now);
+            check(&task)?;
+            if task.status.is_open() && !before.status.is_open() {
+                require_room(batch)?;
+            }
+            batch.put_task(&task)?;
+            if task.status == TaskStatus::Done && before.status != TaskStatus::Done {
+                let previous = json!({ "status": before.status.as_str() });
+                let kind = EventKind::RemediationTaskCompleted;
+                batch.add_event(announce::event(kind, now, object(&task), Some(previous)))?;
+            }
+            condition::look_again(batch, now)?;
+            as_it_is(batch, id)
+        };
+        rows.write(write).await
+    }
+
+    /// Oldest first.
+    ///
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the client that is asked for.
+    pub async fn list_tasks(
+        &self,
+        caller: &Caller,
+        client: Option<ClientId>,
+        status: Option<TaskStatus>,
+        after: Option<TaskId>,
+        limit: u32,
+    ) -> Result<Vec<Task>> {
+        let clients = match client {
+            Some(id) => Some(vec![self.reach_any(caller, id)?.0.id]),
+            None => caller.allowed_clients().map(<[_]>::to_vec),
+        };
+        let filter = TaskFilter { clients, status };
+        let limit = limit as usize;
+        self.store.read(move |snapshot| snapshot.list_tasks(&filter, after, limit)).await
+    }
+}
+
+/// Announces each open task whose due date has passed, once for each due date; all open tasks as they are then.
+pub(in crate::app) fn announce_overdue(
+    batch: &mut ClientBatch<'_>,
+    now: Time,
+) -> Result<Vec<Task>> {
+    let mut tasks = batch.list_open_tasks()?;
+    for task in tasks.iter_mut().filter(|it| it.is_overdue(now) && it.missed != it.due_at) {
+        task.missed = task.due_at;
+        task.n_missed += 1;
+        batch.put_task(task)?;
+        let mut object = object(task);
+        object["occurrence"] = json!(task.n_missed);
+        let kind = EventKind::RemediationTaskOverdue;
+        batch.add_event(announce::event(kind, now, object, None))?;
+    }
+    Ok(tasks)
+}
+
+fn as_it_is(batch: &ClientBatch<'_>, id: TaskId) -> Result<Task> {
+    batch.find_own_task(id)?.ok_or_else(absent)
+}
+
+fn absent() -> Error {
+    Error::not_found("task not found")
+}
+
+fn require_room(batch: &ClientBatch<'_>) -> Result<()> {
+    if batch.list_open_tasks()?.len() < N_OPEN_MAX {
+        return Ok(());
+    }
+    Err(Error::conflict(format!("the client has {N_OPEN_MAX} open tasks already")))
+}
+
+fn apply(task: &mut Task, change: &TaskChange, now: Time) {
+    let TaskChange { title, description, assignee, due_at, status } = change.clone();
+    if let Some(title) = title {
+        task.title = title;
+    }
+    if let Some(description) = description {
+        task.description = description;
+    }
+    if let Some(assignee) = assignee {
+        task.assignee = assignee;
+    }
+    if let Some(due_at) = due_at {
+        task.due_at = due_at;
+    }
+    if let Some(status) = status {
+        let done_at = task.completed_at.unwrap_or(now);
+        task.completed_at = (status == TaskStatus::Done).then_some(done_at);
+        task.status = status;
+    }
+    task.updated_at = now;
+}
+
+fn check(task: &Task) -> Result<()> {
+    require_text("title", &task.title, TITLE_CHARS_MAX)?;
+    if task.description.as_ref().is_some_and(|it| DESCRIPTION_BYTES_MAX < it.len()) {
+        let rule = format!("must be at most {DESCRIPTION_BYTES_MAX} bytes");
+        return Err(Error::invalid_field("description", rule));
+    }
+    require_length("assignee", task.assignee.as_deref(), ASSIGNEE_CHARS_MAX)
+}

@@ -1,0 +1,3 @@
+//! The bodies of events.
+
+pub mod announce;

@@ -1,0 +1,406 @@
+//! The one flow: facts -> assessment -> difference -> events, in one commit.
+//!
+//! The assessment is planned on a snapshot, off the writer, and applied if the client's facts are still those it was
+//! planned on; else it is planned again.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use super::roster;
+use super::source;
+use crate::app::App;
+use crate::app::assessment::assess;
+use crate::app::assessment::assess::{Cause, Plan};
+use crate::app::assessment::statement::{Statement, Statements};
+use crate::app::decision::evidence;
+use crate::app::decision::evidence::NewEvidence;
+use crate::app::event::announce;
+use crate::app::event::announce::Announced;
+use crate::app::intake::account::is_derived;
+use crate::app::intake::roster::{Lists, ListsPlan, Moved};
+use crate::app::intake::source::Run;
+use crate::app::inventory::asset::{Met, Sight, meet};
+use crate::clock::Time;
+use crate::engine::asset::Seen;
+use crate::engine::fact::{Observation, Verdict};
+use crate::error::{Code, Error, Result};
+use crate::store::global::answer::{Answer, AnswerKey};
+use crate::store::global::client::ClientState;
+use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::import::{Import, Source};
+use crate::store::per_client::roster::{Part, Roster};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+/// Assets merged in one commit; more take more commits, so that writers beside them wait little. The last of them
+/// comes with the facts.
+pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
+/// A plan that finds the facts changed is made again at most this often.
+const N_PLANS_MAX: usize = 5;
+
+/// Scopes that the record and the event of a run name; both tell how many there are.
+pub const N_SCOPES_KEPT: usize = 100;
+
+/// What one run of a source brought, or took back.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    /// The run, as it will be kept; the counts of assets and facts are filled in.
+    pub import: Import,
+    /// All parts of the client that the run speaks of; the record keeps the first [`N_SCOPES_KEPT`].
+    pub scopes: Vec<String>,
+    pub observations: Vec<Observation>,
+    pub retracted: Vec<ObservationKey>,
+    pub evidence: Vec<NewEvidence>,
+    pub assets: Vec<Seen>,
+    /// When assets without a time of their own were seen.
+    pub seen_at: Time,
+    /// Whether the run's first sight of a scope is told of.
+    pub discovery: Discovery,
+    pub run: Run,
+    /// Of a complete run: it did shrink, and is believed.
+    pub confirm_shrink: bool,
+    /// `None`: the run has no lists.
+    pub lists: Option<Lists>,
+    pub idempotent: Option<Idempotent>,
+}
+
+impl Intake {
+    /// Where it lists all assets of its source. `None`: it does not claim to.
+    fn listed_scope(&self) -> Option<String> {
+        let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());
+        complete.map(|it| it.scope.clone())
+    }
+}
+
+/// A request that may come twice: its answer is kept in the commit that does what it asks.
+#[derive(Clone, Debug)]
+pub struct Idempotent {
+    pub key: AnswerKey,
+    /// Of what was asked.
+    pub digest: [u8; 32],
+    pub render: fn(&Outcome) -> String,
+}
+
+/// Which new assets are announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discovery {
+    /// Not those of a scope that the source never spoke of before: an account's first read is its baseline.
+    OfKnownScopes,
+    /// All, once the source has spoken of this client at all: a scope is a single host, and a new host is the news.
+    OfKnownSource,
+}
+
+/// What an ingest changed.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub import: Import,
+    pub announced: Announced,
+    /// By list: how it moved.
+    pub moved: BTreeMap<&'static str, Moved>,
+    pub n_retired: u32,
+}
+
+/// Holds off every other assessment of a client.
+pub(in crate::app) type Assessing = tokio::sync::OwnedMutexGuard<()>;
+
+impl App {
+    /// Takes in one run of a source: facts, results, score, risks and events in one commit.
+    ///
+    /// # Errors
+    /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it, or the client's facts never
+    /// stood still; nothing of the run counts then, but assets of a large run that were met before stay.
+    pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<Outcome> {
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        self.ingest_alone(rows, intake, &assessing).await
+    }
+
+    /// [`App::ingest`] by somebody who looked at the client under the same lock.
+    pub(in crate::app) async fn ingest_alone(
+        &self,
+        rows: &ClientStore,
+        mut intake: Intake,
+        _: &Assessing,
+    ) -> Result<Outcome> {
+        let now = self.clock.now();
+        let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
+        let (discovery, listed) = (intake.discovery, intake.listed_scope());
+        let new = move |snapshot: &ClientSnapshot| {
+            baseline(snapshot, &source, scopes, discovery, listed.as_deref())
+        };
+        let baseline = rows.read(new).await?;
+        let baseline = Arc::new(baseline);
+        self.merge_most_assets(rows, &mut intake, &baseline, now).await?;
+        let intake = Arc::new(intake);
+        for _ in 0..N_PLANS_MAX {
+            let (plan, lists) = self.plan(rows, &intake, &baseline, now).await?;
+            let (intake, baseline) = (Arc::clone(&intake), Arc::clone(&baseline));
+            let plans = Arc::new((plan, lists));
+            let write =
+                move |batch: &mut ClientBatch<'_>| apply(batch, &plans, &intake, &baseline, now);
+            match rows.write(write).await {
+                Err(error) if error.code == Code::Conflict => (),
+                other => return other,
+            }
+        }
+        Err(Error::unavailable("the client's facts kept changing; try again"))
+    }
+
+    async fn plan(
+        &self,
+        rows: &ClientStore,
+        intake: &Arc<Intake>,
+        baseline: &HashSet<String>,
+        now: Time,
+    ) -> Result<(Plan, ListsPlan)> {
+        let subject = self.subject(rows.id())?;
+        let rules = self.roster_rules(rows.id())?;
+        let scopes = &intake.scopes;
+        let is_first = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
+        let intake = Arc::clone(intake);
+        rows.read(move |snapshot| {
+            let source = intake.import.source.as_str();
+            let origin = (source, intake.import.id);
+            let observations = snapshot.list_observations()?;
+            let cause = Cause::Source {
+                source: source.to_owned(),
+                baseline: is_first || brings_new_part(snapshot, &intake, &observations)?,
+                quiet: intake.run == Run::Quiet,
+            };
+            let (known, catalog) = (&observations, &subject.catalog);
+            let mut lists = match &intake.lists {
+                Some(lists) => roster::plan(snapshot, origin, lists, &rules, catalog, known)?,
+                None => ListsPlan::default(),
+            };
+            let held = lists.judge_observations(snapshot, &intake, &observations)?;
+            let gone = gone(&observations, &intake, &held);
+            let derived = lists.observations.iter().chain(&gone);
+            let observations = assess::observations_with(snapshot, observations, &intake, derived)?;
+            let mut statements = Statements::read(snapshot)?;
+            lists.evidence = evidence::entries(&statements.evidence, &intake.evidence, now)?;
+            for it in &lists.evidence {
+                statements = statements.with(&Statement::PutEvidence(it.clone()));
+            }
+            let plan = assess::plan_with(
+                snapshot,
+                &subject,
+                &observations,
+                gone,
+                &statements,
+                &cause,
+                now,
+            )?;
+            Ok((plan, lists))
+        })
+        .await
+    }
+
+    /// All but the last commit's worth of assets that are new or changed.
+    async fn merge_most_assets(
+        &self,
+        rows: &ClientStore,
+        intake: &mut Intake,
+        baseline: &Arc<HashSet<String>>,
+        now: Time,
+    ) -> Result<()> {
+        while N_ASSETS_PER_COMMIT < intake.assets.len() {
+            let rest = intake.assets.len() - N_ASSETS_PER_COMMIT;
+            let some = intake.assets.split_off(rest);
+            let (source, seen_at) = (intake.import.source.clone(), intake.seen_at);
+            let baseline = Arc::clone(baseline);
+            let import = intake.import.id;
+            let write = move |batch: &mut ClientBatch<'_>| {
+                require_client(batch)?;
+                batch.note_object(&import);
+                let sight = Sight { source: &source, seen_at, now };
+                meet_all(batch, &sight, &some, &baseline)
+            };
+            let (n_new, n_updated) = rows.write(write).await?;
+            intake.import.n_assets_new += n_new;
+            intake.import.n_assets_updated += n_updated;
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// `NotFound` when the client was erased meanwhile: rows written now would stay for ever.
+pub(in crate::app) fn require_client(batch: &ClientBatch<'_>) -> Result<()> {
+    let client = batch.find_profile()?.filter(|it| it.state != ClientState::Erasing);
+    client.map(|_| ()).ok_or_else(|| Error::not_found("client not found"))
+}
+
+/// The scopes whose first read this is.
+fn baseline(
+    rows: &ClientSnapshot,
+    source: &str,
+    scopes: Vec<String>,
+    discovery: Discovery,
+    listed: Option<&str>,
+) -> Result<HashSet<String>> {
+    let known = rows.list_sources()?.into_iter().filter(|it| it.source == source);
+    let known: HashSet<String> = known.map(|it| it.scope).collect();
+    if let Some(scope) = listed {
+        let roster = Roster { source, scope, part: Part::Assets };
+        if rows.find_reads(roster)?.is_none() {
+            return Ok(scopes.into_iter().collect()); // The first complete list of them.
+        }
+    }
+    if discovery == Discovery::OfKnownSource && !known.is_empty() {
+        return Ok(HashSet::new());
+    }
+    Ok(scopes.into_iter().filter(|it| !known.contains(it)).collect())
+}
+
+/// Whether a complete run brings checks or accounts of its scope for the first time, though the source spoke of it
+/// before: nothing changed then, it is only seen now.
+fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]) -> Result<bool> {
+    let Some(lists) = intake.lists.as_ref().filter(|it| it.complete) else { return Ok(false) };
+    let (source, scope) = (intake.import.source.as_str(), lists.scope.as_str());
+    let is_ours = |it: &Observation| it.source == source && it.scope == scope && !is_derived(it);
+    if intake.observations.iter().any(is_ours) && !known.iter().any(is_ours) {
+        return Ok(true);
+    }
+    let accounts = Roster { source, scope, part: Part::Identities };
+    Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
+}
+
+/// Merges assets; how many were new and how many changed.
+fn meet_all(
+    batch: &mut ClientBatch<'_>,
+    sight: &Sight<'_>,
+    assets: &[Seen],
+    baseline: &HashSet<String>,
+) -> Result<(u32, u32)> {
+    let (mut n_new, mut n_updated) = (0, 0);
+    let mut met = Vec::with_capacity(assets.len());
+    for seen in assets {
+        let (id, outcome) = meet(batch, sight, seen, &met)?;
+        met.push(id);
+        match outcome {
+            Met::Added(asset) => {
+                if !baseline.contains(&seen.scope) {
+                    announce::asset_discovered(batch, &asset, sight.now)?;
+                }
+                n_new += 1;
+            }
+            Met::Updated => n_updated += 1,
+            Met::Unchanged => (),
+        }
+    }
+    Ok((n_new, n_updated))
+}
+
+fn apply(
+    batch: &mut ClientBatch<'_>,
+    (plan, lists): &(Plan, ListsPlan),
+    intake: &Intake,
+    baseline: &HashSet<String>,
+    now: Time,
+) -> Result<Outcome> {
+    require_client(batch)?;
+    plan.require_unchanged(batch)?;
+    let mut import = intake.import.clone();
+    let sight = Sight { source: &import.source, seen_at: intake.seen_at, now };
+    let assets = meet_all(batch, &sight, &intake.assets, baseline)?;
+    import.n_assets_new += assets.0;
+    import.n_assets_updated += assets.1;
+    for key in &intake.retracted {
+        batch.remove_observation(key)?;
+    }
+    let observations = || intake.observations.iter().chain(&lists.observations).chain(&plan.gone);
+    for observation in observations() {
+        batch.add_observation(observation)?;
+    }
+    for it in &lists.evidence {
+        batch.put_evidence(it)?;
+    }
+    let is_told = observations().next().is_some() || !lists.evidence.is_empty();
+    if is_told || !intake.retracted.is_empty() {
+        batch.bump_facts_version()?;
+    }
+    let is_run = import.retracted_at.is_none();
+    if is_run {
+        let n_facts = intake.observations.len() + lists.observations.len();
+        import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
+        put_sources(batch, &import, &intake.scopes, now)?;
+    }
+    batch.note_object(&import.id);
+    batch.put_import(&import)?;
+    let mut announced = assess::apply(batch, plan)?;
+    let at = intake.lists.as_ref().map_or(now, |it| it.at);
+    let (n_retired, n_events) = roster::apply(batch, &import.source, lists, at, now)?;
+    announced.n_events += n_events;
+    if is_run {
+        announced.n_events += tell_run(batch, &import, &intake.run, now)?;
+    }
+    let outcome = Outcome { import, announced, moved: lists.moved.clone(), n_retired };
+    if let Some(Idempotent { key, digest, render }) = &intake.idempotent {
+        let answer = Answer { digest: *digest, at: now, body: render(&outcome) };
+        batch.put_answer(key, &answer)?;
+    }
+    Ok(outcome)
+}
+
+/// Notes how the run went; how many events told of it.
+fn tell_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) -> Result<u32> {
+    match run {
+        Run::Quiet => return Ok(0),
+        Run::Completed | Run::Degraded { .. } => announce::sync_completed(batch, import)?,
+        Run::Failed { message } => {
+            let scope = import.scopes.first().map_or("", String::as_str);
+            source::sync_failed(batch, &import.source, scope, message.as_deref(), now)?;
+        }
+    }
+    Ok(1 + u32::from(source::note_run(batch, &import.source, run, now)?))
+}
+
+/// Notes that the source spoke of its scopes.
+fn put_sources(
+    batch: &mut ClientBatch<'_>,
+    import: &Import,
+    scopes: &[String],
+    now: Time,
+) -> Result<()> {
+    for scope in scopes {
+        let before = batch.find_source(&import.source, scope)?;
+        batch.put_source(&Source {
+            source: import.source.clone(),
+            scope: scope.clone(),
+            first_seen_at: before.as_ref().map_or(now, |it| it.first_seen_at),
+            last_seen_at: now,
+            last_complete_at: if import.complete {
+                Some(now)
+            } else {
+                before.and_then(|it| it.last_complete_at)
+            },
+        })?;
+    }
+    Ok(())
+}
+
+/// Observations that a complete read no longer has: each becomes one that says so, as of that read. What was seen
+/// after it stays.
+///
+/// `held`: scopes whose read is not believed.
+fn gone(known: &[Observation], intake: &Intake, held: &HashSet<String>) -> Vec<Observation> {
+    if !intake.import.complete {
+        return Vec::new();
+    }
+    let mut read_at: HashMap<&str, Time> = HashMap::new();
+    let mut has = HashSet::new();
+    for it in intake.observations.iter().filter(|it| !held.contains(&it.scope)) {
+        let newest = read_at.entry(&it.scope).or_insert(it.observed_at);
+        *newest = (*newest).max(it.observed_at);
+        has.insert((&it.subject, it.scope.as_str(), it.check.as_str()));
+    }
+    let mut gone = Vec::new();
+    let is_ours = |it: &&Observation| it.source == intake.import.source && !is_derived(it);
+    for it in known.iter().filter(is_ours) {
+        let Some(at) = read_at.get(it.scope.as_str()).copied() else { continue };
+        let key = (&it.subject, it.scope.as_str(), it.check.as_str());
+        let counts = it.verdict != Verdict::Gone && it.observed_at < at;
+        if counts && has.insert(key) {
+            gone.push(it.gone(at, intake.import.id));
+        }
+    }
+    gone
+}

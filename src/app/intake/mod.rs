@@ -1,0 +1,10 @@
+//! All ways in: files, pushes, lists of accounts and assets, and the runs of sources.
+
+mod account;
+mod body;
+pub mod file;
+pub mod ingest;
+pub mod push;
+pub mod roster;
+mod shrink;
+pub mod source;

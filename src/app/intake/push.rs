@@ -1,0 +1,458 @@
+//! The facts body: what a connector or integrator tells of a client, checked whole before anything is taken.
+
+use std::collections::HashSet;
+
+use sha2::{Digest, Sha256};
+
+use crate::app::App;
+use crate::app::assessment::statement::REFERENCE_CHARS_MAX;
+use crate::app::decision::evidence::{NewEvidence, TITLE_CHARS_MAX};
+use crate::app::input::require_written;
+use crate::app::intake::account::DERIVED_CHECK;
+pub use crate::app::intake::body::FactsBody;
+use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
+use crate::app::intake::ingest::{Discovery, Idempotent, Intake, Outcome};
+use crate::app::intake::roster::Lists;
+use crate::app::intake::source::Run;
+use crate::app::inventory::asset::{AssetChange, check_change};
+use crate::clock::Time;
+use crate::engine::asset::{AssetType, Said, Seen};
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::{FINDINGS_CHARS_MAX, Observation, Severity, Status, Subject, Verdict};
+use crate::engine::identity::{AppUse, Identity, LastSignIn};
+use crate::error::{Error, Result};
+use crate::id::ImportId;
+use crate::store::ClientStore;
+use crate::store::per_client::import::Import;
+
+/// A larger body is refused.
+pub const FACTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
+/// How long an answer is kept for the same `Idempotency-Key`.
+pub const ANSWER_HOURS: i64 = 24;
+const LABEL_CHARS_MAX: usize = 200;
+const TEXT_CHARS_MAX: usize = 500;
+const N_ROLES_MAX: usize = 200;
+/// A source's clock may be ahead by as much.
+const AHEAD_S_MAX: i64 = 300;
+
+/// A request that may come twice.
+#[derive(Clone, Debug)]
+pub struct Once {
+    /// The caller and its `Idempotency-Key`.
+    pub key: String,
+    /// Makes the answer that is kept under it.
+    pub render: fn(&Outcome) -> String,
+}
+
+/// Who sends facts, and how often.
+#[derive(Clone, Debug)]
+pub struct Push {
+    pub body: FactsBody,
+    /// As it was called where it came from; may be empty.
+    pub file_name: String,
+    /// Of the bytes as they came.
+    pub digest: [u8; 32],
+    /// As the record of the run says it.
+    pub by: String,
+    pub once: Option<Once>,
+}
+
+/// What became of a push.
+#[derive(Clone, Debug)]
+pub enum Pushed {
+    Taken(Box<Outcome>),
+    /// The same was asked before with the same key: this was the answer.
+    Again(String),
+}
+
+impl App {
+    /// The import of these very bytes, unless it was taken back.
+    pub async fn find_import(
+        &self,
+        rows: &ClientStore,
+        digest: [u8; 32],
+    ) -> Result<Option<Import>> {
+        rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await
+    }
+
+    /// Takes in what a source tells of a client: all of it or nothing.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule; `Conflict` when the key came with another body; those of
+    /// [`App::ingest`].
+    pub async fn push_facts(&self, rows: &ClientStore, push: Push) -> Result<Pushed> {
+        let now = self.clock.now();
+        let idempotent = push.once.as_ref().map(|it| Idempotent {
+            key: Sha256::digest(it.key.as_bytes()).into(),
+            digest: digest_of(rows, &push.digest),
+            render: it.render,
+        });
+        let intake = Reader { catalog: &self.catalog, now }.intake(push, idempotent.clone())?;
+        let assessing = self.assessing(rows.id()).lock_owned().await;
+        if let Some(it) = idempotent {
+            let known = self.store.read(move |snapshot| snapshot.find_answer(&it.key)).await?;
+            let is_kept = |at: Time| now < at.plus_s(ANSWER_HOURS * 3_600);
+            match known.filter(|it| is_kept(it.at)) {
+                Some(known) if known.digest == it.digest => return Ok(Pushed::Again(known.body)),
+                Some(_) => {
+                    return Err(Error::conflict(
+                        "this Idempotency-Key came with another body; use a new key",
+                    ));
+                }
+                None => (),
+            }
+        }
+        let outcome = self.ingest_alone(rows, intake, &assessing).await?;
+        Ok(Pushed::Taken(Box::new(outcome)))
+    }
+
+    /// Forgets answers that are past their time; whether there are more.
+    pub async fn forget_answers(&self) -> Result<bool> {
+        const N_AT_ONCE: usize = 500;
+        let before = self.clock.now().plus_s(-ANSWER_HOURS * 3_600);
+        self.store.write(move |batch| batch.remove_answers_before(before, N_AT_ONCE)).await
+    }
+}
+
+fn digest_of(rows: &ClientStore, body: &[u8; 32]) -> [u8; 32] {
+    let mut digest = Sha256::new();
+    digest.update(rows.id().as_bytes());
+    digest.update(body);
+    digest.finalize().into()
+}
+
+/// Turns a body into an intake.
+struct Reader<'a> {
+    catalog: &'a Catalog,
+    now: Time,
+}
+
+fn bad<T>(field: impl Into<String>, rule: impl Into<String>) -> Result<T> {
+    Err(Error::invalid_field(field, rule))
+}
+
+/// Not blank, and not longer than this.
+fn text(field: &str, text: &str, chars_max: usize) -> Result<String> {
+    require_written(field, text, chars_max)?;
+    Ok(text.to_owned())
+}
+
+fn optional(field: &str, given: Option<&String>) -> Result<Option<String>> {
+    given.map(|it| text(field, it, TEXT_CHARS_MAX)).transpose()
+}
+
+fn time(field: &str, given: &str) -> Result<Time> {
+    given.parse().map_err(|error: Error| error.about(field))
+}
+
+impl Reader<'_> {
+    fn intake(&self, push: Push, idempotent: Option<Idempotent>) -> Result<Intake> {
+        let Push { body, file_name, digest, by, .. } = push;
+        let source = text("source", &body.source, LABEL_CHARS_MAX)?;
+        if LABEL_CHARS_MAX < body.scope.chars().count() {
+            return bad("scope", format!("must be at most {LABEL_CHARS_MAX} characters"));
+        }
+        let at = self.observed_at(&body)?;
+        let id = ImportId::random();
+        let observations = self.observations(&body, (&source, id), at)?;
+        let identities = body.identities.as_ref().map(|it| identities(it)).transpose()?;
+        let apps = body.apps.as_ref().map(|it| apps(it)).transpose()?;
+        let assets = assets(&body)?;
+        let evidence = self.evidence(&body, &by)?;
+        let ids = body.assets.is_some();
+        let ids = ids.then(|| assets.iter().map(|it| it.external_id.clone()).collect());
+        let n_rows = observations.len()
+            + assets.len()
+            + evidence.len()
+            + identities.as_ref().map_or(0, Vec::len)
+            + apps.as_ref().map_or(0, Vec::len);
+        let run = run(&body)?;
+        let has_observations = !observations.is_empty();
+        let import = Import {
+            id,
+            file_name,
+            format: "facts".to_owned(),
+            digest,
+            source,
+            scopes: vec![body.scope.clone()],
+            n_scopes: 1,
+            observed_from: has_observations.then_some(at),
+            observed_to: has_observations.then_some(at),
+            n_records: n_rows as u64,
+            n_facts: 0,
+            n_assets_new: 0,
+            n_assets_updated: 0,
+            skipped: Vec::new(),
+            by,
+            at: self.now,
+            complete: body.complete && body.observations.is_some(),
+            retracted_at: None,
+        };
+        Ok(Intake {
+            import,
+            scopes: vec![body.scope.clone()],
+            observations,
+            retracted: Vec::new(),
+            evidence,
+            assets,
+            seen_at: at,
+            discovery: Discovery::OfKnownScopes,
+            run,
+            confirm_shrink: body.confirm_shrink,
+            lists: Some(Lists {
+                scope: body.scope,
+                at,
+                complete: body.complete,
+                confirm_shrink: body.confirm_shrink,
+                identities,
+                apps,
+                assets: ids,
+            }),
+            idempotent,
+        })
+    }
+
+    fn observed_at(&self, body: &FactsBody) -> Result<Time> {
+        let Some(given) = &body.observed_at else { return Ok(self.now) };
+        let at = time("observedAt", given)?;
+        if self.now.plus_s(AHEAD_S_MAX) < at {
+            return bad("observedAt", "must not be in the future");
+        }
+        Ok(at.min(self.now))
+    }
+
+    fn evidence(&self, body: &FactsBody, by: &str) -> Result<Vec<NewEvidence>> {
+        let mut keys = HashSet::new();
+        let mut all = Vec::new();
+        for (index, it) in body.evidence.iter().flatten().enumerate() {
+            let field = |name: &str| format!("evidence[{index}].{name}");
+            if self.catalog.find_control(&it.control).is_none() {
+                return bad(field("control"), format!("unknown control {:?}", it.control));
+            }
+            if !keys.insert((&it.control, &it.reference)) {
+                return bad(field("reference"), "stands there twice for this control");
+            }
+            let valid_until = it.valid_until.as_ref();
+            let sha256 = it.sha256.as_ref().map(|it| {
+                let rule =
+                    || Error::invalid_field(field("sha256"), "must be 64 hexadecimal digits");
+                crate::app::decision::evidence::digest(it).ok_or_else(rule)
+            });
+            all.push(NewEvidence {
+                control: it.control.clone(),
+                title: text(&field("title"), &it.title, TITLE_CHARS_MAX)?,
+                reference: text(&field("reference"), &it.reference, REFERENCE_CHARS_MAX)?,
+                sha256: sha256.transpose()?,
+                valid_until: valid_until.map(|it| time(&field("validUntil"), it)).transpose()?,
+                by: by.to_owned(),
+            });
+        }
+        Ok(all)
+    }
+
+    fn observations(
+        &self,
+        body: &FactsBody,
+        (source, import): (&str, ImportId),
+        at: Time,
+    ) -> Result<Vec<Observation>> {
+        let mut keys = HashSet::new();
+        let mut observations = Vec::new();
+        for (index, it) in body.observations.iter().flatten().enumerate() {
+            let field = |name: &str| format!("observations[{index}].{name}");
+            let Some(control) = self.catalog.find_control(&it.control) else {
+                return bad(field("control"), format!("unknown control {:?}", it.control));
+            };
+            let control = &self.catalog.controls[control];
+            let check = it.check.as_deref().unwrap_or("reported");
+            let check = text(&field("check"), check, LABEL_CHARS_MAX)?;
+            if check == DERIVED_CHECK {
+                return bad(field("check"), "`identities` is what lists of accounts say");
+            }
+            if !keys.insert((control.code.clone(), check.clone())) {
+                return bad(field("check"), "this control and check stand there twice");
+            }
+            let valid_until = it.valid_until.as_ref();
+            let valid_until = valid_until.map(|it| time(&field("validUntil"), it)).transpose()?;
+            observations.push(Observation {
+                subject: Subject::Control(control.code.clone()),
+                source: source.to_owned(),
+                scope: body.scope.clone(),
+                check,
+                observed_at: at,
+                valid_until,
+                import,
+                verdict: verdict(it, &field)?,
+                accepted: 0,
+                severity: Severity::Medium,
+                title: control.title.clone(),
+                findings: it
+                    .findings
+                    .as_ref()
+                    .map(|it| text(&field("findings"), it, FINDINGS_CHARS_MAX))
+                    .transpose()?,
+                remediation: None,
+                failing: Vec::new(),
+            });
+        }
+        Ok(observations)
+    }
+}
+
+fn identities(all: &[IdentityBody]) -> Result<Vec<Identity>> {
+    let mut ids = HashSet::new();
+    let mut identities = Vec::with_capacity(all.len());
+    for (index, it) in all.iter().enumerate() {
+        let field = |name: &str| format!("identities[{index}].{name}");
+        let user = text(&field("user"), &it.user, TEXT_CHARS_MAX)?;
+        let external_id = it.external_id.as_ref().unwrap_or(&it.user);
+        let external_id = text(&field("externalId"), external_id, TEXT_CHARS_MAX)?;
+        if !ids.insert(external_id.clone()) {
+            return bad(field("externalId"), "stands there twice");
+        }
+        if N_ROLES_MAX < it.roles.len() {
+            return bad(field("roles"), format!("must be at most {N_ROLES_MAX}"));
+        }
+        let role = |role: &String| text(&field("roles"), role, TEXT_CHARS_MAX);
+        let mut roles = it.roles.iter().map(role).collect::<Result<Vec<_>>>()?;
+        roles.sort_unstable();
+        roles.dedup();
+        let last_sign_in = match it.last_sign_in.as_deref() {
+            None => LastSignIn::Unknown,
+            Some("never") => LastSignIn::Never,
+            Some(at) => LastSignIn::At(time(&field("lastSignIn"), at)?),
+        };
+        let created_at = it.created_at.as_ref();
+        identities.push(Identity {
+            external_id,
+            user,
+            display_name: optional(&field("displayName"), it.display_name.as_ref())?,
+            is_guest: it.user_type.as_ref().is_some_and(|it| it.eq_ignore_ascii_case("guest")),
+            is_admin: it.admin,
+            roles,
+            mfa: it.mfa,
+            mfa_enforced: it.mfa_enforced,
+            is_enabled: it.enabled,
+            created_at: created_at.map(|it| time(&field("createdAt"), it)).transpose()?,
+            last_sign_in,
+        });
+    }
+    Ok(identities)
+}
+
+fn verdict(it: &ObservationBody, field: &dyn Fn(&str) -> String) -> Result<Verdict> {
+    let counts = (it.passed, it.failed, it.total);
+    let status = match it.status.as_deref() {
+        None => None,
+        Some("compliant") => Some(Status::Compliant),
+        Some("partial") => Some(Status::Partial),
+        Some("non_compliant") => Some(Status::NonCompliant),
+        Some(_) => return bad(field("status"), "must be one of compliant, partial, non_compliant"),
+    };
+    match (status, counts) {
+        (Some(status), (None, None, None)) => Ok(Verdict::Stated(status)),
+        (Some(_), _) => bad(field("status"), "give either status or counts"),
+        (None, (Some(passed), Some(failed), total)) => {
+            if total.is_some_and(|it| passed.checked_add(failed) != Some(it)) {
+                return bad(field("total"), "must be passed and failed together");
+            }
+            Ok(Verdict::Counted { passed, failed })
+        }
+        (None, (Some(passed), None, Some(total))) if passed <= total => {
+            Ok(Verdict::Counted { passed, failed: total - passed })
+        }
+        (None, (None, Some(failed), Some(total))) if failed <= total => {
+            Ok(Verdict::Counted { passed: total - failed, failed })
+        }
+        (None, _) => bad(field("status"), "give status, or passed and failed"),
+    }
+}
+
+fn apps(all: &[AppBody]) -> Result<Vec<AppUse>> {
+    let mut names = HashSet::new();
+    let mut apps = Vec::with_capacity(all.len());
+    for (index, it) in all.iter().enumerate() {
+        let field = |name: &str| format!("apps[{index}].{name}");
+        let name = text(&field("name"), &it.name, TEXT_CHARS_MAX)?;
+        if !names.insert(name.clone()) {
+            return bad(field("name"), "stands there twice");
+        }
+        apps.push(AppUse {
+            name,
+            publisher: optional(&field("publisher"), it.publisher.as_ref())?,
+            n_users: it.users,
+            is_sanctioned: it.sanctioned,
+        });
+    }
+    Ok(apps)
+}
+
+fn assets(body: &FactsBody) -> Result<Vec<Seen>> {
+    let mut ids = HashSet::new();
+    let mut assets = Vec::new();
+    for (index, it) in body.assets.iter().flatten().enumerate() {
+        let field = |name: &str| format!("assets[{index}].{name}");
+        let external_id = text(&field("externalId"), &it.external_id, TEXT_CHARS_MAX)?;
+        if !ids.insert(external_id.clone()) {
+            return bad(field("externalId"), "stands there twice");
+        }
+        let asset_type = AssetType::ALL.into_iter().find(|word| word.as_str() == it.asset_type);
+        let Some(asset_type) = asset_type else {
+            let known = AssetType::ALL.map(AssetType::as_str).join(", ");
+            return bad(field("assetType"), format!("must be one of {known}"));
+        };
+        let last_seen_at = it.last_seen_at.as_ref();
+        assets.push(Seen {
+            external_id,
+            name: text(&field("name"), &it.name, TEXT_CHARS_MAX)?,
+            category: optional(&field("category"), it.category.as_ref())?,
+            asset_type,
+            is_managed: it.is_managed,
+            hostname: optional(&field("hostname"), it.hostname.as_ref())?,
+            ip: optional(&field("ip"), it.ip.as_ref())?,
+            mac: optional(&field("mac"), it.mac.as_ref())?
+                .map(|it| it.to_lowercase().replace('-', ":")),
+            serial: optional(&field("serial"), it.serial.as_ref())?,
+            scope: body.scope.clone(),
+            seen_at: last_seen_at.map(|it| time(&field("lastSeenAt"), it)).transpose()?,
+            said: said(it, index)?,
+        });
+    }
+    Ok(assets)
+}
+
+fn said(it: &AssetBody, index: usize) -> Result<Said> {
+    let change = AssetChange {
+        display_name: it.display_name.clone().map(Some),
+        category: it.category.clone().map(Some),
+        owner: it.owner.clone().map(Some),
+        description: it.description.clone().map(Some),
+        tags: it.tags.clone(),
+        ..AssetChange::default()
+    };
+    check_change(&change).map_err(|error| match error.details.first() {
+        Some(it) => Error::invalid_field(format!("assets[{index}].{}", it.field), &*it.message),
+        None => error,
+    })?;
+    Ok(Said {
+        display_name: it.display_name.clone(),
+        is_critical: it.is_critical,
+        owner: it.owner.clone(),
+        description: it.description.clone(),
+        tags: it.tags.clone(),
+    })
+}
+
+fn run(body: &FactsBody) -> Result<Run> {
+    let Some(SyncBody { status, message }) = &body.sync else {
+        return Ok(if body.complete { Run::Completed } else { Run::Quiet });
+    };
+    let message = optional("sync.message", message.as_ref())?;
+    match status.as_str() {
+        "completed" => Ok(Run::Completed),
+        "partial" => Ok(Run::Degraded { message }),
+        "failed" => Ok(Run::Failed { message }),
+        _ => bad("sync.status", "must be one of completed, partial, failed"),
+    }
+}

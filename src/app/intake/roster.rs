@@ -1,0 +1,438 @@
+//! Lists that a source sends of a client: accounts, apps, assets. Compared with what it sent before, and only a complete
+//! read that is believed lets absence mean gone.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::account;
+use crate::app::App;
+use crate::app::client::settings::Settings;
+use crate::app::event::announce;
+use crate::app::intake::account::is_derived;
+use crate::app::intake::ingest::Intake;
+use crate::app::intake::shrink::{Belief, judge};
+use crate::clock::Time;
+use crate::engine::asset::AssetStatus;
+use crate::engine::catalog::Catalog;
+use crate::engine::event::EventKind;
+use crate::engine::fact::{Observation, Subject, Verdict};
+use crate::engine::identity::{self, AppUse, Identity, To};
+use crate::error::{Error, Result};
+use crate::id::{ClientId, ImportId};
+use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::roster::{Part, Reads, Roster};
+use crate::store::{ClientBatch, ClientSnapshot};
+
+/// What one run of a source listed.
+#[derive(Clone, Debug, Default)]
+pub struct Lists {
+    pub scope: String,
+    /// When the source looked.
+    pub at: Time,
+    /// It saw everything of the lists that it sends, in that scope.
+    pub complete: bool,
+    /// It did shrink: the lists are believed.
+    pub confirm_shrink: bool,
+    pub identities: Option<Vec<Identity>>,
+    pub apps: Option<Vec<AppUse>>,
+    /// External ids of the assets.
+    pub assets: Option<Vec<String>>,
+}
+
+/// What the client's settings say about them.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub dormant_after_days: u16,
+    /// In lower case.
+    pub sanctioned_apps: Vec<String>,
+}
+
+/// How one list moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    pub n_added: u32,
+    pub n_changed: u32,
+    pub n_gone: u32,
+    /// It had far fewer than before, and was taken as partial.
+    pub is_held: bool,
+}
+
+/// Everything that the lists of one run write.
+#[derive(Clone, Debug, Default)]
+pub struct ListsPlan {
+    scope: String,
+    reads: Vec<(Part, Reads)>,
+    /// By scope: those of observations.
+    observation_reads: Vec<(String, Reads)>,
+    identities: Vec<Identity>,
+    apps: Vec<AppUse>,
+    assets: Vec<String>,
+    gone: Vec<(Part, String)>,
+    turned: Vec<Turned>,
+    /// What complete lists say of controls.
+    pub observations: Vec<Observation>,
+    /// New or renewed entries of the register.
+    pub evidence: Vec<Evidence>,
+    pub moved: BTreeMap<&'static str, Moved>,
+}
+
+/// A condition that opens or closes.
+#[derive(Clone, Debug)]
+struct Turned {
+    key: String,
+    kind: EventKind,
+    to: To,
+    object: Value,
+    previous: Option<Value>,
+    is_announced: bool,
+}
+
+impl App {
+    /// # Errors
+    /// `NotFound` when the client is gone.
+    pub(in crate::app) fn roster_rules(&self, id: ClientId) -> Result<Rules> {
+        let absent = || Error::not_found("client not found");
+        let client = self.directory.find(id).ok_or_else(absent)?;
+        let settings = Settings::of(&client.settings);
+        Ok(Rules {
+            dormant_after_days: settings.dormant_after_days(&self.options.settings),
+            sanctioned_apps: settings.sanctioned_apps(),
+        })
+    }
+}
+
+/// Works out what the lists change.
+///
+/// `known`: the observations so far.
+pub(in crate::app) fn plan(
+    rows: &ClientSnapshot,
+    (source, import): (&str, ImportId),
+    lists: &Lists,
+    rules: &Rules,
+    catalog: &Catalog,
+    known: &[Observation],
+) -> Result<ListsPlan> {
+    let mut plan = ListsPlan { scope: lists.scope.clone(), ..ListsPlan::default() };
+    if let Some(identities) = &lists.identities
+        && plan_identities(&mut plan, rows, source, lists, rules, identities)?.tells_gone()
+    {
+        plan.observations =
+            account::observations(catalog, (source, import), lists, rules, identities, known);
+    }
+    if let Some(apps) = &lists.apps {
+        plan_apps(&mut plan, rows, source, lists, rules, apps)?;
+    }
+    if let Some(assets) = &lists.assets {
+        let roster = Roster { source, scope: &lists.scope, part: Part::Assets };
+        let known: Vec<String> = rows.list_members(roster)?;
+        let belief = plan.take_reads(rows, roster, assets.len(), lists)?;
+        let listed: HashSet<&str> = assets.iter().map(String::as_str).collect();
+        let known_set: HashSet<&str> = known.iter().map(String::as_str).collect();
+        let is_new = |it: &&String| belief != Belief::Late && !known_set.contains(it.as_str());
+        plan.assets = assets.iter().filter(is_new).cloned().collect();
+        if belief.tells_gone() {
+            let gone = known.iter().filter(|it| !listed.contains(it.as_str()));
+            plan.gone.extend(gone.map(|it| (Part::Assets, it.clone())));
+        }
+        plan.moved.entry(Part::Assets.as_str()).or_default().n_gone = plan.n_gone(Part::Assets);
+    }
+    Ok(plan)
+}
+
+impl ListsPlan {
+    fn take_reads(
+        &mut self,
+        rows: &ClientSnapshot,
+        roster: Roster<'_>,
+        n: usize,
+        lists: &Lists,
+    ) -> Result<Belief> {
+        let (belief, reads) = judge(rows.find_reads(roster)?, n, lists);
+        self.reads.extend(reads.map(|it| (roster.part, it)));
+        let moved = self.moved.entry(roster.part.as_str()).or_default();
+        moved.is_held = belief == Belief::Held;
+        Ok(belief)
+    }
+
+    /// Judges a complete run's observations in each scope; the scopes in which they are not believed.
+    pub(in crate::app) fn judge_observations(
+        &mut self,
+        rows: &ClientSnapshot,
+        intake: &Intake,
+        known: &[Observation],
+    ) -> Result<HashSet<String>> {
+        let mut held = HashSet::new();
+        if !intake.import.complete {
+            return Ok(held);
+        }
+        let source = intake.import.source.as_str();
+        let of_scope = |all: &[Observation]| {
+            let mut checks: BTreeMap<String, HashSet<(Subject, String)>> = BTreeMap::new();
+            let counts = |it: &&Observation| {
+                it.source == source && it.verdict != Verdict::Gone && !is_derived(it)
+            };
+            for it in all.iter().filter(counts) {
+                let check = (it.subject.clone(), it.check.clone());
+                checks.entry(it.scope.clone()).or_default().insert(check);
+            }
+            checks
+        };
+        let known = of_scope(known);
+        for (scope, checks) in of_scope(&intake.observations) {
+            let roster = Roster { source, scope: &scope, part: Part::Observations };
+            let n_known = known.get(&scope).map_or(0, HashSet::len);
+            let n_known = u32::try_from(n_known).unwrap_or(u32::MAX);
+            let of_scope = intake.observations.iter().filter(|it| it.scope == scope);
+            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(intake.import.at);
+            let before = match rows.find_reads(roster)? {
+                Some(reads) => Some(reads),
+                None if n_known == 0 => None,
+                // Partial reads brought something, but never all.
+                None => Some(Reads { n: n_known, at: at.min(intake.import.at), held: None }),
+            };
+            let confirm_shrink = intake.confirm_shrink;
+            let lists = Lists { at, complete: true, confirm_shrink, ..Lists::default() };
+            let (belief, reads) = judge(before, checks.len(), &lists);
+            self.observation_reads.extend(reads.map(|it| (scope.clone(), it)));
+            if belief == Belief::Held {
+                self.moved.entry(Part::Observations.as_str()).or_default().is_held = true;
+                held.insert(scope);
+            }
+        }
+        Ok(held)
+    }
+
+    fn n_gone(&self, part: Part) -> u32 {
+        let gone = self.gone.iter().filter(|(it, _)| *it == part).count();
+        u32::try_from(gone).unwrap_or(u32::MAX)
+    }
+
+    fn count(&mut self, part: Part, is_new: bool) {
+        let moved = self.moved.entry(part.as_str()).or_default();
+        if is_new {
+            moved.n_added += 1;
+        } else {
+            moved.n_changed += 1;
+        }
+    }
+}
+
+fn plan_identities(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    source: &str,
+    lists: &Lists,
+    rules: &Rules,
+    identities: &[Identity],
+) -> Result<Belief> {
+    let roster = Roster { source, scope: &lists.scope, part: Part::Identities };
+    let known: Vec<Identity> = rows.list_members(roster)?;
+    let has_baseline = rows.find_reads(roster)?.is_some();
+    let belief = plan.take_reads(rows, roster, identities.len(), lists)?;
+    if belief == Belief::Late {
+        return Ok(belief);
+    }
+    let mut known: BTreeMap<&str, &Identity> =
+        known.iter().map(|it| (it.external_id.as_str(), it)).collect();
+    for seen in identities {
+        let before = known.remove(seen.external_id.as_str());
+        let after = seen.clone().over(before);
+        let is_told = has_baseline || before.is_some();
+        turn_identity(plan, source, before, Some(&after), (lists, rules), is_told);
+        if before != Some(&after) {
+            plan.count(Part::Identities, before.is_none());
+            plan.identities.push(after);
+        }
+    }
+    if belief.tells_gone() {
+        for (id, before) in known {
+            turn_identity(plan, source, Some(before), None, (lists, rules), true);
+            plan.gone.push((Part::Identities, id.to_owned()));
+        }
+    }
+    plan.moved.entry("identities").or_default().n_gone = plan.n_gone(Part::Identities);
+    Ok(belief)
+}
+
+fn turn_identity(
+    plan: &mut ListsPlan,
+    source: &str,
+    before: Option<&Identity>,
+    after: Option<&Identity>,
+    (lists, rules): (&Lists, &Rules),
+    is_told: bool,
+) {
+    let Some(shown) = after.or(before) else { return };
+    let scope = &lists.scope;
+    for turn in identity::turns(before, after, lists.at, rules.dormant_after_days) {
+        let kind = turn.kind;
+        if kind == EventKind::PrivilegeEscalation && turn.to != To::Closed && !is_told {
+            continue; // What somebody had when the source first looked was not gained.
+        }
+        let key = format!("{}/{source}/{scope}/{}", kind.as_str(), shown.external_id);
+        let mut object = identity_object(shown, source, scope);
+        let previous = if kind == EventKind::MfaDisabled {
+            Some(json!({ "mfa": true }))
+        } else if let (EventKind::PrivilegeEscalation, Some(it)) = (kind, before) {
+            object["gained"] = json!(gained(it, shown));
+            Some(json!({ "admin": it.is_admin, "roles": it.roles }))
+        } else {
+            None
+        };
+        if kind == EventKind::DormantAccountDetected {
+            object["dormantAfterDays"] = json!(rules.dormant_after_days);
+        }
+        // Somebody must know of an administrator without MFA, also when it was always so.
+        let is_announced = is_told || kind == EventKind::AdminMfaMissing;
+        plan.turned.push(Turned { key, kind, to: turn.to, object, previous, is_announced });
+    }
+}
+
+fn gained<'a>(before: &Identity, after: &'a Identity) -> Vec<&'a str> {
+    let had = before.privileges();
+    after.privileges().into_iter().filter(|it| !had.contains(it)).collect()
+}
+
+fn identity_object(it: &Identity, source: &str, scope: &str) -> Value {
+    let last_sign_in = match it.last_sign_in {
+        identity::LastSignIn::Unknown => Value::Null,
+        identity::LastSignIn::Never => json!("never"),
+        identity::LastSignIn::At(at) => json!(at.to_string()),
+    };
+    json!({
+        "user": it.user,
+        "displayName": it.display_name,
+        "externalId": it.external_id,
+        "source": source,
+        "scope": scope,
+        "userType": if it.is_guest { "guest" } else { "member" },
+        "admin": it.is_admin,
+        "roles": it.roles,
+        "mfa": it.mfa,
+        "mfaEnforced": it.mfa_enforced,
+        "enabled": it.is_enabled,
+        "lastSignIn": last_sign_in,
+    })
+}
+
+fn plan_apps(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    source: &str,
+    lists: &Lists,
+    rules: &Rules,
+    apps: &[AppUse],
+) -> Result<()> {
+    let roster = Roster { source, scope: &lists.scope, part: Part::Apps };
+    let known: Vec<AppUse> = rows.list_members(roster)?;
+    let has_baseline = rows.find_reads(roster)?.is_some();
+    let belief = plan.take_reads(rows, roster, apps.len(), lists)?;
+    if belief == Belief::Late {
+        return Ok(());
+    }
+    let mut known: BTreeMap<&str, &AppUse> =
+        known.iter().map(|it| (it.name.as_str(), it)).collect();
+    for app in apps {
+        let before = known.remove(app.name.as_str());
+        let is_known = rules.sanctioned_apps.contains(&app.name.to_lowercase());
+        let is_shadow = 0 < app.n_users && app.is_sanctioned != Some(true) && !is_known;
+        let to = if is_shadow { To::Open } else { To::Closed };
+        plan.turned.push(turn_app(source, &lists.scope, app, to, has_baseline || before.is_some()));
+        if before != Some(app) {
+            plan.count(Part::Apps, before.is_none());
+            plan.apps.push(app.clone());
+        }
+    }
+    if belief.tells_gone() {
+        for (name, app) in known {
+            plan.turned.push(turn_app(source, &lists.scope, app, To::Closed, true));
+            plan.gone.push((Part::Apps, name.to_owned()));
+        }
+    }
+    plan.moved.entry("apps").or_default().n_gone = plan.n_gone(Part::Apps);
+    Ok(())
+}
+
+fn turn_app(source: &str, scope: &str, app: &AppUse, to: To, is_announced: bool) -> Turned {
+    let object = json!({
+        "app": app.name,
+        "publisher": app.publisher,
+        "users": app.n_users,
+        "sanctioned": app.is_sanctioned,
+        "source": source,
+        "scope": scope,
+    });
+    let kind = EventKind::ShadowItDetected;
+    let key = format!("{}/{source}/{scope}/{}", kind.as_str(), app.name);
+    Turned { key, kind, to, object, previous: None, is_announced }
+}
+
+/// Writes what was planned; how many assets were retired, and how many events announced.
+pub(in crate::app) fn apply(
+    batch: &mut ClientBatch<'_>,
+    source: &str,
+    plan: &ListsPlan,
+    at: Time,
+    now: Time,
+) -> Result<(u32, u32)> {
+    let scope = plan.scope.as_str();
+    let roster = |part| Roster { source, scope, part };
+    for (part, reads) in &plan.reads {
+        batch.put_reads(roster(*part), reads)?;
+    }
+    for (scope, reads) in &plan.observation_reads {
+        batch.put_reads(Roster { source, scope, part: Part::Observations }, reads)?;
+    }
+    for it in &plan.identities {
+        batch.put_member(roster(Part::Identities), &it.external_id, it)?;
+    }
+    for it in &plan.apps {
+        batch.put_member(roster(Part::Apps), &it.name, it)?;
+    }
+    for id in &plan.assets {
+        batch.put_member(roster(Part::Assets), id, id)?;
+    }
+    let mut n_retired = 0;
+    for (part, id) in &plan.gone {
+        batch.remove_member(roster(*part), id)?;
+        if *part == Part::Assets {
+            n_retired += u32::from(retire(batch, source, id, at)?);
+        }
+    }
+    let mut n_events = 0;
+    for it in &plan.turned {
+        n_events += u32::from(turn(batch, it, now)?);
+    }
+    Ok((n_retired, n_events))
+}
+
+/// Whether the asset was still there for anybody: not when it was seen since.
+fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Result<bool> {
+    let Some(mut asset) = batch.find_asset_by_external(source, id)? else { return Ok(false) };
+    if asset.status == AssetStatus::Retired || at < asset.last_seen_at {
+        return Ok(false);
+    }
+    asset.status = AssetStatus::Retired;
+    asset.last_updated_at = asset.last_updated_at.max(at);
+    batch.put_asset(&asset)?;
+    Ok(true)
+}
+
+/// Whether an event told of it.
+fn turn(batch: &mut ClientBatch<'_>, it: &Turned, now: Time) -> Result<bool> {
+    if it.to == To::Closed {
+        batch.close_condition(&it.key, now)?;
+        return Ok(false);
+    }
+    if it.to == To::Again {
+        batch.close_condition(&it.key, now)?;
+    }
+    let mut object = it.object.clone();
+    object["dedupKey"] = json!(it.key);
+    let opened = batch.open_condition(&it.key, it.kind.as_str(), object.to_string(), now)?;
+    let Some(occurrence) = opened.filter(|_| it.is_announced) else { return Ok(false) };
+    object["occurrence"] = json!(occurrence);
+    batch.add_event(announce::event(it.kind, now, object, it.previous.clone()))?;
+    Ok(true)
+}

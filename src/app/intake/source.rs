@@ -1,0 +1,170 @@
+//! How sources do: their runs, and the silence of those that should have spoken.
+
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::app::event::announce;
+use crate::clock::Time;
+use crate::engine::event::EventKind;
+use crate::error::Result;
+use crate::store::per_client::roster::{HealthState, N_GAPS_KEPT, SourceHealth};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+/// Failures in a row from which on a source is failing rather than degraded.
+const N_FAILING: u32 = 3;
+/// A source has an interval once it ran so often.
+const N_GAPS_MIN: usize = 2;
+/// It is silent when it is late by as much as its longest gap, but never before this.
+const SILENT_AFTER_S_MIN: i64 = 36 * 3_600;
+
+/// How a run of a source went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Run {
+    Completed,
+    /// It did not see all that it should.
+    Degraded {
+        message: Option<String>,
+    },
+    Failed {
+        message: Option<String>,
+    },
+    /// A push in passing: no run that anybody waits for.
+    Quiet,
+}
+
+/// Notes a run; announces when it changes how the source does.
+pub(in crate::app) fn note_run(
+    batch: &mut ClientBatch<'_>,
+    source: &str,
+    run: &Run,
+    now: Time,
+) -> Result<bool> {
+    let before = batch.find_source_health(source)?;
+    let (state, n_failures, message) = match run {
+        Run::Quiet => return Ok(false),
+        Run::Completed => (HealthState::Healthy, 0, None),
+        Run::Degraded { message } => (HealthState::Degraded, 0, message.clone()),
+        Run::Failed { message } => {
+            let n = before.as_ref().map_or(0, |it| it.n_failures) + 1;
+            let state = if N_FAILING <= n { HealthState::Failing } else { HealthState::Degraded };
+            (state, n, message.clone())
+        }
+    };
+    let mut gaps_s = before.as_ref().map(|it| it.gaps_s.clone()).unwrap_or_default();
+    gaps_s.extend(before.as_ref().map(|it| now.s_since(it.last_run_at)));
+    let n_over = gaps_s.len().saturating_sub(N_GAPS_KEPT);
+    gaps_s.drain(..n_over);
+    let last_success_at = match run {
+        Run::Completed => Some(now),
+        Run::Degraded { .. } | Run::Failed { .. } | Run::Quiet => {
+            before.as_ref().and_then(|it| it.last_success_at)
+        }
+    };
+    let source = source.to_owned();
+    let after = SourceHealth {
+        source,
+        state,
+        n_failures,
+        last_run_at: now,
+        last_success_at,
+        gaps_s,
+        message,
+    };
+    move_to(batch, before.as_ref(), &after, now)
+}
+
+/// Keeps how a source does. The first run of a source tells nothing unless it is not well.
+fn move_to(
+    batch: &mut ClientBatch<'_>,
+    before: Option<&SourceHealth>,
+    after: &SourceHealth,
+    now: Time,
+) -> Result<bool> {
+    batch.put_source_health(after)?;
+    let was = before.map_or(HealthState::Healthy, |it| it.state);
+    if was == after.state {
+        return Ok(false);
+    }
+    let key = format!("connector/{}", after.source);
+    let mut object = json!({
+        "source": after.source,
+        "status": after.state.as_str(),
+        "failures": after.n_failures,
+        "message": after.message,
+        "lastRunAt": after.last_run_at.to_string(),
+        "lastSuccessAt": after.last_success_at.map(|it| it.to_string()),
+        "dedupKey": key,
+    });
+    if after.state == HealthState::Healthy {
+        let closed = batch.close_condition(&key, now)?;
+        object["occurrence"] = json!(closed.map_or(1, |it| it.occurrence));
+    } else {
+        let kind = EventKind::ConnectorHealthChanged.as_str();
+        batch.open_condition(&key, kind, object.to_string(), now)?;
+        let open = batch.find_condition(&key)?;
+        object["occurrence"] = json!(open.map_or(1, |it| it.occurrence));
+        batch.retell_condition(&key, object.to_string())?;
+    }
+    let previous = before.map(|it| json!({ "status": it.state.as_str() }));
+    batch.add_event(announce::event(EventKind::ConnectorHealthChanged, now, object, previous))?;
+    Ok(true)
+}
+
+/// Announces a run that failed.
+pub(in crate::app) fn sync_failed(
+    batch: &mut ClientBatch<'_>,
+    source: &str,
+    scope: &str,
+    message: Option<&str>,
+    now: Time,
+) -> Result<()> {
+    let object: Value = json!({
+        "source": source,
+        "scope": scope,
+        "message": message,
+        "dedupKey": format!("integration_sync/{source}"),
+    });
+    batch
+        .add_event(announce::event(EventKind::IntegrationSyncFailed, now, object, None))
+        .map(|_| ())
+}
+
+/// Whether a source should have spoken again. A few runs within a day or so are somebody at work, not an interval.
+///
+/// `first`: when it first spoke.
+fn is_silent(health: &SourceHealth, first: Option<Time>, now: Time) -> bool {
+    let longest_s = health.gaps_s.iter().copied().max().unwrap_or(0);
+    let wait_s = (2 * longest_s).max(SILENT_AFTER_S_MIN);
+    let is_regular = first.is_none_or(|it| SILENT_AFTER_S_MIN <= health.last_run_at.s_since(it));
+    N_GAPS_MIN <= health.gaps_s.len()
+        && is_regular
+        && health.state != HealthState::Silent
+        && wait_s <= now.s_since(health.last_run_at)
+}
+
+impl App {
+    /// Finds the client's sources that are past their interval.
+    pub(in crate::app) async fn find_silence(&self, rows: &ClientStore, now: Time) -> Result<()> {
+        let read = move |snapshot: &ClientSnapshot| {
+            let sources = snapshot.list_sources()?;
+            let first = |name: &str| {
+                sources.iter().filter(|it| it.source == name).map(|it| it.first_seen_at).min()
+            };
+            let mut all = snapshot.list_source_health()?;
+            all.retain(|it| is_silent(it, first(&it.source), now));
+            Ok(all)
+        };
+        for health in rows.read(read).await? {
+            let write = move |batch: &mut ClientBatch<'_>| {
+                let Some(before) = batch.find_source_health(&health.source)? else { return Ok(()) };
+                if before != health {
+                    return Ok(()); // It spoke meanwhile.
+                }
+                let after = SourceHealth { state: HealthState::Silent, ..before.clone() };
+                move_to(batch, Some(&before), &after, now).map(|_| ())
+            };
+            rows.write(write).await?;
+        }
+        Ok(())
+    }
+}

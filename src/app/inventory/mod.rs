@@ -1,0 +1,3 @@
+//! Assets: pushed, discovered, merged.
+
+pub mod asset;

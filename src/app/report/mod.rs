@@ -1,0 +1,5 @@
+//! Reads over one client or all of them.
+
+pub mod kpi;
+pub mod portfolio;
+pub mod posture;

@@ -1,0 +1,73 @@
+//! One framework over all clients that somebody may see.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::Status;
+use crate::engine::posture::{RowOutcome, Summary};
+use crate::error::Result;
+use crate::id::ClientId;
+use crate::page::{Cut, Page};
+use crate::store::Snapshot;
+use crate::store::global::client::{Client, ClientState};
+
+/// What is asked of a portfolio.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    pub framework: FrameworkId,
+    /// A row of the framework, by its index in the catalogue.
+    pub row: Option<usize>,
+    /// Only clients where that row has this status.
+    pub status: Option<Status>,
+}
+
+/// One client's answer.
+#[derive(Clone, Debug)]
+pub struct Line {
+    pub client: Arc<Client>,
+    pub summary: Summary,
+    /// `None` when no row was asked for.
+    pub row: Option<RowOutcome>,
+}
+
+impl App {
+    /// A page of active clients among `allowed` (`None`: all), in the order in which they were added.
+    ///
+    /// # Errors
+    /// `Unavailable` when the database is away.
+    pub async fn page_portfolio(
+        self: &Arc<Self>,
+        allowed: Option<&[ClientId]>,
+        question: Question,
+        cut: Cut,
+    ) -> Result<Page<Line>> {
+        let allowed: Option<BTreeSet<ClientId>> = allowed.map(|it| it.iter().copied().collect());
+        let mut clients = self.directory.list();
+        clients.retain(|it| {
+            it.state == ClientState::Active
+                && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))
+        });
+        let app = Arc::clone(self);
+        let page = move |snapshot: &Snapshot| {
+            let line = |client: Arc<Client>| app.line(snapshot, client, question);
+            let Some(status) = question.status else {
+                // Nothing but the page is looked at.
+                let Page { items, total, cut } = Page::of(clients.into_iter(), cut);
+                let items = items.into_iter().map(line).collect::<Result<_>>()?;
+                return Ok(Page { items, total, cut });
+            };
+            let mut lines = clients.into_iter().map(line).collect::<Result<Vec<_>>>()?;
+            lines.retain(|it| it.row.is_some_and(|it| it.status == status));
+            Ok(Page::of(lines.into_iter(), cut))
+        };
+        self.store.read(page).await
+    }
+
+    fn line(&self, snapshot: &Snapshot, client: Arc<Client>, question: Question) -> Result<Line> {
+        let outcome = self.framework_outcome(&snapshot.client(client.id), question.framework)?;
+        let row = question.row.map(|it| outcome.rows[it]);
+        Ok(Line { client, summary: outcome.summary, row })
+    }
+}

@@ -1,0 +1,4 @@
+//! Network scans: requested, run, compared.
+
+pub mod request;
+mod run;

@@ -1,0 +1,391 @@
+//! Network scans: asked for, watched, cancelled, listed.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ipnetwork::IpNetwork;
+use tokio::sync::Notify;
+
+use crate::app::App;
+use crate::app::intake::ingest::require_client;
+use crate::auth::caller::Caller;
+use crate::engine::asset::Asset;
+use crate::engine::scan::{Host, Tally};
+use crate::error::{Code, Error, Result};
+use crate::id::{ClientId, ImportId, ScanId};
+use crate::page::{Cut, Page};
+use crate::scan::plan::{Order, Plan, Policy};
+use crate::scan::{Pace, Progress, attached_networks};
+use crate::store::Batch;
+use crate::store::global::client::ClientState;
+use crate::store::global::scan::{Scan, ScanStatus};
+
+/// The source's name of what scans find.
+pub const SOURCE: &str = "scan";
+pub const NAME_CHARS_MAX: usize = 200;
+pub const THREADS_MAX: u32 = 1_024;
+const THREADS_DEFAULT: u32 = 256;
+/// Scans that are queued or running. More are refused.
+pub const N_OPEN_MAX: usize = 32;
+/// Of one client, or of none; older ones are forgotten.
+const N_KEPT: usize = 50;
+/// Hosts removed in one commit.
+const N_FORGOTTEN_AT_ONCE: usize = 500;
+
+/// What scans may do.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The private networks attached to this host may be scanned.
+    pub allow_attached: bool,
+    pub allowed: Vec<IpNetwork>,
+    pub excluded: Vec<IpNetwork>,
+    /// Probes a second, all scans together.
+    pub per_s: u32,
+    /// Connections to one host at a time.
+    pub per_host: u32,
+    pub n_concurrent: u32,
+    /// The service's own listeners.
+    pub own: Vec<SocketAddr>,
+}
+
+/// What `posture.toml.example` says.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            allow_attached: true,
+            allowed: Vec::new(),
+            excluded: Vec::new(),
+            per_s: 500,
+            per_host: 8,
+            n_concurrent: 2,
+            own: Vec::new(),
+        }
+    }
+}
+
+impl Options {
+    /// As the host's network is now.
+    pub(in crate::app) fn policy(&self) -> Policy {
+        let mut allowed = self.allowed.clone();
+        if self.allow_attached {
+            allowed.extend(attached_networks());
+        }
+        // Whoever names the very address of a listener means it.
+        let is_named = |it: &SocketAddr| {
+            let one = |network: &IpNetwork| IpNetwork::from(it.ip()) == *network;
+            self.allowed.iter().any(one)
+        };
+        let own = self.own.iter().filter(|it| !is_named(it)).copied().collect();
+        Policy { allowed, excluded: self.excluded.clone(), own }
+    }
+}
+
+/// What runs now.
+#[derive(Debug)]
+pub(in crate::app) struct Desk {
+    pub(in crate::app) wake: Notify,
+    pub(in crate::app) pace: Pace,
+    live: Mutex<BTreeMap<ScanId, Arc<Live>>>,
+}
+
+/// A scan that runs.
+#[derive(Debug, Default)]
+pub(in crate::app) struct Live {
+    pub(in crate::app) progress: Progress,
+    pub(in crate::app) is_cancelled: AtomicBool,
+    /// The service stops; the scan goes on after the next start.
+    pub(in crate::app) is_stopped: AtomicBool,
+}
+
+impl Desk {
+    pub(in crate::app) fn of(options: &Options) -> Self {
+        Self { wake: Notify::new(), pace: Pace::of(options.per_s), live: Mutex::default() }
+    }
+
+    pub(in crate::app) fn begin(&self, id: ScanId, tally: &Tally) -> Arc<Live> {
+        let live = Arc::new(Live::default());
+        live.progress.n_done.store(tally.n_addresses, Ordering::Relaxed);
+        live.progress.n_up.store(tally.n_up, Ordering::Relaxed);
+        live.progress.n_open.store(tally.n_open, Ordering::Relaxed);
+        self.lock().insert(id, Arc::clone(&live));
+        live
+    }
+
+    pub(in crate::app) fn end(&self, id: ScanId) {
+        self.lock().remove(&id);
+    }
+
+    fn find(&self, id: ScanId) -> Option<Arc<Live>> {
+        self.lock().get(&id).cloned()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ScanId, Arc<Live>>> {
+        self.live.lock().expect("no holder of this lock panics")
+    }
+}
+
+/// A scan as somebody asks for it.
+#[derive(Clone, Debug, Default)]
+pub struct NewScan {
+    pub client: Option<ClientId>,
+    pub name: Option<String>,
+    pub targets: Vec<String>,
+    pub exclude: Vec<String>,
+    pub ports: Option<String>,
+    pub threads: Option<u64>,
+}
+
+/// A scan, and how far it is.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub scan: Scan,
+    pub n_done: u64,
+    pub n_up: u64,
+    pub n_open: u64,
+}
+
+impl App {
+    /// Checks and queues a scan.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule; `Forbidden` when a target is not allowed, or the client is not the
+    /// caller's; `NotFound` for the client; `Conflict` when too many wait.
+    pub async fn start_scan(&self, caller: &Caller, new: NewScan) -> Result<Shown> {
+        let name = new.name.filter(|it| !it.trim().is_empty());
+        if name.as_ref().is_some_and(|it| NAME_CHARS_MAX < it.chars().count()) {
+            let rule = format!("must be at most {NAME_CHARS_MAX} characters");
+            return Err(Error::invalid_field("name", rule));
+        }
+        let client = self.client_of_scan(caller, new.client)?;
+        let order = Order { targets: new.targets, exclude: new.exclude, ports: new.ports };
+        let plan = Plan::of(&order, &self.options.scan.policy());
+        let plan = plan.map_err(|error| match (error.code, caller.allowed_clients()) {
+            // Which networks the others have is not for whoever is limited to clients.
+            (Code::Forbidden, Some(_)) => Error::forbidden(
+                "a target may not be scanned: it is not within `scan.allowed_networks`, which the administrator of this \
+                 server sets",
+            ),
+            _ => error,
+        })?;
+        let threads = new.threads.map_or(THREADS_DEFAULT, |it| {
+            u32::try_from(it).unwrap_or(THREADS_MAX).clamp(1, THREADS_MAX)
+        });
+        let texts = |all: &[IpNetwork]| all.iter().map(ToString::to_string).collect();
+        let now = self.clock.now();
+        let scan = Scan {
+            id: ScanId::made_at(now),
+            client,
+            name,
+            targets: texts(&plan.targets),
+            exclude: order.exclude,
+            ports: plan.ports.to_string(),
+            n_threads: threads,
+            status: ScanStatus::Queued,
+            by: caller.name(),
+            created_at: now,
+            started_at: None,
+            finished_at: None,
+            error: None,
+            note: None,
+            n_hosts: plan.n_hosts,
+            tally: Tally::default(),
+            done: Vec::new(),
+            is_cancelled: false,
+            import: ImportId::random(),
+            difference: None,
+        };
+        let row = scan.clone();
+        let write = move |batch: &mut Batch| {
+            if let Some(client) = row.client {
+                require_client(&batch.client(client))?;
+            }
+            if N_OPEN_MAX <= batch.list_open_scans()?.len() {
+                return Err(Error::conflict(format!("{N_OPEN_MAX} scans wait already")));
+            }
+            batch.note_object(&row.id);
+            batch.put_scan(&row)
+        };
+        self.store.write(write).await?;
+        self.scans.wake.notify_one();
+        Ok(self.shown_scan(scan))
+    }
+
+    /// The client named, else the key's only one, else the only one there is, else none.
+    fn client_of_scan(&self, caller: &Caller, named: Option<ClientId>) -> Result<Option<ClientId>> {
+        if let Some(id) = named {
+            return Ok(Some(self.reach_active(caller, id)?.0.id));
+        }
+        match caller.allowed_clients() {
+            Some([one]) => Ok(Some(self.reach_active(caller, *one)?.0.id)),
+            Some(_) => {
+                Err(Error::invalid_field("clientId", "is required of who may see several clients"))
+            }
+            None => {
+                let mut all = self.directory.list();
+                all.retain(|it| it.state == ClientState::Active);
+                Ok(if let [one] = all.as_slice() { Some(one.id) } else { None })
+            }
+        }
+    }
+
+    fn may_see(caller: &Caller, scan: &Scan) -> bool {
+        match scan.client {
+            Some(client) => caller.may_reach(client),
+            None => caller.allowed_clients().is_none(),
+        }
+    }
+
+    fn shown_scan(&self, scan: Scan) -> Shown {
+        if let Some(live) = self.scans.find(scan.id) {
+            let read = |it: &std::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
+            let progress = &live.progress;
+            let (n_done, n_up, n_open) =
+                (read(&progress.n_done), read(&progress.n_up), read(&progress.n_open));
+            return Shown { scan, n_done, n_up, n_open };
+        }
+        let Tally { n_addresses, n_up, n_open, .. } = scan.tally;
+        Shown { scan, n_done: n_addresses, n_up, n_open }
+    }
+
+    /// # Errors
+    /// `NotFound`, also when it is of a client that the caller may not see.
+    pub async fn get_scan(&self, caller: &Caller, id: ScanId) -> Result<Shown> {
+        let scan = self.store.read(move |snapshot| snapshot.find_scan(id)).await?;
+        let scan = scan.filter(|it| Self::may_see(caller, it)).ok_or_else(absent)?;
+        Ok(self.shown_scan(scan))
+    }
+
+    /// Newest first; `client`: only its own.
+    ///
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the client.
+    pub async fn list_scans(
+        &self,
+        caller: &Caller,
+        client: Option<ClientId>,
+        cut: Cut,
+    ) -> Result<Page<Shown>> {
+        if let Some(client) = client {
+            self.reach_any(caller, client)?;
+        }
+        let mut all = self.store.read(move |it| it.list_scans(client.map(Some))).await?;
+        all.retain(|it| Self::may_see(caller, it));
+        Ok(Page::of(all.into_iter(), cut).map(|it| self.shown_scan(it)))
+    }
+
+    /// Stops a scan: what it found stays listed, and comes into no inventory. One that is over stays as it is.
+    ///
+    /// # Errors
+    /// As [`App::get_scan`]; `Conflict` when it has come to an end of its own.
+    pub async fn cancel_scan(&self, caller: &Caller, id: ScanId) -> Result<Shown> {
+        self.get_scan(caller, id).await?;
+        let (now, is_live) = (self.clock.now(), self.scans.find(id).is_some());
+        let write = move |batch: &mut Batch| {
+            let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
+            if scan.status == ScanStatus::Cancelled {
+                return Ok(scan);
+            }
+            if scan.status.is_over() {
+                let status = scan.status.as_str();
+                return Err(Error::conflict(format!("the scan is {status} already")));
+            }
+            if scan.finished_at.is_some() {
+                return Err(Error::conflict(
+                    "the scan is through already; what it found is taken in",
+                ));
+            }
+            scan.is_cancelled = true;
+            if !is_live {
+                (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
+            }
+            batch.put_scan(&scan)?;
+            Ok(scan)
+        };
+        let scan = self.store.write(write).await?;
+        if let Some(live) = self.scans.find(id) {
+            live.is_cancelled.store(true, Ordering::Relaxed);
+        }
+        Ok(self.shown_scan(scan))
+    }
+
+    /// In the order of their addresses.
+    ///
+    /// # Errors
+    /// As [`App::get_scan`].
+    pub async fn list_scan_hosts(
+        &self,
+        caller: &Caller,
+        id: ScanId,
+        cut: Cut,
+    ) -> Result<Page<Host>> {
+        self.get_scan(caller, id).await?;
+        self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await
+    }
+
+    /// Assets that scans found, of all clients that the caller may see, in the order in which they were first seen. Those
+    /// of no client are for who is not limited to clients.
+    ///
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the client that is asked for.
+    pub async fn list_scanned_assets(
+        &self,
+        caller: &Caller,
+        client: Option<ClientId>,
+        cut: Cut,
+    ) -> Result<Page<(Option<ClientId>, Asset)>> {
+        let clients: Vec<ClientId> = if let Some(client) = client {
+            vec![self.reach_active(caller, client)?.0.id]
+        } else {
+            let mut all = self.directory.list();
+            all.retain(|it| it.state == ClientState::Active && caller.may_reach(it.id));
+            let mut all: Vec<ClientId> = all.into_iter().map(|it| it.id).collect();
+            all.extend(caller.allowed_clients().is_none().then_some(ClientId::UNASSIGNED));
+            all
+        };
+        let read = move |snapshot: &crate::store::Snapshot| {
+            let mut all = Vec::new();
+            for client in clients {
+                let ids = snapshot.client(client).list_assets_of_source(SOURCE)?;
+                all.extend(ids.into_iter().map(|it| (it, client)));
+            }
+            all.sort_unstable();
+            let page = Page::of(all.into_iter(), cut);
+            let mut items = Vec::new();
+            for (id, client) in page.items {
+                let whose = (client != ClientId::UNASSIGNED).then_some(client);
+                items.extend(snapshot.client(client).find_asset(id)?.map(|it| (whose, it)));
+            }
+            Ok(Page { items, total: page.total, cut })
+        };
+        self.store.read(read).await
+    }
+
+    /// Forgets scans beyond those that are kept; whether there may be more to forget.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn forget_scans(&self) -> Result<bool> {
+        let all = self.store.read(|snapshot| snapshot.list_scans(None)).await?;
+        let mut n_of: BTreeMap<Option<ClientId>, usize> = BTreeMap::new();
+        let old = all.into_iter().find(|it| {
+            let n = n_of.entry(it.client).or_default();
+            *n += 1;
+            N_KEPT < *n && it.status.is_over()
+        });
+        let Some(old) = old else { return Ok(false) };
+        let write = move |batch: &mut Batch| batch.remove_scan_chunk(old.id, N_FORGOTTEN_AT_ONCE);
+        self.store.write(write).await?;
+        Ok(true)
+    }
+
+    /// Told of each new scan.
+    pub fn scan_wake(&self) -> &Notify {
+        &self.scans.wake
+    }
+}
+
+pub(in crate::app) fn absent() -> Error {
+    Error::not_found("scan not found")
+}

@@ -1,0 +1,418 @@
+//! A scan's run: claimed, scanned block by block, its hosts taken in, settled.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use sha2::{Digest, Sha256};
+use tokio::sync::{oneshot, watch};
+
+use crate::app::App;
+use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, N_SCOPES_KEPT};
+use crate::app::intake::source::Run;
+use crate::app::inventory::asset::{Sight, meet};
+use crate::app::scan::request::{Live, SOURCE, absent};
+use crate::clock::Time;
+use crate::engine::asset::Seen;
+use crate::engine::scan::{Answers, Host};
+use crate::error::{Chain, Code, Error, Result};
+use crate::id::{ClientId, ScanId};
+use crate::import::Record;
+use crate::import::fold::{Fold, Folded, Observed, Origin};
+use crate::import::nmap::scan::{Asked, tell};
+use crate::scan::plan::{Order, Plan};
+use crate::scan::port::{Ports, usual_tls};
+use crate::scan::{self, Done, Settings};
+use crate::store::global::scan::{Difference, Scan, ScanStatus};
+use crate::store::per_client::import::Import;
+use crate::store::{Batch, ClientBatch, Store};
+
+/// A scan that takes longer fails; what it found stays listed.
+const RUNTIME_H: i64 = 6;
+/// The tool whose checks our own scan speaks.
+const TOOL: &str = "nmap";
+/// Changes since the scan before that are told one by one.
+const N_CHANGES_KEPT: usize = 200;
+
+/// How the thread of a scan ended.
+#[derive(Debug)]
+enum Ended {
+    /// Every block is done, or it was told to stop.
+    Well,
+    /// It cannot be carried out.
+    Failed(Error),
+    /// What it found could not be kept: it goes on later.
+    Lost(Error),
+}
+
+impl App {
+    /// The next scan to run, marked as running: the oldest that is not under way, also one that ran when the process
+    /// before ended. Those of clients that have none under way go first, so that nobody's scans hold up everybody's.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take it.
+    pub async fn claim_scan(&self, under_way: BTreeSet<ScanId>) -> Result<Option<Scan>> {
+        let now = self.clock.now();
+        let claim = move |batch: &mut Batch| {
+            let (running, mut waiting): (Vec<Scan>, Vec<Scan>) =
+                batch.list_open_scans()?.into_iter().partition(|it| under_way.contains(&it.id));
+            for scan in waiting.iter_mut().filter(|it| it.is_cancelled) {
+                // The process before ended in between.
+                (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
+                batch.put_scan(scan)?;
+            }
+            waiting.retain(|it| !it.is_cancelled);
+            let is_busy = |it: &Scan| running.iter().any(|other| other.client == it.client);
+            waiting.sort_by_key(is_busy);
+            let Some(mut scan) = waiting.into_iter().next() else { return Ok(None) };
+            scan.status = ScanStatus::Running;
+            scan.started_at.get_or_insert(now);
+            batch.put_scan(&scan)?;
+            Ok(Some(scan))
+        };
+        self.store.write(claim).await
+    }
+
+    /// Runs a claimed scan to its end, or until the stop; then it stays running, and goes on after the next start.
+    ///
+    /// # Errors
+    /// `Unavailable` when the disk does not take what it found: it is claimed again.
+    pub async fn run_scan(&self, scan: Scan, mut stop: watch::Receiver<bool>) -> Result<()> {
+        let live = self.scans.begin(scan.id, &scan.tally);
+        // Whoever cancels it from now on finds it here; who did before left it in the row.
+        let id = scan.id;
+        let row = match self.store.read(move |snapshot| snapshot.find_scan(id)).await {
+            Ok(row) => row,
+            Err(error) => {
+                self.scans.end(id);
+                return Err(error);
+            }
+        };
+        if row.is_none_or(|it| it.is_cancelled || it.status.is_over()) {
+            live.is_cancelled.store(true, Ordering::Relaxed);
+        }
+        let ended = tokio::select! {
+            ended = self.scan_to_end(&scan, &live) => ended,
+            _ = stop.wait_for(|stopping| *stopping) => {
+                live.is_stopped.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+        };
+        let settled = match ended {
+            Ok(Some(ended)) => self.settle_scan(scan.id, ended).await,
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.scans.end(scan.id);
+        settled
+    }
+
+    /// `None`: the service stops.
+    async fn scan_to_end(&self, scan: &Scan, live: &Arc<Live>) -> Result<Option<Ended>> {
+        let order = Order {
+            targets: scan.targets.clone(),
+            exclude: scan.exclude.clone(),
+            ports: Some(scan.ports.clone()),
+        };
+        let policy = self.options.scan.policy();
+        // What is allowed may have changed since it was asked for.
+        let plan = match Plan::of(&order, &policy) {
+            Ok(plan) => plan,
+            Err(error) => return Ok(Some(Ended::Failed(error))),
+        };
+        let settings = Settings {
+            n_sockets: scan.n_threads,
+            per_host: self.options.scan.per_host,
+            own: policy.own,
+            asks: true,
+            resolver: None,
+        };
+        let until = scan.started_at.unwrap_or(scan.created_at).plus_s(RUNTIME_H * 3_600);
+        let (store, clock, live) = (self.store.clone(), self.clock.clone(), Arc::clone(live));
+        let (id, done) = (scan.id, scan.done.iter().copied().collect::<BTreeSet<u32>>());
+        let desk = Arc::clone(&self.scans);
+        let (told, ended) = oneshot::channel();
+        let work = move || {
+            let stop = || {
+                live.is_cancelled.load(Ordering::Relaxed)
+                    || live.is_stopped.load(Ordering::Relaxed)
+                    || until <= clock.now()
+            };
+            let mut lost = None;
+            let mut sink = |done: Done| {
+                keep(&store, id, done).map_err(|error| {
+                    let told = Error::unavailable("what the scan found could not be kept");
+                    lost = Some(error);
+                    told
+                })
+            };
+            let how = (&desk.pace, &live.progress);
+            let ran = scan::run(&plan, &done, &settings, how, &stop, &mut sink);
+            let _ = told.send(match (ran, lost) {
+                (_, Some(error)) => Ended::Lost(error),
+                (Err(error), None) => Ended::Failed(error),
+                (Ok(()), None) => Ended::Well,
+            });
+        };
+        let thread = std::thread::Builder::new().name("scan".to_owned());
+        thread.spawn(work).map_err(Error::internal)?;
+        Ok(Some(ended.await.unwrap_or_else(|_| Ended::Failed(Error::internal("a scan panicked")))))
+    }
+
+    async fn settle_scan(&self, id: ScanId, ended: Ended) -> Result<()> {
+        let scan = self.store.read(move |it| it.find_scan(id)).await?;
+        let Some(scan) = scan.filter(|it| !it.status.is_over()) else { return Ok(()) };
+        if scan.is_cancelled {
+            return self.end_scan(id, ScanStatus::Cancelled, None).await;
+        }
+        match ended {
+            Ended::Lost(error) if error.code == Code::NotFound => Ok(()), // Its client was erased.
+            Ended::Lost(error) => Err(error),
+            Ended::Failed(error) => {
+                let message = error.message().to_owned();
+                tracing::warn!(scan.id = %id, "scan `{id}` failed: {message}");
+                self.end_scan(id, ScanStatus::Failed, Some(message)).await
+            }
+            Ended::Well if scan.tally.n_addresses < scan.n_hosts => {
+                let (n, all) = (scan.tally.n_addresses, scan.n_hosts);
+                let message = format!(
+                    "it was not through after {RUNTIME_H} h: {n} of {all} addresses were scanned. Scan fewer addresses \
+                     or ports, or raise scan.packets_per_s"
+                );
+                self.end_scan(id, ScanStatus::Failed, Some(message)).await
+            }
+            Ended::Well => match self.take_in(&scan).await {
+                Ok(note) => self.end_scan(id, ScanStatus::Completed, note).await,
+                Err(error) if error.code == Code::Unavailable => Err(error),
+                Err(error) if error.code == Code::Conflict => {
+                    self.end_scan(id, ScanStatus::Cancelled, None).await
+                }
+                Err(error) => {
+                    tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` was not taken in: {}", Chain(&error));
+                    let message = error.message().to_owned();
+                    self.end_scan(id, ScanStatus::Failed, Some(message)).await
+                }
+            },
+        }
+    }
+
+    /// `said`: why it failed, or what else to know of one that completed.
+    async fn end_scan(&self, id: ScanId, status: ScanStatus, said: Option<String>) -> Result<()> {
+        let now = self.clock.now();
+        let difference = if status == ScanStatus::Completed {
+            self.store.read(move |snapshot| difference(snapshot, id)).await?
+        } else {
+            None
+        };
+        let write = move |batch: &mut Batch| {
+            let Some(mut scan) = batch.find_scan(id)? else { return Ok(()) };
+            scan.status = status;
+            scan.finished_at.get_or_insert(now);
+            scan.difference.clone_from(&difference);
+            if status == ScanStatus::Completed {
+                scan.note = said.clone().or_else(|| scan::explain(&scan.tally));
+            } else {
+                scan.error.clone_from(&said);
+            }
+            batch.put_scan(&scan)
+        };
+        self.store.write(write).await
+    }
+
+    /// Takes the hosts of a finished scan into its client's inventory and facts, or into the inventory of no client. Done
+    /// twice, it changes nothing more. What to know of it, if anything.
+    async fn take_in(&self, scan: &Scan) -> Result<Option<String>> {
+        let (id, now) = (scan.id, self.clock.now());
+        // The same moment again after a crash in between.
+        let write = move |batch: &mut Batch| {
+            let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
+            if scan.is_cancelled {
+                return Err(Error::conflict("the scan is cancelled"));
+            }
+            let at = *scan.finished_at.get_or_insert(now);
+            batch.put_scan(&scan)?;
+            Ok(at)
+        };
+        let at = self.store.write(write).await?;
+        let Some(client) = scan.client else {
+            let hosts = self.fold_hosts(scan, at, false).await?.assets;
+            return self.take_in_unassigned(hosts, at).await.map(|()| None);
+        };
+        let rows = self.store.client_store(client);
+        let import = scan.import;
+        if rows.read(move |snapshot| snapshot.find_import(import)).await?.is_some() {
+            return Ok(None); // Before a crash.
+        }
+        let (folded, note) = match self.fold_hosts(scan, at, true).await {
+            Ok(folded) => (folded, None),
+            Err(error) if error.code == Code::Invalid => {
+                let note = "the hosts are in the inventory; they are too many for checks of each, so none was made. \
+                            Scan the parts";
+                (self.fold_hosts(scan, at, false).await?, Some(note.to_owned()))
+            }
+            Err(error) => return Err(error),
+        };
+        self.ingest(&rows, intake(scan, folded, at)).await.map(|_| note)
+    }
+
+    /// `checks`: not the hosts alone.
+    ///
+    /// # Errors
+    /// `Invalid` when there are more checks than one run may bring.
+    async fn fold_hosts(&self, scan: &Scan, at: Time, checks: bool) -> Result<Folded> {
+        let (id, origin, ports) = (scan.id, origin(scan, at), scan.ports.clone());
+        let read = move |snapshot: &crate::store::Snapshot| {
+            let asked = Asked { ports: &ports, usual_tls: &usual_tls(), at };
+            let mut fold = Fold::new(origin);
+            for (number, host) in (1..).zip(snapshot.list_scan_hosts(id)?) {
+                tell(&host, number, &asked, &mut |it| {
+                    let is_left_out = !checks && matches!(it, Record::Check(_));
+                    if is_left_out { Ok(()) } else { fold.add(it) }
+                })?;
+            }
+            Ok(fold.finish())
+        };
+        self.store.read(read).await
+    }
+
+    /// Hosts of no client: merged like those of a client, but nothing is assessed and nobody is told.
+    async fn take_in_unassigned(&self, hosts: Vec<Seen>, at: Time) -> Result<()> {
+        let (hosts, now) = (Arc::new(hosts), self.clock.now());
+        let rows = self.store.client_store(ClientId::UNASSIGNED);
+        for start in (0..hosts.len()).step_by(N_ASSETS_PER_COMMIT) {
+            let hosts = Arc::clone(&hosts);
+            let write = move |batch: &mut ClientBatch<'_>| {
+                let sight = Sight { source: SOURCE, seen_at: at, now };
+                let end = hosts.len().min(start + N_ASSETS_PER_COMMIT);
+                let mut met = Vec::new();
+                for host in &hosts[start..end] {
+                    met.push(meet(batch, &sight, host, &met)?.0);
+                }
+                Ok(())
+            };
+            rows.write(write).await?;
+        }
+        Ok(())
+    }
+}
+
+/// One block's hosts, and that it is done, in one commit.
+fn keep(store: &Store, id: ScanId, done: Done) -> Result<()> {
+    let write = move |batch: &mut Batch| {
+        let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
+        if scan.status.is_over() || scan.done.contains(&done.index) {
+            return Ok(());
+        }
+        scan.done.push(done.index);
+        scan.tally.add(&done.tally);
+        batch.put_scan(&scan)?;
+        done.hosts.iter().try_for_each(|it| batch.put_scan_host(id, it))
+    };
+    store.write_now(write)
+}
+
+fn origin(scan: &Scan, at: Time) -> Origin {
+    Origin {
+        tool: TOOL,
+        source: SOURCE.to_owned(),
+        import: scan.import,
+        valid_until: None,
+        observed: Observed::At(at),
+    }
+}
+
+fn intake(scan: &Scan, folded: Folded, at: Time) -> Intake {
+    let import = Import {
+        id: scan.import,
+        file_name: scan.name.clone().unwrap_or_else(|| scan.targets.join(" ")),
+        format: SOURCE.to_owned(),
+        digest: Sha256::digest(scan.id.as_bytes()).into(),
+        source: SOURCE.to_owned(),
+        n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
+        scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
+        observed_from: folded.observed_from,
+        observed_to: folded.observed_to,
+        n_records: folded.n_records,
+        n_facts: 0,
+        n_assets_new: 0,
+        n_assets_updated: 0,
+        skipped: folded.skipped.into_iter().collect(),
+        by: scan.by.clone(),
+        at,
+        complete: false,
+        retracted_at: None,
+    };
+    Intake {
+        import,
+        scopes: folded.scopes,
+        observations: folded.observations,
+        retracted: Vec::new(),
+        evidence: Vec::new(),
+        assets: folded.assets,
+        seen_at: at,
+        discovery: Discovery::OfKnownSource,
+        run: Run::Completed,
+        confirm_shrink: false,
+        lists: None,
+        idempotent: None,
+    }
+}
+
+/// What changed since the last completed scan of the same targets. `None`: there was none.
+fn difference(snapshot: &crate::store::Snapshot, id: ScanId) -> Result<Option<Difference>> {
+    let Some(scan) = snapshot.find_scan(id)? else { return Ok(None) };
+    let same =
+        |it: &Scan| it.id < id && it.status == ScanStatus::Completed && it.targets == scan.targets;
+    let previous = snapshot.list_scans(Some(scan.client))?.into_iter().find(same);
+    let Some(previous) = previous else { return Ok(None) };
+    let (before, after) = (snapshot.list_scan_hosts(previous.id)?, snapshot.list_scan_hosts(id)?);
+    let both = [&previous.ports, &scan.ports].map(|it| Ports::parse(it));
+    let is_asked = |number: u16| both.iter().flatten().all(|it| it.contains(number));
+    Ok(Some(compared(previous.id, &before, &after, is_asked)))
+}
+
+fn compared(
+    previous: ScanId,
+    before: &[Host],
+    after: &[Host],
+    is_asked: impl Fn(u16) -> bool,
+) -> Difference {
+    let by_address = |all: &'_ [Host]| -> BTreeSet<IpAddr> {
+        all.iter().filter(|it| it.answers != Answers::OnEveryAddress).map(|it| it.address).collect()
+    };
+    let (known, seen) = (by_address(before), by_address(after));
+    let mut difference = Difference {
+        previous,
+        n_hosts_new: count(seen.difference(&known).count()),
+        n_hosts_gone: count(known.difference(&seen).count()),
+        n_ports_opened: 0,
+        n_ports_closed: 0,
+        changes: Vec::new(),
+    };
+    let mut changes = Vec::new();
+    changes.extend(seen.difference(&known).map(|it| format!("{it}: new")));
+    changes.extend(known.difference(&seen).map(|it| format!("{it}: gone")));
+    let old: BTreeMap<IpAddr, &Host> = before.iter().map(|it| (it.address, it)).collect();
+    for host in after.iter().filter(|it| known.contains(&it.address) && seen.contains(&it.address))
+    {
+        let Some(was) = old.get(&host.address) else { continue };
+        let open = |it: &Host| -> BTreeSet<u16> {
+            it.ports.iter().map(|it| it.number).filter(|it| is_asked(*it)).collect()
+        };
+        let (was, is) = (open(was), open(host));
+        let address = host.address;
+        difference.n_ports_opened += count(is.difference(&was).count());
+        difference.n_ports_closed += count(was.difference(&is).count());
+        let opened = is.difference(&was).map(|it| format!("{address}: tcp/{it} opened"));
+        let closed = was.difference(&is).map(|it| format!("{address}: tcp/{it} closed"));
+        let n_left = N_CHANGES_KEPT.saturating_sub(changes.len());
+        changes.extend(opened.chain(closed).take(n_left));
+    }
+    changes.truncate(N_CHANGES_KEPT);
+    Difference { changes, ..difference }
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

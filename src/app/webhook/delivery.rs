@@ -1,0 +1,267 @@
+//! Deliveries: claimed, sent, settled.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::app::App;
+use crate::app::webhook::endpoint::N_WEBHOOKS_MAX;
+use crate::clock::Time;
+use crate::egress::{Egress, Failure as Unsent, Outcome, Policy, Posted};
+use crate::error::Result;
+use crate::id::WebhookId;
+use crate::store::Batch;
+use crate::store::global::delivery::{Attempt, Claim, Lane, Settled};
+use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
+use crate::webhook::schedule::{self, Failure};
+use crate::webhook::sign::{self, Sending, SigningSecret};
+
+/// Attempts at once beside the first of each endpoint, which nobody can take away: a hanging one delays nobody.
+pub const N_SHARED_MAX: usize = 32;
+/// An endpoint that only failed for so long, at least so often, is disabled.
+const FAILING_DAYS: i64 = 5;
+const N_FAILURES_MIN: u32 = 10;
+/// Claims released, or finished deliveries forgotten, in one commit.
+const N_AT_ONCE: usize = 500;
+
+/// How deliveries go out.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub timeout_s: u32,
+    /// Before each attempt, the first included.
+    pub retry_gaps_s: Vec<u32>,
+    pub policy: Policy,
+    /// How long finished deliveries stay listed.
+    pub retention_days: u32,
+}
+
+/// What `posture.toml.example` says.
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            timeout_s: 15,
+            retry_gaps_s: vec![0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
+            policy: Policy::default(),
+            retention_days: 30,
+        }
+    }
+}
+
+/// # Errors
+/// `Internal` when the system gives no threads.
+pub(in crate::app) fn egress(options: &Options) -> Result<Egress> {
+    let timeout = Duration::from_secs(options.timeout_s.into());
+    Egress::new(options.policy.clone(), timeout, N_WEBHOOKS_MAX + N_SHARED_MAX)
+}
+
+/// Attempts that ended since the start.
+#[derive(Debug, Default)]
+pub(in crate::app) struct AttemptCounts {
+    delivered: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// How deliveries do, for metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeliveryHealth {
+    /// Attempts since the start that delivered.
+    pub n_delivered: u64,
+    /// Attempts since the start that did not.
+    pub n_failed: u64,
+    /// Deliveries to enabled endpoints that wait or are under way.
+    pub n_waiting: u64,
+    /// Endpoints that are disabled, by whomever.
+    pub n_disabled: u64,
+}
+
+/// An attempt that may begin: it is counted and durable.
+pub struct Ready {
+    pub webhook: WebhookId,
+    url: String,
+    claim: Claim,
+    secret: SigningSecret,
+    previous: Option<SigningSecret>,
+}
+
+/// An attempt that ended, and is yet to be kept.
+pub struct Sent {
+    key: (WebhookId, u64),
+    attempt: Attempt,
+    settled: Settled,
+    is_gone: bool,
+}
+
+impl Sent {
+    pub fn is_delivered(&self) -> bool {
+        self.settled == Settled::Delivered
+    }
+}
+
+impl App {
+    /// Makes attempts that the process before did not live to end due again. Call it before the first claim.
+    pub async fn release_claims(&self) -> Result<()> {
+        let now = self.clock.now();
+        let release = move |batch: &mut Batch| batch.release_claims(now, N_AT_ONCE);
+        while 0 < self.store.write(release).await? {}
+        Ok(())
+    }
+
+    /// Is told of each commit that leaves something to deliver.
+    pub fn outbox(&self) -> &tokio::sync::Notify {
+        self.store.outbox()
+    }
+
+    /// Begins attempts at what is due. `n_free` says how many an endpoint may have now.
+    pub async fn claim_due(&self, n_free: impl Fn(WebhookId) -> usize) -> Result<Vec<Ready>> {
+        let now = self.clock.now();
+        let due = self.store.read(move |snapshot| {
+            let enabled = snapshot.list_webhooks()?.into_iter().filter(Webhook::is_enabled);
+            let due = enabled.map(|it| Ok((snapshot.is_due(it.id, now)?, it)));
+            due.collect::<Result<Vec<_>>>()
+        });
+        let mut wanted = Vec::new();
+        for (_, webhook) in due.await?.into_iter().filter(|(is_due, _)| *is_due) {
+            let n_free = n_free(webhook.id);
+            let secrets = self.secrets(&webhook, now);
+            if let (1.., Ok(secrets)) = (n_free, secrets) {
+                wanted.push((webhook.id, n_free, secrets));
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lanes: Vec<_> = wanted.iter().map(|(id, n_free, _)| (*id, *n_free)).collect();
+        let claimed = self.store.write(move |batch| claim(batch, &lanes, now)).await?;
+        let ready = claimed.into_iter().filter_map(|(webhook, url, claim)| {
+            let (_, _, secrets) = wanted.iter().find(|(id, _, _)| *id == webhook)?;
+            let (secret, previous) = secrets.clone();
+            Some(Ready { webhook, url, claim, secret, previous })
+        });
+        Ok(ready.collect())
+    }
+
+    /// Makes the attempt.
+    pub async fn send(&self, ready: Ready) -> Sent {
+        let delivery = &ready.claim.delivery;
+        let event_id = delivery.event.wire();
+        let at = self.clock.now();
+        let sending = Sending {
+            event_id: &event_id,
+            kind: &delivery.kind,
+            sequence: delivery.sequence,
+            attempt: delivery.n_attempts,
+            at,
+            body: &ready.claim.body,
+        };
+        let headers = sign::headers(&sending, &ready.secret, ready.previous.as_ref());
+        let body = ready.claim.body.clone().into();
+        let posted = self.egress.post(ready.url.clone(), headers, body).await;
+        let settled = self.judge(&posted, delivery.n_failures + 1, at);
+        let counts = &self.attempt_counts;
+        let is_delivered = settled == Settled::Delivered;
+        let count = if is_delivered { &counts.delivered } else { &counts.failed };
+        count.fetch_add(1, Ordering::Relaxed);
+        let is_gone = matches!(posted.outcome, Outcome::Answered { status: 410, .. });
+        let (status, answer) = posted.told();
+        let attempt = Attempt { number: delivery.n_attempts, at, ms: posted.ms, status, answer };
+        Sent { key: (ready.webhook, delivery.sequence), attempt, settled, is_gone }
+    }
+
+    /// Keeps what became of an attempt.
+    pub async fn settle(&self, sent: Sent) -> Result<()> {
+        let Sent { key, attempt, settled, is_gone } = sent;
+        let at = attempt.at;
+        let write = move |batch: &mut Batch| {
+            let lane = batch.settle_delivery(key, attempt.clone(), settled)?;
+            let why = match lane {
+                Some(_) if is_gone => Disabling::Gone,
+                Some(lane) if is_failing(&lane, at) => Disabling::Failing,
+                Some(_) | None => return Ok(None),
+            };
+            disable(batch, key.0, why, at)
+        };
+        if let Some(why) = self.store.write(write).await? {
+            let (webhook, why) = (key.0, why.as_str());
+            tracing::warn!(%webhook, why, "webhook {webhook} was disabled: {why}");
+        }
+        Ok(())
+    }
+
+    fn judge(&self, posted: &Posted, n_failures: u32, at: Time) -> Settled {
+        let (failure, retry_after_s) = match &posted.outcome {
+            Outcome::Answered { status: 200..=299, .. } => return Settled::Delivered,
+            Outcome::Answered { status: 429 | 502 | 504, retry_after_s, .. } => {
+                (Failure::Overloaded, *retry_after_s)
+            }
+            Outcome::Answered { retry_after_s, .. } => (Failure::Other, *retry_after_s),
+            Outcome::Failed(Unsent::TimedOut) => (Failure::Overloaded, None),
+            Outcome::Failed(_) => (Failure::Other, None),
+        };
+        let gaps_s = &self.options.webhooks.retry_gaps_s;
+        let chance = u32::from_le_bytes(crate::secret::random());
+        let next = schedule::next_ms(gaps_s, n_failures, failure, retry_after_s, chance);
+        next.map_or(Settled::Exhausted, |ms| Settled::Retry { due: at.plus_ms(ms) })
+    }
+
+    /// # Errors
+    /// `Unavailable` or `Internal` when the store does not read.
+    pub async fn delivery_health(&self) -> Result<DeliveryHealth> {
+        let lanes = self.store.read(|snapshot| {
+            let all = snapshot.list_webhooks()?.into_iter();
+            all.map(|it| Ok((it.state, snapshot.find_lane(it.id)?))).collect::<Result<Vec<_>>>()
+        });
+        let lanes = lanes.await?;
+        let n_waiting = |(state, lane): &(WebhookState, Lane)| match state {
+            WebhookState::Enabled { .. } => u64::from(lane.n_waiting),
+            WebhookState::Disabled { .. } | WebhookState::Removing => 0,
+        };
+        let is_disabled =
+            |it: &&(WebhookState, Lane)| matches!(it.0, WebhookState::Disabled { .. });
+        let AttemptCounts { delivered, failed } = &self.attempt_counts;
+        Ok(DeliveryHealth {
+            n_delivered: delivered.load(Ordering::Relaxed),
+            n_failed: failed.load(Ordering::Relaxed),
+            n_waiting: lanes.iter().map(n_waiting).sum(),
+            n_disabled: lanes.iter().filter(is_disabled).count() as u64,
+        })
+    }
+
+    /// Forgets deliveries that came to rest long ago; whether there may be more.
+    pub async fn forget_deliveries(&self) -> Result<bool> {
+        let days = i64::from(self.options.webhooks.retention_days);
+        let before = self.clock.now().plus_days(-days);
+        self.store.write(move |batch| batch.remove_finished_before(before, N_AT_ONCE)).await
+    }
+}
+
+fn claim(
+    batch: &mut Batch,
+    lanes: &[(WebhookId, usize)],
+    now: Time,
+) -> Result<Vec<(WebhookId, String, Claim)>> {
+    let mut claimed = Vec::new();
+    for (id, n_free) in lanes {
+        let Some(webhook) = batch.find_webhook(*id)? else { continue };
+        let claims = batch.claim_deliveries(&webhook, now, *n_free)?;
+        claimed.extend(claims.into_iter().map(|it| (*id, webhook.url.clone(), it)));
+    }
+    Ok(claimed)
+}
+
+fn is_failing(lane: &Lane, now: Time) -> bool {
+    N_FAILURES_MIN <= lane.n_failures
+        && lane.failing_since.is_some_and(|it| it.plus_days(FAILING_DAYS) <= now)
+}
+
+fn disable(
+    batch: &mut Batch,
+    id: WebhookId,
+    why: Disabling,
+    at: Time,
+) -> Result<Option<Disabling>> {
+    let Some(mut webhook) = batch.find_webhook(id)?.filter(Webhook::is_enabled) else {
+        return Ok(None);
+    };
+    webhook.state = WebhookState::Disabled { at, why };
+    batch.put_webhook(&webhook)?;
+    Ok(Some(why))
+}

@@ -1,0 +1,400 @@
+//! Webhook endpoints: register, change, rotate, test, recover, remove.
+
+use crate::app::App;
+use crate::app::input::require_length;
+use crate::clock::Time;
+use crate::egress::Posted;
+use crate::engine::event::EventKind;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, EventId, WebhookId};
+use crate::secret::Locked;
+use crate::store::global::delivery::{Delivery, Lane};
+use crate::store::global::event::NewEvent;
+use crate::store::global::webhook::{Disabling, PreviousSecret, Webhook, WebhookState};
+use crate::webhook::sign::{self, Sending, SigningSecret};
+
+pub const N_WEBHOOKS_MAX: usize = 50;
+pub const DESCRIPTION_CHARS_MAX: usize = 200;
+/// How long the secret before a rotation signs beside the new one when the caller does not say.
+pub const OVERLAP_S: u32 = 86_400;
+/// A longer overlap is refused.
+pub const OVERLAP_S_MAX: u32 = 30 * 86_400;
+/// Events that one recovery looks at; it says where it stopped.
+pub const N_RECOVERED_MAX: usize = 10_000;
+/// Deliveries erased in one commit.
+const N_ERASED_AT_ONCE: usize = 500;
+/// Events recovered in one commit.
+const N_RECOVERED_AT_ONCE: usize = 250;
+
+/// What an administrator wants of a new endpoint.
+#[derive(Clone, Debug)]
+pub struct NewWebhook {
+    pub url: String,
+    pub description: String,
+    /// Empty: all.
+    pub kinds: Vec<EventKind>,
+    /// Empty: all.
+    pub clients: Vec<ClientId>,
+}
+
+/// What may change of an endpoint. `None` leaves it.
+#[derive(Clone, Debug, Default)]
+pub struct WebhookChange {
+    pub url: Option<String>,
+    pub description: Option<String>,
+    pub kinds: Option<Vec<EventKind>>,
+    pub clients: Option<Vec<ClientId>>,
+    pub enabled: Option<bool>,
+}
+
+/// An endpoint and how it does.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub webhook: Webhook,
+    pub lane: Lane,
+    /// Its secret was sealed with a key that is not here: it needs a new one, and its queue waits.
+    pub needs_secret: bool,
+}
+
+/// What to send again.
+#[derive(Clone, Copy, Debug)]
+pub enum Recovery {
+    /// One event, by its sequence.
+    One(u64),
+    /// What this endpoint did not get of the events created from `since` up to before `until`.
+    Range { since: Time, until: Time, after: u64 },
+}
+
+/// What a recovery came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recovered {
+    pub n_queued: u32,
+    /// The sequence to go on behind; `None` when all was looked at.
+    pub next: Option<u64>,
+}
+
+/// The answer to a test delivery.
+#[derive(Clone, Debug)]
+pub struct Tested {
+    pub event_id: String,
+    pub kind: EventKind,
+    pub posted: Posted,
+}
+
+/// Where a sealed secret of an endpoint belongs.
+fn place(id: WebhookId) -> String {
+    format!("webhooks/{id}/secret")
+}
+
+impl App {
+    /// Registers an endpoint and shows its secret this once.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
+    pub async fn add_webhook(&self, new: NewWebhook) -> Result<(Shown, SigningSecret)> {
+        let now = self.clock.now();
+        let id = WebhookId::made_at(now);
+        let secret = SigningSecret::random();
+        let webhook = Webhook {
+            id,
+            url: new.url,
+            description: new.description,
+            kinds: words(&new.kinds),
+            clients: new.clients,
+            secret: self.sealer.seal(&place(id), secret.reveal()),
+            previous: None,
+            state: WebhookState::Enabled { after: 0 },
+            created_at: now,
+            updated_at: now,
+        };
+        self.check_webhook(&webhook, None)?;
+        let write = move |batch: &mut crate::store::Batch| {
+            if N_WEBHOOKS_MAX <= batch.list_webhooks()?.len() {
+                let rule = format!("there are {N_WEBHOOKS_MAX} webhooks already; remove one");
+                return Err(Error::conflict(rule));
+            }
+            let after = batch.last_sequence();
+            let webhook = Webhook { state: WebhookState::Enabled { after }, ..webhook.clone() };
+            batch.note_object(&webhook.id);
+            batch.put_webhook(&webhook).map(|()| webhook)
+        };
+        let webhook = self.store.write(write).await?;
+        Ok((Shown { webhook, lane: Lane::default(), needs_secret: false }, secret))
+    }
+
+    /// Oldest first.
+    pub async fn list_webhooks(&self) -> Result<Vec<Shown>> {
+        let list = self.store.read(|snapshot| {
+            let all = snapshot.list_webhooks()?.into_iter();
+            let all = all.filter(|it| it.state != WebhookState::Removing);
+            all.map(|it| Ok((snapshot.find_lane(it.id)?, it))).collect::<Result<Vec<_>>>()
+        });
+        Ok(list.await?.into_iter().map(|(lane, it)| self.shown(it, lane)).collect())
+    }
+
+    /// # Errors
+    /// `NotFound`.
+    pub async fn get_webhook(&self, id: WebhookId) -> Result<Shown> {
+        let found = self.store.read(move |snapshot| {
+            let webhook = snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            Ok((webhook, snapshot.find_lane(id)?))
+        });
+        let (webhook, lane) = found.await?;
+        Ok(self.shown(webhook, lane))
+    }
+
+    fn shown(&self, webhook: Webhook, lane: Lane) -> Shown {
+        let needs_secret = self.secrets(&webhook, self.clock.now()).is_err();
+        Shown { webhook, lane, needs_secret }
+    }
+
+    /// # Errors
+    /// `NotFound`, or `Invalid` with the field that breaks a rule.
+    pub async fn change_webhook(&self, id: WebhookId, change: WebhookChange) -> Result<Shown> {
+        let before = self.get_webhook(id).await?.webhook;
+        let mut wanted = before.clone();
+        apply(&mut wanted, &change, 0, self.clock.now());
+        self.check_webhook(&wanted, Some(&before))?;
+        let now = self.clock.now();
+        let write = move |batch: &mut crate::store::Batch| {
+            let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            apply(&mut webhook, &change, batch.last_sequence(), now);
+            batch.put_webhook(&webhook)
+        };
+        self.store.write(write).await?;
+        self.get_webhook(id).await
+    }
+
+    /// Gives the endpoint a new secret; deliveries are signed with both until the overlap ends.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` for too long an overlap.
+    pub async fn rotate_webhook(
+        &self,
+        id: WebhookId,
+        overlap_s: u32,
+    ) -> Result<(Shown, SigningSecret)> {
+        if OVERLAP_S_MAX < overlap_s {
+            let rule = format!("must be at most {OVERLAP_S_MAX}");
+            return Err(Error::invalid_field("overlapS", rule));
+        }
+        let secret = SigningSecret::random();
+        let sealed = self.sealer.seal(&place(id), secret.reveal());
+        let now = self.clock.now();
+        let until = now.plus_s(i64::from(overlap_s));
+        let write = move |batch: &mut crate::store::Batch| {
+            let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            let old = std::mem::replace(&mut webhook.secret, sealed.clone());
+            webhook.previous = Some(PreviousSecret { secret: old, until });
+            webhook.updated_at = now;
+            batch.put_webhook(&webhook)
+        };
+        self.store.write(write).await?;
+        Ok((self.get_webhook(id).await?, secret))
+    }
+
+    /// Nothing is sent any more from the next moment on; its deliveries are erased.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn remove_webhook(&self, id: WebhookId) -> Result<()> {
+        let write = move |batch: &mut crate::store::Batch| {
+            let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            webhook.state = WebhookState::Removing;
+            batch.put_webhook(&webhook)
+        };
+        self.store.write(write).await?;
+        self.erase_webhook(id).await
+    }
+
+    async fn erase_webhook(&self, id: WebhookId) -> Result<()> {
+        while self.store.write(move |batch| batch.erase_webhook(id, N_ERASED_AT_ONCE)).await? {}
+        Ok(())
+    }
+
+    /// Goes on with removals that the process did not live to finish.
+    pub async fn finish_webhook_removals(&self) -> Result<()> {
+        let all = self.store.read(crate::store::Snapshot::list_webhooks).await?;
+        for webhook in all.into_iter().filter(|it| !is_there(it)) {
+            self.erase_webhook(webhook.id).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a made-up event at once, whose object says `test`; nothing of it is kept.
+    ///
+    /// # Errors
+    /// `NotFound`; `Invalid` when the endpoint does not subscribe to `kind`; `Conflict` when it needs a new secret.
+    pub async fn test_webhook(&self, id: WebhookId, kind: Option<EventKind>) -> Result<Tested> {
+        let webhook = self.get_webhook(id).await?.webhook;
+        let subscribed = |it: &EventKind| {
+            webhook.kinds.is_empty() || webhook.kinds.iter().any(|word| word == it.as_str())
+        };
+        let kind = match kind {
+            Some(kind) if subscribed(&kind) => kind,
+            Some(_) => {
+                let rule = "the webhook does not subscribe to it";
+                return Err(Error::invalid_field("type", rule));
+            }
+            None => EventKind::ALL.into_iter().find(subscribed).ok_or_else(absent)?,
+        };
+        let now = self.clock.now();
+        let (secret, previous) = self.secrets(&webhook, now).map_err(|_| needs_secret())?;
+        let client = webhook.clients.first().copied().unwrap_or(ClientId::from_bytes([0; 16]));
+        let object = serde_json::Map::from_iter([
+            ("test".to_owned(), true.into()),
+            ("dedupKey".to_owned(), format!("test/{id}").into()),
+        ]);
+        let event = EventId::random();
+        let new = NewEvent { id: event, kind, created: now, object, previous: None };
+        let body = new.body(self.msp_id(), client, 0)?;
+        let event_id = event.wire();
+        let sending = Sending {
+            event_id: &event_id,
+            kind: kind.as_str(),
+            sequence: 0,
+            attempt: 1,
+            at: now,
+            body: &body,
+        };
+        let headers = sign::headers(&sending, &secret, previous.as_ref());
+        let posted = self.egress.post(webhook.url.clone(), headers, body.into()).await;
+        Ok(Tested { event_id, kind, posted })
+    }
+
+    /// Up to `limit` deliveries behind a sequence, oldest first.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn list_deliveries(
+        &self,
+        id: WebhookId,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Delivery>> {
+        let limit = limit as usize;
+        let list = self.store.read(move |snapshot| {
+            snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            snapshot.list_deliveries(id, after, limit)
+        });
+        list.await
+    }
+
+    /// Sends events again, with the ids and bodies they had; also those from before the endpoint was there or while it was
+    /// disabled. Of a range only what it did not get.
+    ///
+    /// # Errors
+    /// `NotFound` for the endpoint, or for the one event; `Conflict` when the endpoint is disabled.
+    pub async fn recover_deliveries(&self, id: WebhookId, wanted: Recovery) -> Result<Recovered> {
+        let webhook = self.get_webhook(id).await?.webhook;
+        if !webhook.is_enabled() {
+            return Err(Error::conflict("the webhook is disabled; enable it first"));
+        }
+        let now = self.clock.now();
+        let (since, until, mut after) = match wanted {
+            Recovery::One(sequence) => return self.recover_one(id, sequence, now).await,
+            Recovery::Range { since, until, after } => (since, until, after),
+        };
+        let mut recovered = Recovered { n_queued: 0, next: None };
+        for _ in 0..N_RECOVERED_MAX / N_RECOVERED_AT_ONCE {
+            let webhook = webhook.clone();
+            let write = move |batch: &mut crate::store::Batch| {
+                let mut n_queued = 0;
+                let events = batch.list_events(after, N_RECOVERED_AT_ONCE, None)?;
+                for event in events.iter().filter(|it| (since..until).contains(&it.created)) {
+                    let known = batch.find_delivery(id, event.sequence)?;
+                    let got = known.is_some_and(|it| it.is_delivered());
+                    if webhook.wants(&event.kind, event.client) && !got {
+                        n_queued += u32::from(batch.recover_delivery(id, event, now)?);
+                    }
+                }
+                Ok((n_queued, events.last().map(|it| it.sequence), events.len()))
+            };
+            let (n_queued, last, n_seen) = self.store.write(write).await?;
+            recovered.n_queued += n_queued;
+            after = last.unwrap_or(after);
+            if n_seen < N_RECOVERED_AT_ONCE {
+                return Ok(recovered);
+            }
+        }
+        Ok(Recovered { next: Some(after), ..recovered })
+    }
+
+    async fn recover_one(&self, id: WebhookId, sequence: u64, now: Time) -> Result<Recovered> {
+        let write = move |batch: &mut crate::store::Batch| {
+            let event = batch.list_events(sequence.saturating_sub(1), 1, None)?;
+            let event = event.into_iter().find(|it| it.sequence == sequence);
+            let event =
+                event.ok_or_else(|| Error::not_found("event not found, or no longer kept"))?;
+            batch.recover_delivery(id, &event, now)
+        };
+        let is_queued = self.store.write(write).await?;
+        Ok(Recovered { n_queued: u32::from(is_queued), next: None })
+    }
+
+    /// What signs: the secret, and the one before it while the overlap lasts.
+    pub(in crate::app) fn secrets(
+        &self,
+        webhook: &Webhook,
+        now: Time,
+    ) -> std::result::Result<(SigningSecret, Option<SigningSecret>), Locked> {
+        let open = |sealed: &[u8]| {
+            let text = self.sealer.open_sealed(&place(webhook.id), sealed)?;
+            SigningSecret::parse(&text).map_err(|_| Locked::Damaged)
+        };
+        let previous = webhook.previous.as_ref().filter(|it| now < it.until);
+        // An old secret that cannot be read any more must not hold up deliveries.
+        Ok((open(&webhook.secret)?, previous.and_then(|it| open(&it.secret).ok())))
+    }
+
+    fn check_webhook(&self, webhook: &Webhook, before: Option<&Webhook>) -> Result<()> {
+        if before.is_none_or(|it| it.url != webhook.url) {
+            self.egress.check(&webhook.url)?;
+        }
+        require_length("description", Some(&webhook.description), DESCRIPTION_CHARS_MAX)?;
+        self.require_clients(&webhook.clients, before.map_or(&[], |it| &it.clients))
+    }
+}
+
+fn words(kinds: &[EventKind]) -> Vec<String> {
+    let mut words: Vec<_> = kinds.iter().map(|it| it.as_str().to_owned()).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
+}
+
+/// `after`: the last event so far, behind which an endpoint that is enabled now begins.
+fn apply(webhook: &mut Webhook, change: &WebhookChange, after: u64, now: Time) {
+    if let Some(url) = &change.url {
+        webhook.url.clone_from(url);
+    }
+    if let Some(description) = &change.description {
+        webhook.description.clone_from(description);
+    }
+    if let Some(kinds) = &change.kinds {
+        webhook.kinds = words(kinds);
+    }
+    if let Some(clients) = &change.clients {
+        webhook.clients.clone_from(clients);
+    }
+    match change.enabled {
+        Some(true) if !webhook.is_enabled() => webhook.state = WebhookState::Enabled { after },
+        Some(false) if webhook.is_enabled() => {
+            webhook.state = WebhookState::Disabled { at: now, why: Disabling::Operator };
+        }
+        Some(_) | None => (),
+    }
+    webhook.updated_at = now;
+}
+
+fn is_there(webhook: &Webhook) -> bool {
+    webhook.state != WebhookState::Removing
+}
+
+fn absent() -> Error {
+    Error::not_found("webhook not found")
+}
+
+fn needs_secret() -> Error {
+    Error::conflict("the webhook's secret was sealed with a key that is not here; rotate it")
+}

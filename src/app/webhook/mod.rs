@@ -1,0 +1,4 @@
+//! Webhook endpoints, and the deliveries to them.
+
+pub mod delivery;
+pub mod endpoint;

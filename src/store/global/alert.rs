@@ -1,0 +1,82 @@
+//! Alert rules: what an administrator wants to hear of.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::Severity;
+use crate::error::Result;
+use crate::id::{AlertRuleId, ClientId};
+use crate::store::Batch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::table::{ALERT_RULES, Span};
+
+/// A condition, and whose.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct AlertRule {
+    pub id: AlertRuleId,
+    pub name: String,
+    pub enabled: bool,
+    /// Empty: all clients.
+    pub clients: Vec<ClientId>,
+    pub condition: AlertCondition,
+    pub created_at: Time,
+    pub updated_at: Time,
+}
+
+/// What is looked at, and from where on it is alarming.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum AlertCondition {
+    /// The overall score is below `value`.
+    ScoreBelow { value: u8 },
+    /// A framework's readiness is below `value`.
+    ReadinessBelow { framework: FrameworkId, value: u8 },
+    /// So many open risks of this severity or a worse one, without accepted ones.
+    OpenRisksAtLeast { severity: Severity, value: u32 },
+    /// A control is partial or non-compliant.
+    ControlFailing { control: String },
+    /// A source that was heard of before is silent for so long.
+    SourceSilent { hours: u32 },
+    /// So many tasks are overdue.
+    TasksOverdueAtLeast { value: u32 },
+}
+
+impl AlertRule {
+    /// Whether it looks at this client.
+    #[must_use]
+    pub fn watches(&self, client: ClientId) -> bool {
+        self.enabled && (self.clients.is_empty() || self.clients.contains(&client))
+    }
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_alert_rule(&self, id: AlertRuleId) -> Result<Option<AlertRule>> {
+        self.rows.find_row(ALERT_RULES, id.as_bytes())
+    }
+
+    /// All of them, in id order, also disabled ones.
+    pub fn list_alert_rules(&self) -> Result<Vec<AlertRule>> {
+        self.rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)
+    }
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// Those that look at this client, in id order.
+    pub fn list_watching_rules(&self) -> Result<Vec<AlertRule>> {
+        let mut rules: Vec<AlertRule> =
+            self.rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)?;
+        rules.retain(|it| it.watches(self.client));
+        Ok(rules)
+    }
+}
+
+impl Batch {
+    pub fn put_alert_rule(&mut self, rule: &AlertRule) -> Result<()> {
+        self.rows.put_row(ALERT_RULES, rule.id.as_bytes(), rule)
+    }
+
+    /// Whether it was there.
+    pub fn remove_alert_rule(&mut self, id: AlertRuleId) -> Result<bool> {
+        self.rows.remove_row(ALERT_RULES, id.as_bytes())
+    }
+}

@@ -1,0 +1,297 @@
+//! The audit log: who changed what, in the commit that changed it, and who was refused. Each entry's hash covers the one
+//! before it, so that none can be changed or left out unseen.
+
+use std::fmt::Write;
+use std::sync::{Arc, Mutex};
+
+use bincode::{Decode, Encode};
+use sha2::{Digest, Sha256};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::store::kernel::meta;
+use crate::store::kernel::transaction::{Reading, Rows, Transaction, Writing};
+use crate::store::table::{AUDIT, Span};
+use crate::store::{Batch, ClientBatch};
+
+/// Longer texts are cut.
+const TEXT_CHARS_MAX: usize = 300;
+const N_FIELDS_MAX: usize = 32;
+
+tokio::task_local! {
+    /// What the request under way does, as far as it is known by now.
+    static ACT: Arc<Mutex<Doing>>;
+}
+
+#[derive(Debug, Default)]
+struct Doing {
+    act: Act,
+    /// Somebody has shown who they are.
+    is_known: bool,
+    /// It stands in the log.
+    is_recorded: bool,
+}
+
+/// What somebody does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Act {
+    pub at: Time,
+    /// Such as `user ada@example.com`, `key <prefix>`, `operator uid 0`, `service`.
+    pub by: String,
+    /// Where from.
+    pub address: Option<String>,
+    /// The operation, such as `PATCH /api/keys/{keyId}`.
+    pub action: String,
+    /// What it was about: the path asked for, or who was to log in.
+    pub about: String,
+    /// Names of what was sent, without values.
+    pub fields: Vec<String>,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum AuditOutcome {
+    Done,
+    /// With this status.
+    Refused(u16),
+}
+
+impl AuditOutcome {
+    #[must_use]
+    pub fn text(self) -> String {
+        match self {
+            Self::Done => "done".to_owned(),
+            Self::Refused(status) => format!("refused {status}"),
+        }
+    }
+}
+
+/// One entry of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct AuditEntry {
+    /// Rises by one. The first is 1.
+    pub sequence: u64,
+    pub at: Time,
+    pub by: String,
+    pub address: Option<String>,
+    pub action: String,
+    pub about: String,
+    /// The id of what it made or changed.
+    pub object: Option<String>,
+    pub fields: Vec<String>,
+    pub outcome: AuditOutcome,
+    /// How often, where many alike stand in one entry.
+    pub count: u32,
+    pub hash: [u8; 32],
+}
+
+impl AuditEntry {
+    /// What its hash covers: the hash before it in lower-case hex, then a JSON array of texts.
+    #[must_use]
+    pub fn canonical(&self, previous: &[u8; 32]) -> String {
+        let texts = [
+            self.sequence.to_string(),
+            self.at.to_string(),
+            self.by.clone(),
+            self.address.clone().unwrap_or_default(),
+            self.action.clone(),
+            self.about.clone(),
+            self.object.clone().unwrap_or_default(),
+            self.fields.join(","),
+            self.outcome.text(),
+            self.count.to_string(),
+        ];
+        format!("{}{}", hex(previous), serde_json::json!(texts))
+    }
+
+    #[must_use]
+    pub fn follows(&self, previous: &[u8; 32]) -> bool {
+        self.hash == digest(&self.canonical(previous))
+    }
+}
+
+/// A place in the log: an entry's sequence and hash. Before the first entry, zeros.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct AuditHead {
+    pub sequence: u64,
+    pub hash: [u8; 32],
+}
+
+/// Lower-case.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        write!(text, "{byte:02x}").expect("writing to a String does not fail");
+    }
+    text
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// Without what moves a terminal or breaks a line, and not too long.
+fn plain(text: &str) -> String {
+    let shown = text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it });
+    shown.take(TEXT_CHARS_MAX).collect()
+}
+
+/// Runs `work`; what it writes is written down as this act, once, in the commit of its first change, when somebody says
+/// who does it ([`name_actor`]).
+pub async fn acting<T>(act: Act, work: impl Future<Output = T>) -> T {
+    let doing = Doing { act, ..Doing::default() };
+    ACT.scope(Arc::new(Mutex::new(doing)), work).await
+}
+
+fn with_doing(change: impl FnOnce(&mut Doing)) {
+    // Outside of a request there is nobody to write down.
+    let _ = ACT.try_with(|it| change(&mut it.lock().expect("no holder of this lock panics")));
+}
+
+/// Who does what is under way.
+pub fn name_actor(by: &str) {
+    with_doing(|it| {
+        by.clone_into(&mut it.act.by);
+        it.is_known = true;
+    });
+}
+
+/// What it is about, when its path does not say.
+pub fn name_subject(about: &str) {
+    with_doing(|it| about.clone_into(&mut it.act.about));
+}
+
+/// The names of what was sent with it.
+pub fn name_fields(fields: Vec<String>) {
+    with_doing(|it| it.act.fields = fields);
+}
+
+/// Whether it is known who does it, and the names of what is sent are wanted.
+pub fn is_named() -> bool {
+    ACT.try_with(|it| it.lock().expect("no holder of this lock panics").is_known).unwrap_or(false)
+}
+
+/// What it is about, as far as is known by now.
+pub fn subject() -> Option<String> {
+    ACT.try_with(|it| it.lock().expect("no holder of this lock panics").act.about.clone()).ok()
+}
+
+/// An act that waits for the commit of what it writes.
+pub(in crate::store) struct Pending(Arc<Mutex<Doing>>);
+
+/// `None`: nobody does it but the service itself, or it stands in the log already.
+pub(in crate::store) fn pending() -> Option<Pending> {
+    let doing = ACT.try_with(Arc::clone).ok()?;
+    let waits = {
+        let it = doing.lock().expect("no holder of this lock panics");
+        it.is_known && !it.is_recorded
+    };
+    waits.then_some(Pending(doing))
+}
+
+impl Pending {
+    pub(in crate::store) fn act(&self) -> Act {
+        self.0.lock().expect("no holder of this lock panics").act.clone()
+    }
+
+    /// Its commit is durable.
+    pub(in crate::store) fn recorded(&self) {
+        self.0.lock().expect("no holder of this lock panics").is_recorded = true;
+    }
+}
+
+/// Appends to the log.
+pub(in crate::store) fn add(
+    rows: &mut Writing,
+    act: &Act,
+    object: Option<String>,
+    outcome: AuditOutcome,
+    count: u32,
+) -> Result<()> {
+    let head = rows.counts.audit;
+    let mut entry = AuditEntry {
+        sequence: head.sequence + 1,
+        at: act.at,
+        by: plain(&act.by),
+        address: act.address.as_deref().map(plain),
+        action: plain(&act.action),
+        about: plain(&act.about),
+        object,
+        fields: act.fields.iter().take(N_FIELDS_MAX).map(|it| plain(it)).collect(),
+        outcome,
+        count,
+        hash: [0; 32],
+    };
+    entry.hash = digest(&entry.canonical(&head.hash));
+    rows.counts.audit = AuditHead { sequence: entry.sequence, hash: entry.hash };
+    rows.put_row(AUDIT, &entry.sequence.to_be_bytes(), &entry)
+}
+
+pub(in crate::store) fn find_head(rows: &Reading) -> Result<AuditHead> {
+    let Some(last) = rows.last_key::<8>(AUDIT)? else { return Ok(AuditHead::default()) };
+    let entry: Option<AuditEntry> = rows.find_row(AUDIT, &last)?;
+    Ok(entry
+        .map_or_else(AuditHead::default, |it| AuditHead { sequence: it.sequence, hash: it.hash }))
+}
+
+impl<R: Rows> Transaction<R> {
+    /// Up to `limit` entries behind a sequence, oldest first.
+    pub fn list_audit(&self, after: u64, limit: usize) -> Result<Vec<AuditEntry>> {
+        self.rows.list_rows(AUDIT, &Span::all().after(&after.to_be_bytes()), limit)
+    }
+}
+
+impl Transaction<Reading> {
+    /// Up to `limit` entries before a sequence (`None`: the last ones), newest first.
+    pub fn list_audit_before(&self, before: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
+        let end = self.audit_head()?.sequence + 1;
+        let end = before.map_or(end, |it| it.min(end));
+        let after = end.saturating_sub(limit as u64 + 1);
+        let mut found = self.list_audit(after, limit)?;
+        found.retain(|it| it.sequence < end);
+        found.reverse();
+        Ok(found)
+    }
+
+    /// What the first entry that is kept follows.
+    pub fn audit_start(&self) -> Result<AuditHead> {
+        Ok(meta::find_audit_start(&self.rows)?.unwrap_or_default())
+    }
+
+    pub fn audit_head(&self) -> Result<AuditHead> {
+        find_head(&self.rows)
+    }
+}
+
+impl ClientBatch<'_> {
+    /// [`Batch::note_object`].
+    pub fn note_object(&mut self, id: &impl std::fmt::Display) {
+        self.rows.object = Some(id.to_string());
+    }
+}
+
+impl Batch {
+    /// An entry about what was no change: a refusal, a start.
+    pub fn add_audit(&mut self, act: &Act, outcome: AuditOutcome, count: u32) -> Result<()> {
+        add(&mut self.rows, act, None, outcome, count)
+    }
+
+    /// The id of what the act under way makes or changes.
+    pub fn note_object(&mut self, id: &impl std::fmt::Display) {
+        self.rows.object = Some(id.to_string());
+    }
+
+    /// Removes up to `limit` entries from before `time`, oldest first, but never the last; whether there are more.
+    pub fn remove_audit_before(&mut self, time: Time, limit: usize) -> Result<bool> {
+        let old = self.list_audit(0, limit)?;
+        let n_old = old.iter().filter(|it| it.at < time).count();
+        let last = self.rows.counts.audit.sequence;
+        for entry in old.iter().take(n_old).filter(|it| it.sequence != last) {
+            self.rows.remove_row(AUDIT, &entry.sequence.to_be_bytes())?;
+            let start = AuditHead { sequence: entry.sequence, hash: entry.hash };
+            meta::put_audit_start(&mut self.rows, start)?;
+        }
+        Ok(n_old == limit)
+    }
+}

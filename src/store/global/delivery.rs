@@ -1,0 +1,462 @@
+//! Deliveries of events to webhook endpoints: what waits, went out or was given up.
+//!
+//! A delivery is made in the commit of its event. An attempt's number is durable before the attempt: it is claimed,
+//! sent, settled. A claim that the process did not live to settle is released at the next start.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::{ClientId, EventId, WebhookId};
+use crate::store::global::event::Event;
+use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
+use crate::store::kernel::transaction::{Rows, Transaction, Writing};
+use crate::store::table::{
+    CLAIMS, DELIVERIES, EVENTS, FINISHED, LANES, OUTBOX, RowKey, Span, WEBHOOKS, rising,
+};
+use crate::store::{Batch, ClientBatch};
+
+/// More waiting deliveries disable the endpoint; its events stay and can be recovered.
+pub const N_WAITING_MAX: u32 = 100_000;
+/// Attempts that the log of a delivery keeps: the last ones.
+pub const N_ATTEMPTS_KEPT: usize = 20;
+
+/// One event for one endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Delivery {
+    pub webhook: WebhookId,
+    /// Of the event.
+    pub sequence: u64,
+    pub event: EventId,
+    pub kind: String,
+    pub client: ClientId,
+    pub created_at: Time,
+    pub state: DeliveryState,
+    /// Attempts begun so far: the number of the last one.
+    pub n_attempts: u32,
+    /// Attempts since it was made or recovered that the schedule counts.
+    pub n_failures: u32,
+    /// The last time somebody asked to send it again.
+    pub recovered: Option<Recovered>,
+    /// Oldest first, at most [`N_ATTEMPTS_KEPT`].
+    pub attempts: Vec<Attempt>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum DeliveryState {
+    Waiting {
+        due: Time,
+    },
+    /// An attempt is under way.
+    Claimed {
+        at: Time,
+    },
+    Delivered {
+        at: Time,
+    },
+    /// All attempts failed.
+    Exhausted {
+        at: Time,
+    },
+    /// The endpoint was disabled while it waited, or the event is no longer kept.
+    Skipped {
+        at: Time,
+    },
+}
+
+impl Delivery {
+    #[must_use]
+    pub const fn is_delivered(&self) -> bool {
+        matches!(self.state, DeliveryState::Delivered { .. })
+    }
+}
+
+impl DeliveryState {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting { .. } => "waiting",
+            Self::Claimed { .. } => "sending",
+            Self::Delivered { .. } => "delivered",
+            Self::Exhausted { .. } => "exhausted",
+            Self::Skipped { .. } => "skipped",
+        }
+    }
+
+    /// When it came to rest.
+    #[must_use]
+    pub const fn finished_at(self) -> Option<Time> {
+        match self {
+            Self::Delivered { at } | Self::Exhausted { at } | Self::Skipped { at } => Some(at),
+            Self::Waiting { .. } | Self::Claimed { .. } => None,
+        }
+    }
+}
+
+/// When, and behind which event, a delivery was asked for again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Recovered {
+    pub at: Time,
+    pub after: u64,
+}
+
+/// One try to deliver.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Attempt {
+    /// From 1.
+    pub number: u32,
+    pub at: Time,
+    pub ms: u32,
+    /// Of the answer; `None` when there was none.
+    pub status: Option<u16>,
+    /// The beginning of the answer, or what went wrong.
+    pub answer: String,
+}
+
+/// How an endpoint does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Lane {
+    /// Deliveries that wait or are under way.
+    pub n_waiting: u32,
+    pub last_success_at: Option<Time>,
+    pub last_failure_at: Option<Time>,
+    /// The first failure since the last success.
+    pub failing_since: Option<Time>,
+    /// Failures since the last success.
+    pub n_failures: u32,
+}
+
+/// A delivery whose attempt may begin: it is counted and durable.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    pub delivery: Delivery,
+    pub body: String,
+}
+
+/// What became of an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    Delivered,
+    Retry { due: Time },
+    Exhausted,
+}
+
+fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
+    RowKey::empty().bytes(webhook.as_bytes()).bytes(&sequence.to_be_bytes())
+}
+
+fn outbox_key(webhook: WebhookId, due: Time, sequence: u64) -> RowKey {
+    RowKey::empty()
+        .bytes(webhook.as_bytes())
+        .bytes(&rising(due).to_be_bytes())
+        .bytes(&sequence.to_be_bytes())
+}
+
+fn finished_key(at: Time, webhook: WebhookId, sequence: u64) -> RowKey {
+    RowKey::empty()
+        .bytes(&rising(at).to_be_bytes())
+        .bytes(webhook.as_bytes())
+        .bytes(&sequence.to_be_bytes())
+}
+
+fn sequence_of(key: &[u8]) -> u64 {
+    u64::from_be_bytes(*key.last_chunk().expect("the key ends with a sequence"))
+}
+
+fn find_lane(rows: &impl Rows, webhook: WebhookId) -> Result<Lane> {
+    Ok(rows.find_row(LANES, webhook.as_bytes())?.unwrap_or_default())
+}
+
+fn put_lane(rows: &mut Writing, webhook: WebhookId, lane: &Lane) -> Result<()> {
+    rows.put_row(LANES, webhook.as_bytes(), lane)
+}
+
+/// Keeps a delivery where its state belongs. `before`: as it was kept.
+fn put_delivery(rows: &mut Writing, before: Option<&Delivery>, after: &Delivery) -> Result<()> {
+    let (webhook, sequence) = (after.webhook, after.sequence);
+    let key = delivery_key(webhook, sequence);
+    if let Some(before) = before {
+        leave(rows, before)?;
+    }
+    match after.state {
+        DeliveryState::Waiting { due } => {
+            rows.effects.has_deliveries = true;
+            rows.put_row(OUTBOX, outbox_key(webhook, due, sequence).as_slice(), &())?;
+        }
+        DeliveryState::Claimed { .. } => rows.put_row(CLAIMS, key.as_slice(), &())?,
+        DeliveryState::Delivered { at }
+        | DeliveryState::Exhausted { at }
+        | DeliveryState::Skipped { at } => {
+            rows.put_row(FINISHED, finished_key(at, webhook, sequence).as_slice(), &())?;
+        }
+    }
+    rows.put_row(DELIVERIES, key.as_slice(), after)
+}
+
+/// Removes the row that a delivery's state has beside it.
+fn leave(rows: &mut Writing, delivery: &Delivery) -> Result<()> {
+    let (webhook, sequence) = (delivery.webhook, delivery.sequence);
+    match delivery.state {
+        DeliveryState::Waiting { due } => {
+            rows.remove_row(OUTBOX, outbox_key(webhook, due, sequence).as_slice())
+        }
+        DeliveryState::Claimed { .. } => {
+            rows.remove_row(CLAIMS, delivery_key(webhook, sequence).as_slice())
+        }
+        DeliveryState::Delivered { at }
+        | DeliveryState::Exhausted { at }
+        | DeliveryState::Skipped { at } => {
+            rows.remove_row(FINISHED, finished_key(at, webhook, sequence).as_slice())
+        }
+    }
+    .map(|_| ())
+}
+
+fn fresh(webhook: WebhookId, event: &Event, due: Time) -> Delivery {
+    Delivery {
+        webhook,
+        sequence: event.sequence,
+        event: event.id,
+        kind: event.kind.clone(),
+        client: event.client,
+        created_at: event.created,
+        state: DeliveryState::Waiting { due },
+        n_attempts: 0,
+        n_failures: 0,
+        recovered: None,
+        attempts: Vec::new(),
+    }
+}
+
+/// Writes an attempt into the delivery's log.
+fn note(delivery: &mut Delivery, attempt: Attempt) {
+    delivery.attempts.push(attempt);
+    let n_over = delivery.attempts.len().saturating_sub(N_ATTEMPTS_KEPT);
+    delivery.attempts.drain(..n_over);
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_lane(&self, webhook: WebhookId) -> Result<Lane> {
+        find_lane(&self.rows, webhook)
+    }
+
+    pub fn find_delivery(&self, webhook: WebhookId, sequence: u64) -> Result<Option<Delivery>> {
+        self.rows.find_row(DELIVERIES, delivery_key(webhook, sequence).as_slice())
+    }
+
+    /// Up to `limit` deliveries behind a sequence, oldest first.
+    pub fn list_deliveries(
+        &self,
+        webhook: WebhookId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<Delivery>> {
+        let span = Span::prefix(webhook.as_bytes()).after(delivery_key(webhook, after).as_slice());
+        self.rows.list_rows(DELIVERIES, &span, limit)
+    }
+
+    /// Whether something may be sent to an endpoint now.
+    pub fn is_due(&self, webhook: WebhookId, now: Time) -> Result<bool> {
+        Ok(!self.list_due_keys(webhook, now, 1)?.is_empty())
+    }
+
+    fn list_due_keys(&self, webhook: WebhookId, now: Time, n_max: usize) -> Result<Vec<Vec<u8>>> {
+        let until = outbox_key(webhook, now, u64::MAX).as_slice().to_vec();
+        let span = Span { until: Some(until), ..Span::prefix(webhook.as_bytes()) };
+        self.rows.list_keys_of(OUTBOX, &span, n_max)
+    }
+}
+
+impl Batch {
+    /// The sequence of the last event so far.
+    #[must_use]
+    pub fn last_sequence(&self) -> u64 {
+        self.rows.counts.event
+    }
+
+    /// Begins attempts at up to `n_max` deliveries of an enabled endpoint that are due. What waited since before it was
+    /// enabled, or whose event is gone, is skipped instead.
+    pub fn claim_deliveries(
+        &mut self,
+        webhook: &Webhook,
+        now: Time,
+        n_max: usize,
+    ) -> Result<Vec<Claim>> {
+        let mut claims = Vec::new();
+        let WebhookState::Enabled { after } = webhook.state else { return Ok(claims) };
+        let keys = self.list_due_keys(webhook.id, now, n_max)?;
+        let mut lane = self.find_lane(webhook.id)?;
+        for key in &keys {
+            let Some(before) = self.find_delivery(webhook.id, sequence_of(key))? else {
+                self.rows.remove_row(OUTBOX, key)?;
+                continue;
+            };
+            let event: Option<Event> =
+                self.rows.find_row(EVENTS, &before.sequence.to_be_bytes())?;
+            // By the order of commits: a clock may step back.
+            let is_wanted =
+                after < before.sequence || before.recovered.is_some_and(|it| after <= it.after);
+            let mut delivery = before.clone();
+            if let (Some(event), true) = (event, is_wanted) {
+                delivery.state = DeliveryState::Claimed { at: now };
+                delivery.n_attempts += 1;
+                claims.push(Claim { delivery: delivery.clone(), body: event.body });
+            } else {
+                delivery.state = DeliveryState::Skipped { at: now };
+                lane.n_waiting = lane.n_waiting.saturating_sub(1);
+            }
+            put_delivery(&mut self.rows, Some(&before), &delivery)?;
+        }
+        if claims.len() < keys.len() {
+            put_lane(&mut self.rows, webhook.id, &lane)?;
+        }
+        self.rows.effects.has_deliveries |= keys.len() == n_max; // More may be due.
+        Ok(claims)
+    }
+
+    /// Ends an attempt. Nothing happens when the endpoint was removed meanwhile.
+    pub fn settle_delivery(
+        &mut self,
+        (webhook, sequence): (WebhookId, u64),
+        attempt: Attempt,
+        settled: Settled,
+    ) -> Result<Option<Lane>> {
+        let Some(before) = self.find_delivery(webhook, sequence)? else { return Ok(None) };
+        let at = attempt.at;
+        let mut lane = self.find_lane(webhook)?;
+        let mut after = before.clone();
+        if settled == Settled::Delivered {
+            lane = Lane { last_success_at: Some(at), failing_since: None, n_failures: 0, ..lane };
+        } else {
+            after.n_failures += 1;
+            lane.n_failures += 1;
+            lane.last_failure_at = Some(at);
+            lane.failing_since.get_or_insert(at);
+        }
+        after.state = match settled {
+            Settled::Delivered => DeliveryState::Delivered { at },
+            Settled::Retry { due } => DeliveryState::Waiting { due },
+            Settled::Exhausted => DeliveryState::Exhausted { at },
+        };
+        if after.state.finished_at().is_some() {
+            lane.n_waiting = lane.n_waiting.saturating_sub(1);
+        }
+        note(&mut after, attempt);
+        put_delivery(&mut self.rows, Some(&before), &after)?;
+        put_lane(&mut self.rows, webhook, &lane)?;
+        Ok(Some(lane))
+    }
+
+    /// Makes deliveries that a process did not live to settle due again; how many. Their attempt counts by number, but
+    /// not for the schedule.
+    pub fn release_claims(&mut self, now: Time, n_max: usize) -> Result<usize> {
+        let keys = self.rows.list_keys_of(CLAIMS, &Span::all(), n_max)?;
+        for key in &keys {
+            let before: Option<Delivery> = self.rows.find_row(DELIVERIES, key)?;
+            let Some(before) = before else {
+                self.rows.remove_row(CLAIMS, key)?;
+                continue;
+            };
+            let mut after = before.clone();
+            let DeliveryState::Claimed { at } = before.state else {
+                self.rows.remove_row(CLAIMS, key)?;
+                continue;
+            };
+            let number = before.n_attempts;
+            let answer = "the service stopped before the attempt had ended".to_owned();
+            note(&mut after, Attempt { number, at, ms: 0, status: None, answer });
+            after.state = DeliveryState::Waiting { due: now };
+            put_delivery(&mut self.rows, Some(&before), &after)?;
+        }
+        Ok(keys.len())
+    }
+
+    /// Sends an event to an endpoint again, or for the first time; `false` when it waits already.
+    pub fn recover_delivery(
+        &mut self,
+        webhook: WebhookId,
+        event: &Event,
+        now: Time,
+    ) -> Result<bool> {
+        let before = self.find_delivery(webhook, event.sequence)?;
+        let is_new = before.as_ref().is_none_or(|it| it.state.finished_at().is_some());
+        let mut after = before.clone().unwrap_or_else(|| fresh(webhook, event, now));
+        after.recovered = Some(Recovered { at: now, after: self.rows.counts.event });
+        if is_new {
+            after.state = DeliveryState::Waiting { due: now };
+            after.n_failures = 0;
+            let lane = find_lane(&self.rows, webhook)?;
+            let lane = Lane { n_waiting: lane.n_waiting + 1, ..lane };
+            put_lane(&mut self.rows, webhook, &lane)?;
+        }
+        put_delivery(&mut self.rows, before.as_ref(), &after)?;
+        Ok(is_new)
+    }
+
+    /// Removes up to `n_max` deliveries that came to rest before `time`; `true` when there may be more.
+    pub fn remove_finished_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+        let until = rising(time).to_be_bytes().to_vec();
+        let span = Span { from: Vec::new(), until: Some(until) };
+        let keys = self.rows.list_keys_of(FINISHED, &span, n_max)?;
+        for key in &keys {
+            self.rows.remove_row(DELIVERIES, &key[size_of::<u64>()..])?;
+            self.rows.remove_row(FINISHED, key)?;
+        }
+        Ok(keys.len() == n_max)
+    }
+
+    /// Removes an event's delivery to every endpoint.
+    pub(in crate::store) fn erase_deliveries(&mut self, sequence: u64) -> Result<()> {
+        for webhook in self.list_webhooks()? {
+            let Some(delivery) = self.find_delivery(webhook.id, sequence)? else { continue };
+            leave(&mut self.rows, &delivery)?;
+            self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
+            if delivery.state.finished_at().is_none() {
+                let lane = find_lane(&self.rows, webhook.id)?;
+                let lane = Lane { n_waiting: lane.n_waiting.saturating_sub(1), ..lane };
+                put_lane(&mut self.rows, webhook.id, &lane)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes up to `n_max` deliveries of an endpoint, and the endpoint with the last; `true` when there are more.
+    pub fn erase_webhook(&mut self, id: WebhookId, n_max: usize) -> Result<bool> {
+        let keys = self.rows.list_keys_of(DELIVERIES, &Span::prefix(id.as_bytes()), n_max)?;
+        for key in &keys {
+            if let Some(delivery) = self.rows.find_row::<Delivery>(DELIVERIES, key)? {
+                leave(&mut self.rows, &delivery)?;
+            }
+            self.rows.remove_row(DELIVERIES, key)?;
+        }
+        if keys.len() == n_max {
+            return Ok(true);
+        }
+        self.rows.remove_row(LANES, id.as_bytes())?;
+        self.rows.remove_row(WEBHOOKS, id.as_bytes())?;
+        Ok(false)
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Makes the deliveries of an event that was just kept, one for each endpoint that wants it.
+    pub(in crate::store) fn add_deliveries(&mut self, event: &Event) -> Result<()> {
+        let webhooks: Vec<Webhook> = self.rows.list_rows(WEBHOOKS, &Span::all(), usize::MAX)?;
+        for mut webhook in webhooks {
+            if !webhook.is_enabled() || !webhook.wants(&event.kind, event.client) {
+                continue;
+            }
+            let lane = find_lane(&self.rows, webhook.id)?;
+            if N_WAITING_MAX <= lane.n_waiting {
+                let (at, why) = (event.created, Disabling::QueueFull);
+                webhook.state = WebhookState::Disabled { at, why };
+                self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), &webhook)?;
+                continue;
+            }
+            let lane = Lane { n_waiting: lane.n_waiting + 1, ..lane };
+            put_lane(self.rows, webhook.id, &lane)?;
+            put_delivery(self.rows, None, &fresh(webhook.id, event, event.created))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! What was announced, of all clients, in commit order.
+
+use bincode::{Decode, Encode};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::clock::Time;
+use crate::engine::event::EventKind;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, EventId};
+use crate::store::kernel::meta;
+use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
+use crate::store::{Batch, ClientBatch};
+
+/// One announced change.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Event {
+    /// Rises by one, in commit order, over all clients. The first is 1.
+    pub sequence: u64,
+    pub id: EventId,
+    pub client: ClientId,
+    /// The contract's name of the event type.
+    pub kind: String,
+    pub created: Time,
+    /// JSON: the whole body of a delivery, made once and sent byte for byte.
+    pub body: String,
+}
+
+/// An event before the writer gives it its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    pub id: EventId,
+    pub kind: EventKind,
+    pub created: Time,
+    /// How it is now.
+    pub object: Map<String, Value>,
+    /// What differed before. `None` where there was no earlier state.
+    pub previous: Option<Map<String, Value>>,
+}
+
+impl NewEvent {
+    /// The contract's delivery body. The object also says the sequence.
+    pub fn body(mut self, msp_id: &str, client: ClientId, sequence: u64) -> Result<String> {
+        self.object.insert("sequence".to_owned(), sequence.into());
+        let client_id = client.to_string();
+        let data = Data { msp_id, client_id, object: self.object, previous: self.previous };
+        let (kind, created) = (self.kind.as_str(), self.created.to_string());
+        let body = Body { id: self.id.wire(), kind, created, data };
+        serde_json::to_string(&body).map_err(Error::internal)
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    created: String,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    msp_id: &'a str,
+    client_id: String,
+    object: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<Map<String, Value>>,
+}
+
+fn client_key(client: ClientId, sequence: u64) -> RowKey {
+    RowKey::empty().bytes(client.as_bytes()).bytes(&sequence.to_be_bytes())
+}
+
+fn sequence_of(key: &[u8]) -> u64 {
+    u64::from_be_bytes(*key.last_chunk().expect("every key of an event ends with its sequence"))
+}
+
+impl<R: Rows> Transaction<R> {
+    /// Up to `limit` events behind a sequence, oldest first; of some clients or of all.
+    pub fn list_events(
+        &self,
+        after: u64,
+        limit: usize,
+        clients: Option<&[ClientId]>,
+    ) -> Result<Vec<Event>> {
+        let Some(clients) = clients else {
+            return self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit);
+        };
+        let mut sequences = Vec::new();
+        for client in clients {
+            let span = Span::prefix(client.as_bytes()).after(client_key(*client, after).as_slice());
+            let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, limit)?;
+            sequences.extend(keys.iter().map(|it| sequence_of(it)));
+        }
+        sequences.sort_unstable();
+        let mut events = Vec::new();
+        for sequence in sequences.into_iter().take(limit) {
+            events.extend(self.rows.find_row(EVENTS, &sequence.to_be_bytes())?);
+        }
+        Ok(events)
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Gives the event its sequence, keeps it, and makes its deliveries.
+    pub fn add_event(&mut self, new: NewEvent) -> Result<u64> {
+        let sequence = self.rows.counts.event + 1;
+        self.rows.counts.event = sequence;
+        let client = self.client;
+        let (id, kind, created) = (new.id, new.kind.as_str().to_owned(), new.created);
+        let body = new.body(&meta::msp_id(&self.rows)?, client, sequence)?;
+        let event = Event { sequence, id, client, kind, created, body };
+        self.rows.put_row(CLIENT_EVENTS, client_key(client, sequence).as_slice(), &())?;
+        self.rows.put_row(EVENTS, &sequence.to_be_bytes(), &event)?;
+        self.add_deliveries(&event)?;
+        Ok(sequence)
+    }
+}
+
+impl Batch {
+    /// Removes up to `n_max` events created before `time`, oldest first, up to the first one that
+    /// is not; `true` when there may be more.
+    pub fn remove_events_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+        let mut old: Vec<Event> = self.rows.list_rows(EVENTS, &Span::all(), n_max)?;
+        let is_full = old.len() == n_max;
+        let n_old = old.iter().take_while(|it| it.created < time).count();
+        old.truncate(n_old);
+        for event in &old {
+            self.remove_event(event.client, event.sequence)?;
+        }
+        Ok(is_full && n_old == n_max)
+    }
+
+    /// Removes up to `n_max` events of a client with their deliveries, and says how many.
+    pub(in crate::store) fn remove_client_events(
+        &mut self,
+        client: ClientId,
+        n_max: usize,
+    ) -> Result<usize> {
+        let span = Span::prefix(client.as_bytes());
+        let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, n_max)?;
+        for key in &keys {
+            self.erase_deliveries(sequence_of(key))?;
+            self.remove_event(client, sequence_of(key))?;
+        }
+        Ok(keys.len())
+    }
+
+    fn remove_event(&mut self, client: ClientId, sequence: u64) -> Result<()> {
+        if sequence == self.rows.counts.event {
+            // The table no longer tells how far the sequence went.
+            meta::put_last_event(&mut self.rows, sequence)?;
+        }
+        self.rows.remove_row(CLIENT_EVENTS, client_key(client, sequence).as_slice())?;
+        self.rows.remove_row(EVENTS, &sequence.to_be_bytes())?;
+        Ok(())
+    }
+}

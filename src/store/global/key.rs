@@ -1,0 +1,113 @@
+//! API keys, as digests.
+
+use std::str::FromStr;
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, KeyId};
+use crate::store::Batch;
+use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::table::{KEYS, Span};
+
+/// One API key. Its secret is nowhere in it.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Key {
+    pub id: KeyId,
+    /// The part of the key that finds it and that people see.
+    pub prefix: String,
+    pub name: String,
+    pub scopes: Vec<Scope>,
+    /// Empty: all clients.
+    pub clients: Vec<ClientId>,
+    /// CIDR text. Empty: any network.
+    pub networks: Vec<String>,
+    pub per_minute: u32,
+    pub per_hour: u32,
+    pub per_day: u32,
+    pub expires_at: Option<Time>,
+    /// The label under which it pushes facts and assets.
+    pub source: String,
+    /// SHA-256 of the whole key.
+    pub digest: [u8; 32],
+    /// The secret before the last rotation, while it still works.
+    pub previous: Option<Previous>,
+    pub created_at: Time,
+    pub revoked_at: Option<Time>,
+}
+
+/// A secret that was rotated out.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Previous {
+    pub prefix: String,
+    pub digest: [u8; 32],
+    /// It works before this moment.
+    pub until: Time,
+}
+
+/// What a key may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub enum Scope {
+    ReadClients,
+    ReadAssets,
+    WriteAssets,
+    ReadScores,
+    ReadRisks,
+    ReadCompliance,
+    WriteAssessments,
+}
+
+impl Scope {
+    pub const ALL: [Self; 7] = [
+        Self::ReadClients,
+        Self::ReadAssets,
+        Self::WriteAssets,
+        Self::ReadScores,
+        Self::ReadRisks,
+        Self::ReadCompliance,
+        Self::WriteAssessments,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ReadClients => "read:clients",
+            Self::ReadAssets => "read:assets",
+            Self::WriteAssets => "write:assets",
+            Self::ReadScores => "read:scores",
+            Self::ReadRisks => "read:risks",
+            Self::ReadCompliance => "read:compliance",
+            Self::WriteAssessments => "write:assessments",
+        }
+    }
+}
+
+/// Takes exactly the words of [`Scope::as_str`].
+impl FromStr for Scope {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::invalid(format!("unknown scope; supported scopes: {known}"))
+        })
+    }
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_key(&self, id: KeyId) -> Result<Option<Key>> {
+        self.rows.find_row(KEYS, id.as_bytes())
+    }
+
+    /// All of them, in id order, also those that were revoked or have expired.
+    pub fn list_keys(&self) -> Result<Vec<Key>> {
+        self.rows.list_rows(KEYS, &Span::all(), usize::MAX)
+    }
+}
+
+impl Batch {
+    pub fn put_key(&mut self, key: &Key) -> Result<()> {
+        self.rows.put_row(KEYS, key.id.as_bytes(), key)
+    }
+}

@@ -1,0 +1,16 @@
+//! Rows in tables of the whole installation: what needs one order, or is looked up before the client is known.
+
+pub mod alert;
+pub mod answer;
+pub mod audit;
+pub mod change;
+pub mod client;
+pub mod delivery;
+pub mod event;
+pub mod key;
+pub mod limit;
+pub mod scan;
+pub mod summary;
+pub mod task;
+pub mod user;
+pub mod webhook;

@@ -1,0 +1,225 @@
+//! Network scans: what was asked for, how far each is, and the hosts that it found.
+//!
+//! A block's hosts and the note that it is done are one commit, so that a scan goes on behind it after a restart.
+
+use std::net::IpAddr;
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::engine::scan::{Host, Tally};
+use crate::error::Result;
+use crate::id::{AssetId, ClientId, ImportId, ScanId};
+use crate::page::{Cut, Page};
+use crate::store::Batch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::table::{
+    CLIENT_SCANS, EXTERNAL, EXTERNAL_NAME, OPEN_SCANS, RowKey, SCAN_HOSTS, SCANS, Span,
+};
+
+/// A scan of some networks.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Scan {
+    pub id: ScanId,
+    /// `None`: of no client.
+    pub client: Option<ClientId>,
+    pub name: Option<String>,
+    /// In CIDR notation, sorted: equal ones are scans of the same.
+    pub targets: Vec<String>,
+    pub exclude: Vec<String>,
+    pub ports: String,
+    /// Probes under way at once.
+    pub n_threads: u32,
+    pub status: ScanStatus,
+    pub by: String,
+    pub created_at: Time,
+    pub started_at: Option<Time>,
+    /// When its last block was done, or it was given up.
+    pub finished_at: Option<Time>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// What a person should know of how it ended.
+    pub note: Option<String>,
+    pub n_hosts: u64,
+    /// Of the blocks that are done.
+    pub tally: Tally,
+    /// Blocks that are done, by their place in the plan.
+    pub done: Vec<u32>,
+    /// Somebody asked to stop it.
+    pub is_cancelled: bool,
+    /// The run of the source `scan` that its hosts come in with.
+    pub import: ImportId,
+    pub difference: Option<Difference>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum ScanStatus {
+    Queued,
+    Running,
+    Completed,
+    Failed,
+    Cancelled,
+}
+
+impl ScanStatus {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    #[must_use]
+    pub const fn is_over(self) -> bool {
+        match self {
+            Self::Queued | Self::Running => false,
+            Self::Completed | Self::Failed | Self::Cancelled => true,
+        }
+    }
+}
+
+/// What changed since the scan of the same targets before.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Difference {
+    pub previous: ScanId,
+    pub n_hosts_new: u32,
+    pub n_hosts_gone: u32,
+    /// Of ports that both scans asked.
+    pub n_ports_opened: u32,
+    pub n_ports_closed: u32,
+    /// The first ones, for a person: `10.0.0.7: tcp/22 opened`.
+    pub changes: Vec<String>,
+}
+
+fn client_key(client: Option<ClientId>, id: ScanId) -> RowKey {
+    let owner = client.map_or([0; 16], |it| *it.as_bytes());
+    RowKey::empty().bytes(&owner).bytes(id.as_bytes())
+}
+
+fn host_key(id: ScanId, address: IpAddr) -> RowKey {
+    let key = RowKey::empty().bytes(id.as_bytes());
+    match address {
+        IpAddr::V4(it) => key.bytes(&[4]).bytes(&it.octets()),
+        IpAddr::V6(it) => key.bytes(&[6]).bytes(&it.octets()),
+    }
+}
+
+fn id_of(key: &[u8]) -> ScanId {
+    ScanId::from_bytes(*key.last_chunk().expect("every key of a scan ends with its id"))
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_scan(&self, id: ScanId) -> Result<Option<Scan>> {
+        self.rows.find_row(SCANS, id.as_bytes())
+    }
+
+    /// Newest first; `client`: `Some(None)` asks for those of no client, `None` for all.
+    pub fn list_scans(&self, client: Option<Option<ClientId>>) -> Result<Vec<Scan>> {
+        let mut scans: Vec<Scan> = match client {
+            None => self.rows.list_rows(SCANS, &Span::all(), usize::MAX)?,
+            Some(client) => {
+                let owner = client.map_or([0; 16], |it| *it.as_bytes());
+                let mut scans = Vec::new();
+                for key in
+                    self.rows.list_keys_of(CLIENT_SCANS, &Span::prefix(&owner), usize::MAX)?
+                {
+                    scans.extend(self.find_scan(id_of(&key))?);
+                }
+                scans
+            }
+        };
+        scans.reverse();
+        Ok(scans)
+    }
+
+    /// Those that are queued or running, in the order of their making.
+    pub fn list_open_scans(&self) -> Result<Vec<Scan>> {
+        let mut scans = Vec::new();
+        for key in self.rows.list_keys_of(OPEN_SCANS, &Span::all(), usize::MAX)? {
+            scans.extend(self.find_scan(id_of(&key))?);
+        }
+        Ok(scans)
+    }
+
+    /// In the order of their addresses, IPv4 first.
+    pub fn list_scan_hosts(&self, id: ScanId) -> Result<Vec<Host>> {
+        self.rows.list_rows(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)
+    }
+
+    /// A page of them.
+    pub fn page_scan_hosts(&self, id: ScanId, cut: Cut) -> Result<Page<Host>> {
+        let keys = self.rows.list_keys_of(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)?;
+        let keys = Page::of(keys.into_iter(), cut);
+        let mut items = Vec::new();
+        for key in keys.items {
+            items.extend(self.rows.find_row::<Host>(SCAN_HOSTS, &key)?);
+        }
+        Ok(Page { items, total: keys.total, cut })
+    }
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// Ids of the assets that a source has a name for, in order, each once.
+    pub fn list_assets_of_source(&self, source: &str) -> Result<Vec<AssetId>> {
+        let table = EXTERNAL.name(self.client);
+        let span = Span::prefix(RowKey::of(EXTERNAL_NAME).text(source).as_slice());
+        let mut ids = Vec::new();
+        for key in self.rows.list_keys_of(&table, &span, usize::MAX)? {
+            ids.extend(self.rows.find_row::<AssetId>(&table, &key)?);
+        }
+        ids.sort_unstable();
+        ids.dedup();
+        Ok(ids)
+    }
+}
+
+impl Batch {
+    pub fn put_scan(&mut self, scan: &Scan) -> Result<()> {
+        self.rows.put_row(CLIENT_SCANS, client_key(scan.client, scan.id).as_slice(), &())?;
+        if scan.status.is_over() {
+            self.rows.remove_row(OPEN_SCANS, scan.id.as_bytes())?;
+        } else {
+            self.rows.put_row(OPEN_SCANS, scan.id.as_bytes(), &())?;
+        }
+        self.rows.put_row(SCANS, scan.id.as_bytes(), scan)
+    }
+
+    pub fn put_scan_host(&mut self, id: ScanId, host: &Host) -> Result<()> {
+        self.rows.put_row(SCAN_HOSTS, host_key(id, host.address).as_slice(), host)
+    }
+
+    /// Removes up to `n_max` of a scan's hosts, and the scan with the last; how many rows.
+    pub fn remove_scan_chunk(&mut self, id: ScanId, n_max: usize) -> Result<usize> {
+        let keys = self.rows.list_keys_of(SCAN_HOSTS, &Span::prefix(id.as_bytes()), n_max)?;
+        for key in &keys {
+            self.rows.remove_row(SCAN_HOSTS, key)?;
+        }
+        if keys.len() == n_max {
+            return Ok(n_max);
+        }
+        let Some(scan) = self.find_scan(id)? else { return Ok(keys.len()) };
+        self.rows.remove_row(OPEN_SCANS, id.as_bytes())?;
+        self.rows.remove_row(CLIENT_SCANS, client_key(scan.client, id).as_slice())?;
+        self.rows.remove_row(SCANS, id.as_bytes())?;
+        Ok(keys.len() + 1)
+    }
+
+    /// Removes up to `n_max` rows of a client's scans, and says how many.
+    pub(in crate::store) fn remove_client_scans(
+        &mut self,
+        client: ClientId,
+        n_max: usize,
+    ) -> Result<usize> {
+        let mut n_rows = 0;
+        for key in self.rows.list_keys_of(CLIENT_SCANS, &Span::prefix(client.as_bytes()), n_max)? {
+            if n_rows < n_max {
+                n_rows += self.remove_scan_chunk(id_of(&key), n_max - n_rows)?;
+            }
+        }
+        Ok(n_rows)
+    }
+}

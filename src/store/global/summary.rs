@@ -1,0 +1,206 @@
+//! What each client comes to in a few figures. The functions that write a row that counts keep them true, in the same
+//! transaction; so a sum over all clients costs a row of each.
+
+use std::ops::ControlFlow;
+
+use bincode::{Decode, Encode};
+
+use crate::engine::asset::{Asset, AssetStatus};
+use crate::engine::catalog::FrameworkId;
+use crate::error::Result;
+use crate::id::ClientId;
+use crate::store::ClientBatch;
+use crate::store::global::task::Task;
+use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::per_client::posture::OpenRisk;
+use crate::store::per_client::roster::{HealthState, SourceHealth};
+use crate::store::table::{ASSETS, SUMMARIES, Span};
+
+/// One client in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Summary {
+    /// 0 to 100. `None`: there is no score yet.
+    pub score: Option<u8>,
+    /// Percent of the applicable controls' weight that is assessed.
+    pub coverage: u8,
+    /// 0 to 100, in the order of [`FrameworkId::ALL`].
+    pub readiness: [u8; FrameworkId::ALL.len()],
+    /// Open and not accepted, by [`crate::engine::fact::Severity`], least first.
+    pub n_risks: [u32; 4],
+    /// Their dollars a year, as far as known.
+    pub dollars: u64,
+    /// Those of them whose dollars are not known.
+    pub n_unpriced_risks: u32,
+    /// Without retired ones, like the next two.
+    pub n_assets: u32,
+    pub n_critical_assets: u32,
+    pub n_unmanaged_assets: u32,
+    /// Those still to be done.
+    pub n_tasks: u32,
+    /// Those of them whose due date was announced as passed.
+    pub n_overdue_tasks: u32,
+    pub n_failing_sources: u32,
+    pub n_silent_sources: u32,
+}
+
+/// Whether something comes to the figures or leaves them.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Add,
+    Remove,
+}
+
+impl Step {
+    fn take(self, count: &mut u32) {
+        debug_assert!(matches!(self, Self::Add) || 0 < *count, "what leaves was counted");
+        *count = match self {
+            Self::Add => count.saturating_add(1),
+            Self::Remove => count.saturating_sub(1),
+        }
+    }
+}
+
+impl Summary {
+    fn risk(&mut self, open: &OpenRisk, step: Step) {
+        if open.closed.is_some() || open.accepted.is_some() {
+            return;
+        }
+        step.take(&mut self.n_risks[open.risk.severity as usize]);
+        match (open.risk.dollar_impact, step) {
+            (None, _) => step.take(&mut self.n_unpriced_risks),
+            (Some(dollars), Step::Add) => self.dollars = self.dollars.saturating_add(dollars),
+            (Some(dollars), Step::Remove) => self.dollars = self.dollars.saturating_sub(dollars),
+        }
+    }
+
+    fn asset(&mut self, asset: &Asset, step: Step) {
+        if asset.status == AssetStatus::Retired {
+            return;
+        }
+        step.take(&mut self.n_assets);
+        if asset.is_critical {
+            step.take(&mut self.n_critical_assets);
+        }
+        if !asset.is_managed {
+            step.take(&mut self.n_unmanaged_assets);
+        }
+    }
+
+    fn task(&mut self, task: &Task, step: Step) {
+        if !task.status.is_open() {
+            return;
+        }
+        step.take(&mut self.n_tasks);
+        if task.missed.is_some() && task.missed == task.due_at {
+            step.take(&mut self.n_overdue_tasks);
+        }
+    }
+
+    fn source(&mut self, health: &SourceHealth, step: Step) {
+        match health.state {
+            HealthState::Failing => step.take(&mut self.n_failing_sources),
+            HealthState::Silent => step.take(&mut self.n_silent_sources),
+            HealthState::Healthy | HealthState::Degraded => (),
+        }
+    }
+}
+
+impl<R: Rows> Transaction<R> {
+    /// Of every client that was ever written to, by client.
+    pub fn list_summaries(&self) -> Result<Vec<(ClientId, Summary)>> {
+        let mut found = Vec::new();
+        self.rows.visit_rows(SUMMARIES, &Span::all(), &mut |key, bytes| {
+            let id = key.try_into().expect("every key of this table is a client id");
+            found.push((ClientId::from_bytes(id), self.rows.open_row(SUMMARIES, key, bytes)?));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// As it is kept. `None`: nothing of the client was ever written.
+    pub fn find_summary(&self) -> Result<Option<Summary>> {
+        self.rows.find_row(SUMMARIES, self.client.as_bytes())
+    }
+
+    /// The figures from the rows that they count.
+    pub fn count_summary(&self) -> Result<Summary> {
+        let mut summary = Summary {
+            score: self.find_score()?.map(|it| it.score.overall),
+            coverage: self.find_assessed()?.map_or(0, |it| it.coverage),
+            ..Summary::default()
+        };
+        for framework in self.list_frameworks()? {
+            summary.readiness[framework.id as usize] = framework.summary.readiness;
+        }
+        self.list_risks()?.iter().for_each(|it| summary.risk(it, Step::Add));
+        self.list_open_tasks()?.iter().for_each(|it| summary.task(it, Step::Add));
+        self.list_source_health()?.iter().for_each(|it| summary.source(it, Step::Add));
+        let assets = ASSETS.name(self.client);
+        self.rows.visit_rows(&assets, &Span::all(), &mut |key, bytes| {
+            summary.asset(&self.rows.open_row(&assets, key, bytes)?, Step::Add);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(summary)
+    }
+}
+
+/// Each of these stands before the row that it counts is written.
+impl ClientBatch<'_> {
+    /// Changes the client's figures; they are stored with the transaction.
+    pub(in crate::store) fn count(&mut self, change: impl FnOnce(&mut Summary)) -> Result<()> {
+        let mut summary = match self.rows.summaries.get(&self.client) {
+            Some(known) => *known,
+            None => match self.find_summary()? {
+                Some(stored) => stored,
+                None => self.count_summary()?,
+            },
+        };
+        change(&mut summary);
+        self.rows.summaries.insert(self.client, summary);
+        Ok(())
+    }
+
+    pub(in crate::store) fn count_risk(
+        &mut self,
+        before: Option<&OpenRisk>,
+        after: Option<&OpenRisk>,
+    ) -> Result<()> {
+        self.count(|it| turn(before, after, |risk, step| it.risk(risk, step)))
+    }
+
+    pub(in crate::store) fn count_asset(
+        &mut self,
+        before: Option<&Asset>,
+        after: &Asset,
+    ) -> Result<()> {
+        self.count(|it| turn(before, Some(after), |asset, step| it.asset(asset, step)))
+    }
+
+    pub(in crate::store) fn count_task(
+        &mut self,
+        before: Option<&Task>,
+        after: &Task,
+    ) -> Result<()> {
+        self.count(|it| turn(before, Some(after), |task, step| it.task(task, step)))
+    }
+
+    pub(in crate::store) fn count_source(
+        &mut self,
+        before: Option<&SourceHealth>,
+        after: &SourceHealth,
+    ) -> Result<()> {
+        self.count(|it| turn(before, Some(after), |health, step| it.source(health, step)))
+    }
+}
+
+/// What was there leaves the figures, and what is there now comes to them.
+fn turn<T>(before: Option<&T>, after: Option<&T>, mut take: impl FnMut(&T, Step)) {
+    if let Some(it) = before {
+        take(it, Step::Remove);
+    }
+    if let Some(it) = after {
+        take(it, Step::Add);
+    }
+}

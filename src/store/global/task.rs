@@ -1,0 +1,196 @@
+//! Remediation tasks of all clients.
+
+use std::ops::ControlFlow;
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::{ClientId, RiskId, TaskId};
+use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, RowKey, Span, TASKS};
+use crate::store::{Batch, ClientBatch};
+
+/// Something that somebody is to put right.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Task {
+    pub id: TaskId,
+    pub client: ClientId,
+    pub title: String,
+    pub description: Option<String>,
+    /// What it is to put right.
+    pub risk: Option<RiskId>,
+    /// The code of the control that it is to meet.
+    pub control: Option<String>,
+    pub assignee: Option<String>,
+    pub due_at: Option<Time>,
+    pub status: TaskStatus,
+    /// The due date whose passing was announced last.
+    pub missed: Option<Time>,
+    /// How many due dates were announced as passed.
+    pub n_missed: u32,
+    pub created_at: Time,
+    pub updated_at: Time,
+    /// `None` unless it is done.
+    pub completed_at: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum TaskStatus {
+    Open,
+    InProgress,
+    Done,
+    Cancelled,
+}
+
+impl TaskStatus {
+    pub const ALL: [Self; 4] = [Self::Open, Self::InProgress, Self::Done, Self::Cancelled];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::InProgress => "in_progress",
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether it is still to be done.
+    #[must_use]
+    pub const fn is_open(self) -> bool {
+        match self {
+            Self::Open | Self::InProgress => true,
+            Self::Done | Self::Cancelled => false,
+        }
+    }
+}
+
+impl Task {
+    /// Whether its due date has passed while it is still to be done.
+    #[must_use]
+    pub fn is_overdue(&self, now: Time) -> bool {
+        self.status.is_open() && self.due_at.is_some_and(|it| it <= now)
+    }
+}
+
+/// Which tasks a list is about. `None` asks for all.
+#[derive(Clone, Debug, Default)]
+pub struct TaskFilter {
+    pub clients: Option<Vec<ClientId>>,
+    pub status: Option<TaskStatus>,
+}
+
+fn client_key(client: ClientId, id: TaskId) -> RowKey {
+    RowKey::empty().bytes(client.as_bytes()).bytes(id.as_bytes())
+}
+
+const fn until(is_full: bool) -> ControlFlow<()> {
+    if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+fn id_of(key: &[u8]) -> TaskId {
+    TaskId::from_bytes(*key.last_chunk().expect("every key of a task ends with its id"))
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_task(&self, id: TaskId) -> Result<Option<Task>> {
+        self.rows.find_row(TASKS, id.as_bytes())
+    }
+
+    /// Up to `limit` tasks behind one of them (`None`: from the first on), in id order, which is that of their making.
+    pub fn list_tasks(
+        &self,
+        filter: &TaskFilter,
+        after: Option<TaskId>,
+        limit: usize,
+    ) -> Result<Vec<Task>> {
+        let is_wanted = |it: &Task| filter.status.is_none_or(|status| status == it.status);
+        let mut found = Vec::new();
+        let Some(clients) = &filter.clients else {
+            let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));
+            self.rows.visit_rows(TASKS, &span, &mut |key, bytes| {
+                found.extend(Some(self.rows.open_row(TASKS, key, bytes)?).filter(is_wanted));
+                Ok(until(limit <= found.len()))
+            })?;
+            return Ok(found);
+        };
+        for client in clients {
+            let mut span = Span::prefix(client.as_bytes());
+            if let Some(after) = after {
+                span = span.after(client_key(*client, after).as_slice());
+            }
+            let n_full = found.len() + limit;
+            self.rows.visit_rows(CLIENT_TASKS, &span, &mut |key, _| {
+                let task = self.rows.find_row::<Task>(TASKS, id_of(key).as_bytes())?;
+                found.extend(task.filter(is_wanted));
+                Ok(until(n_full <= found.len()))
+            })?;
+        }
+        found.sort_by_key(|it| it.id);
+        found.truncate(limit);
+        Ok(found)
+    }
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// Those that are still to be done, in id order.
+    pub fn list_open_tasks(&self) -> Result<Vec<Task>> {
+        self.list_own_tasks(OPEN_TASKS)
+    }
+
+    /// Done ones too, in id order.
+    pub fn list_all_tasks(&self) -> Result<Vec<Task>> {
+        self.list_own_tasks(CLIENT_TASKS)
+    }
+
+    fn list_own_tasks(&self, table: &str) -> Result<Vec<Task>> {
+        let span = Span::prefix(self.client.as_bytes());
+        let mut tasks = Vec::new();
+        for key in self.rows.list_keys_of(table, &span, usize::MAX)? {
+            tasks.extend(self.rows.find_row::<Task>(TASKS, id_of(&key).as_bytes())?);
+        }
+        Ok(tasks)
+    }
+
+    /// One of this client's.
+    pub fn find_own_task(&self, id: TaskId) -> Result<Option<Task>> {
+        let found = self.rows.find_row::<Task>(TASKS, id.as_bytes())?;
+        Ok(found.filter(|it| it.client == self.client))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// The task must be this client's.
+    pub fn put_task(&mut self, task: &Task) -> Result<()> {
+        assert!(task.client == self.client, "a client's batch writes its own tasks");
+        let before = self.find_own_task(task.id)?;
+        self.count_task(before.as_ref(), task)?;
+        let key = client_key(self.client, task.id);
+        self.rows.put_row(CLIENT_TASKS, key.as_slice(), &())?;
+        if task.status.is_open() {
+            self.rows.put_row(OPEN_TASKS, key.as_slice(), &())?;
+        } else {
+            self.rows.remove_row(OPEN_TASKS, key.as_slice())?;
+        }
+        self.rows.put_row(TASKS, task.id.as_bytes(), task)
+    }
+}
+
+impl Batch {
+    /// Removes up to `n_max` tasks of a client, and says how many.
+    pub(in crate::store) fn remove_client_tasks(
+        &mut self,
+        client: ClientId,
+        n_max: usize,
+    ) -> Result<usize> {
+        let span = Span::prefix(client.as_bytes());
+        let keys = self.rows.list_keys_of(CLIENT_TASKS, &span, n_max)?;
+        for key in &keys {
+            self.rows.remove_row(OPEN_TASKS, key)?;
+            self.rows.remove_row(CLIENT_TASKS, key)?;
+            self.rows.remove_row(TASKS, id_of(key).as_bytes())?;
+        }
+        Ok(keys.len())
+    }
+}

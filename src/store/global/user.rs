@@ -1,0 +1,96 @@
+//! Users, with hashes of their passwords.
+
+use std::str::FromStr;
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, UserId};
+use crate::store::Batch;
+use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::table::{Span, USERS};
+
+/// Somebody who logs in.
+#[derive(Clone, PartialEq, Eq, Encode, Decode)]
+pub struct User {
+    pub id: UserId,
+    /// Unique among all users' names, without regard to case.
+    pub email: String,
+    /// The same.
+    pub username: Option<String>,
+    pub display_name: Option<String>,
+    pub role: Role,
+    /// Empty: all clients.
+    pub clients: Vec<ClientId>,
+    pub enabled: bool,
+    /// PHC text of argon2id.
+    pub password_hash: String,
+    /// Posture made the password, so it is to be replaced before anything else.
+    pub must_change_password: bool,
+    /// Tokens of an earlier version are worth nothing.
+    pub session_version: u32,
+    pub created_at: Time,
+    pub updated_at: Time,
+    pub last_login_at: Option<Time>,
+}
+
+/// Shows nothing of the password.
+impl std::fmt::Debug for User {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "User({} {} {})", self.id, self.email, self.role.as_str())
+    }
+}
+
+/// What a user may do; each may what those before it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
+pub enum Role {
+    /// Reads.
+    Viewer,
+    /// And works on clients: facts, controls, evidence, risks, tasks, alert rules, scans.
+    Analyst,
+    /// And on the installation: clients, keys, users, webhooks, audit.
+    Admin,
+}
+
+impl Role {
+    pub const ALL: [Self; 3] = [Self::Viewer, Self::Analyst, Self::Admin];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Viewer => "viewer",
+            Self::Analyst => "analyst",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// Takes exactly the words of [`Role::as_str`].
+impl FromStr for Role {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
+            let known = Self::ALL.map(Self::as_str).join(", ");
+            Error::invalid(format!("must be one of {known}"))
+        })
+    }
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_user(&self, id: UserId) -> Result<Option<User>> {
+        self.rows.find_row(USERS, id.as_bytes())
+    }
+
+    /// All of them, oldest first.
+    pub fn list_users(&self) -> Result<Vec<User>> {
+        self.rows.list_rows(USERS, &Span::all(), usize::MAX)
+    }
+}
+
+impl Batch {
+    pub fn put_user(&mut self, user: &User) -> Result<()> {
+        self.rows.put_row(USERS, user.id.as_bytes(), user)
+    }
+}

@@ -1,0 +1,105 @@
+//! Webhook endpoints.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::{ClientId, WebhookId};
+use crate::store::Batch;
+use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::table::{Span, WEBHOOKS};
+
+/// Where events are sent.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Webhook {
+    pub id: WebhookId,
+    pub url: String,
+    /// For people.
+    pub description: String,
+    /// The contract's event types. Empty: all.
+    pub kinds: Vec<String>,
+    /// Empty: all clients.
+    pub clients: Vec<ClientId>,
+    /// Sealed.
+    pub secret: Vec<u8>,
+    pub previous: Option<PreviousSecret>,
+    pub state: WebhookState,
+    pub created_at: Time,
+    pub updated_at: Time,
+}
+
+/// A secret that was rotated out.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct PreviousSecret {
+    /// Sealed.
+    pub secret: Vec<u8>,
+    /// Deliveries before this moment are signed with it too.
+    pub until: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum WebhookState {
+    /// What was made for it up to the event `after` is not sent, unless it is recovered.
+    Enabled {
+        after: u64,
+    },
+    Disabled {
+        at: Time,
+        why: Disabling,
+    },
+    /// Its deliveries are being erased; it is gone for everybody else.
+    Removing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Disabling {
+    Operator,
+    /// It answered 410.
+    Gone,
+    /// Nothing but failures for days.
+    Failing,
+    /// Too much waited for it.
+    QueueFull,
+}
+
+impl Disabling {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Gone => "gone",
+            Self::Failing => "failing",
+            Self::QueueFull => "queue_full",
+        }
+    }
+}
+
+impl Webhook {
+    #[must_use]
+    pub const fn is_enabled(&self) -> bool {
+        matches!(self.state, WebhookState::Enabled { .. })
+    }
+
+    #[must_use]
+    pub fn wants(&self, kind: &str, client: ClientId) -> bool {
+        (self.kinds.is_empty() || self.kinds.iter().any(|it| it == kind))
+            && (self.clients.is_empty() || self.clients.contains(&client))
+    }
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_webhook(&self, id: WebhookId) -> Result<Option<Webhook>> {
+        self.rows.find_row(WEBHOOKS, id.as_bytes())
+    }
+
+    /// All of them, in id order, also disabled ones and those being removed.
+    pub fn list_webhooks(&self) -> Result<Vec<Webhook>> {
+        self.rows.list_rows(WEBHOOKS, &Span::all(), usize::MAX)
+    }
+}
+
+impl Batch {
+    pub fn put_webhook(&mut self, webhook: &Webhook) -> Result<()> {
+        self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), webhook)
+    }
+}

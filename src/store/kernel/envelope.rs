@@ -1,0 +1,88 @@
+//! What every stored value is wrapped in: a version, a checksum over table, key and payload, and
+//! the payload.
+//!
+//! redb does not verify pages when it reads them, so each record proves itself. The table and the
+//! key are part of the sum: a row that turns up in another place does not pass.
+
+use std::fmt;
+
+use bincode::config;
+use bincode::{Decode, Encode};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::error::{Error, Result};
+
+/// Larger records are refused when they are written.
+pub const RECORD_BYTES_MAX: usize = 256 * 1024;
+/// A decoded record claims at most this much memory. It counts sizes of types, not bytes on disk,
+/// and no record of
+/// [`RECORD_BYTES_MAX`] comes near it.
+const DECODED_BYTES_MAX: usize = 16 * 1024 * 1024;
+const VERSION: u8 = 1;
+/// The version and the checksum.
+const HEAD_BYTES: usize = 1 + 8;
+
+/// Why stored bytes are not the record that was written. Never shown to a caller.
+#[derive(Debug)]
+pub struct Broken {
+    table: String,
+    reason: &'static str,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a record of table `{}` is damaged: {}", self.table, self.reason)
+    }
+}
+
+impl std::error::Error for Broken {}
+
+impl Broken {
+    pub(in crate::store) fn new(table: &str, reason: &'static str) -> Self {
+        Self { table: table.to_owned(), reason }
+    }
+}
+
+/// # Errors
+/// `TooLarge` beyond [`RECORD_BYTES_MAX`].
+pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> Result<Vec<u8>> {
+    let mut bytes = vec![VERSION; HEAD_BYTES];
+    bincode::encode_into_std_write(record, &mut bytes, config::standard())
+        .map_err(Error::internal)?;
+    if RECORD_BYTES_MAX < bytes.len() {
+        return Err(Error::too_large(format!(
+            "a record of {} bytes is too large to be kept; at most {RECORD_BYTES_MAX} bytes",
+            bytes.len()
+        )));
+    }
+    let sum = checksum(table, key, &bytes[HEAD_BYTES..]);
+    bytes[1..HEAD_BYTES].copy_from_slice(&sum.to_le_bytes());
+    Ok(bytes)
+}
+
+pub(in crate::store) fn open<T: Decode<()>>(
+    table: &str,
+    key: &[u8],
+    bytes: &[u8],
+) -> std::result::Result<T, Broken> {
+    let broken = |reason| Broken::new(table, reason);
+    let (head, payload) = bytes.split_at_checked(HEAD_BYTES).ok_or_else(|| broken("cut off"))?;
+    if head[0] != VERSION {
+        return Err(broken("unknown version"));
+    }
+    if head[1..] != checksum(table, key, payload).to_le_bytes() {
+        return Err(broken("wrong checksum"));
+    }
+    let limited = config::standard().with_limit::<DECODED_BYTES_MAX>();
+    match bincode::decode_from_slice(payload, limited) {
+        Ok((record, n_read)) if n_read == payload.len() => Ok(record),
+        Ok(_) => Err(broken("too long")),
+        Err(_) => Err(broken("not decodable")),
+    }
+}
+
+/// Each part seeds the next one's sum, so that bytes cannot move from one part to another.
+fn checksum(table: &str, key: &[u8], payload: &[u8]) -> u64 {
+    let sum = xxh3_64_with_seed(table.as_bytes(), u64::from(VERSION));
+    xxh3_64_with_seed(payload, xxh3_64_with_seed(key, sum))
+}

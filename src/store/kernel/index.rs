@@ -1,0 +1,304 @@
+//! What lists of assets are filtered by, in memory: ids and a few columns of each client whose list
+//! was asked for.
+//!
+//! Built from a snapshot when first asked for, then kept true by the writer, in commit order. While
+//! a client is being built, the writer's changes are put aside and applied behind the snapshot: a
+//! change that the snapshot has already is applied twice, which changes nothing. So no row is ever
+//! missing or doubled.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use crate::engine::asset::{Asset, AssetType};
+use crate::error::Result;
+use crate::id::{AssetId, ClientId};
+use crate::page::Cut;
+use crate::store::kernel::transaction::{ClientTransaction, Reading, Rows};
+use crate::store::table::{ASSETS, Span};
+
+/// Rows kept of all clients together, at 24 bytes each; beyond it the clients asked for longest ago
+/// are forgotten. One client that has more alone is kept alone.
+const N_ROWS_MAX: usize = 2_500_000;
+
+/// Which assets are wanted. The default wants all.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AssetFilter {
+    /// Equality without regard to case.
+    pub category: Option<String>,
+    pub asset_type: Option<AssetType>,
+    pub critical_only: bool,
+}
+
+/// What a commit did to a client's assets.
+#[derive(Clone, Debug)]
+pub(in crate::store) enum Delta {
+    Put {
+        id: AssetId,
+        /// In lower case.
+        category: Option<String>,
+        asset_type: AssetType,
+        is_critical: bool,
+    },
+    /// Assets were removed: build anew when asked.
+    Forget,
+}
+
+impl Delta {
+    pub(in crate::store) fn put(asset: &Asset) -> Self {
+        Self::Put {
+            id: asset.id,
+            category: asset.category.as_deref().map(str::to_lowercase),
+            asset_type: asset.asset_type,
+            is_critical: asset.is_critical,
+        }
+    }
+}
+
+/// The rows of a page, without what is in them.
+#[derive(Debug)]
+pub(in crate::store) struct Found {
+    pub(in crate::store) ids: Vec<AssetId>,
+    pub(in crate::store) total: u64,
+}
+
+/// Number of the name in [`Columns::categories`]; [`NO_CATEGORY`] for none.
+type Category = u32;
+const NO_CATEGORY: Category = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    id: AssetId,
+    category: Category,
+    asset_type: AssetType,
+    is_critical: bool,
+}
+
+/// One client's assets, in id order.
+#[derive(Debug, Default)]
+struct Columns {
+    rows: Vec<Row>,
+    /// Names in lower case. Never shrinks: a client has few, and an eviction starts anew.
+    categories: HashMap<String, Category>,
+}
+
+impl Columns {
+    fn apply(&mut self, delta: Delta) {
+        let Delta::Put { id, category, asset_type, is_critical } = delta else { return };
+        let n_categories = Category::try_from(self.categories.len()).unwrap_or(NO_CATEGORY);
+        let category = category
+            .map_or(NO_CATEGORY, |name| *self.categories.entry(name).or_insert(n_categories));
+        let row = Row { id, category, asset_type, is_critical };
+        // New ids rise, so that this is nearly always a push at the end.
+        match self.rows.last().map(|last| last.id.cmp(&id)) {
+            None | Some(std::cmp::Ordering::Less) => self.rows.push(row),
+            Some(_) => match self.rows.binary_search_by_key(&id, |it| it.id) {
+                Ok(index) => self.rows[index] = row,
+                Err(index) => self.rows.insert(index, row),
+            },
+        }
+    }
+
+    fn find(&self, filter: &AssetFilter, cut: Cut) -> Found {
+        let skip = usize::try_from(cut.offset).unwrap_or(usize::MAX);
+        let limit = cut.limit as usize;
+        if *filter == AssetFilter::default() {
+            let ids = self.rows.iter().skip(skip).take(limit).map(|it| it.id).collect();
+            return Found { ids, total: self.rows.len() as u64 };
+        }
+        let category = match &filter.category {
+            None => None,
+            Some(name) => match self.categories.get(&name.to_lowercase()) {
+                Some(category) => Some(*category),
+                None => return Found { ids: Vec::new(), total: 0 },
+            },
+        };
+        let wanted = |row: &&Row| {
+            category.is_none_or(|it| row.category == it)
+                && filter.asset_type.is_none_or(|it| row.asset_type == it)
+                && (row.is_critical || !filter.critical_only)
+        };
+        let mut found = Found { ids: Vec::new(), total: 0 };
+        let end = skip.saturating_add(limit) as u64;
+        for row in self.rows.iter().filter(wanted) {
+            if (skip as u64..end).contains(&found.total) {
+                found.ids.push(row.id);
+            }
+            found.total += 1;
+        }
+        found
+    }
+}
+
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Empty,
+    /// What was committed since before the snapshot that is being read.
+    Building(Vec<Delta>),
+    Ready(Columns),
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    state: RwLock<State>,
+    /// Held by the one that builds.
+    builder: Mutex<()>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    slot: Arc<Slot>,
+    n_rows: usize,
+    asked_at: u64,
+}
+
+/// All clients' indexes.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Indexes {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    clients: HashMap<ClientId, Entry>,
+    n_asked: u64,
+}
+
+impl Indexes {
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, client: ClientId) -> Arc<Slot> {
+        let mut known = self.lock();
+        known.n_asked += 1;
+        let now = known.n_asked;
+        let entry = known.clients.entry(client).or_default();
+        entry.asked_at = now;
+        entry.slot.clone()
+    }
+
+    /// Finds a page's ids. `snapshot` is called after the writer was told to keep its changes.
+    pub(in crate::store) fn find(
+        &self,
+        client: ClientId,
+        filter: &AssetFilter,
+        cut: Cut,
+        snapshot: impl FnOnce() -> Result<ClientTransaction<Reading>>,
+    ) -> Result<Found> {
+        let slot = self.ask(client);
+        if let State::Ready(columns) = &*slot.read() {
+            return Ok(columns.find(filter, cut));
+        }
+        let _builder = slot.builder.lock().unwrap_or_else(PoisonError::into_inner);
+        if let State::Ready(columns) = &*slot.read() {
+            return Ok(columns.find(filter, cut)); // Somebody else built it meanwhile.
+        }
+        *slot.write() = State::Building(Vec::new());
+        let built = snapshot().and_then(|snapshot| build(&snapshot));
+        let mut state = slot.write();
+        let State::Building(deltas) = std::mem::take(&mut *state) else {
+            unreachable!("only the holder of `builder` ends a building")
+        };
+        let mut columns = built?;
+        let is_whole = !deltas.iter().any(|it| matches!(it, Delta::Forget));
+        for delta in deltas {
+            columns.apply(delta);
+        }
+        let found = columns.find(filter, cut);
+        let n_rows = columns.rows.len();
+        if is_whole {
+            *state = State::Ready(columns);
+        }
+        drop(state);
+        self.make_room(client, n_rows);
+        Ok(found)
+    }
+
+    /// Forgets those asked for longest ago, until the rest fits beside `newest`.
+    fn make_room(&self, newest: ClientId, n_rows: usize) {
+        let mut known = self.lock();
+        if let Some(entry) = known.clients.get_mut(&newest) {
+            entry.n_rows = n_rows;
+        }
+        let mut total: usize = known.clients.values().map(|it| it.n_rows).sum();
+        if total <= N_ROWS_MAX {
+            return;
+        }
+        let mut by_age: Vec<_> = known.clients.iter().map(|(id, it)| (it.asked_at, *id)).collect();
+        by_age.sort_unstable();
+        for (_, client) in by_age {
+            if total <= N_ROWS_MAX {
+                break;
+            }
+            let is_idle = client != newest && known.clients[&client].slot.is_ready();
+            if is_idle && let Some(entry) = known.clients.remove(&client) {
+                total -= entry.n_rows;
+            }
+        }
+    }
+
+    /// Called by the writer alone, in commit order, before it answers.
+    pub(in crate::store) fn apply(&self, deltas: Vec<(ClientId, Delta)>) {
+        for (client, delta) in deltas {
+            let slot = self.lock().clients.get(&client).map(|it| it.slot.clone());
+            let Some(slot) = slot else { continue };
+            let mut state = slot.write();
+            match (&mut *state, delta) {
+                (State::Empty, _) => (),
+                (State::Building(deltas), delta) => deltas.push(delta),
+                (State::Ready(_), Delta::Forget) => *state = State::Empty,
+                (State::Ready(columns), delta) => columns.apply(delta),
+            }
+        }
+    }
+
+    /// For when it is unknown what was committed.
+    pub(in crate::store) fn forget_all(&self) {
+        let mut known = self.lock();
+        for entry in known.clients.values() {
+            entry.slot.forget();
+        }
+        known.clients.retain(|_, it| !it.slot.is_empty());
+    }
+}
+
+impl Slot {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_ready(&self) -> bool {
+        matches!(*self.read(), State::Ready(_))
+    }
+
+    fn is_empty(&self) -> bool {
+        matches!(*self.read(), State::Empty)
+    }
+
+    fn forget(&self) {
+        let mut state = self.write();
+        match &mut *state {
+            State::Empty => (),
+            State::Building(deltas) => deltas.push(Delta::Forget),
+            State::Ready(_) => *state = State::Empty,
+        }
+    }
+}
+
+fn build(snapshot: &ClientTransaction<Reading>) -> Result<Columns> {
+    let mut columns = Columns::default();
+    let table = ASSETS.name(snapshot.client);
+    snapshot.rows.visit_rows(&table, &Span::all(), &mut |key, bytes| {
+        let asset = snapshot.rows.open_row::<Asset>(&table, key, bytes)?;
+        columns.apply(Delta::put(&asset));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    columns.rows.shrink_to_fit();
+    Ok(columns)
+}

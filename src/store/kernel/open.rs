@@ -1,0 +1,281 @@
+//! Opening the database: one process at a time, made safely, never from a newer release, never over
+//! something else.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError};
+
+use super::meta;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::store::kernel::health::Gauges;
+use crate::store::kernel::transaction::{Counts, Reading, Writing};
+
+/// What this release writes. A file of a higher format is refused, one of a lower format is
+/// migrated.
+const FORMAT: u32 = 1;
+
+/// Rewrites the rows of one format as the next one.
+type Step = fn(&mut Writing) -> Result<()>;
+
+/// Each step with the format that it starts from, in order; the last one ends at [`FORMAT`].
+const STEPS: [(u32, Step); 0] = [];
+
+const FILE: &str = "posture.redb";
+/// A database that is being made. It takes its name when it is whole.
+const NEW_FILE: &str = "posture.redb.new";
+
+/// Where the database is kept.
+pub(in crate::store) enum Home {
+    Dir {
+        dir: PathBuf,
+        cache_bytes: usize,
+        /// Locked while the process has the database, also while it is being reopened.
+        _lock: File,
+    },
+    /// Somewhere that is handed over once.
+    Once,
+    /// Somewhere that can be opened again.
+    Again(Reopen),
+}
+
+/// Opens the same database again.
+pub(in crate::store) type Reopen = Box<dyn FnMut() -> Result<Database> + Send>;
+
+impl Home {
+    /// Takes the directory, making it if need be.
+    pub(in crate::store) fn take(dir: &Path, cache_bytes: usize) -> Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(dir_refused)?;
+        let lock = File::open(dir).map_err(dir_refused)?;
+        match lock.try_lock() {
+            Ok(()) => (),
+            Err(TryLockError::WouldBlock) => return Err(in_use()),
+            Err(TryLockError::Error(error)) => return Err(dir_refused(error)),
+        }
+        Ok(Self::Dir { dir: dir.to_owned(), cache_bytes, _lock: lock })
+    }
+
+    /// The database's file.
+    pub(in crate::store) fn file(&self) -> Option<PathBuf> {
+        match self {
+            Self::Dir { dir, .. } => Some(dir.join(FILE)),
+            Self::Once | Self::Again(_) => None,
+        }
+    }
+
+    /// Opens the database that is there; never makes one.
+    pub(in crate::store) fn reopen(&mut self, gauges: &Arc<Gauges>) -> Result<(Database, Counts)> {
+        guarded(|| {
+            let db = match self {
+                Self::Dir { dir, cache_bytes, .. } => open_file(&dir.join(FILE), *cache_bytes)?,
+                Self::Once => return Err(Error::unavailable("this database cannot be reopened")),
+                Self::Again(open) => open()?,
+            };
+            with_counts(db, gauges)
+        })
+    }
+
+    /// Opens the database for the first time, made or migrated if need be.
+    pub(in crate::store) fn open(
+        &mut self,
+        now: Time,
+        gauges: &Arc<Gauges>,
+    ) -> Result<(Database, Counts)> {
+        let Self::Dir { dir, cache_bytes, .. } = self else { return self.reopen(gauges) };
+        guarded(|| with_counts(open_dir(dir, *cache_bytes, now, gauges)?, gauges))
+    }
+}
+
+fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<Database> {
+    let (file, new_file) = (dir.join(FILE), dir.join(NEW_FILE));
+    match std::fs::remove_file(&new_file) {
+        Ok(()) => tracing::warn!("deleted a database that was never finished"),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+        Err(error) => return Err(dir_refused(error)),
+    }
+    if !file.try_exists().map_err(dir_refused)? {
+        create_file(&new_file, cache_bytes, now, gauges)?;
+        std::fs::rename(&new_file, &file).map_err(dir_refused)?;
+        sync_dir(dir)?;
+    }
+    let db = open_file(&file, cache_bytes)?;
+    let format = checked_format(&db, gauges)?;
+    if format == FORMAT {
+        return Ok(db);
+    }
+    drop(db); // A file is copied while nobody has it open.
+    copy_file(dir, &file, format)?;
+    let db = open_file(&file, cache_bytes)?;
+    migrate(&db, format, gauges)?;
+    Ok(db)
+}
+
+/// Opens a database on a backend, made or migrated first if need be.
+pub(in crate::store) fn open_backend(
+    backend: impl StorageBackend,
+    cache_bytes: usize,
+    gauges: &Arc<Gauges>,
+) -> Result<Database> {
+    let is_new = backend.len().map_err(dir_refused)? == 0;
+    let db = builder(cache_bytes).create_with_backend(backend).map_err(refused)?;
+    if is_new {
+        create_rows(&db, Time::EPOCH, gauges)?;
+    }
+    let format = checked_format(&db, gauges)?;
+    migrate(&db, format, gauges)?;
+    Ok(db)
+}
+
+/// With what the writer goes on counting from.
+pub(in crate::store) fn with_counts(
+    db: Database,
+    gauges: &Arc<Gauges>,
+) -> Result<(Database, Counts)> {
+    let counts = meta::find_counts(&Reading::begin(&db, gauges)?)?;
+    Ok((db, counts))
+}
+
+fn builder(cache_bytes: usize) -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(cache_bytes).set_repair_callback(|repair| {
+        if repair.progress() <= 0.0 {
+            tracing::warn!("the database was not closed cleanly; it is being verified");
+        }
+    });
+    builder
+}
+
+fn open_file(file: &Path, cache_bytes: usize) -> Result<Database> {
+    let length = std::fs::metadata(file).map_err(dir_refused)?.len();
+    if length == 0 {
+        return Err(Error::invalid(format!("{FILE} is empty, not a database; move it away")));
+    }
+    builder(cache_bytes).open(file).map_err(refused)
+}
+
+/// Makes a whole database, durable but not yet in its place.
+fn create_file(file: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let made = options.open(file).map_err(dir_refused)?;
+    let db = builder(cache_bytes).create_file(made).map_err(refused)?;
+    create_rows(&db, now, gauges)?;
+    drop(db);
+    File::open(file).and_then(|it| it.sync_all()).map_err(dir_refused)
+}
+
+fn create_rows(db: &Database, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
+    let mut rows = Writing::begin(db, gauges, Counts::default())?;
+    meta::create(&mut rows, FORMAT, now)?;
+    rows.commit().map(|_| ())
+}
+
+/// The file's format.
+///
+/// # Errors
+/// `Invalid` when it is not ours or of a newer release.
+fn checked_format(db: &Database, gauges: &Arc<Gauges>) -> Result<u32> {
+    let format = meta::find_format(&Reading::begin(db, gauges)?)?.ok_or_else(foreign)?;
+    if FORMAT < format {
+        return Err(Error::invalid(format!(
+            "{FILE} was written by a newer release (format {format}; this one reads up to {FORMAT})"
+        )));
+    }
+    Ok(format)
+}
+
+/// Keeps the file as it is, beside it, before the first step.
+fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
+    let copy = dir.join(format!("{FILE}.format-{format}"));
+    std::fs::copy(file, &copy).map_err(dir_refused)?;
+    File::open(&copy).and_then(|it| it.sync_all()).map_err(dir_refused)?;
+    sync_dir(dir)?;
+    tracing::info!(format, "kept a copy of the database before its migration");
+    Ok(())
+}
+
+/// Each step is one transaction, which moves the format too: an interrupted migration goes on where
+/// it was.
+fn migrate(db: &Database, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
+    for (from, step) in STEPS {
+        if from != format {
+            continue;
+        }
+        let mut rows = Writing::begin(db, gauges, Counts::default())?;
+        step(&mut rows)?;
+        format = from + 1;
+        meta::put_format(&mut rows, format)?;
+        rows.commit()?;
+        tracing::info!(format, "migrated the database");
+    }
+    assert!(format == FORMAT, "the steps lead from every older format to this one");
+    Ok(())
+}
+
+fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|it| it.sync_all()).map_err(dir_refused)
+}
+
+/// A damaged file may panic redb; that is a refusal like any other.
+pub(in crate::store) fn guarded<T>(open: impl FnOnce() -> Result<T>) -> Result<T> {
+    let opened = catch_unwind(AssertUnwindSafe(open));
+    opened.unwrap_or_else(|_| Err(damaged().caused_by("it broke the reader")))
+}
+
+fn refused(error: DatabaseError) -> Error {
+    let error = match error {
+        DatabaseError::DatabaseAlreadyOpen => return in_use(),
+        DatabaseError::UpgradeRequired(_) => return foreign().caused_by(error),
+        DatabaseError::Storage(StorageError::Io(error)) => return io_refused(error),
+        DatabaseError::Storage(StorageError::Corrupted(reason)) if reason.contains("magic") => {
+            return foreign().caused_by(reason);
+        }
+        DatabaseError::Storage(_)
+        | DatabaseError::RepairAborted
+        | DatabaseError::TransactionInProgress
+        | _ => error,
+    };
+    damaged().caused_by(error)
+}
+
+/// What redb found in the file, or what kept it from looking.
+fn io_refused(error: io::Error) -> Error {
+    if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) {
+        return foreign().caused_by(error);
+    }
+    dir_refused(error)
+}
+
+fn in_use() -> Error {
+    Error::conflict("another posture process has the database open")
+}
+
+fn foreign() -> Error {
+    Error::invalid(format!("{FILE} is not a database of posture; move it away"))
+}
+
+fn damaged() -> Error {
+    Error::invalid(format!("{FILE} is damaged; restore a backup"))
+}
+
+fn dir_refused(error: io::Error) -> Error {
+    use io::ErrorKind::{
+        AlreadyExists, NotADirectory, PermissionDenied, ReadOnlyFilesystem, StorageFull,
+    };
+    let is = |kinds: &[io::ErrorKind]| kinds.contains(&error.kind());
+    let message = if is(&[PermissionDenied, ReadOnlyFilesystem]) {
+        "the data directory is not writable"
+    } else if is(&[AlreadyExists, NotADirectory]) {
+        "the data directory is not a directory"
+    } else if is(&[StorageFull]) {
+        "the disk of the data directory is full"
+    } else {
+        "the data directory cannot be used"
+    };
+    Error::unavailable(message).caused_by(error)
+}

@@ -1,0 +1,69 @@
+//! How often the parts of a client changed, in memory: what is shown of a part is remembered under
+//! its version.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+
+use crate::id::ClientId;
+
+/// A number for each part of a client that has pages of its own. Each only rises while the process
+/// lives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Versions {
+    pub profile: u64,
+    /// Assets, and the risk scores shown with them.
+    pub inventory: u64,
+    /// Control results, frameworks, scores, risks, history, and the facts behind them.
+    pub posture: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) enum Part {
+    Profile,
+    Inventory,
+    Posture,
+}
+
+/// The versions of all clients. A client that nobody wrote since the start stands at zero, plus the
+/// epoch.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Book {
+    inner: RwLock<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Added to every version: moves all of them at once.
+    epoch: u64,
+    moved: HashMap<ClientId, Versions>,
+}
+
+impl Book {
+    pub(in crate::store) fn of(&self, client: ClientId) -> Versions {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
+        let Versions { profile, inventory, posture } =
+            inner.moved.get(&client).copied().unwrap_or_default();
+        Versions {
+            profile: inner.epoch + profile,
+            inventory: inner.epoch + inventory,
+            posture: inner.epoch + posture,
+        }
+    }
+
+    pub(in crate::store) fn advance(&self, changed: impl IntoIterator<Item = (ClientId, Part)>) {
+        let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
+        for (client, part) in changed {
+            let versions = inner.moved.entry(client).or_default();
+            match part {
+                Part::Profile => versions.profile += 1,
+                Part::Inventory => versions.inventory += 1,
+                Part::Posture => versions.posture += 1,
+            }
+        }
+    }
+
+    /// For when it is unknown what changed.
+    pub(in crate::store) fn advance_all(&self) {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner).epoch += 1;
+    }
+}

@@ -1,0 +1,332 @@
+//! The one thread that writes: waiting closures share a transaction, and are answered once it is
+//! durable.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use redb::Database;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::error::{Chain, Error, Result};
+use crate::store::global::audit;
+use crate::store::global::audit::{AuditOutcome, Pending};
+use crate::store::kernel::disk_space::Room;
+use crate::store::kernel::health::{reopening, stopping};
+use crate::store::kernel::open::Home;
+use crate::store::kernel::transaction::{Counts, Writing};
+use crate::store::{Batch, Door, Shared};
+
+/// Closures that share one transaction at most.
+const N_GROUP_MAX: usize = 256;
+/// How often a group is run again without a closure that has to stay out. Then the rest goes one by
+/// one, so that many of that kind cost as many transactions as there are closures, not their
+/// square.
+const N_RUNS_MAX: usize = 8;
+/// How soon a storage error that a reader met is noticed.
+const POLL: Duration = Duration::from_millis(500);
+/// Between tries to reopen; doubles up to the longest.
+const REOPEN_WAIT_MIN: Duration = Duration::from_millis(100);
+const REOPEN_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// What a job is asked to do.
+pub(in crate::store) enum Step<'a> {
+    /// Run, perhaps not for the first time.
+    Run(&'a mut Batch),
+    /// Answer: with this error, or else with the value of the last run.
+    Settle(Option<Error>),
+}
+
+/// A closure with the way back to its caller.
+pub(in crate::store) struct Job {
+    call: Box<dyn FnMut(Step<'_>) -> Result<()> + Send>,
+    refusal: Option<Error>,
+    /// Who does it, to be written down with it.
+    act: Option<Pending>,
+    /// Its last run changed something.
+    wrote: bool,
+    /// Wrote and then refused, or panicked: does not run again.
+    is_out: bool,
+    /// Its place in the queue.
+    _seat: OwnedSemaphorePermit,
+}
+
+impl Job {
+    /// `kept` is called once the closure's last run is durable, before the answer, whether or not somebody waits for it.
+    pub(in crate::store) fn new<T, F, K>(
+        mut body: F,
+        kept: K,
+        seat: OwnedSemaphorePermit,
+    ) -> (Self, oneshot::Receiver<Result<T>>)
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+        K: FnOnce(&T) + Send + 'static,
+    {
+        let act = audit::pending();
+        let (answer, receiver) = oneshot::channel();
+        let (mut answer, mut kept) = (Some(answer), Some(kept));
+        let mut value = None;
+        let call = move |step: Step<'_>| match step {
+            Step::Run(batch) => {
+                value = Some(body(batch)?);
+                Ok(())
+            }
+            Step::Settle(refusal) => {
+                let outcome = match refusal {
+                    Some(error) => Err(error),
+                    None => value.take().ok_or_else(stopping),
+                };
+                if let (Ok(value), Some(kept)) = (&outcome, kept.take()) {
+                    kept(value);
+                }
+                if let Some(answer) = answer.take() {
+                    drop(answer.send(outcome)); // A caller who has left does not want it.
+                }
+                Ok(())
+            }
+        };
+        (
+            Self {
+                call: Box::new(call),
+                refusal: None,
+                act,
+                wrote: false,
+                is_out: false,
+                _seat: seat,
+            },
+            receiver,
+        )
+    }
+
+    fn settle(mut self, failure: Option<Error>) {
+        let refusal = failure.or(self.refusal.take());
+        if let (None, true, Some(act)) = (&refusal, self.wrote, &self.act) {
+            act.recorded();
+        }
+        (self.call)(Step::Settle(refusal)).expect("settling does not fail");
+    }
+}
+
+pub(in crate::store) enum Message {
+    Write(Job),
+    Close,
+}
+
+pub(in crate::store) struct Writer {
+    pub(in crate::store) shared: Arc<Shared>,
+    pub(in crate::store) queue: Receiver<Message>,
+    pub(in crate::store) home: Home,
+    pub(in crate::store) room: Room,
+    pub(in crate::store) counts: Counts,
+}
+
+impl Writer {
+    /// Until told to close, or until every handle is gone.
+    pub(in crate::store) fn run(mut self) {
+        loop {
+            let mut is_last = false;
+            match self.queue.recv_timeout(POLL) {
+                Ok(Message::Write(first)) => {
+                    let jobs = self.gather(first, &mut is_last);
+                    self.serve(jobs);
+                }
+                Err(RecvTimeoutError::Timeout) => (),
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if is_last || (self.has_failed() && !self.reopen()) {
+                break;
+            }
+        }
+        *self.shared.door_mut() = Door::Closed;
+    }
+
+    fn has_failed(&self) -> bool {
+        self.shared.gauges.failed.load(Ordering::Acquire)
+    }
+
+    /// Those who wait already.
+    fn gather(&self, first: Job, is_last: &mut bool) -> Vec<Job> {
+        let mut jobs = vec![first];
+        while jobs.len() < N_GROUP_MAX {
+            match self.queue.try_recv() {
+                Ok(Message::Write(job)) => jobs.push(job),
+                Ok(Message::Close) => {
+                    *is_last = true;
+                    break;
+                }
+                Err(_) => break,
+            }
+        }
+        jobs
+    }
+
+    fn serve(&mut self, mut jobs: Vec<Job>) {
+        let has_room = self.room.is_enough();
+        self.shared.gauges.disk_full.store(!has_room, Ordering::Relaxed);
+        if !has_room {
+            return self.settle(jobs, || Some(disk_full()));
+        }
+        let written = catch_unwind(AssertUnwindSafe(|| {
+            let shared = self.shared.clone();
+            match &*shared.door() {
+                Door::Open(db) if !self.has_failed() => self.write_group(db, &mut jobs),
+                Door::Open(_) | Door::Reopening => Err(reopening()),
+                Door::Closed => Err(stopping()),
+            }
+        }));
+        match written {
+            Ok(Ok(())) => self.settle(jobs, || None),
+            Ok(Err(error)) => {
+                tracing::error!(error = %Chain(&error), "a write failed");
+                self.shared.gauges.fail();
+                self.settle(jobs, || Some(reopening()));
+            }
+            Err(_) => {
+                tracing::error!("the database panicked while it was written");
+                self.shared.gauges.fail();
+                self.settle(jobs, || Some(reopening()));
+            }
+        }
+    }
+
+    fn settle(&self, jobs: Vec<Job>, failure: impl Fn() -> Option<Error>) {
+        for job in jobs {
+            self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
+            job.settle(failure());
+        }
+    }
+
+    /// Runs all jobs in one transaction and makes it durable. A job that wrote and then refused, or
+    /// that panicked, has spoiled the transaction: it stays out, and the others run again.
+    ///
+    /// # Errors
+    /// The database failed; what of the group is durable is unknown.
+    fn write_group(&mut self, db: &Database, jobs: &mut [Job]) -> Result<()> {
+        for _ in 0..N_RUNS_MAX {
+            if self.write_once(db, jobs)? {
+                return Ok(());
+            }
+        }
+        for job in jobs {
+            self.write_once(db, std::slice::from_mut(job))?;
+        }
+        Ok(())
+    }
+
+    /// Whether the transaction was made durable; else one more job is out.
+    fn write_once(&mut self, db: &Database, jobs: &mut [Job]) -> Result<bool> {
+        let rows = Writing::begin(db, &self.shared.gauges, self.counts)?;
+        let mut batch = Batch { rows };
+        for job in jobs.iter_mut().filter(|it| !it.is_out) {
+            run(job, &mut batch);
+            if batch.rows.broken {
+                return Err(job.refusal.take().unwrap_or_else(reopening));
+            }
+            if job.is_out {
+                batch.rows.abort()?;
+                return Ok(false);
+            }
+        }
+        if batch.rows.is_untouched() {
+            batch.rows.abort()?; // Nothing to keep: all refused, or only read.
+            return Ok(true);
+        }
+        let (counts, effects) = batch.rows.commit()?;
+        self.counts = counts;
+        let gauges = &self.shared.gauges;
+        let n_writes = jobs.iter().filter(|it| it.refusal.is_none()).count();
+        gauges.n_commits.fetch_add(1, Ordering::Relaxed);
+        gauges.n_writes.fetch_add(n_writes as u64, Ordering::Relaxed);
+        // Before the versions: a page made under the new version must come from the new index.
+        self.shared.indexes.apply(effects.deltas);
+        self.shared.versions.advance(effects.parts);
+        if effects.has_deliveries {
+            self.shared.outbox.notify_one();
+        }
+        Ok(true)
+    }
+
+    /// Drops the database and opens it anew, as often as it takes; refuses everybody meanwhile.
+    /// `false` when told to close.
+    fn reopen(&mut self) -> bool {
+        *self.shared.door_mut() = Door::Reopening; // Drops the failed one.
+        let gauges = self.shared.gauges.clone();
+        gauges.opening.fetch_add(1, Ordering::AcqRel);
+        let mut wait = REOPEN_WAIT_MIN;
+        loop {
+            match self.home.reopen(&gauges) {
+                Ok((db, counts)) => {
+                    self.counts = Counts { asset: counts.asset.max(self.counts.asset), ..counts };
+                    // What the failed commit left behind is unknown, so nothing in memory counts
+                    // any more.
+                    self.shared.indexes.forget_all();
+                    self.shared.versions.advance_all();
+                    *self.shared.door_mut() = Door::Open(db);
+                    gauges.n_reopen_failures.store(0, Ordering::Relaxed);
+                    gauges.failed.store(false, Ordering::Release);
+                    tracing::warn!("the database was reopened after a storage error");
+                    return true;
+                }
+                Err(error) => {
+                    gauges.n_reopen_failures.fetch_add(1, Ordering::Relaxed);
+                    tracing::error!(error = %Chain(&error), "the database does not reopen");
+                }
+            }
+            if !self.refuse_for(wait) {
+                return false;
+            }
+            wait = (wait * 2).min(REOPEN_WAIT_MAX);
+        }
+    }
+
+    /// Answers whoever comes that the database is away. `false` when told to close.
+    fn refuse_for(&self, wait: Duration) -> bool {
+        let until = Instant::now() + wait;
+        loop {
+            match self.queue.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Message::Write(job)) => self.settle(vec![job], || Some(reopening())),
+                Err(RecvTimeoutError::Timeout) => return true,
+                Ok(Message::Close) | Err(RecvTimeoutError::Disconnected) => return false,
+            }
+        }
+    }
+}
+
+/// Runs one job; what it changed is written down with it.
+fn run_recorded(job: &mut Job, batch: &mut Batch) -> Result<()> {
+    (job.call)(Step::Run(batch))?;
+    job.wrote = batch.rows.wrote;
+    match &job.act {
+        Some(act) if job.wrote => {
+            let object = batch.rows.object.take();
+            audit::add(&mut batch.rows, &act.act(), object, AuditOutcome::Done, 1)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Runs one job and notes how it went.
+fn run(job: &mut Job, batch: &mut Batch) {
+    batch.rows.wrote = false;
+    batch.rows.object = None;
+    match catch_unwind(AssertUnwindSafe(|| run_recorded(job, batch))) {
+        Ok(Ok(())) => job.refusal = None,
+        Ok(Err(error)) => {
+            job.refusal = Some(error);
+            job.is_out = batch.rows.wrote;
+        }
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?");
+            job.refusal = Some(Error::internal(format!("a write panicked: {text}")));
+            job.is_out = true;
+        }
+    }
+}
+
+fn disk_full() -> Error {
+    Error::unavailable("the disk is nearly full; nothing is written until there is room again")
+}

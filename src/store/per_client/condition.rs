@@ -1,0 +1,102 @@
+//! What is wrong with a client beside its risks, from when it opened until it closed: an account, an app, a source, an
+//! alert. A ticket is opened and closed with it.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::table::{POSTURE, POSTURE_CONDITION, RowKey};
+
+/// One that opens again within so many days counts on its occurrences.
+pub const REOPEN_DAYS: i64 = 7;
+
+/// One thing that is wrong, or was until lately.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Condition {
+    /// The `dedupKey` of its events: the same for as long as anybody may have a ticket for it.
+    pub key: String,
+    /// The contract's event type that announces it.
+    pub kind: String,
+    /// JSON: what was announced of it last.
+    pub object: String,
+    pub opened_at: Time,
+    /// `None`: it is open.
+    pub closed_at: Option<Time>,
+    /// From 1.
+    pub occurrence: u32,
+}
+
+fn row_key(key: &str) -> RowKey {
+    RowKey::of(POSTURE_CONDITION).last_text(key)
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    pub fn find_condition(&self, key: &str) -> Result<Option<Condition>> {
+        self.find(POSTURE, &row_key(key))
+    }
+
+    /// Those whose keys begin with `start`, as [`Self::list_conditions`].
+    pub fn list_conditions_of(&self, start: &str) -> Result<Vec<Condition>> {
+        self.list(POSTURE, &row_key(start))
+    }
+
+    /// Open ones and those closed lately, in order of their keys.
+    pub fn list_conditions(&self) -> Result<Vec<Condition>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_CONDITION))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Opens a condition; which occurrence this is, or `None` when it is open already.
+    pub fn open_condition(
+        &mut self,
+        key: &str,
+        kind: &str,
+        object: String,
+        now: Time,
+    ) -> Result<Option<u32>> {
+        let before = self.find_condition(key)?;
+        let is_recent =
+            |it: &Condition| it.closed_at.is_none_or(|at| now < at.plus_days(REOPEN_DAYS));
+        let occurrence = match before.filter(is_recent) {
+            Some(open) if open.closed_at.is_none() => return Ok(None),
+            Some(closed) => closed.occurrence + 1,
+            None => 1,
+        };
+        let (key, kind) = (key.to_owned(), kind.to_owned());
+        let condition =
+            Condition { key, kind, object, opened_at: now, closed_at: None, occurrence };
+        self.put(POSTURE, &row_key(&condition.key), &condition)?;
+        Ok(Some(occurrence))
+    }
+
+    /// Lets an open condition say what was announced of it since it opened.
+    pub fn retell_condition(&mut self, key: &str, object: String) -> Result<()> {
+        match self.find_condition(key)?.filter(|it| it.closed_at.is_none()) {
+            Some(open) => self.put(POSTURE, &row_key(key), &Condition { object, ..open }),
+            None => Ok(()),
+        }
+    }
+
+    /// Closes a condition; as it was, or `None` when it is not open.
+    pub fn close_condition(&mut self, key: &str, now: Time) -> Result<Option<Condition>> {
+        let Some(open) = self.find_condition(key)?.filter(|it| it.closed_at.is_none()) else {
+            return Ok(None);
+        };
+        let closed = Condition { closed_at: Some(now), ..open.clone() };
+        self.put(POSTURE, &row_key(key), &closed)?;
+        Ok(Some(open))
+    }
+
+    /// Forgets conditions that closed too long ago to count on.
+    pub fn forget_conditions(&mut self, now: Time) -> Result<()> {
+        for it in self.list_conditions()? {
+            if it.closed_at.is_some_and(|at| at.plus_days(REOPEN_DAYS) <= now) {
+                self.remove(POSTURE, &row_key(&it.key))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,61 @@
+//! Evidence: what a client can show for a control, by reference to where it is kept.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::id::EvidenceId;
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::table::{FACT_EVIDENCE, FACTS, RowKey};
+
+/// One document, report or record.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Evidence {
+    pub id: EvidenceId,
+    /// The control's code.
+    pub control: String,
+    pub title: String,
+    /// Where it is kept.
+    pub reference: String,
+    pub sha256: Option<[u8; 32]>,
+    /// From then on it shows nothing. `None`: it does not age.
+    pub valid_until: Option<Time>,
+    /// When it was added or renewed.
+    pub added_at: Time,
+    pub by: String,
+}
+
+impl Evidence {
+    /// Whether it still shows anything.
+    #[must_use]
+    pub fn is_valid(&self, now: Time) -> bool {
+        self.valid_until.is_none_or(|it| now < it)
+    }
+}
+
+fn evidence_key(id: EvidenceId) -> RowKey {
+    RowKey::of(FACT_EVIDENCE).bytes(id.as_bytes())
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// In the order in which it first came.
+    pub fn list_evidence(&self) -> Result<Vec<Evidence>> {
+        self.list(FACTS, &RowKey::of(FACT_EVIDENCE))
+    }
+
+    pub fn find_evidence(&self, id: EvidenceId) -> Result<Option<Evidence>> {
+        self.find(FACTS, &evidence_key(id))
+    }
+}
+
+impl ClientBatch<'_> {
+    pub fn put_evidence(&mut self, evidence: &Evidence) -> Result<()> {
+        self.put(FACTS, &evidence_key(evidence.id), evidence)
+    }
+
+    /// Whether it was there.
+    pub fn remove_evidence(&mut self, id: EvidenceId) -> Result<bool> {
+        self.remove(FACTS, &evidence_key(id))
+    }
+}

@@ -1,0 +1,286 @@
+//! Facts: the log of observations, and what people stated.
+
+use std::ops::ControlFlow;
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::{Attestation, Observation, RowDecision, Subject};
+use crate::error::Result;
+use crate::id::{EvidenceId, ImportId};
+use crate::store::ClientBatch;
+use crate::store::kernel::envelope::Broken;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::table::{
+    FACT_ATTESTATION, FACT_DECISION, FACT_OBSERVATION, FACT_VERSION, FACTS, RowKey, Span, falling,
+};
+
+/// A person's statement about a control, as it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Attested {
+    /// Its `evidence` is what was written out.
+    pub attestation: Attestation,
+    /// The evidence of the register that it names instead: counts for as long as that is there and
+    /// valid.
+    pub evidence_id: Option<EvidenceId>,
+}
+
+/// Names one observation of the log.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObservationKey {
+    pub subject: Subject,
+    pub source: String,
+    pub scope: String,
+    pub check: String,
+    pub observed_at: Time,
+    pub import: ImportId,
+}
+
+impl From<&Observation> for ObservationKey {
+    fn from(it: &Observation) -> Self {
+        Self {
+            subject: it.subject.clone(),
+            source: it.source.clone(),
+            scope: it.scope.clone(),
+            check: it.check.clone(),
+            observed_at: it.observed_at,
+            import: it.import,
+        }
+    }
+}
+
+/// Bytes behind the part of a key that names what was observed: the time and the import.
+const TAIL_BYTES: usize = 8 + 16;
+/// Sorts behind every tail.
+const BEHIND_TAILS: [u8; TAIL_BYTES + 1] = [u8::MAX; TAIL_BYTES + 1];
+
+const SUBJECT_CONTROL: u8 = 1;
+const SUBJECT_CHECK: u8 = 2;
+
+fn log_start() -> RowKey {
+    RowKey::of(FACT_OBSERVATION)
+}
+
+/// The key of an observation that is named by its parts.
+fn log_key(key: &ObservationKey) -> RowKey {
+    group_key(key).falling(key.observed_at).bytes(key.import.as_bytes())
+}
+
+/// The part of it that names what was observed.
+fn group_key(key: &ObservationKey) -> RowKey {
+    let (kind, subject) = match &key.subject {
+        Subject::Control(code) => (SUBJECT_CONTROL, code),
+        Subject::Check { tool } => (SUBJECT_CHECK, tool),
+    };
+    let group = log_start().bytes(&[kind]).text(subject);
+    group.text(&key.source).text(&key.scope).text(&key.check)
+}
+
+fn attestation_key(control: &str) -> RowKey {
+    RowKey::of(FACT_ATTESTATION).last_text(control)
+}
+
+fn decision_key(framework: FrameworkId, reference: &str) -> RowKey {
+    RowKey::of(FACT_DECISION).text(framework.as_str()).last_text(reference)
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// Of each (subject, source, scope, check) all from the newest down to the newest effective
+    /// one, with those of the same moment. Costs what the keys cost, however long the log is.
+    pub fn list_observations(&self) -> Result<Vec<Observation>> {
+        let mut found = Vec::new();
+        let mut from = log_start().as_slice().to_vec();
+        while let Some(next) = self.collect_current(&from, &mut found)? {
+            from = next;
+        }
+        Ok(found)
+    }
+
+    /// Collects from `from` on, up to the first row that is out of date; says where to go on behind
+    /// its like.
+    fn collect_current(
+        &self,
+        from: &[u8],
+        found: &mut Vec<Observation>,
+    ) -> Result<Option<Vec<u8>>> {
+        let table = FACTS.name(self.client);
+        let span = Span::prefix(log_start().as_slice()).starting(from);
+        let mut group: Vec<u8> = Vec::new();
+        let mut effective_at: Option<Time> = None;
+        let mut next = None;
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let key_group = self.group_of(&table, key)?;
+            if key_group != group {
+                group.clear();
+                group.extend_from_slice(key_group);
+                effective_at = None;
+            }
+            if let Some(time) = effective_at
+                && key[key_group.len()..][..8] != falling(time).to_be_bytes()
+            {
+                next = Some([key_group, &BEHIND_TAILS].concat());
+                return Ok(ControlFlow::Break(()));
+            }
+            let observation = self.rows.open_row::<Observation>(&table, key, bytes)?;
+            if observation.verdict.is_effective() {
+                effective_at = Some(observation.observed_at);
+            }
+            found.push(observation);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(next)
+    }
+
+    /// The part of an observation's key that names what was observed.
+    fn group_of<'k>(&self, table: &str, key: &'k [u8]) -> Result<&'k [u8]> {
+        match key.len().checked_sub(TAIL_BYTES) {
+            Some(length) => Ok(&key[..length]),
+            None => Err(self.rows.damaged(Broken::new(table, "short key"))),
+        }
+    }
+
+    /// The whole log, by key, newest first.
+    pub fn list_all_observations(&self) -> Result<Vec<Observation>> {
+        self.list(FACTS, &log_start())
+    }
+
+    /// The whole log of what this key names, newest first.
+    pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
+        self.list(FACTS, &group_key(key))
+    }
+
+    /// What an import brought and is still there. Looks at every key of the log: call it on a
+    /// snapshot.
+    pub fn find_observations_of_import(&self, import: ImportId) -> Result<Vec<ObservationKey>> {
+        let table = FACTS.name(self.client);
+        let span = Span::prefix(log_start().as_slice());
+        let mut found = Vec::new();
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            if key.ends_with(import.as_bytes()) {
+                let observation = self.rows.open_row::<Observation>(&table, key, bytes)?;
+                found.push(ObservationKey::from(&observation));
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// Up to `n_max` observations from before `time` that no assessment reads, because a newer
+    /// effective one of the same key is there or because they were never effective.
+    pub fn list_outdated_observations(
+        &self,
+        time: Time,
+        n_max: usize,
+    ) -> Result<Vec<ObservationKey>> {
+        let table = FACTS.name(self.client);
+        let whole = Span::prefix(log_start().as_slice());
+        let mut found = Vec::new();
+        let mut span = whole.clone();
+        while found.len() < n_max
+            && let Some(first) = self.rows.list_keys_of(&table, &span, 1)?.pop()
+        {
+            let group = self.group_of(&table, &first)?;
+            let effective_at = self.newest_effective(&table, group)?;
+            // Rows of this very moment stay: they decide, or are not old enough.
+            let kept_until = effective_at.map_or(time, |it| it.min(time));
+            let old = [group, &falling(kept_until).to_be_bytes(), &BEHIND_TAILS[..]].concat();
+            let old = Span::prefix(group).starting(&old);
+            let left = n_max - found.len();
+            let rows = self.rows.list_rows::<Observation>(&table, &old, left)?;
+            found.extend(rows.iter().map(ObservationKey::from));
+            span = whole.clone().starting(&[group, &BEHIND_TAILS[..]].concat());
+        }
+        Ok(found)
+    }
+
+    fn newest_effective(&self, table: &str, group: &[u8]) -> Result<Option<Time>> {
+        let mut found = None;
+        self.rows.visit_rows(table, &Span::prefix(group), &mut |key, bytes| {
+            let observation = self.rows.open_row::<Observation>(table, key, bytes)?;
+            if !observation.verdict.is_effective() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            found = Some(observation.observed_at);
+            Ok(ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
+    /// In the order of the controls' codes.
+    pub fn list_attested(&self) -> Result<Vec<Attested>> {
+        self.list(FACTS, &RowKey::of(FACT_ATTESTATION))
+    }
+
+    pub fn find_attested(&self, control: &str) -> Result<Option<Attested>> {
+        self.find(FACTS, &attestation_key(control))
+    }
+
+    pub fn find_row_decision(
+        &self,
+        framework: FrameworkId,
+        reference: &str,
+    ) -> Result<Option<RowDecision>> {
+        self.find(FACTS, &decision_key(framework, reference))
+    }
+
+    pub fn list_row_decisions(&self) -> Result<Vec<RowDecision>> {
+        self.list(FACTS, &RowKey::of(FACT_DECISION))
+    }
+
+    /// Moves with everything that an assessment reads of this client's facts; zero at first. A plan
+    /// made at one version holds only at that version.
+    pub fn facts_version(&self) -> Result<u64> {
+        Ok(self.find(FACTS, &RowKey::of(FACT_VERSION))?.unwrap_or(0))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Replaces one of the same key, moment and import.
+    pub fn add_observation(&mut self, observation: &Observation) -> Result<()> {
+        self.put(FACTS, &log_key(&ObservationKey::from(observation)), observation)
+    }
+
+    /// Whether it was there.
+    pub fn remove_observation(&mut self, key: &ObservationKey) -> Result<bool> {
+        self.remove(FACTS, &log_key(key))
+    }
+
+    /// Removes what [`ClientTransaction::list_outdated_observations`] lists; `true` when there may
+    /// be more. For many keys list them on a snapshot first and remove them one by one, if the
+    /// facts version is unchanged.
+    pub fn remove_observations_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+        let old = self.list_outdated_observations(time, n_max)?;
+        for key in &old {
+            self.remove_observation(key)?;
+        }
+        Ok(old.len() == n_max)
+    }
+
+    /// Takes the place of an older one about the same control.
+    pub fn put_attested(&mut self, attested: &Attested) -> Result<()> {
+        self.put(FACTS, &attestation_key(&attested.attestation.control), attested)
+    }
+
+    /// Whether it was there.
+    pub fn remove_attested(&mut self, control: &str) -> Result<bool> {
+        self.remove(FACTS, &attestation_key(control))
+    }
+
+    /// Takes the place of an older one about the same row.
+    pub fn put_row_decision(&mut self, decision: &RowDecision) -> Result<()> {
+        self.put(FACTS, &decision_key(decision.framework, &decision.reference), decision)
+    }
+
+    /// Whether it was there.
+    pub fn remove_row_decision(&mut self, framework: FrameworkId, reference: &str) -> Result<bool> {
+        self.remove(FACTS, &decision_key(framework, reference))
+    }
+
+    /// The version from now on.
+    pub fn bump_facts_version(&mut self) -> Result<u64> {
+        let version = self.facts_version()? + 1;
+        self.put(FACTS, &RowKey::of(FACT_VERSION), &version)?;
+        Ok(version)
+    }
+}

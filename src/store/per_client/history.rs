@@ -1,0 +1,78 @@
+//! How a client's score went: one entry for each day, and every single move.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::posture::ScoreEntry;
+use crate::store::table::{HISTORY, HISTORY_DAY, HISTORY_MOVE, RowKey, Span};
+
+/// One change of the overall score.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Move {
+    pub at: Time,
+    /// `None` for the first score.
+    pub from: Option<u8>,
+    pub to: u8,
+    /// A source's label, or `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
+    pub cause: String,
+    /// Codes of the controls that moved.
+    pub controls: Vec<String>,
+}
+
+fn day_key(at: Time) -> RowKey {
+    RowKey::of(HISTORY_DAY).bytes(&(!at.day()).to_be_bytes())
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// The last score of each UTC day that has one, newest first.
+    pub fn list_days(&self, limit: u32) -> Result<Vec<ScoreEntry>> {
+        self.list_some(HISTORY, &RowKey::of(HISTORY_DAY), limit as usize)
+    }
+
+    /// Newest first.
+    pub fn list_moves(&self, limit: u32) -> Result<Vec<Move>> {
+        self.list_some(HISTORY, &RowKey::of(HISTORY_MOVE), limit as usize)
+    }
+}
+
+impl ClientBatch<'_> {
+    /// Replaces an entry of the same UTC day.
+    pub fn put_day(&mut self, entry: &ScoreEntry) -> Result<()> {
+        self.put(HISTORY, &day_key(entry.calculated_at), entry)
+    }
+
+    /// Of several of one moment the last added counts as the newest.
+    pub fn add_move(&mut self, it: &Move) -> Result<()> {
+        let start = RowKey::of(HISTORY_MOVE).falling(it.at);
+        let span = Span::prefix(start.as_slice());
+        let newest = self.rows.list_keys_of(&HISTORY.name(self.client), &span, 1)?.pop();
+        let number = match newest.as_deref().and_then(<[u8]>::last_chunk) {
+            Some(number) => u32::from_be_bytes(*number) - 1,
+            None => u32::MAX,
+        };
+        self.put(HISTORY, &start.bytes(&number.to_be_bytes()), it)
+    }
+
+    /// Removes up to `n_max` days and up to `n_max` moves from before `time`; `true` when there may
+    /// be more.
+    pub fn remove_history_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
+        let table = HISTORY.name(self.client);
+        let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());
+        let days = days.after(day_key(time).as_slice());
+        let moves = Span::prefix(RowKey::of(HISTORY_MOVE).as_slice());
+        let last_kept = RowKey::of(HISTORY_MOVE).falling(time).bytes(&[u8::MAX; 4]);
+        let moves = moves.after(last_kept.as_slice());
+        let mut more = false;
+        for span in [days, moves] {
+            let keys = self.rows.list_keys_of(&table, &span, n_max)?;
+            for key in &keys {
+                self.remove(HISTORY, &RowKey::empty().bytes(key))?;
+            }
+            more |= keys.len() == n_max;
+        }
+        Ok(more)
+    }
+}

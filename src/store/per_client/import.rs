@@ -1,0 +1,140 @@
+//! Imports of files, and the sources that facts come from.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::ImportId;
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::table::{
+    FACT_IMPORT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_SOURCE, FACTS, RowKey, Span,
+};
+
+/// What one file, push or connector run brought.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Import {
+    pub id: ImportId,
+    /// As the caller named it.
+    pub file_name: String,
+    /// The importer's name.
+    pub format: String,
+    /// SHA-256 of the file.
+    pub digest: [u8; 32],
+    pub source: String,
+    /// The first of the parts of the client that it speaks of.
+    pub scopes: Vec<String>,
+    /// All of them.
+    pub n_scopes: u32,
+    /// Of its observations. `None` when it has none.
+    pub observed_from: Option<Time>,
+    pub observed_to: Option<Time>,
+    pub n_records: u64,
+    pub n_facts: u32,
+    pub n_assets_new: u32,
+    pub n_assets_updated: u32,
+    /// Why records were left out, and how many for each reason.
+    pub skipped: Vec<(String, u32)>,
+    /// Who did it.
+    pub by: String,
+    pub at: Time,
+    /// The source saw everything of what it sent, so that absence means gone.
+    pub complete: bool,
+    /// Its facts were taken back then.
+    pub retracted_at: Option<Time>,
+}
+
+/// A source in one scope, registered by first use.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Source {
+    pub source: String,
+    pub scope: String,
+    pub first_seen_at: Time,
+    pub last_seen_at: Time,
+    /// `None` when it was never complete.
+    pub last_complete_at: Option<Time>,
+}
+
+fn import_key(at: Time, id: ImportId) -> RowKey {
+    RowKey::of(FACT_IMPORT).falling(at).bytes(id.as_bytes())
+}
+
+fn time_key(id: ImportId) -> RowKey {
+    RowKey::of(FACT_IMPORT_TIME).bytes(id.as_bytes())
+}
+
+fn digest_start(digest: &[u8; 32]) -> RowKey {
+    RowKey::of(FACT_IMPORT_DIGEST).bytes(digest)
+}
+
+fn digest_key(it: &Import) -> RowKey {
+    digest_start(&it.digest).falling(it.at).bytes(it.id.as_bytes())
+}
+
+fn source_key(source: &str, scope: &str) -> RowKey {
+    RowKey::of(FACT_SOURCE).text(source).last_text(scope)
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    pub fn find_import(&self, id: ImportId) -> Result<Option<Import>> {
+        match self.find(FACTS, &time_key(id))? {
+            Some(at) => self.find(FACTS, &import_key(at, id)),
+            None => Ok(None),
+        }
+    }
+
+    /// The newest import of these very bytes that was not retracted.
+    pub fn find_import_by_digest(&self, digest: &[u8; 32]) -> Result<Option<Import>> {
+        let span = Span::prefix(digest_start(digest).as_slice());
+        for key in self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)? {
+            let id = key.last_chunk().expect("every key of this kind ends with an import id");
+            let import = self.find_import(ImportId::from_bytes(*id))?;
+            if let Some(import) = import.filter(|it| it.retracted_at.is_none()) {
+                return Ok(Some(import));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All of them, newest first.
+    pub fn list_imports(&self) -> Result<Vec<Import>> {
+        self.list(FACTS, &RowKey::of(FACT_IMPORT))
+    }
+
+    pub fn find_source(&self, source: &str, scope: &str) -> Result<Option<Source>> {
+        self.find(FACTS, &source_key(source, scope))
+    }
+
+    pub fn list_sources(&self) -> Result<Vec<Source>> {
+        self.list(FACTS, &RowKey::of(FACT_SOURCE))
+    }
+}
+
+impl ClientBatch<'_> {
+    /// # Errors
+    /// `Conflict` when there is one with this id.
+    pub fn add_import(&mut self, import: &Import) -> Result<()> {
+        if self.find::<Time>(FACTS, &time_key(import.id))?.is_some() {
+            return Err(Error::conflict("an import with this id exists"));
+        }
+        self.put_import(import)
+    }
+
+    pub fn put_import(&mut self, import: &Import) -> Result<()> {
+        if let Some(before) = self.find_import(import.id)? {
+            if before.at != import.at {
+                self.remove(FACTS, &import_key(before.at, before.id))?;
+            }
+            if digest_key(&before) != digest_key(import) {
+                self.remove(FACTS, &digest_key(&before))?;
+            }
+        }
+        self.put(FACTS, &time_key(import.id), &import.at)?;
+        self.put(FACTS, &digest_key(import), &())?;
+        self.put(FACTS, &import_key(import.at, import.id), import)
+    }
+
+    pub fn put_source(&mut self, source: &Source) -> Result<()> {
+        self.put(FACTS, &source_key(&source.source, &source.scope), source)
+    }
+}

@@ -1,0 +1,11 @@
+//! Rows in tables of one client each: nothing here can name another client.
+
+pub mod asset;
+pub mod condition;
+pub mod due;
+pub mod evidence;
+pub mod fact;
+pub mod history;
+pub mod import;
+pub mod posture;
+pub mod roster;

@@ -1,0 +1,214 @@
+//! What the last assessment of a client came to.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::fact::Severity;
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Risk, Score};
+use crate::error::Result;
+use crate::id::{RiskId, ScoreId};
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::kernel::version::Part;
+use crate::store::table::{
+    POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_RISK, POSTURE_SCORE,
+    POSTURE_TOUCHED, RowKey, Span,
+};
+
+/// A score, and when it was made.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ScoreEntry {
+    pub id: ScoreId,
+    pub score: Score,
+    pub calculated_at: Time,
+}
+
+/// A condition with its life: its id stays while it lives, and when it comes back soon.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct OpenRisk {
+    pub id: RiskId,
+    pub risk: Risk,
+    pub created_at: Time,
+    /// `None` while it is open.
+    pub closed: Option<Closed>,
+    /// 1 for the first time, one more for each time it came back.
+    pub occurrence: u32,
+    /// When this occurrence began.
+    pub opened_at: Time,
+    /// Somebody accepted it, so it is not shown. Ends with the assessment that finds it past its time.
+    pub accepted: Option<Acceptance>,
+}
+
+/// A person's decision to live with a risk.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Acceptance {
+    /// From then on it counts no more.
+    pub until: Time,
+    pub reason: String,
+    pub by: String,
+    pub at: Time,
+    /// What the risk was when it was accepted; a worse one is not.
+    pub severity: Severity,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Closed {
+    pub at: Time,
+    pub resolution: Resolution,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum Resolution {
+    Fixed,
+    Accepted,
+    ScopedOut,
+    Gone,
+}
+
+impl Resolution {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::Accepted => "accepted",
+            Self::ScopedOut => "scoped_out",
+            Self::Gone => "gone",
+        }
+    }
+}
+
+/// What the stored posture was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Assessed {
+    pub catalog_digest: u64,
+    pub facts_version: u64,
+    pub at: Time,
+    /// Percent of the applicable controls' weight that is assessed.
+    pub coverage: u8,
+}
+
+fn control_key(code: &str) -> RowKey {
+    RowKey::of(POSTURE_CONTROL).last_text(code)
+}
+
+fn framework_key(id: FrameworkId) -> RowKey {
+    RowKey::of(POSTURE_FRAMEWORK).last_text(id.as_str())
+}
+
+fn risk_key(condition: &str) -> RowKey {
+    RowKey::of(POSTURE_RISK).last_text(condition)
+}
+
+fn touched_key(subject: u64) -> RowKey {
+    RowKey::of(POSTURE_TOUCHED).bytes(&subject.to_be_bytes())
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// In the order of their codes.
+    pub fn list_control_outcomes(&self) -> Result<Vec<ControlOutcome>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_CONTROL))
+    }
+
+    pub fn find_control_outcome(&self, code: &str) -> Result<Option<ControlOutcome>> {
+        self.find(POSTURE, &control_key(code))
+    }
+
+    pub fn find_framework(&self, id: FrameworkId) -> Result<Option<FrameworkOutcome>> {
+        self.find(POSTURE, &framework_key(id))
+    }
+
+    /// In the order of their names.
+    pub fn list_frameworks(&self) -> Result<Vec<FrameworkOutcome>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_FRAMEWORK))
+    }
+
+    /// The current one.
+    pub fn find_score(&self) -> Result<Option<ScoreEntry>> {
+        self.find(POSTURE, &RowKey::of(POSTURE_SCORE))
+    }
+
+    /// All that are kept, closed ones too, in the order of their conditions.
+    pub fn list_risks(&self) -> Result<Vec<OpenRisk>> {
+        self.list(POSTURE, &RowKey::of(POSTURE_RISK))
+    }
+
+    pub fn find_risk(&self, condition: &str) -> Result<Option<OpenRisk>> {
+        self.find(POSTURE, &risk_key(condition))
+    }
+
+    /// Score of the worst risk that touches each of these subjects, in the given order.
+    pub fn touched_scores(&self, subjects: &[u64]) -> Result<Vec<Option<u8>>> {
+        let keys: Vec<RowKey> = subjects.iter().map(|it| touched_key(*it)).collect();
+        self.find_all(POSTURE, &keys)
+    }
+
+    /// All touched subjects with the score of the worst risk, by subject.
+    pub fn list_touched(&self) -> Result<Vec<(u64, u8)>> {
+        let span = Span::prefix(RowKey::of(POSTURE_TOUCHED).as_slice());
+        let mut found = Vec::new();
+        let table = POSTURE.name(self.client);
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let score = self.rows.open_row(&table, key, bytes)?;
+            let subject = key.last_chunk().expect("every key of this kind ends with a subject");
+            found.push((u64::from_be_bytes(*subject), score));
+            Ok(std::ops::ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+
+    /// `None` when the client was never assessed.
+    pub fn find_assessed(&self) -> Result<Option<Assessed>> {
+        self.find(POSTURE, &RowKey::of(POSTURE_ASSESSED))
+    }
+}
+
+impl ClientBatch<'_> {
+    pub fn put_control_outcome(&mut self, outcome: &ControlOutcome) -> Result<()> {
+        self.put(POSTURE, &control_key(&outcome.code), outcome)
+    }
+
+    /// Whether it was there.
+    pub fn remove_control_outcome(&mut self, code: &str) -> Result<bool> {
+        self.remove(POSTURE, &control_key(code))
+    }
+
+    pub fn put_framework(&mut self, outcome: &FrameworkOutcome) -> Result<()> {
+        self.count(|it| it.readiness[outcome.id as usize] = outcome.summary.readiness)?;
+        self.put(POSTURE, &framework_key(outcome.id), outcome)
+    }
+
+    pub fn put_score(&mut self, score: &ScoreEntry) -> Result<()> {
+        self.count(|it| it.score = Some(score.score.overall))?;
+        self.put(POSTURE, &RowKey::of(POSTURE_SCORE), score)
+    }
+
+    pub fn put_risk(&mut self, risk: &OpenRisk) -> Result<()> {
+        let before = self.find_risk(&risk.risk.condition)?;
+        self.count_risk(before.as_ref(), Some(risk))?;
+        self.put(POSTURE, &risk_key(&risk.risk.condition), risk)
+    }
+
+    /// Whether it was there.
+    pub fn remove_risk(&mut self, condition: &str) -> Result<bool> {
+        let before = self.find_risk(condition)?;
+        self.count_risk(before.as_ref(), None)?;
+        self.remove(POSTURE, &risk_key(condition))
+    }
+
+    pub fn put_touched(&mut self, subject: u64, score: u8) -> Result<()> {
+        self.moved(Part::Inventory); // Assets show it.
+        self.put(POSTURE, &touched_key(subject), &score)
+    }
+
+    /// Whether it was there.
+    pub fn remove_touched(&mut self, subject: u64) -> Result<bool> {
+        self.moved(Part::Inventory); // Assets show it.
+        self.remove(POSTURE, &touched_key(subject))
+    }
+
+    pub fn put_assessed(&mut self, assessed: &Assessed) -> Result<()> {
+        self.count(|it| it.coverage = assessed.coverage)?;
+        self.put(POSTURE, &RowKey::of(POSTURE_ASSESSED), assessed)
+    }
+}

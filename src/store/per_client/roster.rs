@@ -1,0 +1,133 @@
+//! What a source listed of a client, part by part: its accounts, apps and assets, as of the last read.
+
+use bincode::{Decode, Encode};
+
+use crate::clock::Time;
+use crate::error::Result;
+use crate::store::ClientBatch;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey};
+
+/// What a list is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    Observations,
+    Identities,
+    Apps,
+    Assets,
+}
+
+impl Part {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Observations => "observations",
+            Self::Identities => "identities",
+            Self::Apps => "apps",
+            Self::Assets => "assets",
+        }
+    }
+}
+
+/// Which list of which source.
+#[derive(Clone, Copy, Debug)]
+pub struct Roster<'a> {
+    pub source: &'a str,
+    pub scope: &'a str,
+    pub part: Part,
+}
+
+/// How reads of a list went, from the first complete one on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct Reads {
+    /// Of the last complete read that was believed.
+    pub n: u32,
+    /// When the source looked last, at all of it or a part.
+    pub at: Time,
+    /// A later complete read had far fewer and was taken as partial: how many.
+    pub held: Option<u32>,
+}
+
+/// How a source does.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct SourceHealth {
+    pub source: String,
+    pub state: HealthState,
+    /// Runs that failed since the last one that did not.
+    pub n_failures: u32,
+    pub last_run_at: Time,
+    pub last_success_at: Option<Time>,
+    /// Seconds between its last runs, newest last, at most [`N_GAPS_KEPT`].
+    pub gaps_s: Vec<i64>,
+    /// What the last run said, when it was not well.
+    pub message: Option<String>,
+}
+
+pub const N_GAPS_KEPT: usize = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub enum HealthState {
+    Healthy,
+    Degraded,
+    Failing,
+    /// It is past its interval.
+    Silent,
+}
+
+impl HealthState {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthy => "healthy",
+            Self::Degraded => "degraded",
+            Self::Failing => "failing",
+            Self::Silent => "silent",
+        }
+    }
+}
+
+impl Roster<'_> {
+    fn key(self, kind: u8) -> RowKey {
+        RowKey::of(kind).text(self.source).text(self.scope).text(self.part.as_str())
+    }
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// `None` before the first complete read.
+    pub fn find_reads(&self, roster: Roster<'_>) -> Result<Option<Reads>> {
+        self.find(FACTS, &roster.key(FACT_PART))
+    }
+
+    /// The members of a list.
+    pub fn list_members<T: Decode<()>>(&self, roster: Roster<'_>) -> Result<Vec<T>> {
+        self.list(FACTS, &roster.key(FACT_MEMBER))
+    }
+
+    pub fn list_source_health(&self) -> Result<Vec<SourceHealth>> {
+        self.list(FACTS, &RowKey::of(FACT_HEALTH))
+    }
+
+    pub fn find_source_health(&self, source: &str) -> Result<Option<SourceHealth>> {
+        self.find(FACTS, &RowKey::of(FACT_HEALTH).last_text(source))
+    }
+}
+
+impl ClientBatch<'_> {
+    pub fn put_reads(&mut self, roster: Roster<'_>, reads: &Reads) -> Result<()> {
+        self.put(FACTS, &roster.key(FACT_PART), reads)
+    }
+
+    pub fn put_member(&mut self, roster: Roster<'_>, id: &str, member: &impl Encode) -> Result<()> {
+        self.put(FACTS, &roster.key(FACT_MEMBER).last_text(id), member)
+    }
+
+    pub fn remove_member(&mut self, roster: Roster<'_>, id: &str) -> Result<bool> {
+        self.remove(FACTS, &roster.key(FACT_MEMBER).last_text(id))
+    }
+
+    pub fn put_source_health(&mut self, health: &SourceHealth) -> Result<()> {
+        let before = self.find_source_health(&health.source)?;
+        self.count_source(before.as_ref(), health)?;
+        self.put(FACTS, &RowKey::of(FACT_HEALTH).last_text(&health.source), health)
+    }
+}
