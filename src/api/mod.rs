@@ -1,5 +1,6 @@
 //! HTTP: the contract's operations and the management API, mounted as one poem endpoint.
 
+mod document;
 pub mod edge;
 pub mod manage;
 pub mod v1;
@@ -109,11 +110,17 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         .server(ServerObject::new("/").description("This service"))
 }
 
+/// The published API document, as JSON.
+#[must_use]
+pub fn document() -> String {
+    document::of(&service())
+}
+
 /// Everything that answers, with every refusal in the contract's shape. `docs` is what lies under `/docs`.
 #[must_use]
 pub fn mount(web: Arc<Web>, docs: Route) -> BoxEndpoint<'static, Response> {
     let service = service();
-    let document = service.spec();
+    let document = document::of(&service);
     let allow = edge::layer::Allow::of(&document);
     let routes = Route::new()
         .nest("/", service)

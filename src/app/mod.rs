@@ -32,7 +32,7 @@ use crate::engine::posture::Posture;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::secret::Sealer;
-use crate::store::Store;
+use crate::store::{Batch, Snapshot, Store};
 use client::directory::Directory;
 
 /// What the key that signs session tokens is for.
@@ -45,10 +45,15 @@ pub struct Options {
     pub quota: Quota,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
     pub msp_id: Option<String>,
+    /// Where people reach this installation, without a slash at its end: events then carry links.
+    pub public_url: Option<String>,
     pub settings: client::settings::Defaults,
     pub webhooks: webhook::delivery::Options,
     pub scan: scan::request::Options,
 }
+
+/// Holds off every other assessment of a client.
+pub type ClientLock = tokio::sync::OwnedMutexGuard<()>;
 
 /// The service: everything that a use case reaches, held once for the process.
 pub struct App {
@@ -142,17 +147,25 @@ impl App {
         &self.msp_id
     }
 
-    /// Lets events to come say the configured name of the installation.
+    /// Lets events to come say what the configuration says of the installation.
     ///
     /// # Errors
     /// `Unavailable` when the disk does not take it.
-    pub async fn settle_msp_id(&self) -> Result<()> {
-        let known = self.store.read(crate::store::Snapshot::msp_id).await?;
-        if known == self.msp_id {
+    pub async fn settle_installation(&self) -> Result<()> {
+        let known = self.store.read(Snapshot::installation).await?;
+        let since = self.store.read(Snapshot::scoped_keys_since).await?;
+        let (msp_id, public_url) = (self.msp_id.clone(), self.options.public_url.clone());
+        if known.msp_id == msp_id && known.public_url == public_url && since.is_some() {
             return Ok(());
         }
-        let id = self.msp_id.clone();
-        self.store.write(move |batch| batch.put_msp_id(&id)).await
+        let now = self.clock.now();
+        let write = move |batch: &mut Batch| {
+            batch.put_msp_id(&msp_id)?;
+            batch.put_public_url(public_url.as_deref())?;
+            // Conditions that an earlier release opened keep the keys they were announced with.
+            batch.put_scoped_keys_since(since.unwrap_or(now))
+        };
+        self.store.write(write).await
     }
 
     /// The store's state, for readiness and metrics.

@@ -1,10 +1,10 @@
 //! What time and restarts leave to do: due assessments, staleness, retention, counters, erasures.
 
 use super::App;
-use crate::app::assessment::assess::Cause;
+use crate::app::event::cause::Cause;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
-use crate::error::{Chain, Error, Result};
+use crate::error::{Chain, Code, Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::store::global::client::ClientState;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
@@ -40,7 +40,10 @@ impl App {
             if let Err(error) = self.sweep_client(&rows, now).await {
                 tracing::error!(client.id = %client, error = %Chain(&error), "client `{client}` was not assessed: {}", Chain(&error));
                 let later = now.plus_s(RETRY_AFTER_S);
-                rows.write(move |batch| batch.set_due(Some(later))).await?;
+                match rows.write(move |batch| batch.set_due(Some(later))).await {
+                    Err(error) if error.code == Code::NotFound => (), // It was erased meanwhile.
+                    other => other?,
+                }
             }
         }
         Ok(more)

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::Problem;
 use super::item::{Item, Source};
 use crate::engine::catalog::{Category, Control, Decider};
-use crate::engine::fact::Severity;
+use crate::engine::severity::Severity;
 
 /// What a client is asked about the platforms it uses.
 pub const PLATFORM_QUESTIONS: [&str; 13] = [

@@ -92,7 +92,7 @@ impl Session {
             )));
         }
         let opened = open(&serve_options(options))?;
-        opened.app.settle_msp_id().await?;
+        opened.app.settle_installation().await?;
         Ok(Self::Here(Box::new(opened)))
     }
 

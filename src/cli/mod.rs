@@ -122,6 +122,7 @@ fn serve_options(options: &Options) -> crate::serve::Options {
         app: crate::app::Options {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
             msp_id: options.msp.id.clone(),
+            public_url: options.server.public_url.clone(),
             settings: crate::app::client::settings::Defaults {
                 dormant_after_days: days(assessment.dormant_after_days),
                 evidence_warning_days: days(assessment.evidence_warning_days),

@@ -255,7 +255,7 @@ fn scope(tool: Tool, profile: &Profile) -> String {
     }
 }
 
-type Checked = (Subject, String, crate::engine::fact::Severity, String);
+type Checked = (Subject, String, crate::engine::severity::Severity, String);
 
 /// What a tool looks at, of what the catalogue can decide.
 fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {

@@ -7,8 +7,8 @@ use jiff::fmt::rfc2822;
 use ureq::Body;
 use ureq::http::{Response, header};
 
-use super::guard::Refusal;
 use crate::clock::{Clock, Time};
+use crate::egress::refusal::Refusal;
 
 /// Of an answer's body, what lies beyond is neither read nor kept.
 pub const ANSWER_BYTES_MAX: usize = 1_024;

@@ -1,12 +1,11 @@
 //! Which addresses a request may reach.
 
-use std::error::Error as StdError;
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::LazyLock;
 
 use ipnetwork::IpNetwork;
 
+use super::refusal::Refusal;
 use super::target::Scheme;
 
 /// Where requests may go, beside public addresses over https.
@@ -19,18 +18,6 @@ pub struct Policy {
     /// The service's own listeners: never reached. An unspecified address means every local address on that port.
     pub own: Vec<SocketAddr>,
 }
-
-/// Why the policy does not let a request be made, for an operator to read.
-#[derive(Debug)]
-pub(super) struct Refusal(pub(super) String);
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl StdError for Refusal {}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {

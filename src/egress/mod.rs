@@ -5,6 +5,7 @@
 
 mod answer;
 mod guard;
+mod refusal;
 mod resolve;
 mod target;
 
@@ -25,7 +26,7 @@ pub use answer::{ANSWER_BYTES_MAX, Failure, Outcome, Posted, RETRY_AFTER_S_MAX};
 pub use guard::Policy;
 pub use target::URL_CHARS_MAX;
 
-use guard::Refusal;
+use crate::egress::refusal::Refusal;
 use resolve::{Lookup, Resolver};
 use target::{Host, Scheme, Target};
 

@@ -12,8 +12,9 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver as Resolve};
 use ureq::unversioned::transport::NextTimeout;
 
-use super::guard::{Policy, Refusal};
 use super::target::{Host, Target};
+use crate::egress::guard::Policy;
+use crate::egress::refusal::Refusal;
 
 /// The addresses of a name, with the port given. May block for longer than anybody waits.
 pub(super) type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use ureq::http::Uri;
 
-use super::guard::Refusal;
+use crate::egress::refusal::Refusal;
 
 /// Longer URLs are refused.
 pub const URL_CHARS_MAX: usize = 2_048;

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use bincode::{Decode, Encode};
 
-use super::fact::Severity;
+use crate::engine::severity::Severity;
 use crate::error::Error;
 
 /// The contract's framework identifiers.

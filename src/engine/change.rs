@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::catalog::{Catalog, Framework, FrameworkId, Level};
-use super::fact::{Severity, Status};
 use super::posture::{ControlOutcome, FrameworkOutcome, Posture, Risk, RowOutcome, Score};
 use super::requirement::above;
+use crate::engine::fact::Status;
+use crate::engine::severity::Severity;
 
 /// The posture that a client had, as it was stored.
 #[derive(Clone, Debug)]

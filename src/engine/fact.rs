@@ -1,5 +1,6 @@
 //! Facts: what a source saw, what a person stated, what a client says about itself.
 
+use super::severity::Severity;
 use std::collections::BTreeMap;
 
 use bincode::{Decode, Encode};
@@ -7,41 +8,6 @@ use bincode::{Decode, Encode};
 use super::catalog::FrameworkId;
 use crate::clock::Time;
 use crate::id::ImportId;
-
-/// How much a control or finding matters. Ordered from least to most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
-pub enum Severity {
-    Low,
-    Medium,
-    High,
-    Critical,
-}
-
-impl Severity {
-    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Medium, Self::Low];
-
-    /// Weight in every mean (product.md, `SecurityScore`).
-    #[must_use]
-    pub const fn weight(self) -> u32 {
-        match self {
-            Self::Critical => 10,
-            Self::High => 5,
-            Self::Medium => 3,
-            Self::Low => 1,
-        }
-    }
-
-    /// The contract's word.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        }
-    }
-}
 
 /// The contract's `ComplianceStatus`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]

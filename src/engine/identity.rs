@@ -2,7 +2,6 @@
 
 use bincode::{Decode, Encode};
 
-use super::event::EventKind;
 use super::fact::{Status, Verdict};
 use crate::clock::Time;
 
@@ -47,8 +46,17 @@ pub struct AppUse {
 /// A condition of one account or app that a read found, or found gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turn {
-    pub kind: EventKind,
+    pub condition: AccountCondition,
     pub to: To,
+}
+
+/// What can be wrong with an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountCondition {
+    MfaDisabled,
+    AdminMfaMissing,
+    PrivilegeEscalation,
+    Dormant,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,40 +114,40 @@ pub fn turns(
     at: Time,
     dormant_days: u16,
 ) -> Vec<Turn> {
-    let turn = |kind, to| Turn { kind, to };
+    let turn = |condition, to| Turn { condition, to };
     let Some(after) = after.filter(|it| it.is_enabled) else {
         return [
-            EventKind::MfaDisabled,
-            EventKind::AdminMfaMissing,
-            EventKind::PrivilegeEscalation,
-            EventKind::DormantAccountDetected,
+            AccountCondition::MfaDisabled,
+            AccountCondition::AdminMfaMissing,
+            AccountCondition::PrivilegeEscalation,
+            AccountCondition::Dormant,
         ]
-        .map(|kind| turn(kind, To::Closed))
+        .map(|it| turn(it, To::Closed))
         .to_vec();
     };
     let mut turns = Vec::new();
     match (before.and_then(|it| it.mfa), after.mfa) {
-        (Some(true), Some(false)) => turns.push(turn(EventKind::MfaDisabled, To::Open)),
-        (_, Some(true)) => turns.push(turn(EventKind::MfaDisabled, To::Closed)),
+        (Some(true), Some(false)) => turns.push(turn(AccountCondition::MfaDisabled, To::Open)),
+        (_, Some(true)) => turns.push(turn(AccountCondition::MfaDisabled, To::Closed)),
         _ => (),
     }
     match (after.is_admin, after.mfa) {
-        (true, Some(false)) => turns.push(turn(EventKind::AdminMfaMissing, To::Open)),
+        (true, Some(false)) => turns.push(turn(AccountCondition::AdminMfaMissing, To::Open)),
         (false, _) | (true, Some(true)) => {
-            turns.push(turn(EventKind::AdminMfaMissing, To::Closed));
+            turns.push(turn(AccountCondition::AdminMfaMissing, To::Closed));
         }
         (true, None) => (),
     }
     let had = before.filter(|it| it.is_enabled).map(Identity::privileges).unwrap_or_default();
     let has = after.privileges();
     if has.iter().any(|it| !had.contains(it)) {
-        turns.push(turn(EventKind::PrivilegeEscalation, To::Again));
+        turns.push(turn(AccountCondition::PrivilegeEscalation, To::Again));
     } else if has.is_empty() {
-        turns.push(turn(EventKind::PrivilegeEscalation, To::Closed));
+        turns.push(turn(AccountCondition::PrivilegeEscalation, To::Closed));
     }
     if let Some(is_dormant) = after.is_dormant(at, dormant_days) {
         let to = if is_dormant { To::Open } else { To::Closed };
-        turns.push(turn(EventKind::DormantAccountDetected, to));
+        turns.push(turn(AccountCondition::Dormant, to));
     }
     turns
 }

@@ -9,6 +9,7 @@ pub mod fact;
 pub mod identity;
 pub mod posture;
 pub mod scan;
+pub mod severity;
 
 mod current;
 mod finding;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use bincode::{Decode, Encode};
 
 use super::catalog::{Catalog, FrameworkId};
-use super::fact::{Severity, Status};
 use crate::clock::Time;
+use crate::engine::fact::Status;
+use crate::engine::severity::Severity;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posture {

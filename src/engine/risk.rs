@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use super::catalog::{Catalog, Control};
 use super::control::{Assessed, Gap, UNMAPPED_AGE_DAYS};
 use super::current::{Current, Voice};
-use super::fact::{Severity, Subject};
 use super::finding;
 use super::horizon::Horizon;
 use super::posture::{Risk, SourceType};
 use super::share::{Share, Sum};
+use crate::engine::fact::Subject;
+use crate::engine::severity::Severity;
 
 /// Points by severity, for how much fails, and where a critical asset fails. At most 100 together.
 const SHARE_POINTS: u64 = 20;

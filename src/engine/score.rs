@@ -2,8 +2,9 @@
 
 use super::catalog::Catalog;
 use super::control::Assessed;
-use super::fact::{Severity, Status};
 use super::posture::Score;
+use crate::engine::fact::Status;
+use crate::engine::severity::Severity;
 
 /// At most this while an applicable critical control is not compliant: an A has no open door.
 const OPEN_DOOR_SCORE_MAX: u8 = 89;

@@ -9,9 +9,9 @@ use super::text;
 use super::{Check, Outcome, Record};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
-use crate::engine::fact::{
-    self, FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Severity, Subject, Verdict,
-};
+use crate::engine::fact;
+use crate::engine::fact::{FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict};
+use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 

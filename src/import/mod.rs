@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use crate::clock::Time;
 use crate::engine::asset::Seen;
-use crate::engine::fact::Severity;
+use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
 pub mod fold;

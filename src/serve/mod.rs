@@ -119,7 +119,7 @@ pub async fn serve(
 ) -> Result<()> {
     let n_files = http::listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
-    opened.app.settle_msp_id().await?;
+    opened.app.settle_installation().await?;
     opened.app.reassess_outdated().await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
     let public = Listener::tcp(options.listen).await?;

@@ -3,10 +3,13 @@
 //! The only module that knows redb, and how records are kept. Outside it nothing depends on more
 //! than closures over ordered keys that behave as if they ran one after the other.
 
+mod disk_space;
 pub mod global;
 mod kernel;
+mod open;
 pub mod per_client;
 mod table;
+mod writer;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -21,14 +24,17 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
-use kernel::disk_space::Room;
+use disk_space::Room;
 use kernel::health::{Gauges, reopening, stopping};
-use kernel::open::Home;
 use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
-use kernel::writer::{Job, Message, Writer};
+use open::Home;
+use writer::{Job, Message, Writer};
 
+pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
+pub use kernel::figure::Summary;
 pub use kernel::health::Health;
+pub use kernel::meta::Installation;
 pub use kernel::version::Versions;
 
 /// All clients' rows in one state of the database.
@@ -124,11 +130,8 @@ impl Store {
     /// As [`Store::open`].
     pub fn on_backend(backend: impl redb::StorageBackend, cache_bytes: usize) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
-        let opened = kernel::open::guarded(|| {
-            kernel::open::with_counts(
-                kernel::open::open_backend(backend, cache_bytes, &gauges)?,
-                &gauges,
-            )
+        let opened = open::guarded(|| {
+            open::with_counts(open::open_backend(backend, cache_bytes, &gauges)?, &gauges)
         })?;
         Self::start(opened, Home::Once, gauges)
     }
@@ -144,7 +147,7 @@ impl Store {
     ) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
         let again = gauges.clone();
-        let open = move || kernel::open::open_backend(make(), cache_bytes, &again);
+        let open = move || open::open_backend(make(), cache_bytes, &again);
         let mut home = Home::Again(Box::new(open));
         let opened = home.open(Time::EPOCH, &gauges)?;
         Self::start(opened, home, gauges)
@@ -425,17 +428,22 @@ impl ClientStore {
         self.store.read(move |snapshot| body(&snapshot.client(client))).await
     }
 
-    /// [`Store::write`] of this client.
+    /// [`Store::write`] of this client. A client that is being erased is refused: rows written now would stay forever.
     ///
     /// # Errors
-    /// As there.
+    /// As there; `NotFound` when the client is gone.
     pub async fn write<T, F>(&self, mut body: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnMut(&mut ClientBatch<'_>) -> Result<T> + Send + 'static,
     {
         let client = self.client;
-        self.store.write(move |batch| body(&mut batch.client(client))).await
+        let write = move |batch: &mut Batch| {
+            let mut rows = batch.client(client);
+            rows.require_client()?;
+            body(&mut rows)
+        };
+        self.store.write(write).await
     }
 
     /// [`Store::write_now`] of this client.

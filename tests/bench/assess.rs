@@ -6,7 +6,8 @@ use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::engine::assess;
 use posture::engine::catalog::Catalog;
-use posture::engine::fact::{Facts, Observation, Profile, Severity, Subject, Verdict};
+use posture::engine::fact::{Facts, Observation, Profile, Subject, Verdict};
+use posture::engine::severity::Severity;
 use posture::id::ImportId;
 
 use super::figure::Report;

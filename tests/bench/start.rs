@@ -2,8 +2,8 @@
 
 use posture::app;
 use posture::app::App;
-use posture::app::assessment::assess::Cause;
 use posture::app::client::settings;
+use posture::app::event::cause::Cause;
 use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::id::ClientId;
@@ -75,6 +75,7 @@ fn fill(folder: &Folder) {
         app::Options {
             quota: [60, 1_000, 10_000],
             msp_id: None,
+            public_url: None,
             settings: settings::Defaults::default(),
             webhooks: app::webhook::delivery::Options::default(),
             scan: app::scan::request::Options::default(),

@@ -11,9 +11,9 @@ use poem::http::{Method, StatusCode};
 use poem::{EndpointExt, Request, Response};
 use posture::peer::Peer;
 use posture::serve::http::limit::Limits;
+use posture::serve::http::limit::Service;
 use posture::serve::http::listen::Listener;
 use posture::serve::http::service;
-use posture::serve::http::service::App;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -115,7 +115,7 @@ impl Drop for Edge {
     }
 }
 
-fn app(reached: mpsc::Sender<()>) -> App {
+fn app(reached: mpsc::Sender<()>) -> Service {
     let app = make(move |request| answer(request, reached.clone()));
     Arc::new(app.boxed())
 }

@@ -19,7 +19,7 @@ pub(crate) struct Operation {
 }
 
 pub(crate) fn document() -> Value {
-    serde_json::from_str(&posture::api::service().spec()).unwrap()
+    serde_json::from_str(&posture::api::document()).unwrap()
 }
 
 /// Every operation, in the document's order.

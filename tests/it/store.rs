@@ -11,9 +11,9 @@ mod rows;
 use posture::clock::Time;
 use posture::engine::asset::{Asset, AssetStatus, AssetType, Kept};
 use posture::engine::event::EventKind;
-use posture::engine::fact::{Observation, Severity, Subject, Verdict};
+use posture::engine::fact::{Observation, Subject, Verdict};
+use posture::engine::severity::Severity;
 use posture::id::{AssetId, ClientId, EventId, ImportId};
-use posture::store::global::event::NewEvent;
 use posture::store::{ClientBatch, Options, Store};
 
 use crate::harness::backend::Disk;
@@ -65,14 +65,11 @@ fn new_asset(external_id: &str) -> Asset {
     }
 }
 
-fn new_event(name: &str) -> NewEvent {
-    NewEvent {
-        id: EventId::random(),
-        kind: EventKind::AssetDiscovered,
-        created: noon(),
-        object: serde_json::Map::from_iter([("name".to_owned(), name.into())]),
-        previous: None,
-    }
+/// Adds an event whose object has this name.
+fn add_event(batch: &mut ClientBatch<'_>, name: &str) -> posture::error::Result<u64> {
+    let kind = EventKind::AssetDiscovered;
+    let body = serde_json::json!({"data": {"object": {"name": name}}});
+    batch.add_event(EventId::random(), kind, noon(), |_| Ok(body.to_string()))
 }
 
 /// One observation of `check` at `noon` plus so many seconds.
@@ -105,7 +102,7 @@ fn mixed(batch: &mut ClientBatch<'_>, name: &str) -> posture::error::Result<Asse
         serial: Some(format!("serial-{name}")),
         ..new_asset(name)
     })?;
-    batch.add_event(new_event(name))?;
+    add_event(batch, name)?;
     batch.add_observation(&observation(name, 0, PASSED))?;
     batch.bump_facts_version()?;
     batch.put_due(noon())?;

@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 use posture::clock::{Clock, Time};
 use posture::engine::event::EventKind;
 use posture::id::{ClientId, EventId};
-use posture::store::global::event::NewEvent;
 use posture::store::{ClientBatch, Options, Store};
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::figure::{Report, memory_kib, quotient, time};
 use crate::harness::http::send_socket;
@@ -152,7 +151,7 @@ fn queue(folder: &Folder, client: &str, n_events: u64) {
     for start in (0..n_events).step_by(N_PER_COMMIT) {
         let end = (start + N_PER_COMMIT as u64).min(n_events);
         let write = move |batch: &mut ClientBatch<'_>| {
-            (start..end).try_for_each(|n| batch.add_event(event(n, now)).map(drop))
+            (start..end).try_for_each(|n| add_event(batch, n, now).map(drop))
         };
         rows.write_now(write).expect("the disk takes it");
     }
@@ -160,14 +159,14 @@ fn queue(folder: &Folder, client: &str, n_events: u64) {
     store.close();
 }
 
-fn event(n: u64, created: Time) -> NewEvent {
-    let object = Map::from_iter([
-        ("name".to_owned(), json!(format!("asset-{n:07}"))),
-        ("assetType".to_owned(), json!("server")),
-        ("dedupKey".to_owned(), json!(format!("asset/{n}"))),
-    ]);
+fn add_event(batch: &mut ClientBatch<'_>, n: u64, now: Time) -> posture::error::Result<u64> {
+    let object = json!({
+        "name": format!("asset-{n:07}"), "assetType": "server", "dedupKey": format!("asset/{n}"),
+    });
     let kind = EventKind::AssetDiscovered;
-    NewEvent { id: EventId::random(), kind, created, object, previous: None }
+    let id = EventId::random();
+    let body = json!({"id": id.wire(), "type": kind.as_str(), "data": {"object": object}});
+    batch.add_event(id, kind, now, |_| Ok(body.to_string()))
 }
 
 /// Pushes so many events a second for so long; each is due at every endpoint at once.

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::engine::asset::AssetType;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::{Severity, Status};
+use crate::engine::fact::Status;
+use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 use crate::page::{Cut, LIMIT_DEFAULT, LIMIT_MAX};
 use crate::store::global::task::TaskStatus;

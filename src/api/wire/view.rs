@@ -11,8 +11,9 @@ use serde_json::{Value, json};
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::catalog::Level;
-use crate::engine::fact::{Severity, Status};
+use crate::engine::fact::Status;
 use crate::engine::posture::SourceType;
+use crate::engine::severity::Severity;
 use crate::store::global::task::TaskStatus;
 
 macro_rules! shown_type {

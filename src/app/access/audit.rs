@@ -9,7 +9,8 @@ use crate::app::App;
 use crate::auth::network;
 use crate::clock::Time;
 use crate::error::Result;
-use crate::store::global::audit::{Act, AuditEntry, AuditHead, AuditOutcome};
+use crate::store::AuditHead;
+use crate::store::global::audit::{Act, AuditEntry, AuditOutcome};
 use crate::store::{Batch, Snapshot};
 
 /// How long entries are kept: 13 months, for yearly audits.

@@ -3,83 +3,28 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::subject::Subject;
 use super::{condition, risk};
 use crate::app::App;
 use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
-use crate::app::client::loss;
-use crate::app::client::settings::Settings;
-use crate::app::event::announce;
-use crate::app::event::announce::Announced;
-use crate::app::intake::ingest::Intake;
+use crate::app::event::cause::Cause;
+use crate::app::event::change::{self, Announced};
+use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
-use crate::engine::fact::{Facts, Observation, Profile, subject_hash};
+use crate::engine::fact::{Facts, Observation};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
-use crate::store::global::client::ClientState;
-use crate::store::global::event::NewEvent;
-use crate::store::per_client::asset::AssetFilter;
 use crate::store::per_client::history::Move;
 use crate::store::per_client::posture::{Assessed, OpenRisk, ScoreEntry};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// The daily assessments are spread over this much of the day's start.
 const DAY_STARTS_WITHIN_S: i64 = 3_600;
-
-/// Why a client is assessed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// A run of a source. A baseline is its first of these scopes, which announces no changes.
-    /// A quiet one is a push in passing: told of only when it changes something.
-    Source { source: String, baseline: bool, quiet: bool },
-    /// Time alone: results lapse, a day ends.
-    Lapse,
-    /// What applies to the client was changed.
-    Scope,
-    /// A person attested something, or the evidence for it changed.
-    Attestation,
-    /// Assets were pushed or changed.
-    Assets,
-    /// The catalogue is another one than last time.
-    Catalogue,
-}
-
-impl Cause {
-    /// As events and history say it.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Source { source, .. } => source,
-            Self::Lapse => "lapse",
-            Self::Scope => "scope",
-            Self::Attestation => "attestation",
-            Self::Assets => "assets",
-            Self::Catalogue => "catalogue",
-        }
-    }
-
-    /// Whether changes are announced: those of a source's first read are not.
-    #[must_use]
-    pub fn is_baseline(&self) -> bool {
-        matches!(self, Self::Source { baseline: true, .. })
-    }
-}
-
-/// What an assessment reads about a client beside its facts.
-pub struct Subject {
-    pub catalog: Arc<Catalog>,
-    profile: Profile,
-    annual_loss: Option<u64>,
-    thresholds: Vec<u8>,
-    /// Those that the client is to meet: of others nothing is announced.
-    pub frameworks: Vec<FrameworkId>,
-    pub evidence_warning_days: u16,
-    rows: ClientStore,
-}
 
 /// Everything that one assessment writes.
 #[derive(Debug)]
@@ -151,24 +96,6 @@ impl Stored {
 }
 
 impl App {
-    /// # Errors
-    /// `NotFound` when the client is gone.
-    pub(in crate::app) fn subject(&self, id: ClientId) -> Result<Subject> {
-        let absent = || Error::not_found("client not found");
-        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
-        let client = client.ok_or_else(absent)?;
-        let settings = Settings::of(&client.settings);
-        Ok(Subject {
-            catalog: Arc::clone(&self.catalog),
-            profile: settings.profile(),
-            annual_loss: loss::annual_loss(&client, &self.options.settings),
-            thresholds: settings.score_thresholds(),
-            frameworks: settings.frameworks(),
-            evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
-            rows: self.store.client_store(id),
-        })
-    }
-
     /// Assesses a client on the facts that are there.
     ///
     /// # Errors
@@ -191,24 +118,6 @@ impl App {
         })
         .await
     }
-}
-
-/// The client's observations as they are with what the intake brings and takes back, and what follows from it.
-pub fn observations_with<'a>(
-    rows: &ClientSnapshot,
-    mut observations: Vec<Observation>,
-    intake: &'a Intake,
-    derived: impl Iterator<Item = &'a Observation>,
-) -> Result<Vec<Observation>> {
-    if !intake.retracted.is_empty() {
-        // What the retracted ones stood before counts again.
-        for key in &intake.retracted {
-            observations.extend(rows.list_observations_like(key)?);
-        }
-        observations.retain(|it| it.import != intake.import.id);
-    }
-    observations.extend(intake.observations.iter().chain(derived).cloned());
-    Ok(observations)
 }
 
 /// [`plan_with`] what persons said so far.
@@ -235,7 +144,7 @@ pub fn plan_with(
     now: Time,
 ) -> Result<Plan> {
     let attestations = statements.attestations(now);
-    let critical_subjects = critical_subjects(&subject.rows)?;
+    let critical_subjects = subject.critical_subjects()?;
     let posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
@@ -253,8 +162,8 @@ pub fn plan_with(
     let score = next_score(&stored, &posture, cause, now);
     let carried = risk::carry(&stored.risks, &posture, &changes, now);
     let (risks, forgotten_risks) = (carried.risks, carried.forgotten);
-    let (mut announced, mut events) =
-        announce::changes(subject, &changes, &risks, &posture, cause, now);
+    let scope = (&*subject.catalog, subject.frameworks.as_slice());
+    let (mut announced, mut events) = change::events(scope, &changes, &risks, &posture, cause, now);
     let returned = risk::returned(&carried.returned, &changes, now);
     announced.n_events += u32::try_from(returned.len()).unwrap_or(u32::MAX);
     events.extend(returned);
@@ -319,11 +228,11 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
         }
     }
     for event in &plan.events {
-        batch.add_event(event.clone())?;
+        event.add(batch)?;
     }
     let n_warnings = plan.expiry.apply(batch, plan.assessed.at)?;
     batch.put_assessed(&plan.assessed)?;
-    let next = condition::look(batch, plan.assessed.at)?;
+    let next = condition::reevaluate(batch, plan.assessed.at)?;
     // Whoever asked since the plan was made, such as a push, is owed an assessment of its own.
     if batch.n_asked()? == plan.n_asked {
         batch.set_due(Some(next.map_or(plan.due, |it| it.min(plan.due))))?;
@@ -331,19 +240,6 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
     let mut announced = plan.announced.clone();
     announced.n_events += n_warnings;
     Ok(announced)
-}
-
-/// [`subject_hash`] of every critical asset's own identifiers, sorted.
-fn critical_subjects(rows: &ClientStore) -> Result<Vec<u64>> {
-    let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
-    let mut hashes: Vec<u64> = Vec::new();
-    rows.visit_assets(&filter, |asset| {
-        hashes.push(subject_hash(&asset.external_id));
-        hashes.extend(&asset.aliases);
-    })?;
-    hashes.sort_unstable();
-    hashes.dedup();
-    Ok(hashes)
 }
 
 /// The results that are not as they were stored.

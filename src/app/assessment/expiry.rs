@@ -2,71 +2,62 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value, json};
-
-use crate::app::assessment::assess::Subject;
-use crate::app::assessment::statement::Statements;
-use crate::app::event::announce;
+use super::statement::Statements;
+use super::subject::Subject;
+use crate::app::event::envelope::NewEvent;
+use crate::app::event::expiry::{ATTESTATION, DECISION, EVIDENCE, EvidenceExpiring};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::event::EventKind;
 use crate::engine::fact::{Attestation, RowDecision};
 use crate::error::Result;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::{ClientBatch, ClientSnapshot};
 
-const KIND: EventKind = EventKind::EvidenceExpiring;
-/// What a warning is about; its key begins with it.
-const EVIDENCE: &str = "evidence";
-const ATTESTATION: &str = "attestation";
-const DECISION: &str = "decision";
 /// A warning comes at most this share of a term before its end.
 const SHARE: i64 = 5;
 const DAY_S: i64 = 86_400;
 
 /// Something that was said until a certain moment.
 struct Term {
-    /// The `dedupKey`.
-    key: String,
-    object: Value,
+    warning: NewEvent,
     from: Time,
     end: Time,
 }
 
 impl Term {
-    fn of(key: String, mut object: Value, from: Time, end: Time) -> Self {
-        object["validUntil"] = json!(end.to_string());
-        object["dedupKey"] = json!(key);
-        Self { key, object, from, end }
+    /// A term of evidence, an attestation or a decision; `key` names it among those.
+    fn of(body: EvidenceExpiring<'_>, key: &str, from: Time, end: Time) -> Self {
+        let (key, valid_until) = (format!("{}/{key}", body.kind), end.to_string());
+        let body = EvidenceExpiring { key, valid_until, ..body };
+        Self { warning: NewEvent::new(&body, from), from, end }
     }
 
     fn of_evidence(it: &Evidence) -> Option<Self> {
-        let object = json!({"kind": EVIDENCE, "controlCode": it.control, "title": it.title});
-        let key = format!("{EVIDENCE}/{}", it.id);
-        Some(Self::of(key, object, it.added_at, it.valid_until?))
+        let control_code = Some(it.control.as_str());
+        let body =
+            EvidenceExpiring { control_code, ..EvidenceExpiring::blank(EVIDENCE, &it.title) };
+        Some(Self::of(body, &it.id.to_string(), it.added_at, it.valid_until?))
     }
 
-    /// `None` too for a control that the catalogue has no more.
+    /// `None` too for a control that is no longer in the catalog.
     fn of_attestation(it: &Attestation, catalog: &Catalog) -> Option<Self> {
         let title = &catalog.controls[catalog.find_control(&it.control)?].title;
-        let object = json!({"kind": ATTESTATION, "controlCode": it.control, "title": title});
-        let key = format!("{ATTESTATION}/{}", it.control);
-        Some(Self::of(key, object, it.at, it.until?))
+        let control_code = Some(it.control.as_str());
+        let body = EvidenceExpiring { control_code, ..EvidenceExpiring::blank(ATTESTATION, title) };
+        Some(Self::of(body, &it.control, it.at, it.until?))
     }
 
-    /// `None` too for a row that the catalogue has no more.
+    /// `None` too for a requirement that is no longer in the catalog.
     fn of_decision(it: &RowDecision, catalog: &Catalog) -> Option<Self> {
         let (framework, reference) = (it.framework.as_str(), &it.reference);
         let row = catalog.framework(it.framework).find_row(reference)?;
         let title = &catalog.framework(it.framework).rows[row].title;
-        let object = json!({
-            "kind": DECISION,
-            "framework": framework,
-            "requirement": reference,
-            "title": title,
-        });
-        let key = format!("{DECISION}/{framework}/{reference}");
-        Some(Self::of(key, object, it.at, it.until?))
+        let body = EvidenceExpiring {
+            framework: Some(framework),
+            requirement: Some(reference),
+            ..EvidenceExpiring::blank(DECISION, title)
+        };
+        Some(Self::of(body, &format!("{framework}/{reference}"), it.at, it.until?))
     }
 
     fn warned_at(&self, warning_days: u16) -> Time {
@@ -88,8 +79,8 @@ fn open_keys(rows: &ClientSnapshot) -> Result<BTreeSet<String>> {
 /// What becomes of the warnings of one client.
 #[derive(Clone, Debug)]
 pub struct Expiry {
-    /// Keys and objects of those to open.
-    opened: Vec<(String, Value)>,
+    /// Those to open.
+    opened: Vec<NewEvent>,
     /// Keys of those to close.
     closed: Vec<String>,
     /// When time alone brings the next one, or evidence stops to count.
@@ -118,26 +109,24 @@ impl Expiry {
         let mut closed = open_keys(rows)?;
         let mut opened = Vec::new();
         for it in warned {
-            if !closed.remove(&it.key) {
-                opened.push((it.key, it.object));
+            if !closed.remove(it.warning.key()) {
+                opened.push(it.warning);
             }
         }
         Ok(Self { opened, closed: closed.into_iter().collect(), next })
     }
 
-    /// How many events told of it.
+    /// Returns how many events it announced.
     pub fn apply(&self, batch: &mut ClientBatch<'_>, now: Time) -> Result<u32> {
         for key in &self.closed {
             batch.close_condition(key, now)?;
         }
         let mut n_events = 0;
-        for (key, object) in &self.opened {
-            let opened = batch.open_condition(key, KIND.as_str(), object.to_string(), now)?;
-            let Some(occurrence) = opened else { continue };
-            let mut object = object.clone();
-            object["occurrence"] = json!(occurrence);
-            batch.add_event(announce::event(KIND, now, object, None))?;
-            n_events += 1;
+        for warning in &self.opened {
+            if let Some(event) = warning.open(batch, now)? {
+                event.at(now).add(batch)?;
+                n_events += 1;
+            }
         }
         Ok(n_events)
     }

@@ -3,6 +3,9 @@
 pub mod alert;
 pub mod assess;
 pub mod condition;
+pub mod evidence;
 pub mod expiry;
+pub mod overdue;
 pub mod risk;
 pub mod statement;
+pub mod subject;

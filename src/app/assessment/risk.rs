@@ -1,30 +1,16 @@
-//! Risks from one assessment to the next, and their acceptance: a person's decision to live with one for a while.
+//! Risks from one assessment to the next.
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
-use super::condition;
-use crate::app::App;
-use crate::app::event::announce;
-use crate::app::input::{require_future, require_text};
-use crate::auth::caller::Caller;
+use crate::app::event;
+use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::change::{self, Change};
-use crate::engine::event::EventKind;
-use crate::engine::fact::Severity;
 use crate::engine::posture::Posture;
-use crate::error::{Error, Result};
-use crate::id::{ClientId, RiskId};
-use crate::store::global::event::NewEvent;
+use crate::engine::severity::Severity;
+use crate::id::RiskId;
 use crate::store::per_client::condition::REOPEN_DAYS;
 use crate::store::per_client::posture::{Acceptance, Closed, OpenRisk, Resolution};
-use crate::store::{ClientBatch, ClientSnapshot};
-
-pub const REASON_CHARS_MAX: usize = 500;
-pub const BY_CHARS_MAX: usize = 255;
-/// Two years, one of them a leap year. Nobody decides for longer.
-pub const ACCEPTED_DAYS_MAX: i64 = 731;
 
 /// What an assessment makes of the risks that were there.
 #[derive(Debug)]
@@ -117,143 +103,11 @@ pub fn returned(risks: &[OpenRisk], changes: &[Change], now: Time) -> Vec<NewEve
     };
     let mut events = Vec::new();
     for open in risks {
-        let mut shown = shown(open, now);
+        let mut shown = event::risk::shown_again(open, now);
         if is_told(open) {
             shown.truncate(1);
         }
         events.extend(shown);
     }
     events
-}
-
-/// What is announced of a risk that is shown again: that it is there, then that it is critical, if it is.
-fn shown(open: &OpenRisk, now: Time) -> Vec<NewEvent> {
-    let object = announce::risk_object(open);
-    let mut events = vec![announce::event(EventKind::RiskItemCreated, now, object.clone(), None)];
-    if open.risk.severity == Severity::Critical {
-        events.push(announce::event(EventKind::CriticalRiskDetected, now, object, None));
-    }
-    events
-}
-
-/// What a person says who accepts a risk.
-#[derive(Clone, Debug)]
-pub struct NewAcceptance {
-    pub until: Time,
-    pub reason: String,
-    /// `None`: the caller.
-    pub by: Option<String>,
-}
-
-impl App {
-    /// An open risk, accepted or not.
-    ///
-    /// # Errors
-    /// `Forbidden` when the caller may not see the client; `NotFound` for the client or the risk.
-    pub async fn get_risk(
-        &self,
-        caller: &Caller,
-        client: ClientId,
-        id: RiskId,
-    ) -> Result<OpenRisk> {
-        let (_, rows) = self.reach_any(caller, client)?;
-        rows.read(move |snapshot: &ClientSnapshot| find(snapshot.list_risks()?, id)).await
-    }
-
-    /// Accepts a risk until a moment, or changes until when and why it is accepted. It is not shown meanwhile; its
-    /// control scores as before.
-    ///
-    /// # Errors
-    /// As [`App::get_risk`]; `Invalid` with the field that breaks a rule.
-    pub async fn accept_risk(
-        &self,
-        caller: &Caller,
-        client: ClientId,
-        id: RiskId,
-        new: NewAcceptance,
-    ) -> Result<OpenRisk> {
-        let now = self.clock.now();
-        check(&new, now)?;
-        let by = new.by.clone().unwrap_or_else(|| caller.name());
-        let write = move |batch: &mut ClientBatch<'_>| {
-            let mut open = find(batch.list_risks()?, id)?;
-            let is_new = open.accepted.is_none();
-            let (until, reason, by) = (new.until, new.reason.clone(), by.clone());
-            let severity = open.risk.severity;
-            open.accepted = Some(Acceptance { until, reason, by, at: now, severity });
-            batch.put_risk(&open)?;
-            if is_new {
-                batch.add_event(accepted(&open, now))?;
-            }
-            batch.hasten_due(until)?;
-            condition::look_again(batch, now)?;
-            Ok(open)
-        };
-        self.write_risk(caller, client, write).await
-    }
-
-    /// Takes an acceptance back: the risk is shown again. Nothing happens to one that is not accepted.
-    ///
-    /// # Errors
-    /// As [`App::get_risk`].
-    pub async fn unaccept_risk(
-        &self,
-        caller: &Caller,
-        client: ClientId,
-        id: RiskId,
-    ) -> Result<OpenRisk> {
-        let now = self.clock.now();
-        let write = move |batch: &mut ClientBatch<'_>| {
-            let mut open = find(batch.list_risks()?, id)?;
-            if open.accepted.take().is_none() {
-                return Ok(open);
-            }
-            open.occurrence += 1;
-            open.opened_at = now;
-            batch.put_risk(&open)?;
-            for event in shown(&open, now) {
-                batch.add_event(event)?;
-            }
-            condition::look_again(batch, now)?;
-            Ok(open)
-        };
-        self.write_risk(caller, client, write).await
-    }
-
-    /// While no assessment of the client is under way: it would write the risk as it was.
-    async fn write_risk(
-        &self,
-        caller: &Caller,
-        client: ClientId,
-        write: impl FnMut(&mut ClientBatch<'_>) -> Result<OpenRisk> + Send + 'static,
-    ) -> Result<OpenRisk> {
-        let lock = self.assessing(client);
-        let _alone = lock.lock().await;
-        let (_, rows) = self.reach_any(caller, client)?;
-        rows.write(write).await
-    }
-}
-
-fn find(all: Vec<OpenRisk>, id: RiskId) -> Result<OpenRisk> {
-    let found = all.into_iter().find(|it| it.id == id && it.closed.is_none());
-    found.ok_or_else(|| Error::not_found("risk not found, or no longer open"))
-}
-
-fn check(new: &NewAcceptance, now: Time) -> Result<()> {
-    require_future("until", new.until, now)?;
-    if now.plus_days(ACCEPTED_DAYS_MAX) < new.until {
-        return Err(Error::invalid_field("until", "must be at most two years from now"));
-    }
-    require_text("reason", &new.reason, REASON_CHARS_MAX)?;
-    new.by.as_deref().map_or(Ok(()), |it| require_text("by", it, BY_CHARS_MAX))
-}
-
-fn accepted(open: &OpenRisk, now: Time) -> NewEvent {
-    let mut object = announce::risk_object(open);
-    object["resolution"] = json!(Resolution::Accepted.as_str());
-    if let Some(it) = &open.accepted {
-        object["acceptance"] =
-            json!({ "until": it.until.to_string(), "reason": it.reason, "by": it.by });
-    }
-    announce::event(EventKind::RiskItemResolved, now, object, None)
 }

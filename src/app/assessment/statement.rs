@@ -1,12 +1,6 @@
 //! What persons said about a client: attestations, decisions about rows, evidence. Kept and assessed in one commit.
 
-use std::sync::Arc;
-
-use super::assess;
-use crate::app::App;
-use crate::app::assessment::assess::Cause;
 use crate::app::input::require_future;
-use crate::app::intake::ingest::{Assessing, require_client};
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::{Attestation, RowDecision};
@@ -14,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::Attested;
-use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 1_000;
 /// Of a text that says where evidence is.
@@ -121,40 +115,6 @@ impl Statement {
             }
             Self::RemoveEvidence(id) => batch.remove_evidence(*id).map(|_| ()),
         }
-    }
-}
-
-impl App {
-    /// Keeps a statement and assesses the client with it: one commit of both.
-    ///
-    /// # Errors
-    /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it.
-    pub(in crate::app) async fn state(
-        &self,
-        rows: &ClientStore,
-        statement: Statement,
-        cause: Cause,
-        _: &Assessing,
-    ) -> Result<()> {
-        let now = self.clock.now();
-        let subject = self.subject(rows.id())?;
-        let statement = Arc::new(statement);
-        let said = Arc::clone(&statement);
-        let plan = move |snapshot: &ClientSnapshot| {
-            let statements = Statements::read(snapshot)?.with(&said);
-            let observations = snapshot.list_observations()?;
-            let gone = Vec::new();
-            assess::plan_with(snapshot, &subject, &observations, gone, &statements, &cause, now)
-        };
-        let plan = Arc::new(rows.read(plan).await?);
-        let write = move |batch: &mut ClientBatch<'_>| {
-            require_client(batch)?;
-            plan.require_unchanged(batch)?;
-            statement.write(batch)?;
-            batch.bump_facts_version()?;
-            assess::apply(batch, &plan).map(|_| ())
-        };
-        rows.write(write).await
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::settings;
 use crate::app::App;
-use crate::app::assessment::assess::Cause;
+use crate::app::event::cause::Cause;
 use crate::app::input::{require_length, require_text};
 use crate::auth::caller::Caller;
 use crate::clock::Time;

@@ -1,11 +1,11 @@
 //! A client's controls: what each came to, and what a person attests about it.
 
 use crate::app::App;
-use crate::app::assessment::assess::Cause;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, TERM_DAYS_MAX,
     require_term,
 };
+use crate::app::event::cause::Cause;
 use crate::app::input::require_text;
 use crate::clock::Time;
 use crate::engine::catalog::Control;

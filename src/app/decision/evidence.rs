@@ -1,31 +1,15 @@
 //! The evidence register of a client: add, renew, remove.
 
 use crate::app::App;
-use crate::app::assessment::assess::Cause;
+use crate::app::assessment::evidence::{N_EVIDENCE_MAX, NewEvidence, TITLE_CHARS_MAX};
 use crate::app::assessment::statement::{BY_CHARS_MAX, REFERENCE_CHARS_MAX, Statement};
+use crate::app::event::cause::Cause;
 use crate::app::input::{require_future, require_text};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::{ClientSnapshot, ClientStore};
-
-pub const TITLE_CHARS_MAX: usize = 200;
-/// Entries of one client's register. More are refused.
-pub const N_EVIDENCE_MAX: usize = 2_000;
-
-/// What a person can show for a control.
-#[derive(Clone, Debug)]
-pub struct NewEvidence {
-    /// The control's code.
-    pub control: String,
-    pub title: String,
-    /// Where it is kept.
-    pub reference: String,
-    pub sha256: Option<[u8; 32]>,
-    pub valid_until: Option<Time>,
-    pub by: String,
-}
 
 /// What became of an entry.
 #[derive(Clone, Debug)]
@@ -46,48 +30,6 @@ pub fn digest(text: &str) -> Option<[u8; 32]> {
         *byte = pair[0] << 4 | pair[1];
     }
     Some(digest)
-}
-
-/// The entries that a source's evidence makes of a register: new ones, and renewed ones under their ids.
-///
-/// # Errors
-/// `Conflict` when the register would be too full.
-pub(in crate::app) fn entries(
-    all: &[Evidence],
-    new: &[NewEvidence],
-    now: Time,
-) -> Result<Vec<Evidence>> {
-    let mut n_new = 0;
-    let entries = new.iter().map(|new| {
-        let is_same = |it: &&Evidence| it.control == new.control && it.reference == new.reference;
-        let known = all.iter().find(is_same);
-        n_new += usize::from(known.is_none());
-        Evidence {
-            id: known.map_or_else(|| EvidenceId::made_at(now), |it| it.id),
-            control: new.control.clone(),
-            title: new.title.clone(),
-            reference: new.reference.clone(),
-            sha256: new.sha256,
-            valid_until: new.valid_until,
-            added_at: now,
-            by: new.by.clone(),
-        }
-    });
-    let entries: Vec<_> = entries.collect();
-    if N_EVIDENCE_MAX < all.len() + n_new {
-        let sentence =
-            format!("the client would have more than {N_EVIDENCE_MAX} pieces of evidence");
-        return Err(Error::conflict(sentence));
-    }
-    // A source tells the same every night: only what changed is written.
-    let is_news = |it: &Evidence| {
-        let known = all.iter().find(|known| known.id == it.id);
-        known.is_none_or(|known| {
-            (&known.title, known.sha256, known.valid_until)
-                != (&it.title, it.sha256, it.valid_until)
-        })
-    };
-    Ok(entries.into_iter().filter(is_news).collect())
 }
 
 impl App {

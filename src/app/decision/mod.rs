@@ -1,6 +1,9 @@
 //! What people decide about a client.
 
+pub mod alert_rule;
 pub mod control;
 pub mod evidence;
 pub mod requirement;
+pub mod risk;
+pub mod state;
 pub mod task;

@@ -1,10 +1,10 @@
 //! What a person decides about one row of a framework: out of scope, or attested with evidence.
 
 use crate::app::App;
-use crate::app::assessment::assess::Cause;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, require_term,
 };
+use crate::app::event::cause::Cause;
 use crate::app::input::require_text;
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;

@@ -1,15 +1,11 @@
-//! Remediation tasks: add, change, list, and what becomes overdue.
-
-use serde_json::{Value, json};
+//! Remediation tasks: add, change, list.
 
 use crate::app::App;
 use crate::app::assessment::condition;
-use crate::app::event::announce;
+use crate::app::event;
 use crate::app::input::{require_length, require_text};
-use crate::app::intake::ingest;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId, TaskId};
 use crate::store::ClientBatch;
@@ -44,28 +40,6 @@ pub struct TaskChange {
     pub status: Option<TaskStatus>,
 }
 
-/// The same in all events about a task.
-pub(in crate::app) fn dedup_key(id: TaskId) -> String {
-    format!("task/{id}")
-}
-
-/// A task as events show it.
-pub(in crate::app) fn object(task: &Task) -> Value {
-    json!({
-        "id": task.id.to_string(),
-        "title": task.title,
-        "description": task.description,
-        "riskId": task.risk.map(|it| it.to_string()),
-        "controlCode": task.control,
-        "assignee": task.assignee,
-        "dueAt": task.due_at.map(|it| it.to_string()),
-        "status": task.status.as_str(),
-        "createdAt": task.created_at.to_string(),
-        "completedAt": task.completed_at.map(|it| it.to_string()),
-        "dedupKey": dedup_key(task.id),
-    })
-}
-
 impl App {
     /// # Errors
     /// `Forbidden` or `NotFound` for the client; `Invalid` with the field that breaks a rule; `Conflict` when too many are
@@ -95,7 +69,6 @@ impl App {
             return Err(Error::invalid_field("controlCode", "no such control in the catalogue"));
         }
         let write = move |batch: &mut ClientBatch<'_>| {
-            ingest::require_client(batch)?;
             if let Some(risk) = task.risk
                 && !batch.list_risks()?.iter().any(|it| it.id == risk)
             {
@@ -104,9 +77,8 @@ impl App {
             require_room(batch)?;
             batch.note_object(&task.id);
             batch.put_task(&task)?;
-            let kind = EventKind::RemediationTaskCreated;
-            batch.add_event(announce::event(kind, now, object(&task), None))?;
-            condition::look_again(batch, now)?;
+            event::task::created(&task, now).add(batch)?;
+            condition::reevaluate_and_schedule(batch, now)?;
             as_it_is(batch, task.id)
         };
         rows.write(write).await
@@ -134,7 +106,6 @@ impl App {
         let (_, rows) = self.reach_any(caller, client)?;
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {
-            ingest::require_client(batch)?;
             let before = as_it_is(batch, id)?;
             let mut task = before.clone();
             apply(&mut task, &change, now);
@@ -144,11 +115,9 @@ impl App {
             }
             batch.put_task(&task)?;
             if task.status == TaskStatus::Done && before.status != TaskStatus::Done {
-                let previous = json!({ "status": before.status.as_str() });
-                let kind = EventKind::RemediationTaskCompleted;
-                batch.add_event(announce::event(kind, now, object(&task), Some(previous)))?;
+                event::task::completed(&task, before.status, now).add(batch)?;
             }
-            condition::look_again(batch, now)?;
+            condition::reevaluate_and_schedule(batch, now)?;
             as_it_is(batch, id)
         };
         rows.write(write).await
@@ -174,24 +143,6 @@ impl App {
         let limit = limit as usize;
         self.store.read(move |snapshot| snapshot.list_tasks(&filter, after, limit)).await
     }
-}
-
-/// Announces each open task whose due date has passed, once for each due date; all open tasks as they are then.
-pub(in crate::app) fn announce_overdue(
-    batch: &mut ClientBatch<'_>,
-    now: Time,
-) -> Result<Vec<Task>> {
-    let mut tasks = batch.list_open_tasks()?;
-    for task in tasks.iter_mut().filter(|it| it.is_overdue(now) && it.missed != it.due_at) {
-        task.missed = task.due_at;
-        task.n_missed += 1;
-        batch.put_task(task)?;
-        let mut object = object(task);
-        object["occurrence"] = json!(task.n_missed);
-        let kind = EventKind::RemediationTaskOverdue;
-        batch.add_event(announce::event(kind, now, object, None))?;
-    }
-    Ok(tasks)
 }
 
 fn as_it_is(batch: &ClientBatch<'_>, id: TaskId) -> Result<Task> {

@@ -1,3 +1,17 @@
-//! The bodies of events.
+//! Events: the body of each of the 22 types, one struct each, and the envelope that all of them share. This folder is
+//! the wire format of a webhook delivery; no event body is made anywhere else.
+//!
+//! `schema` describes the same structs for the API document.
 
-pub mod announce;
+pub mod account;
+pub mod alert;
+pub mod asset;
+pub mod cause;
+pub mod change;
+pub mod envelope;
+pub mod expiry;
+pub mod posture;
+pub mod risk;
+pub mod schema;
+pub mod source;
+pub mod task;

@@ -1,9 +1,10 @@
 //! What lists of accounts say of controls.
 
-use crate::app::intake::roster::{Lists, Rules};
+use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Observation, Severity, Subject, Verdict};
+use crate::engine::fact::{Observation, Subject, Verdict};
 use crate::engine::identity::{self, Identity};
+use crate::engine::severity::Severity;
 use crate::id::ImportId;
 
 /// Failing accounts that a finding names.

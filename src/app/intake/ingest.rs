@@ -8,24 +8,25 @@ use std::sync::Arc;
 
 use super::roster;
 use super::source;
-use crate::app::App;
 use crate::app::assessment::assess;
-use crate::app::assessment::assess::{Cause, Plan};
+use crate::app::assessment::assess::Plan;
+use crate::app::assessment::evidence;
+use crate::app::assessment::evidence::NewEvidence;
 use crate::app::assessment::statement::{Statement, Statements};
-use crate::app::decision::evidence;
-use crate::app::decision::evidence::NewEvidence;
-use crate::app::event::announce;
-use crate::app::event::announce::Announced;
+use crate::app::event;
+use crate::app::event::cause::Cause;
+use crate::app::event::change::Announced;
 use crate::app::intake::account::is_derived;
-use crate::app::intake::roster::{Lists, ListsPlan, Moved};
+use crate::app::intake::list::{Lists, Moved};
+use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{Met, Sight, meet};
+use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{Observation, Verdict};
 use crate::error::{Code, Error, Result};
 use crate::store::global::answer::{Answer, AnswerKey};
-use crate::store::global::client::ClientState;
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::{Import, Source};
 use crate::store::per_client::roster::{Part, Roster};
@@ -99,9 +100,6 @@ pub struct Outcome {
     pub n_retired: u32,
 }
 
-/// Holds off every other assessment of a client.
-pub(in crate::app) type Assessing = tokio::sync::OwnedMutexGuard<()>;
-
 impl App {
     /// Takes in one run of a source: facts, results, score, risks and events in one commit.
     ///
@@ -118,7 +116,7 @@ impl App {
         &self,
         rows: &ClientStore,
         mut intake: Intake,
-        _: &Assessing,
+        _: &ClientLock,
     ) -> Result<Outcome> {
         let now = self.clock.now();
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
@@ -170,10 +168,15 @@ impl App {
                 Some(lists) => roster::plan(snapshot, origin, lists, &rules, catalog, known)?,
                 None => ListsPlan::default(),
             };
-            let held = lists.judge_observations(snapshot, &intake, &observations)?;
+            let held = lists.judge_observations(
+                snapshot,
+                &intake.import,
+                (&intake.observations, &observations),
+                intake.confirm_shrink,
+            )?;
             let gone = gone(&observations, &intake, &held);
             let derived = lists.observations.iter().chain(&gone);
-            let observations = assess::observations_with(snapshot, observations, &intake, derived)?;
+            let observations = observations_with(snapshot, observations, &intake, derived)?;
             let mut statements = Statements::read(snapshot)?;
             lists.evidence = evidence::entries(&statements.evidence, &intake.evidence, now)?;
             for it in &lists.evidence {
@@ -208,7 +211,6 @@ impl App {
             let baseline = Arc::clone(baseline);
             let import = intake.import.id;
             let write = move |batch: &mut ClientBatch<'_>| {
-                require_client(batch)?;
                 batch.note_object(&import);
                 let sight = Sight { source: &source, seen_at, now };
                 meet_all(batch, &sight, &some, &baseline)
@@ -221,11 +223,22 @@ impl App {
     }
 }
 
-/// # Errors
-/// `NotFound` when the client was erased meanwhile: rows written now would stay for ever.
-pub(in crate::app) fn require_client(batch: &ClientBatch<'_>) -> Result<()> {
-    let client = batch.find_profile()?.filter(|it| it.state != ClientState::Erasing);
-    client.map(|_| ()).ok_or_else(|| Error::not_found("client not found"))
+/// The client's observations as they are with what the intake brings and takes back, and what follows from it.
+fn observations_with<'a>(
+    rows: &ClientSnapshot,
+    mut observations: Vec<Observation>,
+    intake: &'a Intake,
+    derived: impl Iterator<Item = &'a Observation>,
+) -> Result<Vec<Observation>> {
+    if !intake.retracted.is_empty() {
+        // What the retracted ones stood before counts again.
+        for key in &intake.retracted {
+            observations.extend(rows.list_observations_like(key)?);
+        }
+        observations.retain(|it| it.import != intake.import.id);
+    }
+    observations.extend(intake.observations.iter().chain(derived).cloned());
+    Ok(observations)
 }
 
 /// The scopes whose first read this is.
@@ -278,7 +291,7 @@ fn meet_all(
         match outcome {
             Met::Added(asset) => {
                 if !baseline.contains(&seen.scope) {
-                    announce::asset_discovered(batch, &asset, sight.now)?;
+                    event::asset::discovered(&asset, sight.now).add(batch)?;
                 }
                 n_new += 1;
             }
@@ -296,7 +309,6 @@ fn apply(
     baseline: &HashSet<String>,
     now: Time,
 ) -> Result<Outcome> {
-    require_client(batch)?;
     plan.require_unchanged(batch)?;
     let mut import = intake.import.clone();
     let sight = Sight { source: &import.source, seen_at: intake.seen_at, now };
@@ -344,10 +356,13 @@ fn apply(
 fn tell_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) -> Result<u32> {
     match run {
         Run::Quiet => return Ok(0),
-        Run::Completed | Run::Degraded { .. } => announce::sync_completed(batch, import)?,
+        Run::Completed | Run::Degraded { .. } => {
+            event::source::sync_completed(import).add(batch)?;
+        }
         Run::Failed { message } => {
             let scope = import.scopes.first().map_or("", String::as_str);
-            source::sync_failed(batch, &import.source, scope, message.as_deref(), now)?;
+            let message = message.as_deref();
+            event::source::sync_failed(&import.source, scope, message, now).add(batch)?;
         }
     }
     Ok(1 + u32::from(source::note_run(batch, &import.source, run, now)?))

@@ -3,60 +3,24 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde_json::{Value, json};
-
-use super::account;
+use super::account::{self as derived, is_derived};
+use super::list::{Lists, Moved, Rules};
+use super::shrink::{Belief, judge};
 use crate::app::App;
 use crate::app::client::settings::Settings;
-use crate::app::event::announce;
-use crate::app::intake::account::is_derived;
-use crate::app::intake::ingest::Intake;
-use crate::app::intake::shrink::{Belief, judge};
+use crate::app::event::account::{self, Origin};
+use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
 use crate::engine::catalog::Catalog;
-use crate::engine::event::EventKind;
 use crate::engine::fact::{Observation, Subject, Verdict};
-use crate::engine::identity::{self, AppUse, Identity, To};
+use crate::engine::identity::{self, AccountCondition, AppUse, Identity, To};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::import::Import;
 use crate::store::per_client::roster::{Part, Reads, Roster};
 use crate::store::{ClientBatch, ClientSnapshot};
-
-/// What one run of a source listed.
-#[derive(Clone, Debug, Default)]
-pub struct Lists {
-    pub scope: String,
-    /// When the source looked.
-    pub at: Time,
-    /// It saw everything of the lists that it sends, in that scope.
-    pub complete: bool,
-    /// It did shrink: the lists are believed.
-    pub confirm_shrink: bool,
-    pub identities: Option<Vec<Identity>>,
-    pub apps: Option<Vec<AppUse>>,
-    /// External ids of the assets.
-    pub assets: Option<Vec<String>>,
-}
-
-/// What the client's settings say about them.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    pub dormant_after_days: u16,
-    /// In lower case.
-    pub sanctioned_apps: Vec<String>,
-}
-
-/// How one list moved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moved {
-    pub n_added: u32,
-    pub n_changed: u32,
-    pub n_gone: u32,
-    /// It had far fewer than before, and was taken as partial.
-    pub is_held: bool,
-}
 
 /// Everything that the lists of one run write.
 #[derive(Clone, Debug, Default)]
@@ -80,11 +44,8 @@ pub struct ListsPlan {
 /// A condition that opens or closes.
 #[derive(Clone, Debug)]
 struct Turned {
-    key: String,
-    kind: EventKind,
+    event: NewEvent,
     to: To,
-    object: Value,
-    previous: Option<Value>,
     is_announced: bool,
 }
 
@@ -118,7 +79,7 @@ pub(in crate::app) fn plan(
         && plan_identities(&mut plan, rows, source, lists, rules, identities)?.tells_gone()
     {
         plan.observations =
-            account::observations(catalog, (source, import), lists, rules, identities, known);
+            derived::observations(catalog, (source, import), lists, rules, identities, known);
     }
     if let Some(apps) = &lists.apps {
         plan_apps(&mut plan, rows, source, lists, rules, apps)?;
@@ -159,14 +120,15 @@ impl ListsPlan {
     pub(in crate::app) fn judge_observations(
         &mut self,
         rows: &ClientSnapshot,
-        intake: &Intake,
-        known: &[Observation],
+        import: &Import,
+        (new, known): (&[Observation], &[Observation]),
+        confirm_shrink: bool,
     ) -> Result<HashSet<String>> {
         let mut held = HashSet::new();
-        if !intake.import.complete {
+        if !import.complete {
             return Ok(held);
         }
-        let source = intake.import.source.as_str();
+        let source = import.source.as_str();
         let of_scope = |all: &[Observation]| {
             let mut checks: BTreeMap<String, HashSet<(Subject, String)>> = BTreeMap::new();
             let counts = |it: &&Observation| {
@@ -179,19 +141,18 @@ impl ListsPlan {
             checks
         };
         let known = of_scope(known);
-        for (scope, checks) in of_scope(&intake.observations) {
+        for (scope, checks) in of_scope(new) {
             let roster = Roster { source, scope: &scope, part: Part::Observations };
             let n_known = known.get(&scope).map_or(0, HashSet::len);
             let n_known = u32::try_from(n_known).unwrap_or(u32::MAX);
-            let of_scope = intake.observations.iter().filter(|it| it.scope == scope);
-            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(intake.import.at);
+            let of_scope = new.iter().filter(|it| it.scope == scope);
+            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(import.at);
             let before = match rows.find_reads(roster)? {
                 Some(reads) => Some(reads),
                 None if n_known == 0 => None,
                 // Partial reads brought something, but never all.
-                None => Some(Reads { n: n_known, at: at.min(intake.import.at), held: None }),
+                None => Some(Reads { n: n_known, at: at.min(import.at), held: None }),
             };
-            let confirm_shrink = intake.confirm_shrink;
             let lists = Lists { at, complete: true, confirm_shrink, ..Lists::default() };
             let (belief, reads) = judge(before, checks.len(), &lists);
             self.observation_reads.extend(reads.map(|it| (scope.clone(), it)));
@@ -266,54 +227,26 @@ fn turn_identity(
     let Some(shown) = after.or(before) else { return };
     let scope = &lists.scope;
     for turn in identity::turns(before, after, lists.at, rules.dormant_after_days) {
-        let kind = turn.kind;
-        if kind == EventKind::PrivilegeEscalation && turn.to != To::Closed && !is_told {
+        let condition = turn.condition;
+        if condition == AccountCondition::PrivilegeEscalation && turn.to != To::Closed && !is_told {
             continue; // What somebody had when the source first looked was not gained.
         }
-        let key = format!("{}/{source}/{scope}/{}", kind.as_str(), shown.external_id);
-        let mut object = identity_object(shown, source, scope);
-        let previous = if kind == EventKind::MfaDisabled {
-            Some(json!({ "mfa": true }))
-        } else if let (EventKind::PrivilegeEscalation, Some(it)) = (kind, before) {
-            object["gained"] = json!(gained(it, shown));
-            Some(json!({ "admin": it.is_admin, "roles": it.roles }))
-        } else {
-            None
+        let origin = Origin { source, scope };
+        let days = rules.dormant_after_days;
+        let event = match condition {
+            AccountCondition::MfaDisabled => account::mfa_disabled(shown, origin, lists.at),
+            AccountCondition::AdminMfaMissing => {
+                account::admin_mfa_missing(shown, origin, lists.at)
+            }
+            AccountCondition::PrivilegeEscalation => {
+                account::privilege_escalation(before, shown, origin, lists.at)
+            }
+            AccountCondition::Dormant => account::dormant(shown, origin, days, lists.at),
         };
-        if kind == EventKind::DormantAccountDetected {
-            object["dormantAfterDays"] = json!(rules.dormant_after_days);
-        }
         // Somebody must know of an administrator without MFA, also when it was always so.
-        let is_announced = is_told || kind == EventKind::AdminMfaMissing;
-        plan.turned.push(Turned { key, kind, to: turn.to, object, previous, is_announced });
+        let is_announced = is_told || condition == AccountCondition::AdminMfaMissing;
+        plan.turned.push(Turned { event, to: turn.to, is_announced });
     }
-}
-
-fn gained<'a>(before: &Identity, after: &'a Identity) -> Vec<&'a str> {
-    let had = before.privileges();
-    after.privileges().into_iter().filter(|it| !had.contains(it)).collect()
-}
-
-fn identity_object(it: &Identity, source: &str, scope: &str) -> Value {
-    let last_sign_in = match it.last_sign_in {
-        identity::LastSignIn::Unknown => Value::Null,
-        identity::LastSignIn::Never => json!("never"),
-        identity::LastSignIn::At(at) => json!(at.to_string()),
-    };
-    json!({
-        "user": it.user,
-        "displayName": it.display_name,
-        "externalId": it.external_id,
-        "source": source,
-        "scope": scope,
-        "userType": if it.is_guest { "guest" } else { "member" },
-        "admin": it.is_admin,
-        "roles": it.roles,
-        "mfa": it.mfa,
-        "mfaEnforced": it.mfa_enforced,
-        "enabled": it.is_enabled,
-        "lastSignIn": last_sign_in,
-    })
 }
 
 fn plan_apps(
@@ -338,7 +271,7 @@ fn plan_apps(
         let is_known = rules.sanctioned_apps.contains(&app.name.to_lowercase());
         let is_shadow = 0 < app.n_users && app.is_sanctioned != Some(true) && !is_known;
         let to = if is_shadow { To::Open } else { To::Closed };
-        plan.turned.push(turn_app(source, &lists.scope, app, to, has_baseline || before.is_some()));
+        plan.turned.push(turn_app((source, lists), app, to, has_baseline || before.is_some()));
         if before != Some(app) {
             plan.count(Part::Apps, before.is_none());
             plan.apps.push(app.clone());
@@ -346,7 +279,7 @@ fn plan_apps(
     }
     if belief.tells_gone() {
         for (name, app) in known {
-            plan.turned.push(turn_app(source, &lists.scope, app, To::Closed, true));
+            plan.turned.push(turn_app((source, lists), app, To::Closed, true));
             plan.gone.push((Part::Apps, name.to_owned()));
         }
     }
@@ -354,18 +287,9 @@ fn plan_apps(
     Ok(())
 }
 
-fn turn_app(source: &str, scope: &str, app: &AppUse, to: To, is_announced: bool) -> Turned {
-    let object = json!({
-        "app": app.name,
-        "publisher": app.publisher,
-        "users": app.n_users,
-        "sanctioned": app.is_sanctioned,
-        "source": source,
-        "scope": scope,
-    });
-    let kind = EventKind::ShadowItDetected;
-    let key = format!("{}/{source}/{scope}/{}", kind.as_str(), app.name);
-    Turned { key, kind, to, object, previous: None, is_announced }
+fn turn_app((source, lists): (&str, &Lists), app: &AppUse, to: To, is_announced: bool) -> Turned {
+    let event = account::shadow_it(app, Origin { source, scope: &lists.scope }, lists.at);
+    Turned { event, to, is_announced }
 }
 
 /// Writes what was planned; how many assets were retired, and how many events announced.
@@ -419,20 +343,17 @@ fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Resu
     Ok(true)
 }
 
-/// Whether an event told of it.
+/// Returns true if an event was announced.
 fn turn(batch: &mut ClientBatch<'_>, it: &Turned, now: Time) -> Result<bool> {
     if it.to == To::Closed {
-        batch.close_condition(&it.key, now)?;
+        batch.close_condition(it.event.key(), now)?;
         return Ok(false);
     }
     if it.to == To::Again {
-        batch.close_condition(&it.key, now)?;
+        batch.close_condition(it.event.key(), now)?;
     }
-    let mut object = it.object.clone();
-    object["dedupKey"] = json!(it.key);
-    let opened = batch.open_condition(&it.key, it.kind.as_str(), object.to_string(), now)?;
-    let Some(occurrence) = opened.filter(|_| it.is_announced) else { return Ok(false) };
-    object["occurrence"] = json!(occurrence);
-    batch.add_event(announce::event(it.kind, now, object, it.previous.clone()))?;
+    let opened = it.event.open(batch, now)?;
+    let Some(event) = opened.filter(|_| it.is_announced) else { return Ok(false) };
+    event.at(now).add(batch)?;
     Ok(true)
 }

@@ -1,6 +1,6 @@
 //! Whether a complete read is believed: one that lost too much at once is taken as partial first.
 
-use crate::app::intake::roster::Lists;
+use super::list::Lists;
 use crate::store::per_client::roster::Reads;
 
 /// A complete read that shrinks by more than this share, and by more than [`SHRINK_MIN`], is taken as partial until a

@@ -1,11 +1,8 @@
 //! How sources do: their runs, and the silence of those that should have spoken.
 
-use serde_json::{Value, json};
-
 use crate::app::App;
-use crate::app::event::announce;
+use crate::app::event;
 use crate::clock::Time;
-use crate::engine::event::EventKind;
 use crate::error::Result;
 use crate::store::per_client::roster::{HealthState, N_GAPS_KEPT, SourceHealth};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
@@ -85,48 +82,23 @@ fn move_to(
     if was == after.state {
         return Ok(false);
     }
-    let key = format!("connector/{}", after.source);
-    let mut object = json!({
-        "source": after.source,
-        "status": after.state.as_str(),
-        "failures": after.n_failures,
-        "message": after.message,
-        "lastRunAt": after.last_run_at.to_string(),
-        "lastSuccessAt": after.last_success_at.map(|it| it.to_string()),
-        "dedupKey": key,
-    });
-    if after.state == HealthState::Healthy {
+    let was_known = before.map(|it| it.state);
+    let changed = |n| event::source::health_changed(was_known, after, n, now);
+    let key = changed(1).key().to_owned();
+    let event = if after.state == HealthState::Healthy {
         let closed = batch.close_condition(&key, now)?;
-        object["occurrence"] = json!(closed.map_or(1, |it| it.occurrence));
+        let opened_at = closed.as_ref().map_or(now, |it| it.opened_at);
+        changed(closed.map_or(1, |it| it.occurrence)).opened_at(opened_at)
     } else {
-        let kind = EventKind::ConnectorHealthChanged.as_str();
-        batch.open_condition(&key, kind, object.to_string(), now)?;
+        changed(1).open(batch, now)?;
         let open = batch.find_condition(&key)?;
-        object["occurrence"] = json!(open.map_or(1, |it| it.occurrence));
-        batch.retell_condition(&key, object.to_string())?;
-    }
-    let previous = before.map(|it| json!({ "status": it.state.as_str() }));
-    batch.add_event(announce::event(EventKind::ConnectorHealthChanged, now, object, previous))?;
+        let opened_at = open.as_ref().map_or(now, |it| it.opened_at);
+        let event = changed(open.map_or(1, |it| it.occurrence)).opened_at(opened_at);
+        event.replace_condition(batch)?;
+        event
+    };
+    event.add(batch)?;
     Ok(true)
-}
-
-/// Announces a run that failed.
-pub(in crate::app) fn sync_failed(
-    batch: &mut ClientBatch<'_>,
-    source: &str,
-    scope: &str,
-    message: Option<&str>,
-    now: Time,
-) -> Result<()> {
-    let object: Value = json!({
-        "source": source,
-        "scope": scope,
-        "message": message,
-        "dedupKey": format!("integration_sync/{source}"),
-    });
-    batch
-        .add_event(announce::event(EventKind::IntegrationSyncFailed, now, object, None))
-        .map(|_| ())
 }
 
 /// Whether a source should have spoken again. A few runs within a day or so are somebody at work, not an interval.

@@ -1,7 +1,7 @@
 //! Assets: pushed by integrators, discovered by sources, changed by people.
 
 use crate::app::App;
-use crate::app::event::announce;
+use crate::app::event;
 use crate::app::input::{require_length, require_written};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -82,7 +82,7 @@ impl App {
             let mut asset = pushed(&source, &new, now);
             apply(&mut asset, &new.change);
             let asset = batch.add_asset(asset)?;
-            announce::asset_discovered(batch, &asset, now)?;
+            event::asset::discovered(&asset, now).add(batch)?;
             batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
             Ok(Pushed::Added(asset))
         };

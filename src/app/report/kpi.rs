@@ -7,14 +7,14 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::Severity;
 use crate::engine::posture::Score;
+use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::Snapshot;
+use crate::store::Summary;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::global::scan::Scan;
-use crate::store::global::summary::Summary;
 use crate::store::global::webhook::{Disabling, WebhookState};
 
 /// Clients that are named as those that need attention most.

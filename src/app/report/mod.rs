@@ -1,5 +1,7 @@
 //! Reads over one client or all of them.
 
+pub mod condition;
 pub mod kpi;
+pub mod log;
 pub mod portfolio;
 pub mod posture;

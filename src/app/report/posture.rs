@@ -2,8 +2,8 @@
 
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::Severity;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Summary};
+use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::page::{Cut, Page};
 use crate::store::ClientSnapshot;

@@ -9,7 +9,6 @@ use ipnetwork::IpNetwork;
 use tokio::sync::Notify;
 
 use crate::app::App;
-use crate::app::intake::ingest::require_client;
 use crate::auth::caller::Caller;
 use crate::engine::asset::Asset;
 use crate::engine::scan::{Host, Tally};
@@ -199,7 +198,7 @@ impl App {
         let row = scan.clone();
         let write = move |batch: &mut Batch| {
             if let Some(client) = row.client {
-                require_client(&batch.client(client))?;
+                batch.client(client).require_client()?;
             }
             if N_OPEN_MAX <= batch.list_open_scans()?.len() {
                 return Err(Error::conflict(format!("{N_OPEN_MAX} scans wait already")));

@@ -1,15 +1,15 @@
 //! Webhook endpoints: register, change, rotate, test, recover, remove.
 
 use crate::app::App;
+use crate::app::event::envelope::NewEvent;
 use crate::app::input::require_length;
 use crate::clock::Time;
 use crate::egress::Posted;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
-use crate::id::{ClientId, EventId, WebhookId};
+use crate::id::{ClientId, WebhookId};
 use crate::secret::Locked;
 use crate::store::global::delivery::{Delivery, Lane};
-use crate::store::global::event::NewEvent;
 use crate::store::global::webhook::{Disabling, PreviousSecret, Webhook, WebhookState};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
@@ -241,14 +241,12 @@ impl App {
         let now = self.clock.now();
         let (secret, previous) = self.secrets(&webhook, now).map_err(|_| needs_secret())?;
         let client = webhook.clients.first().copied().unwrap_or(ClientId::from_bytes([0; 16]));
-        let object = serde_json::Map::from_iter([
-            ("test".to_owned(), true.into()),
-            ("dedupKey".to_owned(), format!("test/{id}").into()),
-        ]);
-        let event = EventId::random();
-        let new = NewEvent { id: event, kind, created: now, object, previous: None };
-        let body = new.body(self.msp_id(), client, 0)?;
-        let event_id = event.wire();
+        let name =
+            self.directory.find(client).map_or_else(|| "Test".to_owned(), |it| it.name.clone());
+        let installation = self.store.read(crate::store::Snapshot::installation).await?;
+        let new = NewEvent::test(kind, &id.to_string(), now);
+        let body = new.body(client, &name, &installation, 0)?;
+        let event_id = new.id().wire();
         let sending = Sending {
             event_id: &event_id,
             kind: kind.as_str(),

@@ -2,7 +2,7 @@
 
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, Said, Seen};
-use crate::engine::fact::Severity;
+use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::import::nmap::port::{CLASSES, Class, Protocol, Ranges};
 use crate::import::text;

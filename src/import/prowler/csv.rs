@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use csv::ByteRecord;
 
-use super::finding;
+use super::record;
 use crate::error::{Error, Result};
 use crate::import::moment;
 use crate::import::prowler::finding::Finding;
@@ -68,7 +68,7 @@ pub(in crate::import) fn read(
             continue;
         }
         match columns.finding(&row) {
-            Ok(finding) => finding::tell(at, &finding, records)?,
+            Ok(finding) => record::tell(at, &finding, records)?,
             Err(reason) => records(Record::Skipped { at, reason })?,
         }
     }

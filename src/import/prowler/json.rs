@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::finding;
+use super::record;
 use crate::error::Result;
 use crate::import::Record;
 use crate::import::json;
@@ -19,7 +19,7 @@ pub(in crate::import) fn read(
 ) -> Result<()> {
     json::each(input, &mut |at, item| match item.parse::<Document>() {
         Err(reason) => records(Record::Skipped { at, reason }),
-        Ok(document) => finding::tell(at, &document.finding(), records),
+        Ok(document) => record::tell(at, &document.finding(), records),
     })
 }
 

@@ -4,4 +4,5 @@ pub(super) mod csv;
 mod finding;
 pub(super) mod json;
 pub(super) mod ocsf;
+mod record;
 mod resource;

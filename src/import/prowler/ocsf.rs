@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::finding;
+use super::record;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::import::Record;
@@ -180,7 +180,7 @@ impl Document<'_> {
                 resource_name: &resource.name.0,
                 observed_at: self.observed_at(),
             };
-            finding::tell(at, &finding, records)?;
+            record::tell(at, &finding, records)?;
         }
         Ok(())
     }

@@ -25,12 +25,11 @@ use tokio::sync::watch;
 use super::body;
 use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
-use crate::serve::http::limit::Limits;
-use crate::serve::http::service::App;
+use crate::serve::http::limit::{Limits, Service};
 
 /// What all requests of one connection share.
 pub(in crate::serve) struct Line {
-    pub(in crate::serve) app: App,
+    pub(in crate::serve) app: Service,
     pub(in crate::serve) limits: Arc<Limits>,
     pub(in crate::serve) peer: Peer,
     pub(in crate::serve) local: LocalAddr,

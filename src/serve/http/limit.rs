@@ -1,8 +1,14 @@
 //! How much of us one peer may hold, and for how long.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ipnetwork::IpNetwork;
+use poem::Response;
+use poem::endpoint::BoxEndpoint;
+
+/// What answers requests.
+pub type Service = Arc<BoxEndpoint<'static, Response>>;
 
 /// Open connections of one listener. Those that come later wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 4_096;

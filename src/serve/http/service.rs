@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use poem::endpoint::BoxEndpoint;
+use poem::Addr;
 use poem::web::{LocalAddr, RemoteAddr};
-use poem::{Addr, Response};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -16,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::connection;
 use crate::peer::Peer;
 use crate::serve::http::exchange::Line;
-use crate::serve::http::limit::Limits;
+use crate::serve::http::limit::{Limits, Service};
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
 
@@ -25,14 +24,11 @@ const ACCEPT_REST: Duration = Duration::from_millis(100);
 /// How long the stop goes on accepting what already stood in the kernel's queue.
 const LAST_CALL: Duration = Duration::from_millis(50);
 
-/// What answers requests.
-pub type App = Arc<BoxEndpoint<'static, Response>>;
-
 /// Serves `app` on `listener` until the stop; a dropped sender is a stop too.
 ///
 /// Then it closes the listener, lets requests in flight finish within `limits.drain_timeout`, drops
 /// the rest, and returns. The application finds the [`Peer`] in the data of each request.
-pub async fn run(listener: Listener, app: App, limits: &Limits, stop: watch::Receiver<bool>) {
+pub async fn run(listener: Listener, app: Service, limits: &Limits, stop: watch::Receiver<bool>) {
     let mut door = Door {
         slots: Slots::new(limits),
         local: LocalAddr(listener.local_addr().map_or_else(Addr::default, Addr::SocketAddr)),
@@ -59,7 +55,7 @@ pub async fn run(listener: Listener, app: App, limits: &Limits, stop: watch::Rec
 
 struct Door {
     listener: Listener,
-    app: App,
+    app: Service,
     limits: Arc<Limits>,
     local: LocalAddr,
     stop: watch::Receiver<bool>,

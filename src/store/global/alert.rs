@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::Severity;
+use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::{AlertRuleId, ClientId};
 use crate::store::Batch;

@@ -1,6 +1,7 @@
 //! The audit log: who changed what, in the commit that changed it, and who was refused. Each entry's hash covers the one
 //! before it, so that none can be changed or left out unseen.
 
+use crate::store::kernel::audit_head::AuditHead;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
@@ -108,13 +109,6 @@ impl AuditEntry {
     pub fn follows(&self, previous: &[u8; 32]) -> bool {
         self.hash == digest(&self.canonical(previous))
     }
-}
-
-/// A place in the log: an entry's sequence and hash. Before the first entry, zeros.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct AuditHead {
-    pub sequence: u64,
-    pub hash: [u8; 32],
 }
 
 /// Lower-case.

@@ -3,10 +3,10 @@
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::Batch;
-use crate::store::kernel::index::Delta;
+use crate::store::kernel::delta::Delta;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::kernel::version::Part;
 use crate::store::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, SUMMARIES, Span};
@@ -48,6 +48,18 @@ impl<R: Rows> ClientTransaction<R> {
     /// The client itself. `None`: it is erased, or never was.
     pub fn find_profile(&self) -> Result<Option<Client>> {
         self.rows.find_row(CLIENTS, self.client.as_bytes())
+    }
+
+    /// The inventory of no client is always there.
+    ///
+    /// # Errors
+    /// `NotFound` when the client is erased or being erased.
+    pub fn require_client(&self) -> Result<()> {
+        if self.client == ClientId::UNASSIGNED {
+            return Ok(());
+        }
+        let client = self.find_profile()?.filter(|it| it.state != ClientState::Erasing);
+        client.map(|_| ()).ok_or_else(|| Error::not_found("client not found"))
     }
 }
 

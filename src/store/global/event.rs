@@ -1,12 +1,10 @@
 //! What was announced, of all clients, in commit order.
 
 use bincode::{Decode, Encode};
-use serde::Serialize;
-use serde_json::{Map, Value};
 
 use crate::clock::Time;
 use crate::engine::event::EventKind;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::{ClientId, EventId};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Rows, Transaction};
@@ -25,49 +23,6 @@ pub struct Event {
     pub created: Time,
     /// JSON: the whole body of a delivery, made once and sent byte for byte.
     pub body: String,
-}
-
-/// An event before the writer gives it its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewEvent {
-    pub id: EventId,
-    pub kind: EventKind,
-    pub created: Time,
-    /// How it is now.
-    pub object: Map<String, Value>,
-    /// What differed before. `None` where there was no earlier state.
-    pub previous: Option<Map<String, Value>>,
-}
-
-impl NewEvent {
-    /// The contract's delivery body. The object also says the sequence.
-    pub fn body(mut self, msp_id: &str, client: ClientId, sequence: u64) -> Result<String> {
-        self.object.insert("sequence".to_owned(), sequence.into());
-        let client_id = client.to_string();
-        let data = Data { msp_id, client_id, object: self.object, previous: self.previous };
-        let (kind, created) = (self.kind.as_str(), self.created.to_string());
-        let body = Body { id: self.id.wire(), kind, created, data };
-        serde_json::to_string(&body).map_err(Error::internal)
-    }
-}
-
-#[derive(Serialize)]
-struct Body<'a> {
-    id: String,
-    #[serde(rename = "type")]
-    kind: &'a str,
-    created: String,
-    data: Data<'a>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Data<'a> {
-    msp_id: &'a str,
-    client_id: String,
-    object: Map<String, Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    previous: Option<Map<String, Value>>,
 }
 
 fn client_key(client: ClientId, sequence: u64) -> RowKey {
@@ -105,13 +60,17 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// Gives the event its sequence, keeps it, and makes its deliveries.
-    pub fn add_event(&mut self, new: NewEvent) -> Result<u64> {
+    /// Gives an event its sequence, keeps it, and makes its deliveries. `body` makes the body of the event with this sequence.
+    pub fn add_event(
+        &mut self,
+        id: EventId,
+        kind: EventKind,
+        created: Time,
+        body: impl FnOnce(u64) -> Result<String>,
+    ) -> Result<u64> {
         let sequence = self.rows.counts.event + 1;
+        let (client, kind, body) = (self.client, kind.as_str().to_owned(), body(sequence)?);
         self.rows.counts.event = sequence;
-        let client = self.client;
-        let (id, kind, created) = (new.id, new.kind.as_str().to_owned(), new.created);
-        let body = new.body(&meta::msp_id(&self.rows)?, client, sequence)?;
         let event = Event { sequence, id, client, kind, created, body };
         self.rows.put_row(CLIENT_EVENTS, client_key(client, sequence).as_slice(), &())?;
         self.rows.put_row(EVENTS, &sequence.to_be_bytes(), &event)?;

@@ -1,12 +1,10 @@
 //! What each client comes to in a few figures. The functions that write a row that counts keep them true, in the same
 //! transaction; so a sum over all clients costs a row of each.
 
+use crate::store::kernel::figure::Summary;
 use std::ops::ControlFlow;
 
-use bincode::{Decode, Encode};
-
 use crate::engine::asset::{Asset, AssetStatus};
-use crate::engine::catalog::FrameworkId;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::ClientBatch;
@@ -15,33 +13,6 @@ use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::per_client::posture::OpenRisk;
 use crate::store::per_client::roster::{HealthState, SourceHealth};
 use crate::store::table::{ASSETS, SUMMARIES, Span};
-
-/// One client in figures.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Summary {
-    /// 0 to 100. `None`: there is no score yet.
-    pub score: Option<u8>,
-    /// Percent of the applicable controls' weight that is assessed.
-    pub coverage: u8,
-    /// 0 to 100, in the order of [`FrameworkId::ALL`].
-    pub readiness: [u8; FrameworkId::ALL.len()],
-    /// Open and not accepted, by [`crate::engine::fact::Severity`], least first.
-    pub n_risks: [u32; 4],
-    /// Their dollars a year, as far as known.
-    pub dollars: u64,
-    /// Those of them whose dollars are not known.
-    pub n_unpriced_risks: u32,
-    /// Without retired ones, like the next two.
-    pub n_assets: u32,
-    pub n_critical_assets: u32,
-    pub n_unmanaged_assets: u32,
-    /// Those still to be done.
-    pub n_tasks: u32,
-    /// Those of them whose due date was announced as passed.
-    pub n_overdue_tasks: u32,
-    pub n_failing_sources: u32,
-    pub n_silent_sources: u32,
-}
 
 /// Whether something comes to the figures or leaves them.
 #[derive(Clone, Copy, Debug)]

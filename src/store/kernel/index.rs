@@ -6,6 +6,7 @@
 //! change that the snapshot has already is applied twice, which changes nothing. So no row is ever
 //! missing or doubled.
 
+use super::delta::Delta;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -28,31 +29,6 @@ pub struct AssetFilter {
     pub category: Option<String>,
     pub asset_type: Option<AssetType>,
     pub critical_only: bool,
-}
-
-/// What a commit did to a client's assets.
-#[derive(Clone, Debug)]
-pub(in crate::store) enum Delta {
-    Put {
-        id: AssetId,
-        /// In lower case.
-        category: Option<String>,
-        asset_type: AssetType,
-        is_critical: bool,
-    },
-    /// Assets were removed: build anew when asked.
-    Forget,
-}
-
-impl Delta {
-    pub(in crate::store) fn put(asset: &Asset) -> Self {
-        Self::Put {
-            id: asset.id,
-            category: asset.category.as_deref().map(str::to_lowercase),
-            asset_type: asset.asset_type,
-            is_critical: asset.is_critical,
-        }
-    }
 }
 
 /// The rows of a page, without what is in them.

@@ -3,23 +3,60 @@
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::Batch;
-use crate::store::global::audit;
-use crate::store::global::audit::AuditHead;
-use crate::store::kernel::transaction::{Counts, Reading, Rows, Transaction, Writing};
-use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
+use crate::store::kernel::audit_head::AuditHead;
+use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction, Writing};
+use crate::store::table::META;
 
 const FORMAT: &[u8] = b"format";
 const MSP_ID: &[u8] = b"msp_id";
+/// Where people reach this installation. Absent while the configuration does not say.
+const PUBLIC_URL: &[u8] = b"public_url";
+/// From when on the keys of conditions name their client.
+const SCOPED_KEYS_SINCE: &[u8] = b"scoped_keys_since";
 const CREATED_AT: &[u8] = b"created_at";
 /// The sequence of the last event, from when its row was removed.
-const LAST_EVENT: &[u8] = b"last_event";
+pub(in crate::store) const LAST_EVENT: &[u8] = b"last_event";
 /// The sequence of the last changed row, from when its record was removed.
-const LAST_CHANGE: &[u8] = b"last_change";
+pub(in crate::store) const LAST_CHANGE: &[u8] = b"last_change";
 
 /// Sequence and hash of the last audit entry that was removed.
 const AUDIT_START: &[u8] = b"audit_start";
 
+/// What every event says of this installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installation {
+    /// Names the managed service provider: made with the database, unless the configuration names it.
+    pub msp_id: String,
+    /// Without a slash at its end.
+    pub public_url: Option<String>,
+    /// Conditions opened before this time keep a `dedupKey` that does not name their client.
+    pub scoped_keys_since: Time,
+}
+
+fn installation(rows: &impl Rows) -> Result<Installation> {
+    Ok(Installation {
+        msp_id: msp_id(rows)?,
+        public_url: rows.find_row(META, PUBLIC_URL)?,
+        scoped_keys_since: rows.find_row(META, SCOPED_KEYS_SINCE)?.unwrap_or(Time::EPOCH),
+    })
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    pub fn installation(&self) -> Result<Installation> {
+        installation(&self.rows)
+    }
+}
+
 impl<R: Rows> Transaction<R> {
+    pub fn installation(&self) -> Result<Installation> {
+        installation(&self.rows)
+    }
+
+    /// `None` in a file that no release with scoped keys has opened yet.
+    pub fn scoped_keys_since(&self) -> Result<Option<Time>> {
+        self.rows.find_row(META, SCOPED_KEYS_SINCE)
+    }
+
     /// Names this installation in events: made with the database, unless the configuration names it.
     pub fn msp_id(&self) -> Result<String> {
         msp_id(&self.rows)
@@ -35,6 +72,17 @@ impl<R: Rows> Transaction<R> {
 impl Batch {
     pub fn put_msp_id(&mut self, id: &str) -> Result<()> {
         self.rows.put_row(META, MSP_ID, &id.to_owned())
+    }
+
+    pub fn put_public_url(&mut self, url: Option<&str>) -> Result<()> {
+        match url {
+            Some(url) => self.rows.put_row(META, PUBLIC_URL, &url.to_owned()),
+            None => self.rows.remove_row(META, PUBLIC_URL).map(|_| ()),
+        }
+    }
+
+    pub fn put_scoped_keys_since(&mut self, time: Time) -> Result<()> {
+        self.rows.put_row(META, SCOPED_KEYS_SINCE, &time)
     }
 }
 
@@ -56,6 +104,7 @@ pub(in crate::store) fn put_format(rows: &mut Writing, format: u32) -> Result<()
 pub(in crate::store) fn create(rows: &mut Writing, format: u32, now: Time) -> Result<()> {
     put_format(rows, format)?;
     rows.put_row(META, MSP_ID, &uuid::Uuid::new_v4().hyphenated().to_string())?;
+    rows.put_row(META, SCOPED_KEYS_SINCE, &Time::EPOCH)?;
     rows.put_row(META, CREATED_AT, &now)
 }
 
@@ -74,15 +123,4 @@ pub(in crate::store) fn find_audit_start(rows: &impl Rows) -> Result<Option<Audi
 
 pub(in crate::store) fn put_audit_start(rows: &mut Writing, start: AuditHead) -> Result<()> {
     rows.put_row(META, AUDIT_START, &start)
-}
-
-/// What the writer goes on counting from.
-pub(in crate::store) fn find_counts(rows: &Reading) -> Result<Counts> {
-    let last = |table: &str, removed: &[u8]| -> Result<u64> {
-        let kept = rows.last_key::<8>(table)?.map_or(0, u64::from_be_bytes);
-        Ok(kept.max(rows.find_row(META, removed)?.unwrap_or(0)))
-    };
-    let asset = rows.last_key(ASSET_CLIENTS)?.unwrap_or_default();
-    let (event, change) = (last(EVENTS, LAST_EVENT)?, last(CHANGES, LAST_CHANGE)?);
-    Ok(Counts { asset, event, change, audit: audit::find_head(rows)? })
 }

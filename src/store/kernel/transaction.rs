@@ -13,11 +13,11 @@ use redb::{
 use super::envelope;
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::global::audit::AuditHead;
-use crate::store::global::summary::Summary;
+use crate::store::kernel::audit_head::AuditHead;
+use crate::store::kernel::delta::Delta;
 use crate::store::kernel::envelope::Broken;
+use crate::store::kernel::figure::Summary;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::index::Delta;
 use crate::store::kernel::version::Part;
 use crate::store::table::{PerClient, RowKey, SUMMARIES, Span};
 

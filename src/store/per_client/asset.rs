@@ -7,8 +7,8 @@ use crate::engine::asset::{Asset, AssetStatus};
 use crate::error::{Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::page::{Cut, Page};
+use crate::store::kernel::delta::Delta;
 pub use crate::store::kernel::index::AssetFilter;
-use crate::store::kernel::index::Delta;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::table::{
     ASSET_CLIENTS, ASSETS, EXTERNAL, EXTERNAL_HOSTNAME, EXTERNAL_IP, EXTERNAL_MAC, EXTERNAL_NAME,

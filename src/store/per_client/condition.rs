@@ -72,8 +72,8 @@ impl ClientBatch<'_> {
         Ok(Some(occurrence))
     }
 
-    /// Lets an open condition say what was announced of it since it opened.
-    pub fn retell_condition(&mut self, key: &str, object: String) -> Result<()> {
+    /// Replaces what an open condition shows.
+    pub fn replace_condition(&mut self, key: &str, object: String) -> Result<()> {
         match self.find_condition(key)?.filter(|it| it.closed_at.is_none()) {
             Some(open) => self.put(POSTURE, &row_key(key), &Condition { object, ..open }),
             None => Ok(()),

@@ -4,8 +4,8 @@ use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::Severity;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Risk, Score};
+use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
 use crate::store::ClientBatch;

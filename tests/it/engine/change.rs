@@ -3,10 +3,11 @@
 use posture::engine::catalog::FrameworkId::Soc2;
 use posture::engine::catalog::{Level, ReadinessRule, Row};
 use posture::engine::change::{Before, Change, Direction, Resolution, difference};
-use posture::engine::fact::Severity::{Critical, High, Low};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
-use posture::engine::fact::{Attestation, Observation, Severity, Status, Verdict};
+use posture::engine::fact::{Attestation, Observation, Status, Verdict};
 use posture::engine::posture::Posture;
+use posture::engine::severity::Severity;
+use posture::engine::severity::Severity::{Critical, High, Low};
 
 use super::world::{Placed, TODAY, World, attested, control, decides, seen};
 

@@ -3,17 +3,17 @@
 use posture::engine::catalog::FrameworkId::{CmmcL1, CmmcL2, Soc2};
 use posture::engine::catalog::{Level, ReadinessRule, Role, Row, Sprs};
 use posture::engine::fact::RowDecisionKind::{Attested, OutOfScope};
-use posture::engine::fact::Severity::{Critical, High, Low, Medium};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, RowDecision, RowDecisionKind, Status, Usage};
 use posture::engine::posture::{RowOutcome, Summary};
+use posture::engine::severity::Severity::{Critical, High, Low, Medium};
 
 use super::world::{
     Placed, TODAY, World, attested, control, day, decides, decision, practice, row, seen, supports,
 };
 
 /// Controls `A-0`, `A-1`, ... of these severities, each with what a person said about it today.
-fn said(all: &[(posture::engine::fact::Severity, Option<Status>)]) -> World {
+fn said(all: &[(posture::engine::severity::Severity, Option<Status>)]) -> World {
     let code = |index: usize| format!("A-{index}");
     let controls = all.iter().enumerate().map(|(index, it)| control(&code(index), it.0));
     let mut world = World::new(controls.collect());

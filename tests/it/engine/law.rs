@@ -9,10 +9,11 @@ use posture::engine::catalog::{
 use posture::engine::change::{Before, difference};
 use posture::engine::control::valid_until;
 use posture::engine::fact::{
-    Attestation, Observation, Profile, RowDecision, RowDecisionKind, Severity, Status, Subject,
-    Usage, Verdict,
+    Attestation, Observation, Profile, RowDecision, RowDecisionKind, Status, Subject, Usage,
+    Verdict,
 };
 use posture::engine::posture::Posture;
+use posture::engine::severity::Severity;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};

@@ -1,9 +1,10 @@
 //! What is wrong at a client, in words and in money.
 
-use posture::engine::fact::Severity::{self, Critical, High, Low, Medium};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, Partial};
 use posture::engine::fact::{Attestation, Observation, Verdict};
 use posture::engine::posture::{Risk, SourceType};
+use posture::engine::severity::Severity;
+use posture::engine::severity::Severity::{Critical, High, Low, Medium};
 
 use super::world::{Placed, TODAY, World, attested, control, day, seen, stated};
 

@@ -9,10 +9,11 @@ use posture::engine::catalog::{
     Sprs,
 };
 use posture::engine::fact::{
-    Attestation, Facts, Observation, Profile, RowDecision, RowDecisionKind, Severity, Status,
-    Subject, UNUSED_DAYS, Usage, Verdict,
+    Attestation, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status, Subject,
+    UNUSED_DAYS, Usage, Verdict,
 };
 use posture::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
+use posture::engine::severity::Severity;
 use posture::id::ImportId;
 
 /// The day on which tests happen, unless they say otherwise.

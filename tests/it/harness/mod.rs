@@ -61,6 +61,7 @@ pub fn options(dir: &Path) -> Options {
         app: posture::app::Options {
             quota: [60, 1_000, 10_000],
             msp_id: Some("msp-test".to_owned()),
+            public_url: None,
             settings: posture::app::client::settings::Defaults::default(),
             webhooks: posture::app::webhook::delivery::Options::default(),
             scan: posture::app::scan::request::Options::default(),

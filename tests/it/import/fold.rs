@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use posture::clock::Time;
 use posture::engine::asset::{AssetType, Seen};
-use posture::engine::fact::{N_FAILING_MAX, Severity, Subject as Of, Verdict, subject_hash};
+use posture::engine::fact::{N_FAILING_MAX, Subject as Of, Verdict, subject_hash};
+use posture::engine::severity::Severity;
 use posture::error::Code;
 use posture::id::ImportId;
 use posture::import::fold::{

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 
 use posture::clock::Time;
-use posture::engine::fact::{Observation, Severity, Verdict};
+use posture::engine::fact::{Observation, Verdict};
+use posture::engine::severity::Severity;
 use posture::error::{Code, Result};
 use posture::id::ImportId;
 use posture::import::fold::{Fold, Folded, Observed, Origin};

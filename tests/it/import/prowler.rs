@@ -2,7 +2,8 @@
 
 use posture::clock::Time;
 use posture::engine::asset::{AssetType, Seen};
-use posture::engine::fact::{Severity, subject_hash};
+use posture::engine::fact::subject_hash;
+use posture::engine::severity::Severity;
 use posture::import::{Check, Format, Outcome, Record, Subject};
 
 use super::{

@@ -1,6 +1,6 @@
 //! Alert rules, and the alerts that they make.
 
-use posture::app::assessment::alert::N_RULES_MAX;
+use posture::app::decision::alert_rule::N_RULES_MAX;
 use serde_json::{Value, json};
 
 use super::{
@@ -63,7 +63,7 @@ fn crossed(condition: &Value, good: &[Finding<'_>], bad: &[Finding<'_>]) -> (Val
     let [first] = &triggered(&posture)[..] else { panic!("one event") };
     assert_eq!((&first["ruleId"], &first["name"]), (&rule["id"], &json!("Rule")));
     assert_eq!((&first["condition"], &first["occurrence"]), (condition, &json!(1)));
-    assert_eq!(first["dedupKey"], format!("alert/{}", rule["id"].as_str().unwrap()));
+    assert_eq!(first["dedupKey"], format!("{client}/alert/{}", rule["id"].as_str().unwrap()));
     assert!(is_open(&posture));
     report(&posture, &client, bad);
     posture.pass_days(1);

@@ -101,8 +101,8 @@ fn each_of_the_22_types_comes_from_a_real_transition_and_none_from_a_first_look(
         let sequence = object["sequence"].as_u64().unwrap();
         assert_eq!(sequence, last + 1);
         last = sequence;
-        let has_key =
-            object["dedupKey"].is_string() || event["type"] == "risk_assessment_completed";
-        assert!(has_key, "{event}");
+        let key = object["dedupKey"].as_str().unwrap();
+        assert!(key.starts_with(&format!("{}/", story.client)), "{event}");
+        assert_eq!(object["clientName"], "A", "{event}");
     }
 }

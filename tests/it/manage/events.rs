@@ -38,7 +38,8 @@ fn a_first_read_announces_only_what_must_reach_someone() {
     let critical = object(of_kind(&events, "critical_risk_detected")[0]);
     assert_eq!((&critical["severity"], &critical["occurrence"]), (&json!("critical"), &json!(1)));
     let risk = critical["id"].as_str().unwrap();
-    assert_eq!(critical["dedupKey"], format!("risk/{risk}"));
+    assert_eq!(critical["dedupKey"], format!("{client}/risk/{risk}"));
+    assert_eq!(critical["clientName"], "A");
     let risks = posture.read(&posture.key(), &format!("/clients/{client}/risks?severity=critical"));
     assert_eq!(risks["data"][0]["id"], risk);
     let sync = object(of_kind(&events, "integration_sync_completed")[0]);
@@ -194,7 +195,7 @@ fn assets_are_discovered_by_push_always_and_by_import_after_the_first() {
         assert_eq!(shown[member], pushed[member], "{member}");
     }
     assert_eq!((&shown["source"], &shown["externalId"]), (&json!("test"), &json!("1")));
-    assert_eq!(shown["dedupKey"], format!("asset/{}", pushed["id"].as_str().unwrap()));
+    assert_eq!(shown["dedupKey"], format!("{client}/asset/{}", pushed["id"].as_str().unwrap()));
     posture.send("POST", &key, "/assets", &body);
     posture.send(
         "PUT",

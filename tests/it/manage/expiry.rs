@@ -17,7 +17,11 @@ fn warnings(posture: &Posture) -> Vec<Value> {
 fn open(posture: &Posture) -> Vec<String> {
     let all = read(posture, "/api/conditions?limit=100");
     let all = all.as_array().unwrap().iter().filter(|it| it["type"] == "evidence_expiring");
-    all.map(|it| it["dedupKey"].as_str().unwrap().to_owned()).collect()
+    let key = |it: &Value| {
+        let client = format!("{}/", it["clientId"].as_str().unwrap());
+        it["dedupKey"].as_str().unwrap().strip_prefix(&client).unwrap().to_owned()
+    };
+    all.map(key).collect()
 }
 
 /// Attests for so many days.
@@ -45,7 +49,7 @@ fn a_warning_comes_at_the_last_fifth_of_a_short_term() {
     warned_after(&posture, 80);
     let expected = json!({
         "kind": "attestation", "controlCode": PERSONS, "title": "Conduct rules and sanctions apply",
-        "validUntil": end, "dedupKey": "attestation/GOV-14", "occurrence": 1,
+        "validUntil": end, "dedupKey": format!("{client}/attestation/GOV-14"), "occurrence": 1,
     });
     let [warning] = &warnings(&posture)[..] else { panic!("one warning") };
     for (name, value) in expected.as_object().unwrap() {
@@ -70,7 +74,7 @@ fn a_warning_comes_so_many_days_before_the_end_of_a_long_term() {
     patched(&posture, &path, &json!({"settings": {"evidenceWarningDays": 5}}));
     assert_eq!(open(&posture), Vec::<String>::new(), "it is not near its end any more");
     warned_after(&posture, 25);
-    assert_eq!(warnings(&posture)[1]["dedupKey"], "attestation/GOV-14");
+    assert_eq!(warnings(&posture)[1]["dedupKey"], format!("{client}/attestation/GOV-14"));
 }
 
 #[test]
@@ -115,7 +119,8 @@ fn evidence_is_warned_of_by_its_id() {
     let warning = &warnings(&posture)[0];
     let key = format!("evidence/{id}");
     let expected = json!({
-        "kind": "evidence", "controlCode": PERSONS, "title": "Pen test", "dedupKey": key,
+        "kind": "evidence", "controlCode": PERSONS, "title": "Pen test",
+        "dedupKey": format!("{client}/{key}"),
         "validUntil": in_days(&posture, 10),
     });
     for (name, value) in expected.as_object().unwrap() {
@@ -149,7 +154,7 @@ fn a_decision_about_a_row_is_warned_of_by_framework_and_reference() {
     let expected = json!({
         "kind": "decision", "framework": "HIPAA", "requirement": "164.308(a)(1)(ii)(A)",
         "title": "Risk analysis", "validUntil": until,
-        "dedupKey": "decision/HIPAA/164.308(a)(1)(ii)(A)",
+        "dedupKey": format!("{client}/decision/HIPAA/164.308(a)(1)(ii)(A)"),
     });
     let warning = &warnings(&posture)[0];
     for (name, value) in expected.as_object().unwrap() {

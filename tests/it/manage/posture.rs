@@ -1,6 +1,6 @@
 //! A client's posture explained.
 
-use posture::engine::fact::Severity;
+use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
 use super::{Finding, GOOD, MIXED, import, read};

@@ -87,7 +87,7 @@ fn an_accepted_risk_is_not_listed_and_is_told_of_as_resolved() {
     let [event] = &told(&posture, "risk_item_resolved")[..] else { panic!("one event") };
     let object = &event["object"];
     assert_eq!((&object["id"], &object["resolution"]), (&json!(risk), &json!("accepted")));
-    assert_eq!(object["dedupKey"], format!("risk/{risk}"));
+    assert_eq!(object["dedupKey"], format!("{client}/risk/{risk}"));
     assert_eq!(object["acceptance"], json!({"until": until, "reason": "no budget", "by": "Ada"}));
     assert_eq!(score(&posture, &client), shown, "acceptance never raises a score");
 }

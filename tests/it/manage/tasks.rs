@@ -58,7 +58,7 @@ fn a_new_task_shows_what_it_was_given_and_is_told_of() {
         assert_eq!(object[member], task[member], "{member}");
     }
     assert_eq!((&object["status"], &event["clientId"]), (&json!("open"), &json!(client)));
-    assert_eq!(object["dedupKey"], format!("task/{}", task["id"].as_str().unwrap()));
+    assert_eq!(object["dedupKey"], format!("{client}/task/{}", task["id"].as_str().unwrap()));
     assert!(event.get("previous").is_none());
     let bare = add(&posture, &client, &json!({"description": null, "dueAt": null}));
     assert!(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use posture::engine::asset::Asset;
 use posture::error::Code;
-use posture::id::AssetId;
+use posture::id::{AssetId, ClientId};
 use posture::store::Store;
 use posture::store::per_client::asset::AssetFilter;
 
@@ -179,7 +179,7 @@ fn a_disk_that_stays_broken_refuses_at_once_and_closes() {
 async fn written() -> (Vec<u8>, BTreeMap<AssetId, Asset>) {
     let disk = Disk::default();
     let store = Store::on_backend(disk.clone(), CACHE_BYTES).expect("a sound disk");
-    let rows = store.client_store(some_client(1));
+    let rows = store.client_store(ClientId::UNASSIGNED);
     let mut assets = BTreeMap::new();
     for part in 0..40 {
         let add = move |batch: &mut posture::store::ClientBatch<'_>| {
@@ -206,7 +206,7 @@ async fn flipped_bits_are_never_served() {
             n_refused += 1;
             continue;
         };
-        let rows = store.client_store(some_client(1));
+        let rows = store.client_store(ClientId::UNASSIGNED);
         let mut n_damaged = 0;
         for (id, asset) in &assets {
             let (id, name) = (*id, asset.external_id.clone());

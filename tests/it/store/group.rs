@@ -5,6 +5,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use posture::error::{Code, Error};
+use posture::id::ClientId;
 use posture::store::Store;
 use posture::store::per_client::asset::AssetFilter;
 
@@ -143,7 +144,7 @@ fn the_answer_is_that_of_the_run_which_counts() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_caller_has_left_still_commits() {
     let store = slow(Duration::from_millis(50));
-    let rows = store.client_store(some_client(1));
+    let rows = store.client_store(ClientId::UNASSIGNED);
     let left = rows.write(|batch| batch.add_asset(new_asset("one")));
     let left = tokio::time::timeout(Duration::from_millis(5), left).await;
     assert!(left.is_err(), "the caller left before the answer");
@@ -164,7 +165,7 @@ async fn a_read_that_panics_is_an_error_and_the_store_lives_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn closing_finishes_what_waits_and_refuses_what_comes() {
     let store = memory();
-    let rows = store.client_store(some_client(1));
+    let rows = store.client_store(ClientId::UNASSIGNED);
     let (tell, told) = std::sync::mpsc::channel::<()>();
     let mut running = Box::pin(rows.write(move |batch| {
         told.recv_timeout(Duration::from_secs(10)).expect("the test tells");

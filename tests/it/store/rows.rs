@@ -1,8 +1,8 @@
 //! What is written is read back, by the client it is of and by nobody else.
 
 use posture::engine::asset::Asset;
-use posture::engine::fact::Severity;
 use posture::engine::posture::{Risk, Score, SourceType};
+use posture::engine::severity::Severity;
 use posture::error::Code;
 use posture::id::{AssetId, ClientId, ImportId, KeyId, RiskId, ScoreId};
 use posture::page::Cut;
@@ -15,7 +15,7 @@ use posture::store::per_client::import::Import;
 use posture::store::per_client::posture::{OpenRisk, ScoreEntry};
 use posture::store::{ClientStore, RECORD_BYTES_MAX, Versions};
 
-use super::{N_MIXED, memory, mixed, n_mixed, new_asset, new_event, noon, some_client};
+use super::{N_MIXED, add_event, memory, mixed, n_mixed, new_asset, noon, some_client};
 
 fn client_row(number: u8) -> Client {
     Client {
@@ -259,10 +259,10 @@ fn events_are_numbered_without_gaps_and_never_twice() {
     let store = memory();
     let (one, two) = (store.client_store(some_client(1)), store.client_store(some_client(2)));
     for (rows, name) in [(&one, "a"), (&two, "b"), (&one, "c")] {
-        rows.write_now(move |batch| batch.add_event(new_event(name))).unwrap();
+        rows.write_now(move |batch| add_event(batch, name)).unwrap();
     }
     let refused = one.write_now(|batch| {
-        batch.add_event(new_event("never"))?;
+        add_event(batch, "never")?;
         Err::<(), _>(posture::error::Error::conflict("no"))
     });
     assert!(refused.is_err());
@@ -279,7 +279,7 @@ fn events_are_numbered_without_gaps_and_never_twice() {
     assert_eq!(list(1, Some(&[some_client(1)])), [named(3, "c")]);
     assert!(!store.write_now(|batch| batch.remove_events_before(noon().plus_s(1), 10)).unwrap());
     assert_eq!(list(0, None), []);
-    let next = one.write_now(|batch| batch.add_event(new_event("d"))).unwrap();
+    let next = one.write_now(|batch| add_event(batch, "d")).unwrap();
     assert_eq!(next, 4, "a sequence is not used again");
 }
 

@@ -3,7 +3,7 @@
 use posture::catalog::embedded;
 use posture::clock::Time;
 use posture::engine::catalog::{Catalog, FrameworkId, Mapping, Role};
-use posture::engine::fact::Severity;
+use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
 pub const N_NIGHTS: usize = 30;

@@ -16,7 +16,7 @@ use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::assessment::risk::NewAcceptance;
+use crate::app::decision::risk::NewAcceptance;
 use crate::app::report::posture::open_risks;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};

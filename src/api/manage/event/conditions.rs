@@ -6,7 +6,6 @@ use poem::web::Data as Held;
 use poem_openapi::param::Query;
 use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewRisks;
@@ -16,10 +15,8 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::assessment::condition::{Mark, Open};
+use crate::app::report::condition::{Alert, Mark, Open};
 use crate::error::{Error, Result};
-use crate::id::ClientId;
-use crate::store::per_client::condition::Condition;
 
 /// Something that is wrong now.
 #[derive(Object, Serialize)]
@@ -65,14 +62,14 @@ pub struct AlertView {
 }
 
 impl AlertView {
-    fn of((client, it): (ClientId, Condition)) -> Self {
+    fn of(Alert { open, closed_at }: Alert) -> Self {
         Self {
-            dedup_key: it.key,
-            client_id: Uid::of(client.as_bytes()),
-            opened_at: When(it.opened_at),
-            closed_at: it.closed_at.map(When).into(),
-            occurrence: it.occurrence,
-            object: Free(serde_json::from_str(&it.object).unwrap_or_else(|_| json!({}))),
+            dedup_key: open.dedup_key,
+            client_id: Uid::of(open.client.as_bytes()),
+            opened_at: When(open.opened_at),
+            closed_at: closed_at.map(When).into(),
+            occurrence: open.occurrence,
+            object: Free(open.object),
         }
     }
 }
@@ -82,8 +79,10 @@ fn mark(given: Option<&Raw<Text>>) -> Result<Option<Mark>> {
     let Some(Raw { text, .. }) = given else { return Ok(None) };
     let bad = || Error::invalid_field("after", "must be <clientId>/<dedupKey> of a row");
     let (client, key) = text.split_once('/').ok_or_else(bad)?;
+    // A key names its client too, unless its condition was opened by a release before such keys.
+    let key = key.strip_prefix(&format!("{client}/")).unwrap_or(key).to_owned();
     let client = client.parse().map_err(|_| bad())?;
-    Ok(Some(Mark { client, dedup_key: key.to_owned() }))
+    Ok(Some(Mark { client, key }))
 }
 
 pub struct Conditions;

@@ -17,10 +17,10 @@ use crate::api::wire::reply::{Data, Rendered};
 use crate::api::wire::view::{AssetTypeView, Uid};
 use crate::api::{Group, Web};
 use crate::app::intake::ingest::Outcome;
+use crate::app::intake::list::Moved;
 use crate::app::intake::push::{
     FACTS_BYTES_MAX, FactsBody, IDEMPOTENCY_KEY_CHARS_MAX, Once, Push, Pushed,
 };
-use crate::app::intake::roster::Moved;
 use crate::auth::caller::Caller;
 use crate::error::Error;
 

@@ -19,7 +19,7 @@ use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::upload::Upload;
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
-use crate::app::event::announce::Announced;
+use crate::app::event::change::Announced;
 use crate::app::intake::file::{Imported, ObservedAt, Order};
 use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push, Pushed};
 use crate::error::{Error, Result};

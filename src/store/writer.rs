@@ -11,12 +11,12 @@ use redb::Database;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::{Chain, Error, Result};
+use crate::store::disk_space::Room;
 use crate::store::global::audit;
 use crate::store::global::audit::{AuditOutcome, Pending};
-use crate::store::kernel::disk_space::Room;
 use crate::store::kernel::health::{reopening, stopping};
-use crate::store::kernel::open::Home;
 use crate::store::kernel::transaction::{Counts, Writing};
+use crate::store::open::Home;
 use crate::store::{Batch, Door, Shared};
 
 /// Closures that share one transaction at most.

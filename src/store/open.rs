@@ -10,11 +10,14 @@ use std::sync::Arc;
 
 use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError};
 
-use super::meta;
 use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::store::global::audit;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::transaction::{Counts, Reading, Writing};
+use crate::store::kernel::meta;
+use crate::store::kernel::meta::{LAST_CHANGE, LAST_EVENT};
+use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
+use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 
 /// What this release writes. A file of a higher format is refused, one of a lower format is
 /// migrated.
@@ -136,7 +139,7 @@ pub(in crate::store) fn with_counts(
     db: Database,
     gauges: &Arc<Gauges>,
 ) -> Result<(Database, Counts)> {
-    let counts = meta::find_counts(&Reading::begin(&db, gauges)?)?;
+    let counts = find_counts(&Reading::begin(&db, gauges)?)?;
     Ok((db, counts))
 }
 
@@ -278,4 +281,15 @@ fn dir_refused(error: io::Error) -> Error {
         "the data directory cannot be used"
     };
     Error::unavailable(message).caused_by(error)
+}
+
+/// What the writer goes on counting from.
+fn find_counts(rows: &Reading) -> Result<Counts> {
+    let last = |table: &str, removed: &[u8]| -> Result<u64> {
+        let kept = rows.last_key::<8>(table)?.map_or(0, u64::from_be_bytes);
+        Ok(kept.max(rows.find_row(META, removed)?.unwrap_or(0)))
+    };
+    let asset = rows.last_key(ASSET_CLIENTS)?.unwrap_or_default();
+    let (event, change) = (last(EVENTS, LAST_EVENT)?, last(CHANGES, LAST_CHANGE)?);
+    Ok(Counts { asset, event, change, audit: audit::find_head(rows)? })
 }

@@ -1,0 +1,61 @@
+//! What an assessment reads about a client beside its facts.
+
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::client::loss;
+use crate::app::client::settings::Settings;
+use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::fact::{Profile, subject_hash};
+use crate::error::{Error, Result};
+use crate::id::ClientId;
+use crate::store::ClientStore;
+use crate::store::global::client::ClientState;
+use crate::store::per_client::asset::AssetFilter;
+
+/// What an assessment reads about a client beside its facts.
+pub struct Subject {
+    pub catalog: Arc<Catalog>,
+    pub profile: Profile,
+    pub annual_loss: Option<u64>,
+    pub thresholds: Vec<u8>,
+    /// Those that the client is to meet: of others nothing is announced.
+    pub frameworks: Vec<FrameworkId>,
+    pub evidence_warning_days: u16,
+    rows: ClientStore,
+}
+
+impl Subject {
+    /// [`subject_hash`] of every critical asset's own identifiers, sorted.
+    pub fn critical_subjects(&self) -> Result<Vec<u64>> {
+        let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
+        let mut hashes: Vec<u64> = Vec::new();
+        self.rows.visit_assets(&filter, |asset| {
+            hashes.push(subject_hash(&asset.external_id));
+            hashes.extend(&asset.aliases);
+        })?;
+        hashes.sort_unstable();
+        hashes.dedup();
+        Ok(hashes)
+    }
+}
+
+impl App {
+    /// # Errors
+    /// `NotFound` when the client is gone.
+    pub(in crate::app) fn subject(&self, id: ClientId) -> Result<Subject> {
+        let absent = || Error::not_found("client not found");
+        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        let client = client.ok_or_else(absent)?;
+        let settings = Settings::of(&client.settings);
+        Ok(Subject {
+            catalog: Arc::clone(&self.catalog),
+            profile: settings.profile(),
+            annual_loss: loss::annual_loss(&client, &self.options.settings),
+            thresholds: settings.score_thresholds(),
+            frameworks: settings.frameworks(),
+            evidence_warning_days: settings.evidence_warning_days(&self.options.settings),
+            rows: self.store.client_store(id),
+        })
+    }
+}

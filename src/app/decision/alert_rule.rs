@@ -1,0 +1,205 @@
+//! Alert rules: list, add, change, remove.
+
+use crate::app::App;
+use crate::app::input::require_text;
+use crate::auth::caller::Caller;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::{AlertRuleId, ClientId};
+use crate::store::Batch;
+use crate::store::global::alert::{AlertCondition, AlertRule};
+
+pub const N_RULES_MAX: usize = 100;
+pub const NAME_CHARS_MAX: usize = 200;
+pub const COUNT_MAX: u32 = 1_000_000;
+/// A year.
+pub const HOURS_MAX: u32 = 366 * 24;
+/// Clients that are told of a changed rule in one commit, so that writers beside it wait little.
+const N_TOLD_AT_ONCE: usize = 200;
+
+/// What an administrator wants to hear of.
+#[derive(Clone, Debug)]
+pub struct NewRule {
+    pub name: String,
+    pub enabled: bool,
+    /// Empty: all.
+    pub clients: Vec<ClientId>,
+    pub condition: AlertCondition,
+}
+
+/// What may change of a rule. `None` leaves it.
+#[derive(Clone, Debug, Default)]
+pub struct RuleChange {
+    pub name: Option<String>,
+    pub enabled: Option<bool>,
+    pub clients: Option<Vec<ClientId>>,
+    pub condition: Option<AlertCondition>,
+}
+
+impl App {
+    /// Oldest first. Those that the caller may see whole.
+    pub async fn list_alert_rules(&self, caller: &Caller) -> Result<Vec<AlertRule>> {
+        let mut all = self.store.read(crate::store::Snapshot::list_alert_rules).await?;
+        all.retain(|it| caller.may_reach_all(&it.clients));
+        Ok(all)
+    }
+
+    /// # Errors
+    /// `NotFound`; `Forbidden` when it watches clients that the caller may not reach.
+    pub async fn get_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<AlertRule> {
+        let found = self.store.read(move |snapshot| snapshot.find_alert_rule(id)).await?;
+        let rule = found.ok_or_else(absent)?;
+        require_reach(caller, &rule.clients)?;
+        Ok(rule)
+    }
+
+    /// The next sweep looks at every client that it watches.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
+    pub async fn add_alert_rule(&self, caller: &Caller, new: NewRule) -> Result<AlertRule> {
+        require_reach(caller, &new.clients)?;
+        let now = self.clock.now();
+        let NewRule { name, enabled, clients, condition } = new;
+        let id = AlertRuleId::made_at(now);
+        let (created_at, updated_at) = (now, now);
+        let rule = AlertRule { id, name, enabled, clients, condition, created_at, updated_at };
+        self.check_rule(&rule, None)?;
+        let row = rule.clone();
+        let write = move |batch: &mut Batch| {
+            if N_RULES_MAX <= batch.list_alert_rules()?.len() {
+                let rule = format!("there are {N_RULES_MAX} alert rules already; remove one");
+                return Err(Error::conflict(rule));
+            }
+            batch.note_object(&row.id);
+            batch.put_alert_rule(&row)
+        };
+        self.store.write(write).await?;
+        self.look_soon(&[&rule]).await?;
+        Ok(rule)
+    }
+
+    /// # Errors
+    /// `NotFound`; `Invalid` with the field that breaks a rule.
+    pub async fn change_alert_rule(
+        &self,
+        caller: &Caller,
+        id: AlertRuleId,
+        change: RuleChange,
+    ) -> Result<AlertRule> {
+        let now = self.clock.now();
+        let before = self.get_alert_rule(caller, id).await?;
+        require_reach(caller, change.clients.as_deref().unwrap_or(&before.clients))?;
+        let mut wanted = before.clone();
+        apply(&mut wanted, &change, now);
+        self.check_rule(&wanted, Some(&before))?;
+        let by = caller.clone();
+        let write = move |batch: &mut Batch| {
+            let before = batch.find_alert_rule(id)?.ok_or_else(absent)?;
+            require_reach(&by, &before.clients)?;
+            let mut rule = before.clone();
+            apply(&mut rule, &change, now);
+            batch.put_alert_rule(&rule)?;
+            Ok((before, rule))
+        };
+        let (before, rule) = self.store.write(write).await?;
+        self.look_soon(&[&before, &rule]).await?;
+        Ok(rule)
+    }
+
+    /// Its open alerts close with the next sweep.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn remove_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<()> {
+        self.get_alert_rule(caller, id).await?;
+        let by = caller.clone();
+        let write = move |batch: &mut Batch| {
+            let rule = batch.find_alert_rule(id)?.ok_or_else(absent)?;
+            require_reach(&by, &rule.clients)?;
+            batch.remove_alert_rule(id)?;
+            Ok(rule)
+        };
+        let rule = self.store.write(write).await?;
+        self.look_soon(&[&rule]).await
+    }
+
+    /// Lets the next sweep look at the clients of these rules. Should the process not live to tell them all, the daily
+    /// assessment of each client looks too.
+    async fn look_soon(&self, rules: &[&AlertRule]) -> Result<()> {
+        let now = self.clock.now();
+        let is_meant =
+            |id: &ClientId| rules.iter().any(|it| it.clients.is_empty() || it.clients.contains(id));
+        let all = self.directory.list();
+        let clients: Vec<ClientId> = all.iter().map(|it| it.id).filter(is_meant).collect();
+        for some in clients.chunks(N_TOLD_AT_ONCE) {
+            let some = some.to_vec();
+            let write = move |batch: &mut Batch| {
+                for id in &some {
+                    let mut rows = batch.client(*id);
+                    if rows.require_client().is_ok() {
+                        rows.hasten_due(now)?;
+                    }
+                }
+                Ok(())
+            };
+            self.store.write(write).await?;
+        }
+        Ok(())
+    }
+
+    fn check_rule(&self, rule: &AlertRule, before: Option<&AlertRule>) -> Result<()> {
+        require_text("name", &rule.name, NAME_CHARS_MAX)?;
+        self.require_clients(&rule.clients, before.map_or(&[], |it| &it.clients))?;
+        self.check_condition(&rule.condition)
+    }
+
+    fn check_condition(&self, condition: &AlertCondition) -> Result<()> {
+        let within = |member: &str, value: u32, max: u32| {
+            if (1..=max).contains(&value) {
+                return Ok(());
+            }
+            let field = format!("condition.{member}");
+            Err(Error::invalid_field(field, format!("must be an integer from 1 to {max}")))
+        };
+        match condition {
+            AlertCondition::ScoreBelow { value } | AlertCondition::ReadinessBelow { value, .. } => {
+                within("value", u32::from(*value), 100)
+            }
+            AlertCondition::OpenRisksAtLeast { value, .. }
+            | AlertCondition::TasksOverdueAtLeast { value } => within("value", *value, COUNT_MAX),
+            AlertCondition::SourceSilent { hours } => within("hours", *hours, HOURS_MAX),
+            AlertCondition::ControlFailing { control } => {
+                if self.catalog.find_control(control).is_some() {
+                    return Ok(());
+                }
+                let rule = "no such control in the catalogue";
+                Err(Error::invalid_field("condition.controlCode", rule))
+            }
+        }
+    }
+}
+
+/// # Errors
+/// `Forbidden` when a rule for these clients is about others than the caller's.
+fn require_reach(caller: &Caller, clients: &[ClientId]) -> Result<()> {
+    if caller.may_reach_all(clients) {
+        return Ok(());
+    }
+    Err(Error::forbidden(
+        "you are not authorized for all clients of this rule; name those that you are",
+    ))
+}
+
+fn absent() -> Error {
+    Error::not_found("alert rule not found")
+}
+
+fn apply(rule: &mut AlertRule, change: &RuleChange, now: Time) {
+    let RuleChange { name, enabled, clients, condition } = change.clone();
+    rule.name = name.unwrap_or_else(|| rule.name.clone());
+    rule.enabled = enabled.unwrap_or(rule.enabled);
+    rule.clients = clients.unwrap_or_else(|| rule.clients.clone());
+    rule.condition = condition.unwrap_or_else(|| rule.condition.clone());
+    rule.updated_at = now;
+}

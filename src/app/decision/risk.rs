@@ -1,0 +1,131 @@
+//! The acceptance of a risk: a person's decision to live with one until a moment.
+
+use crate::app::App;
+use crate::app::assessment::condition;
+use crate::app::event;
+use crate::app::input::{require_future, require_text};
+use crate::auth::caller::Caller;
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, RiskId};
+use crate::store::per_client::posture::{Acceptance, OpenRisk};
+use crate::store::{ClientBatch, ClientSnapshot};
+
+pub const REASON_CHARS_MAX: usize = 500;
+pub const BY_CHARS_MAX: usize = 255;
+/// Two years, one of them a leap year. Nobody decides for longer.
+pub const ACCEPTED_DAYS_MAX: i64 = 731;
+
+/// What a person says who accepts a risk.
+#[derive(Clone, Debug)]
+pub struct NewAcceptance {
+    pub until: Time,
+    pub reason: String,
+    /// `None`: the caller.
+    pub by: Option<String>,
+}
+
+impl App {
+    /// An open risk, accepted or not.
+    ///
+    /// # Errors
+    /// `Forbidden` when the caller may not see the client; `NotFound` for the client or the risk.
+    pub async fn get_risk(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        id: RiskId,
+    ) -> Result<OpenRisk> {
+        let (_, rows) = self.reach_any(caller, client)?;
+        rows.read(move |snapshot: &ClientSnapshot| find(snapshot.list_risks()?, id)).await
+    }
+
+    /// Accepts a risk until a moment, or changes until when and why it is accepted. It is not shown meanwhile; its
+    /// control scores as before.
+    ///
+    /// # Errors
+    /// As [`App::get_risk`]; `Invalid` with the field that breaks a rule.
+    pub async fn accept_risk(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        id: RiskId,
+        new: NewAcceptance,
+    ) -> Result<OpenRisk> {
+        let now = self.clock.now();
+        check(&new, now)?;
+        let by = new.by.clone().unwrap_or_else(|| caller.name());
+        let write = move |batch: &mut ClientBatch<'_>| {
+            let mut open = find(batch.list_risks()?, id)?;
+            let is_new = open.accepted.is_none();
+            let (until, reason, by) = (new.until, new.reason.clone(), by.clone());
+            let severity = open.risk.severity;
+            open.accepted = Some(Acceptance { until, reason, by, at: now, severity });
+            batch.put_risk(&open)?;
+            if is_new {
+                if let Some(event) = event::risk::resolved(&open, now) {
+                    event.add(batch)?;
+                }
+            }
+            batch.hasten_due(until)?;
+            condition::reevaluate_and_schedule(batch, now)?;
+            Ok(open)
+        };
+        self.write_risk(caller, client, write).await
+    }
+
+    /// Takes an acceptance back: the risk is shown again. Nothing happens to one that is not accepted.
+    ///
+    /// # Errors
+    /// As [`App::get_risk`].
+    pub async fn unaccept_risk(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        id: RiskId,
+    ) -> Result<OpenRisk> {
+        let now = self.clock.now();
+        let write = move |batch: &mut ClientBatch<'_>| {
+            let mut open = find(batch.list_risks()?, id)?;
+            if open.accepted.take().is_none() {
+                return Ok(open);
+            }
+            open.occurrence += 1;
+            open.opened_at = now;
+            batch.put_risk(&open)?;
+            for event in event::risk::shown_again(&open, now) {
+                event.add(batch)?;
+            }
+            condition::reevaluate_and_schedule(batch, now)?;
+            Ok(open)
+        };
+        self.write_risk(caller, client, write).await
+    }
+
+    /// While no assessment of the client is under way: it would write the risk as it was.
+    async fn write_risk(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        write: impl FnMut(&mut ClientBatch<'_>) -> Result<OpenRisk> + Send + 'static,
+    ) -> Result<OpenRisk> {
+        let lock = self.assessing(client);
+        let _alone = lock.lock().await;
+        let (_, rows) = self.reach_any(caller, client)?;
+        rows.write(write).await
+    }
+}
+
+fn find(all: Vec<OpenRisk>, id: RiskId) -> Result<OpenRisk> {
+    let found = all.into_iter().find(|it| it.id == id && it.closed.is_none());
+    found.ok_or_else(|| Error::not_found("risk not found, or no longer open"))
+}
+
+fn check(new: &NewAcceptance, now: Time) -> Result<()> {
+    require_future("until", new.until, now)?;
+    if now.plus_days(ACCEPTED_DAYS_MAX) < new.until {
+        return Err(Error::invalid_field("until", "must be at most two years from now"));
+    }
+    require_text("reason", &new.reason, REASON_CHARS_MAX)?;
+    new.by.as_deref().map_or(Ok(()), |it| require_text("by", it, BY_CHARS_MAX))
+}

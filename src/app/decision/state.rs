@@ -1,0 +1,43 @@
+//! Keeping what a person said, and assessing the client with it.
+
+use std::sync::Arc;
+
+use crate::app::assessment::assess;
+use crate::app::assessment::statement::{Statement, Statements};
+use crate::app::event::cause::Cause;
+use crate::app::{App, ClientLock};
+use crate::error::Result;
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+impl App {
+    /// Keeps a statement and assesses the client with it: one commit of both.
+    ///
+    /// # Errors
+    /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it.
+    pub(in crate::app) async fn state(
+        &self,
+        rows: &ClientStore,
+        statement: Statement,
+        cause: Cause,
+        _: &ClientLock,
+    ) -> Result<()> {
+        let now = self.clock.now();
+        let subject = self.subject(rows.id())?;
+        let statement = Arc::new(statement);
+        let said = Arc::clone(&statement);
+        let plan = move |snapshot: &ClientSnapshot| {
+            let statements = Statements::read(snapshot)?.with(&said);
+            let observations = snapshot.list_observations()?;
+            let gone = Vec::new();
+            assess::plan_with(snapshot, &subject, &observations, gone, &statements, &cause, now)
+        };
+        let plan = Arc::new(rows.read(plan).await?);
+        let write = move |batch: &mut ClientBatch<'_>| {
+            plan.require_unchanged(batch)?;
+            statement.write(batch)?;
+            batch.bump_facts_version()?;
+            assess::apply(batch, &plan).map(|_| ())
+        };
+        rows.write(write).await
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a client is assessed.
+
+/// Why a client is assessed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A run of a source. A baseline run is the source's first read of these scopes; it announces no changes.
+    /// A quiet run is an incidental push, which is announced only when it changes something.
+    Source { source: String, baseline: bool, quiet: bool },
+    /// Time alone: results lapse, or a day ends.
+    Lapse,
+    /// What applies to the client was changed.
+    Scope,
+    /// A person attested something, or the evidence for an attestation changed.
+    Attestation,
+    /// Assets were pushed or changed.
+    Assets,
+    /// The catalog differs from the one used last time.
+    Catalogue,
+}
+
+impl Cause {
+    /// As events and history show it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Source { source, .. } => source,
+            Self::Lapse => "lapse",
+            Self::Scope => "scope",
+            Self::Attestation => "attestation",
+            Self::Assets => "assets",
+            Self::Catalogue => "catalogue",
+        }
+    }
+
+    /// Returns true if changes are not announced, because this is a source's first read.
+    #[must_use]
+    pub fn is_baseline(&self) -> bool {
+        matches!(self, Self::Source { baseline: true, .. })
+    }
+}

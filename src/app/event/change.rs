@@ -1,0 +1,126 @@
+//! From the changes of an assessment to its events.
+
+use super::cause::Cause;
+use super::envelope::NewEvent;
+use super::posture::{
+    ComplianceDriftDetected, ComplianceStatusChanged, OverallScoreBefore, ReadinessBefore,
+    RiskAssessmentCompleted, ScoreBefore, SecurityScoreChanged, SecurityScoreThresholdCrossed,
+};
+use super::risk;
+use crate::clock::Time;
+use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::change::Change;
+use crate::engine::posture::{Posture, Risk};
+use crate::store::per_client::posture::OpenRisk;
+
+/// How a posture moved, for the caller who caused it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Announced {
+    pub n_controls: u32,
+    pub n_frameworks: u32,
+    pub n_risks_opened: u32,
+    pub n_risks_closed: u32,
+    pub score_before: Option<u8>,
+    pub score_after: Option<u8>,
+    pub n_events: u32,
+}
+
+/// Returns the events that an assessment announces. Of frameworks outside `frameworks`, the client's own, none.
+pub fn events(
+    (catalog, frameworks): (&Catalog, &[FrameworkId]),
+    changes: &[Change],
+    risks: &[OpenRisk],
+    posture: &Posture,
+    cause: &Cause,
+    now: Time,
+) -> (Announced, Vec<NewEvent>) {
+    let mut announced = Announced::default();
+    let mut events = Vec::new();
+    for change in changes {
+        count(&mut announced, change);
+        let is_announced = !cause.is_baseline()
+            || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
+        if is_announced && is_in_scope(frameworks, change) {
+            events.extend(event_of(catalog, change, risks, posture, cause, now));
+        }
+    }
+    if !changes.is_empty() || matches!(cause, Cause::Source { quiet: false, .. }) {
+        events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause), now));
+    }
+    announced.n_events = u32::try_from(events.len()).unwrap_or(u32::MAX);
+    (announced, events)
+}
+
+fn is_in_scope(frameworks: &[FrameworkId], change: &Change) -> bool {
+    match change {
+        Change::Readiness { framework, .. } | Change::Drift { framework, .. } => {
+            frameworks.contains(framework)
+        }
+        Change::Control { .. }
+        | Change::Row { .. }
+        | Change::Score { .. }
+        | Change::Threshold { .. }
+        | Change::RiskOpened { .. }
+        | Change::RiskCritical { .. }
+        | Change::RiskClosed { .. } => true,
+    }
+}
+
+fn count(announced: &mut Announced, change: &Change) {
+    match change {
+        Change::Control { .. } => announced.n_controls += 1,
+        Change::Readiness { .. } => announced.n_frameworks += 1,
+        Change::RiskOpened { .. } => announced.n_risks_opened += 1,
+        Change::RiskClosed { .. } => announced.n_risks_closed += 1,
+        Change::Score { from, to, .. } => {
+            announced.score_before = *from;
+            announced.score_after = Some(*to);
+        }
+        Change::Row { .. }
+        | Change::Drift { .. }
+        | Change::Threshold { .. }
+        | Change::RiskCritical { .. } => (),
+    }
+}
+
+fn event_of(
+    catalog: &Catalog,
+    change: &Change,
+    risks: &[OpenRisk],
+    posture: &Posture,
+    cause: &Cause,
+    now: Time,
+) -> Option<NewEvent> {
+    let cause = cause.as_str();
+    match change {
+        Change::Control { .. } | Change::Row { .. } => None,
+        Change::Readiness { framework, from, to } => {
+            let body = ComplianceStatusChanged::of(*framework, *to, cause);
+            let before = ReadinessBefore { readiness_score: *from };
+            Some(NewEvent::after(&body, Some(&before), now))
+        }
+        Change::Drift { framework, rows, because } => {
+            let body = ComplianceDriftDetected::of(catalog.framework(*framework), rows, because);
+            Some(NewEvent::new(&body, now))
+        }
+        Change::Score { from, to, controls } => {
+            let grade = posture.score.grade();
+            let body = SecurityScoreChanged { overall_score: *to, grade, cause, controls };
+            Some(NewEvent::after(&body, from.map(ScoreBefore::of).as_ref(), now))
+        }
+        Change::Threshold { threshold, direction, from, to } => {
+            let body = SecurityScoreThresholdCrossed::of(*threshold, *direction, *to, cause);
+            let before = OverallScoreBefore { overall_score: *from };
+            Some(NewEvent::after(&body, Some(&before), now))
+        }
+        Change::RiskOpened { risk } => Some(risk::created(find(risks, risk)?, now)),
+        Change::RiskCritical { risk } => Some(risk::critical(find(risks, risk)?, now)),
+        Change::RiskClosed { risk, .. } => risk::resolved(find(risks, risk)?, now),
+    }
+}
+
+/// `None` for an accepted risk: nothing more is announced of it.
+fn find<'a>(risks: &'a [OpenRisk], risk: &Risk) -> Option<&'a OpenRisk> {
+    let mut all = risks.iter().filter(|it| it.accepted.is_none());
+    all.find(|it| it.risk.condition == risk.condition)
+}

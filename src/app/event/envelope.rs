@@ -1,0 +1,264 @@
+//! What all events share: the delivery body around an event's object, its `dedupKey`, and the link to what it is about.
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::clock::Time;
+use crate::engine::catalog::FrameworkId;
+use crate::engine::event::EventKind;
+use crate::error::{Error, Result};
+use crate::id::{ClientId, EventId, RiskId, TaskId};
+use crate::store::{ClientBatch, Installation};
+
+/// The object of one event type.
+pub trait EventBody: Serialize {
+    const KIND: EventKind;
+    /// What `previous` holds. [`NoPrevious`] for a type without it.
+    type Previous: Serialize;
+
+    /// Names the condition within its client. The same in all events about one condition.
+    fn key(&self) -> String;
+
+    /// What a person who follows the event's `url` sees.
+    fn link(&self) -> Link {
+        Link::Client
+    }
+}
+
+/// The event type never has an earlier state.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub enum NoPrevious {}
+
+/// What an event's `url` leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Link {
+    Client,
+    Requirements(FrameworkId),
+    Risk(RiskId),
+    Source(String),
+    Task(TaskId),
+}
+
+impl Link {
+    /// The address below `server.public_url`. These addresses never change.
+    fn path(&self, client: ClientId) -> String {
+        match self {
+            Self::Client => format!("/go/client/{client}"),
+            Self::Requirements(framework) => {
+                format!("/go/requirement/{client}/{}", framework.as_str())
+            }
+            Self::Risk(id) => format!("/go/risk/{client}/{id}"),
+            Self::Source(name) => {
+                format!("/go/source/{client}/{}", utf8_percent_encode(name, NON_ALPHANUMERIC))
+            }
+            Self::Task(id) => format!("/go/task/{id}"),
+        }
+    }
+}
+
+/// An event that is yet to get its place in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEvent {
+    id: EventId,
+    kind: EventKind,
+    created: Time,
+    key: String,
+    link: Link,
+    /// When the condition that it is about was opened.
+    opened_at: Time,
+    object: Map<String, Value>,
+    previous: Option<Map<String, Value>>,
+}
+
+impl NewEvent {
+    /// An event without an earlier state.
+    pub fn new<T: EventBody>(body: &T, now: Time) -> Self {
+        Self {
+            id: EventId::random(),
+            kind: T::KIND,
+            created: now,
+            key: body.key(),
+            link: body.link(),
+            opened_at: now,
+            object: members(body),
+            previous: None,
+        }
+    }
+
+    /// A made-up event of a type, whose object says `test`.
+    #[must_use]
+    pub fn test(kind: EventKind, name: &str, now: Time) -> Self {
+        Self {
+            id: EventId::random(),
+            kind,
+            created: now,
+            key: format!("test/{name}"),
+            link: Link::Client,
+            opened_at: now,
+            object: Map::from_iter([("test".to_owned(), true.into())]),
+            previous: None,
+        }
+    }
+
+    /// With what differed before. `None`: there was no earlier state.
+    #[must_use]
+    pub fn after<T: EventBody>(body: &T, previous: Option<&T::Previous>, now: Time) -> Self {
+        Self { previous: previous.map(members), ..Self::new(body, now) }
+    }
+
+    /// The event as of another moment than the one it was made for.
+    #[must_use]
+    pub fn at(self, created: Time) -> Self {
+        Self { created, opened_at: created, ..self }
+    }
+
+    /// About a condition that was opened at an earlier time.
+    #[must_use]
+    pub fn opened_at(self, opened_at: Time) -> Self {
+        Self { opened_at, ..self }
+    }
+
+    pub fn id(&self) -> EventId {
+        self.id
+    }
+
+    pub fn kind(&self) -> EventKind {
+        self.kind
+    }
+
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// As a list of open conditions shows it.
+    pub fn object(&self, client: ClientId, name: &str, installation: &Installation) -> Value {
+        Value::Object(self.completed(client, name, installation))
+    }
+
+    /// The object with the members that every event has.
+    fn completed(
+        &self,
+        client: ClientId,
+        name: &str,
+        installation: &Installation,
+    ) -> Map<String, Value> {
+        let mut object = self.object.clone();
+        complete(&mut object, client, name, installation, (&self.key, self.opened_at), &self.link);
+        object
+    }
+
+    /// Opens the event's condition. Returns the event with its occurrence, or `None` when the condition is open already.
+    pub fn open(&self, batch: &mut ClientBatch<'_>, now: Time) -> Result<Option<Self>> {
+        let object = Value::Object(self.object.clone()).to_string();
+        let opened = batch.open_condition(&self.key, self.kind.as_str(), object, now)?;
+        Ok(opened.map(|n| self.clone().with_occurrence(n)))
+    }
+
+    /// Replaces what the list of open conditions shows of the event's condition.
+    pub fn replace_condition(&self, batch: &mut ClientBatch<'_>) -> Result<()> {
+        batch.replace_condition(&self.key, Value::Object(self.object.clone()).to_string())
+    }
+
+    #[must_use]
+    pub fn with_occurrence(mut self, occurrence: u32) -> Self {
+        self.object.insert("occurrence".to_owned(), occurrence.into());
+        self
+    }
+
+    /// Gives the event its place in the log, in the commit that makes it true. Returns its sequence.
+    pub fn add(&self, batch: &mut ClientBatch<'_>) -> Result<u64> {
+        let installation = batch.installation()?;
+        let client = batch.id();
+        let name = batch.find_profile()?.map_or_else(String::new, |it| it.name);
+        batch.add_event(self.id, self.kind, self.created, |sequence| {
+            self.body(client, &name, &installation, sequence)
+        })
+    }
+
+    /// The body of a delivery: made once, signed, stored, and sent again byte for byte.
+    pub fn body(
+        &self,
+        client: ClientId,
+        name: &str,
+        installation: &Installation,
+        sequence: u64,
+    ) -> Result<String> {
+        let mut object = self.completed(client, name, installation);
+        object.insert("sequence".to_owned(), sequence.into());
+        let data = Data {
+            msp_id: &installation.msp_id,
+            client_id: client.to_string(),
+            object,
+            previous: self.previous.as_ref(),
+        };
+        let body = Body {
+            id: self.id.wire(),
+            kind: self.kind.as_str(),
+            created: self.created.to_string(),
+            data,
+        };
+        serde_json::to_string(&body).map_err(Error::internal)
+    }
+}
+
+/// A condition's `dedupKey`: unique over all clients. One that was opened by a release before these keys keeps the key
+/// that it was announced with until it closes.
+#[must_use]
+pub fn dedup_key(
+    client: ClientId,
+    key: &str,
+    opened_at: Time,
+    installation: &Installation,
+) -> String {
+    if opened_at < installation.scoped_keys_since {
+        return key.to_owned();
+    }
+    format!("{client}/{key}")
+}
+
+/// Adds the members that the object of every event has.
+pub fn complete(
+    object: &mut Map<String, Value>,
+    client: ClientId,
+    name: &str,
+    installation: &Installation,
+    (key, opened_at): (&str, Time),
+    link: &Link,
+) {
+    let key = dedup_key(client, key, opened_at, installation);
+    object.insert("dedupKey".to_owned(), key.into());
+    object.insert("clientName".to_owned(), name.into());
+    if let Some(start) = &installation.public_url {
+        object.insert("url".to_owned(), format!("{start}{}", link.path(client)).into());
+    }
+}
+
+/// # Panics
+/// When the value does not serialize to a JSON object: every event body is a struct with named fields.
+fn members(it: &impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(it).expect("an event body serializes") {
+        Value::Object(map) => map,
+        other => unreachable!("an event body is a JSON object, not {other}"),
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    id: String,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    created: String,
+    data: Data<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Data<'a> {
+    msp_id: &'a str,
+    client_id: String,
+    object: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<&'a Map<String, Value>>,
+}

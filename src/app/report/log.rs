@@ -1,0 +1,33 @@
+//! The logs of events and of changed requirements, in commit order.
+
+use crate::app::App;
+use crate::auth::caller::Caller;
+use crate::error::Result;
+use crate::store::Snapshot;
+use crate::store::global::change::Placed;
+use crate::store::global::event::Event;
+
+impl App {
+    /// Requirements whose status changed after a sequence, in commit order. Those of the clients that the caller may reach.
+    pub async fn list_changes(
+        &self,
+        caller: &Caller,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Placed>> {
+        let allowed = caller.allowed_clients().map(<[_]>::to_vec);
+        let list = move |snapshot: &Snapshot| {
+            snapshot.list_changes(after, limit as usize, allowed.as_deref())
+        };
+        self.store.read(list).await
+    }
+
+    /// Events after a sequence, in commit order. Those of the clients that the caller may reach.
+    pub async fn list_events(&self, caller: &Caller, after: u64, limit: u32) -> Result<Vec<Event>> {
+        let allowed = caller.allowed_clients().map(<[_]>::to_vec);
+        let list = move |snapshot: &Snapshot| {
+            snapshot.list_events(after, limit as usize, allowed.as_deref())
+        };
+        self.store.read(list).await
+    }
+}

@@ -1,0 +1,121 @@
+//! A finding of Prowler, whatever file it came in, -> a check and maybe an asset.
+
+use super::finding::Finding;
+use super::resource;
+use crate::engine::asset::{Said, Seen};
+use crate::engine::fact::REMEDIATION_CHARS_MAX;
+use crate::engine::severity::Severity;
+use crate::error::Result;
+use crate::import::text;
+use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
+use crate::import::{Check, Outcome, Record, Subject};
+
+/// Hands out what finding number `at` says: its asset first, if it is one, then its check.
+pub(in crate::import) fn tell(
+    at: u64,
+    finding: &Finding,
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    match understand(finding) {
+        Ok((asset, check)) => {
+            if let Some(asset) = asset {
+                records(Record::Asset(asset))?;
+            }
+            records(Record::Check(check))
+        }
+        Err(reason) => records(Record::Skipped { at, reason }),
+    }
+}
+
+/// # Errors
+/// The reason why the finding says nothing.
+fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
+    let outcome = outcome(finding)?;
+    let check = text::id(finding.check, "check id")?;
+    let scope = scope(finding)?;
+    let subject = subject(finding)?;
+    let asset = resource::asset_type(finding).map(|asset_type| Seen {
+        external_id: subject.id.clone(),
+        name: subject.name.clone(),
+        category: text::some_line(finding.service, NAME_CHARS_MAX),
+        asset_type,
+        is_managed: false,
+        hostname: None,
+        ip: None,
+        mac: None,
+        serial: None,
+        scope: scope.clone(),
+        seen_at: finding.observed_at,
+        said: Said::default(),
+    });
+    let check = Check {
+        title: text::some_line(finding.title, TITLE_CHARS_MAX).unwrap_or_else(|| check.clone()),
+        scope,
+        check,
+        outcome,
+        severity: severity(finding.severity),
+        remediation: text::some_block(finding.remediation, REMEDIATION_CHARS_MAX),
+        detail: text::some_line(finding.detail, DETAIL_CHARS_MAX),
+        subject,
+        observed_at: finding.observed_at,
+    };
+    Ok((asset, check))
+}
+
+fn outcome(finding: &Finding) -> Told<Outcome> {
+    match finding.status.trim() {
+        "PASS" => Ok(Outcome::Pass),
+        "FAIL" if finding.muted => Ok(Outcome::Accepted),
+        "FAIL" => Ok(Outcome::Fail),
+        "MANUAL" => Err("status MANUAL: a person has to look".to_owned()),
+        "" => Err("no status".to_owned()),
+        other => Err(format!("status {}: says nothing", text::line(other, STATUS_CHARS_MAX))),
+    }
+}
+
+/// Longer words in place of a status are cut.
+const STATUS_CHARS_MAX: usize = 20;
+
+/// `<provider>/<account>`, in lower case where the provider does not tell cases apart.
+///
+/// A tenant of m365 is its GUID where the file has it, as other tools name it so. A Kubernetes
+/// cluster without a name in the file is `kubernetes`.
+fn scope(finding: &Finding) -> Told<String> {
+    let provider = text::id(finding.provider, "provider")?.to_lowercase();
+    let account = match provider.as_str() {
+        "m365" if is_guid(finding.organization.trim()) => finding.organization,
+        "kubernetes" if finding.account.trim().is_empty() => return Ok(provider),
+        _ => finding.account,
+    };
+    let account = text::id(account, "account id")?;
+    let account = if matches!(provider.as_str(), "m365" | "azure") {
+        account.to_lowercase()
+    } else {
+        account
+    };
+    text::id(&format!("{provider}/{account}"), "scope")
+}
+
+fn is_guid(text: &str) -> bool {
+    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
+}
+
+/// The resource; its name where it has no id; the account where it has neither.
+fn subject(finding: &Finding) -> Told<Subject> {
+    let named = [finding.resource_uid, finding.resource_name, finding.account, finding.provider];
+    let id = named.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_default();
+    let id = text::id(&resource::external_id(finding.provider, id), "resource id")?;
+    let name = text::some_line(finding.resource_name, NAME_CHARS_MAX)
+        .unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
+    Ok(Subject { id, name })
+}
+
+/// `Informational` is low; a word that is not Prowler's is medium.
+fn severity(text: &str) -> Severity {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "critical" => Severity::Critical,
+        "high" => Severity::High,
+        "low" | "informational" => Severity::Low,
+        _ => Severity::Medium,
+    }
+}

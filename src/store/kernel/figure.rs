@@ -1,0 +1,32 @@
+//! What each client comes to in a few figures.
+
+use bincode::{Decode, Encode};
+
+use crate::engine::catalog::FrameworkId;
+
+/// One client in figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct Summary {
+    /// 0 to 100. `None`: there is no score yet.
+    pub score: Option<u8>,
+    /// Percent of the applicable controls' weight that is assessed.
+    pub coverage: u8,
+    /// 0 to 100, in the order of [`FrameworkId::ALL`].
+    pub readiness: [u8; FrameworkId::ALL.len()],
+    /// Open and not accepted, by [`crate::engine::severity::Severity`], least first.
+    pub n_risks: [u32; 4],
+    /// Their dollars a year, as far as known.
+    pub dollars: u64,
+    /// Those of them whose dollars are not known.
+    pub n_unpriced_risks: u32,
+    /// Without retired ones, like the next two.
+    pub n_assets: u32,
+    pub n_critical_assets: u32,
+    pub n_unmanaged_assets: u32,
+    /// Those still to be done.
+    pub n_tasks: u32,
+    /// Those of them whose due date was announced as passed.
+    pub n_overdue_tasks: u32,
+    pub n_failing_sources: u32,
+    pub n_silent_sources: u32,
+}
