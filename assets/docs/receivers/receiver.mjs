@@ -1,7 +1,7 @@
-// Receives Posture's webhooks. Node 18 or later, nothing to install.
+// Receives webhooks of Posture. Requires Node 18 or later and no packages.
 //
-// WEBHOOK_SECRET  the signing secret as it was shown: whsec_...
-// PORT            where to listen on 127.0.0.1, behind a proxy that speaks HTTPS (default 8090)
+// WEBHOOK_SECRET  the signing secret exactly as it was shown: whsec_...
+// PORT            the port to listen on at 127.0.0.1, behind an HTTPS reverse proxy (default 8090)
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { createServer } from "node:http";
@@ -12,20 +12,20 @@ const PORT = Number(process.env.PORT ?? 8090);
 const BODY_BYTES_MAX = 1024 * 1024;
 const IDS_MAX = 100_000;
 
-// In order. Keep them where the events go, so that they outlive a restart.
+// In order of arrival. Store them with the events, so that they survive a restart.
 const knownIds = new Set();
 
-// Over the raw bytes, before anything is parsed, and in constant time.
+// Returns true if the signature matches the raw body. Compares in constant time.
 function isSigned(headers, body) {
   const expected = Buffer.from(createHmac("sha256", SECRET).update(body).digest("hex"));
-  // The second one is there after a rotation, made with the secret before.
+  // After a rotation, the second header has a signature made with the previous secret.
   return ["x-service-signature", "x-service-signature-previous"].some((name) => {
     const given = Buffer.from(headers[name] ?? "");
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
 }
 
-// A delivery may come more than once, always with the same id.
+// Returns true the first time. A delivery can arrive more than once, with the same id.
 function isNew(id) {
   if (knownIds.has(id)) return false;
   knownIds.add(id);
@@ -33,7 +33,7 @@ function isNew(id) {
   return true;
 }
 
-// Whatever takes time happens here, after the answer.
+// Slow work happens here, after the response.
 function work(body) {
   const event = JSON.parse(body);
   console.log(event.id, event.type, event.data.clientId);

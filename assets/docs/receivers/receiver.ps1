@@ -1,7 +1,7 @@
-# Receives Posture's webhooks. Windows PowerShell 5.1 or PowerShell 7, nothing to install.
+# Receives webhooks of Posture. Requires Windows PowerShell 5.1 or PowerShell 7 and no modules.
 #
-# WEBHOOK_SECRET  the signing secret as it was shown: whsec_...
-# PORT            where to listen on 127.0.0.1, behind a proxy that speaks HTTPS (default 8090)
+# WEBHOOK_SECRET  the signing secret exactly as it was shown: whsec_...
+# PORT            the port to listen on at 127.0.0.1, behind an HTTPS reverse proxy (default 8090)
 
 $ErrorActionPreference = 'Stop'
 if (-not $env:WEBHOOK_SECRET) { throw 'WEBHOOK_SECRET is not set' }
@@ -10,11 +10,11 @@ $Port = if ($env:PORT) { [int]$env:PORT } else { 8090 }
 $BodyBytesMax = 1024 * 1024
 $IdsMax = 100000
 
-# Keep the ids where the events go, so that they outlive a restart.
+# In order of arrival. Store the ids with the events, so that they survive a restart.
 $KnownIds = [Collections.Generic.HashSet[string]]::new()
 $Order = [Collections.Generic.Queue[string]]::new()
 
-# In constant time: every character is looked at.
+# Compares in constant time: it always looks at every character.
 function Test-Same([string]$Expected, [string]$Given) {
     $difference = $Expected.Length -bxor $Given.Length
     for ($i = 0; $i -lt $Expected.Length; $i++) {
@@ -24,19 +24,19 @@ function Test-Same([string]$Expected, [string]$Given) {
     return $difference -eq 0
 }
 
-# Over the raw bytes, before anything is parsed.
+# Returns true if the signature matches the raw body.
 function Test-Signed($Headers, [byte[]]$Body) {
     $hmac = [Security.Cryptography.HMACSHA256]::new($Secret)
     $digest = $hmac.ComputeHash($Body)
     $hmac.Dispose()
     $expected = [BitConverter]::ToString($digest).Replace('-', '').ToLowerInvariant()
-    # The second one is there after a rotation, made with the secret before.
+    # After a rotation, the second header has a signature made with the previous secret.
     $first = Test-Same $expected $Headers['X-Service-Signature']
     $second = Test-Same $expected $Headers['X-Service-Signature-Previous']
     return $first -or $second
 }
 
-# A delivery may come more than once, always with the same id.
+# Returns true the first time. A delivery can arrive more than once, with the same id.
 function Test-New([string]$Id) {
     if (-not $KnownIds.Add($Id)) { return $false }
     $Order.Enqueue($Id)
@@ -55,7 +55,7 @@ function Read-Body($Request) {
     return , $body
 }
 
-# Whatever takes long belongs into another process: hand the event over here, after the answer.
+# Slow work belongs in another process. Hand the event over here, after the response.
 function Invoke-Work([byte[]]$Body) {
     $text = [Text.Encoding]::UTF8.GetString($Body)
     $received = ConvertFrom-Json $text

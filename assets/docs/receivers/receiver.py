@@ -1,7 +1,7 @@
-"""Receives Posture's webhooks. Python 3.8 or later, nothing to install.
+"""Receives webhooks of Posture. Requires Python 3.8 or later and no packages.
 
-WEBHOOK_SECRET  the signing secret as it was shown: whsec_...
-PORT            where to listen on 127.0.0.1, behind a proxy that speaks HTTPS (default 8090)
+WEBHOOK_SECRET  the signing secret exactly as it was shown: whsec_...
+PORT            the port to listen on at 127.0.0.1, behind an HTTPS reverse proxy (default 8090)
 """
 
 import hashlib
@@ -18,21 +18,21 @@ BODY_BYTES_MAX = 1024 * 1024
 IDS_MAX = 100_000
 
 accepted = queue.Queue()
-known_ids = {}  # In order. Keep them where the events go, so that they outlive a restart.
+known_ids = {}  # In order of arrival. Store them with the events, so that they survive a restart.
 lock = threading.Lock()
 
 
 def is_signed(headers, body):
-    """Over the raw bytes, before anything is parsed, and in constant time."""
+    """Returns True if the signature matches the raw body. Compares in constant time."""
     expected = hmac.new(SECRET, body, hashlib.sha256).hexdigest().encode()
-    # The second one is there after a rotation, made with the secret before.
+    # After a rotation, the second header has a signature made with the previous secret.
     names = ("X-Service-Signature", "X-Service-Signature-Previous")
     given = [headers.get(name, "").encode() for name in names]
     return any([hmac.compare_digest(expected, it) for it in given])
 
 
 def is_new(event_id):
-    """A delivery may come more than once, always with the same id."""
+    """Returns True the first time. A delivery can arrive more than once, with the same id."""
     with lock:
         if event_id in known_ids:
             return False
@@ -65,7 +65,7 @@ class Receiver(BaseHTTPRequestHandler):
 
 
 def work():
-    """Whatever takes time happens here, after the answer."""
+    """Slow work happens here, after the response."""
     while True:
         event = json.loads(accepted.get())
         print(event["id"], event["type"], event["data"]["clientId"], flush=True)
