@@ -106,7 +106,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         (manage::report::kpis::Dashboard, manage::report::portfolio::Portfolio),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
-        .description(concat!(include_str!("description.md"), include_str!("events.md")))
+        .description(include_str!("description.md"))
         .server(ServerObject::new("/").description("This service"))
 }
 

