@@ -13,6 +13,7 @@ use super::{client, print};
 use crate::config::Options;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::text::visible;
 
 #[derive(Debug, ClapArgs)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -66,7 +67,7 @@ pub(super) fn run(options: &Options, json: bool, args: Args) -> Result<()> {
                 let answer = import(session, &args, file).await.map_err(|error| {
                     Error::invalid(format!("{}: {}", file.display(), error.message()))
                 })?;
-                show(json, &print::clean(&file.display().to_string()), &answer)?;
+                show(json, &visible(&file.display().to_string()), &answer)?;
             }
             Ok(())
         }),

@@ -20,6 +20,7 @@ use clap::{Parser, Subcommand};
 
 use crate::config::{self, Options};
 use crate::error::{Chain, Code, Error, Result};
+use crate::text::visible;
 
 /// Security and compliance posture of an MSP's clients.
 #[derive(Debug, Parser)]
@@ -105,9 +106,9 @@ pub fn run(cli: Cli) -> Result<()> {
 #[must_use]
 pub fn failure(error: &Error) -> String {
     if error.code == Code::Internal {
-        return print::clean(&Chain(error).to_string());
+        return visible(&Chain(error).to_string()).into_owned();
     }
-    print::clean(error.message())
+    visible(error.message()).into_owned()
 }
 
 /// What the serving rooms want of the configuration.

@@ -1,45 +1,54 @@
 //! What the terminal shows. Nothing else prints.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use crate::text::{is_visible, visible};
 
-/// One line, or several, on standard output. A reader that went away is no fault of ours.
+/// Prints one line, or several, on standard output. Invisible characters other than line breaks and tabs are escaped.
+/// A closed standard output is not an error.
 ///
 /// # Errors
-/// `Internal` when standard output does not take it.
+/// `Internal` when standard output cannot be written.
 pub(super) fn line(text: &str) -> Result<()> {
-    let keep = |it| matches!(it, '\n' | '\t') || !is_hostile(it);
-    let text: String = text.chars().map(|it| if keep(it) { it } else { INSTEAD }).collect();
+    let pieces = text.split_inclusive(['\n', '\t']).flat_map(|piece| {
+        let kept = piece.len() - usize::from(piece.ends_with(['\n', '\t']));
+        [visible(&piece[..kept]), Cow::Borrowed(&piece[kept..])]
+    });
+    let text: String = pieces.collect();
     match writeln!(io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::internal(error)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// The API's answer as it is, indented. JSON leaves some hostile characters as they are; they are escaped.
+/// Prints the API's answer as it is, indented. The invisible characters that JSON allows in a string are escaped as JSON
+/// does it.
 pub(super) fn json(body: &Value) -> Result<()> {
     let text = serde_json::to_string_pretty(body).map_err(Error::internal)?;
     let mut shown = String::with_capacity(text.len());
     for it in text.chars() {
-        if it != '\n' && is_hostile(it) {
-            write!(shown, "\\u{:04x}", u32::from(it)).expect("a String takes everything");
-        } else {
+        if it == '\n' || is_visible(it) {
             shown.push(it);
+            continue;
+        }
+        for unit in it.encode_utf16(&mut [0; 2]) {
+            write!(shown, "\\u{unit:04x}").expect("writing to a String does not fail");
         }
     }
     line(&shown)
 }
 
-/// That something was done to which the API answers nothing: null as its data.
+/// Prints what was done, or with `--json` the API's answer without data: null.
 pub(super) fn done(as_json: bool, answer: &Value, text: &str) -> Result<()> {
     if as_json { json(&json!({ "data": answer["data"] })) } else { line(text) }
 }
 
-/// Rows under a heading, each column as wide as its widest cell.
+/// Prints rows under a heading. Each column is as wide as its widest cell.
 pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let widths: Vec<usize> = (0..heading.len())
         .map(|column| {
@@ -58,32 +67,17 @@ pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
     Ok(())
 }
 
-/// A value for a person: text without quotes, `-` for null.
+/// A value as people read it: text without quotes, `-` for null.
 pub(super) fn cell(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
-        Value::String(text) => clean(text),
+        Value::String(text) => visible(text).into_owned(),
         Value::Array(all) => all.iter().map(cell).collect::<Vec<_>>().join(","),
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
     }
 }
 
-/// What is shown in the place of a hostile character.
-const INSTEAD: char = '\u{fffd}';
-
-/// Foreign text on one line, without what would command the terminal.
-pub(super) fn clean(text: &str) -> String {
-    text.chars().map(|it| if is_hostile(it) { INSTEAD } else { it }).collect()
-}
-
-/// Control characters command the terminal; marks of direction show text in another order than it has. All of them
-/// have four hexadecimal digits.
-fn is_hostile(it: char) -> bool {
-    it.is_control()
-        || matches!(it, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Named fields of an object, one a line.
+/// Prints named fields of an object, one on each line.
 pub(super) fn fields(object: &Value, names: &[(&str, &str)]) -> Result<()> {
     let width = names.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, field) in names {

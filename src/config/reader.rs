@@ -3,6 +3,7 @@
 
 use super::file::{Entry, File, Problem, Value};
 use super::rule::Ruled;
+use crate::text::is_visible;
 
 /// One key as it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,11 +145,25 @@ fn guess(wrong: &str, known: &[&str]) -> String {
     near.map_or(String::new(), |it| format!("; did you mean {it:?}?"))
 }
 
+/// A TOML string on one line. Invisible characters are written as TOML's escapes, so that what is shown can be read
+/// again.
+fn quoted(text: &str) -> String {
+    if text.chars().all(is_visible) {
+        return toml::Value::from(text).to_string();
+    }
+    let escaped = text.chars().map(|it| match it {
+        '"' | '\\' => format!("\\{it}"),
+        _ if is_visible(it) => it.to_string(),
+        _ => format!("\\U{:08x}", u32::from(it)),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
+}
+
 /// On one line. Strings, integers and lists of them: no rule takes another type.
 fn literal(value: &Value<'_>) -> String {
     let value = value.get_ref();
     if let Some(text) = value.as_str() {
-        toml::Value::from(text).to_string()
+        quoted(text)
     } else if let Some(items) = value.as_array() {
         format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", "))
     } else {

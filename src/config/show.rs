@@ -4,13 +4,14 @@ use std::fmt::Write;
 
 use super::options::Options;
 use super::reader::section_of;
+use crate::text::visible;
 
 /// Every key that was read, with where a value that is not the default came from. Reading it again
 /// gives the same values.
 #[must_use]
 pub fn show(options: &Options) -> String {
     let mut text = match &options.file {
-        Some(path) => format!("# Read from {}.\n", path.display().to_string().escape_debug()),
+        Some(path) => format!("# Read from {}.\n", visible(&path.display().to_string())),
         None => "# No file was read: these are the defaults.\n".to_owned(),
     };
     let mut section = "";
@@ -21,7 +22,7 @@ pub fn show(options: &Options) -> String {
             write!(text, "\n[{section}]\n").expect("a String takes everything");
         }
         let origin = setting.origin.as_ref();
-        let origin = origin.map_or(String::new(), |it| format!("  # {}", it.escape_debug()));
+        let origin = origin.map_or(String::new(), |it| format!("  # {}", visible(it)));
         match &setting.value {
             Some(value) => writeln!(text, "{key} = {value}{origin}"),
             None => writeln!(text, "# {key} is not set"),

@@ -9,6 +9,7 @@ use ureq::http::{Response, header};
 
 use crate::clock::{Clock, Time};
 use crate::egress::refusal::Refusal;
+use crate::text::visible;
 
 /// Of an answer's body, what lies beyond is neither read nor kept.
 pub const ANSWER_BYTES_MAX: usize = 1_024;
@@ -143,26 +144,13 @@ pub(super) fn failure(error: ureq::Error) -> Failure {
 /// The beginning of foreign text, safe to show on a terminal and in a log line. `bytes_max` is of the result.
 fn readable(bytes: &[u8], bytes_max: usize) -> String {
     let mut text = String::new();
-    for it in String::from_utf8_lossy(bytes).chars() {
-        let length = text.len();
-        if is_hidden(it) {
-            text.extend(it.escape_default());
-        } else {
-            text.push(it);
-        }
-        if bytes_max < text.len() {
-            text.truncate(length);
+    for character in String::from_utf8_lossy(bytes).chars() {
+        let mut buffer = [0; 4];
+        let piece = visible(character.encode_utf8(&mut buffer));
+        if bytes_max < text.len() + piece.len() {
             break;
         }
+        text.push_str(&piece);
     }
     text
-}
-
-/// Whether a character moves the cursor, breaks the line, or changes what the others look like.
-fn is_hidden(it: char) -> bool {
-    it.is_control()
-        || matches!(
-            it,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        )
 }

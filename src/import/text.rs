@@ -1,4 +1,8 @@
-//! Foreign text made safe to store and show: bounded, and without invisible characters.
+//! Foreign text made safe to store and show: bounded, on one line, and with its invisible characters escaped.
+
+use std::borrow::Cow;
+
+use crate::text::visible;
 
 /// What could be understood, or the reason why a record is left out.
 pub(super) type Told<T> = Result<T, String>;
@@ -12,7 +16,7 @@ pub(super) const TITLE_CHARS_MAX: usize = 300;
 /// Longer descriptions of what was seen are cut.
 pub(super) const DETAIL_CHARS_MAX: usize = 500;
 
-/// Stands where a text was cut.
+/// Marks where a text was cut.
 const CUT: &str = "… (cut)";
 
 /// An identifier as it is, without spaces around it.
@@ -28,23 +32,22 @@ pub(super) fn id(text: &str, what: &str) -> Told<String> {
     if ID_CHARS_MAX < text.chars().count() {
         return Err(format!("{what} longer than {ID_CHARS_MAX} characters"));
     }
-    if text.chars().any(is_invisible) {
+    if text.chars().any(is_hidden) {
         return Err(format!("{what} with control characters"));
     }
     Ok(text.to_owned())
 }
 
-/// One line of at most `n_max` characters; longer text ends in a mark that says so.
+/// One line of at most `n_max` characters; longer text ends in a mark that says so. Line breaks, tabs and the spaces of
+/// other scripts become plain spaces; other invisible characters are escaped.
 pub(super) fn line(text: &str, n_max: usize) -> String {
-    clean(
-        text.trim().chars().map(|it| if matches!(it, '\n' | '\r' | '\t') { ' ' } else { it }),
-        n_max,
-    )
+    clean(text.trim().chars().map(|it| if it.is_whitespace() { ' ' } else { it }), n_max)
 }
 
 /// Like [`line`], but keeps line breaks and tabs.
 pub(super) fn block(text: &str, n_max: usize) -> String {
-    clean(text.trim().chars().filter(|it| *it != '\r'), n_max)
+    let keep = |it: char| if it.is_whitespace() && !matches!(it, '\n' | '\t') { ' ' } else { it };
+    clean(text.trim().chars().filter(|it| *it != '\r').map(keep), n_max)
 }
 
 /// [`block`], or `None` for an empty text.
@@ -64,18 +67,16 @@ fn clean(chars: impl Iterator<Item = char>, n_max: usize) -> String {
     // Byte length of the text up to which the mark still fits behind it.
     let mut kept = 0;
     for char in chars {
-        let escaped = is_invisible(char) && !matches!(char, '\n' | '\t');
-        let n_more = if escaped { char.escape_unicode().count() } else { 1 };
+        let mut buffer = [0; 4];
+        let char: &str = char.encode_utf8(&mut buffer);
+        let piece = if matches!(char, "\n" | "\t") { Cow::Borrowed(char) } else { visible(char) };
+        let n_more = piece.chars().count();
         if n_max < n_chars + n_more {
             text.truncate(kept);
             text.push_str(CUT);
             return text;
         }
-        if escaped {
-            text.extend(char.escape_unicode());
-        } else {
-            text.push(char);
-        }
+        text.push_str(&piece);
         n_chars += n_more;
         if n_chars <= n_kept {
             kept = text.len();
@@ -84,8 +85,10 @@ fn clean(chars: impl Iterator<Item = char>, n_max: usize) -> String {
     text
 }
 
-/// Control characters, and those that turn the direction of text or hide.
-fn is_invisible(char: char) -> bool {
+/// Control characters, and those that turn the direction of text or have no width: two ids that look alike must be the
+/// same. Narrower than what [`visible`] escapes: an id may hold a no-break space or a character that Unicode did not
+/// assign when this was built.
+fn is_hidden(char: char) -> bool {
     let hides = matches!(char, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
     let turns = matches!(char, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     char.is_control() || hides || turns

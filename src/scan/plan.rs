@@ -6,6 +6,7 @@ use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
 use super::port::Ports;
 use crate::error::{Error, Result};
+use crate::text::visible;
 
 pub const N_TARGETS_MAX: usize = 32;
 pub const N_EXCLUDED_MAX: usize = 256;
@@ -15,6 +16,8 @@ pub const N_HOSTS_MAX: u64 = 65_536;
 const N_SPANNED_MAX: u128 = 1 << 20;
 /// A block, the unit of a checkpoint, has up to 256 addresses.
 const BLOCK_BITS: u8 = 8;
+/// An error shows no more of a text that is not a network.
+const SHOWN_CHARS_MAX: usize = 60;
 
 /// A scan as somebody asks for it.
 #[derive(Clone, Debug, Default)]
@@ -139,8 +142,7 @@ fn networks(
 /// # Errors
 /// The rule that the text breaks.
 fn network(text: &str) -> Result<IpNetwork, String> {
-    let shown: String =
-        text.chars().take(60).map(|it| if it.is_control() { '?' } else { it }).collect();
+    let shown: String = visible(text).chars().take(SHOWN_CHARS_MAX).collect();
     let network: IpNetwork = text
         .trim()
         .parse()

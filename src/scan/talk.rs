@@ -143,6 +143,9 @@ fn heading(said: &[u8]) -> Option<String> {
 }
 
 /// Printable ASCII as it is, anything else as `\xNN`, line ends as spaces; at most [`BANNER_CHARS_MAX`].
+///
+/// Unlike [`crate::text::visible`], it takes bytes of an unknown encoding and escapes the backslash too, so that the
+/// bytes that a port sent can be read back.
 #[must_use]
 pub fn escaped(bytes: &[u8]) -> String {
     let mut text = String::new();

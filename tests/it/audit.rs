@@ -208,6 +208,7 @@ fn anybody_can_verify_the_chain_from_what_the_api_tells() {
     assert!(3 <= all.len());
     for (index, entry) in all.iter().enumerate() {
         assert_eq!(entry["sequence"], index + 1);
+        assert!(!entry.to_string().contains('\u{7f}'), "{entry}");
         assert_eq!(entry["hash"], expected_hash(&previous, entry), "{entry}");
         previous = entry["hash"].as_str().unwrap().to_owned();
     }

@@ -175,6 +175,8 @@ fn foreign_text_does_not_command_the_terminal() {
         assert!(!out.contains(hostile) && !err.contains(hostile), "{args:?}");
         assert!(!(out + &err).is_empty());
     }
+    let line = folder.run(&["client", "list"]).out;
+    assert!(line.contains(r"Ev\u{1b}]0;il\u{7}\u{9b}31m\r\u{7f}\u{202e}cod"), "{line}");
     refusal(&folder.run(&odd));
     assert_eq!(folder.json(&["client", "show", id])["data"]["name"], name, "JSON escapes it");
 }

@@ -313,6 +313,9 @@ fn showing_says_where_a_value_comes_from_and_can_be_read_again() {
     let again = parse("shown", &shown).unwrap();
     assert_eq!((again.server, again.msp, again.data), (options.server, options.msp, options.data));
     assert_eq!(read(&show(&Options::default())), Options::default());
+    let odd = read("[data]\ndir = \"a \\\"b\\\" \u{a0}\u{202e}c\"\n");
+    assert!(show(&odd).contains(r#"dir = "a \"b\" \U000000a0\U0000202ec""#), "{}", show(&odd));
+    assert_eq!(parse("shown", &show(&odd)).unwrap().data, odd.data);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction, Writing};
 use crate::store::table::{AUDIT, Span};
 use crate::store::{Batch, ClientBatch};
+use crate::text::visible;
 
 /// Longer texts are cut.
 const TEXT_CHARS_MAX: usize = 300;
@@ -125,10 +126,9 @@ fn digest(text: &str) -> [u8; 32] {
     Sha256::digest(text.as_bytes()).into()
 }
 
-/// Without what moves a terminal or breaks a line, and not too long.
+/// The text with its invisible characters escaped, cut to [`TEXT_CHARS_MAX`].
 fn plain(text: &str) -> String {
-    let shown = text.chars().map(|it| if it.is_control() { '\u{fffd}' } else { it });
-    shown.take(TEXT_CHARS_MAX).collect()
+    visible(text).chars().take(TEXT_CHARS_MAX).collect()
 }
 
 /// Runs `work`; what it writes is written down as this act, once, in the commit of its first change, when somebody says

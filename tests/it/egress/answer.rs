@@ -151,7 +151,7 @@ fn an_answer_is_kept_up_to_its_limit() {
 fn an_answer_cannot_move_a_cursor_or_break_a_line() {
     for (body, expected) in [
         ("a\r\nb\tc", r"a\r\nb\tc"),
-        ("\u{1b}[2J\u{0}\u{7f}\u{9b}", r"\u{1b}[2J\u{0}\u{7f}\u{9b}"),
+        ("\u{1b}[2J\u{0}\u{7f}\u{9b}", r"\u{1b}[2J\0\u{7f}\u{9b}"),
         ("safe\u{202e}gpj.exe\u{2028}", r"safe\u{202e}gpj.exe\u{2028}"),
         ("grüße, 世界 🔒", "grüße, 世界 🔒"),
     ] {

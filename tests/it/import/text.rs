@@ -72,8 +72,8 @@ fn invisible_characters_are_shown() {
         ("status_detail", detail),
         ("remediation", &format!(r#"{{"desc": {detail}}}"#)),
     ]);
-    assert_eq!(check.detail.as_deref(), Some(r"a\u{1b}[31m\u{0}\u{202e}b c d"));
-    assert_eq!(check.remediation.as_deref(), Some("a\\u{1b}[31m\\u{0}\\u{202e}b\tc\nd"));
+    assert_eq!(check.detail.as_deref(), Some(r"a\u{1b}[31m\0\u{202e}b c d"));
+    assert_eq!(check.remediation.as_deref(), Some("a\\u{1b}[31m\\0\\u{202e}b\tc\nd"));
 }
 
 #[test]
