@@ -2,25 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use if_addrs::IfAddr;
 use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
 /// Networks for private use: only these are meant by `attached`.
 const PRIVATE: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
 
-/// The private networks that an interface of this machine is in, as the kernel's tables tell them. None where there are no
-/// such tables.
+/// The private networks that this machine reaches without a gateway. Empty where the system tells nothing of them.
+///
+/// For IPv4 these are the routes without a gateway, not the networks of the interfaces' addresses: a VPN's address often
+/// has a prefix of 32 and a route to its network, and the network of an interface that is down is not reachable. No crate
+/// for interface addresses tells the routes, so they are read from the kernel's table.
 #[must_use]
 pub fn attached_networks() -> Vec<IpNetwork> {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let mut all = routes_of(&read("/proc/thread-self/net/route"));
-    all.extend(interfaces_of(&read("/proc/thread-self/net/if_inet6")).into_iter().filter_map(
-        |(address, prefix)| {
-            let network = Ipv6Network::new(address, prefix).ok()?;
-            Ipv6Network::new(network.network(), prefix).ok().map(IpNetwork::V6)
-        },
-    ));
+    let mut all = routes_of(&fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default());
+    all.extend(interfaces().into_iter().filter_map(|it| match it {
+        IfAddr::V4(_) => None,
+        IfAddr::V6(it) => {
+            let network = Ipv6Network::new(it.ip, it.prefixlen).ok()?;
+            Ipv6Network::new(network.network(), it.prefixlen).ok().map(IpNetwork::V6)
+        }
+    }));
     let private: Vec<IpNetwork> = PRIVATE.iter().filter_map(|it| it.parse().ok()).collect();
     all.retain(|it| {
         private.iter().any(|outer| outer.contains(it.network()) && outer.prefix() <= it.prefix())
@@ -46,35 +50,10 @@ fn routes_of(text: &str) -> Vec<IpNetwork> {
     text.lines().skip(1).filter_map(route).collect()
 }
 
-/// IPv6 addresses of interfaces, with the length of their prefix.
-fn interfaces_of(text: &str) -> Vec<(Ipv6Addr, u8)> {
-    let interface = |line: &str| {
-        let mut words = line.split_whitespace();
-        let address = u128::from_str_radix(words.next()?, 16).ok()?;
-        let prefix = u8::from_str_radix(words.nth(1)?, 16).ok()?;
-        Some((Ipv6Addr::from(address), prefix))
-    };
-    text.lines().filter_map(interface).collect()
-}
-
-/// Addresses of this machine, without those of loopback.
-fn own_addresses() -> Vec<IpAddr> {
-    let trie = fs::read_to_string("/proc/thread-self/net/fib_trie").unwrap_or_default();
-    let mut all = Vec::new();
-    let mut last = None;
-    for line in trie.lines().map(str::trim) {
-        if let Some(address) = line.strip_prefix("|-- ") {
-            last = address.parse::<Ipv4Addr>().ok();
-        } else if line.starts_with("/32 host LOCAL") {
-            all.extend(last.filter(|it| !it.is_loopback()).map(IpAddr::V4));
-        }
-    }
-    all.sort();
-    all.dedup();
-    let v6 =
-        interfaces_of(&fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap_or_default());
-    all.extend(v6.into_iter().map(|(address, _)| IpAddr::V6(address)));
-    all
+/// Addresses of interfaces, in the network namespace of this thread. Empty where the system does not tell them: it needs
+/// a netlink socket.
+fn interfaces() -> Vec<IfAddr> {
+    if_addrs::get_if_addrs().unwrap_or_default().into_iter().map(|it| it.addr).collect()
 }
 
 /// The service's own listeners, none of which a scan calls.
@@ -88,7 +67,8 @@ pub(super) struct Own {
 impl Own {
     pub(super) fn of(listeners: &[SocketAddr]) -> Self {
         let is_everywhere = listeners.iter().any(|it| it.ip().is_unspecified());
-        let addresses = if is_everywhere { own_addresses() } else { Vec::new() };
+        let addresses =
+            if is_everywhere { interfaces().iter().map(IfAddr::ip).collect() } else { Vec::new() };
         Self { listeners: listeners.to_vec(), addresses }
     }
 

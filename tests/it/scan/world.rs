@@ -67,6 +67,11 @@ impl World {
         assert!(ip(&[&["-n", &self.world, "route", "add"], words].concat()), "{words:?}");
     }
 
+    /// Runs `ip` on the scanner's side, such as with `addr add 10.9.0.1/32 dev cable`.
+    pub fn scanner_ip(&self, words: &[&str]) {
+        assert!(ip(&[&["-n", &self.scanner], words].concat()), "{words:?}");
+    }
+
     /// Has the world drop what comes over TCP to an address of its own; echo requests are answered.
     pub fn drop_tcp_to(&self, address: &str) {
         let rule = |words: &[&str]| assert!(ip(&[&["-n", &self.world, "rule"], words].concat()));

@@ -1,7 +1,7 @@
 //! Networks with routers, silence and neighbours, in namespaces that the tests make.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -67,6 +67,44 @@ fn a_neighbour_has_a_hardware_address() {
         ["10.76.0.0/30".parse().unwrap()],
         "and only what has no gateway is attached"
     );
+}
+
+#[test]
+fn a_network_is_attached_when_it_is_reached_without_a_gateway() {
+    let Some(world) = World::make() else { return };
+    for words in [
+        &["addr", "add", "10.91.0.5/32", "dev", "cable"][..],
+        &["route", "add", "10.90.0.0/24", "dev", "cable"],
+        &["route", "add", "192.0.2.0/24", "dev", "cable"],
+        &["addr", "add", "fd12::5/64", "dev", "cable"],
+        &["addr", "add", "2001:db8::5/64", "dev", "cable"],
+        &["link", "add", "idle", "type", "veth", "peer", "name", "idle-peer"],
+        &["addr", "add", "192.168.77.1/24", "dev", "idle"],
+    ] {
+        world.scanner_ip(words);
+    }
+    let networks = world.enter_scanner(attached_networks);
+    let expected = ["10.76.0.0/30", "10.90.0.0/24", "fd12::/64"].map(|it| it.parse().unwrap());
+    assert_eq!(networks, expected);
+}
+
+#[test]
+fn our_own_listeners_are_not_called_at_any_address_of_this_host() {
+    let Some(world) = World::make() else { return };
+    world.scanner_ip(&["addr", "add", "fd12::5/64", "dev", "cable", "nodad"]);
+    let own: Vec<SocketAddr> = ["0.0.0.0:8000", "[::]:8000"].map(|it| it.parse().unwrap()).into();
+    let scan_own = |own: &[SocketAddr]| {
+        let settings = posture::scan::Settings { own: own.to_vec(), ..settings() };
+        let found = scan(&plan(&["10.76.0.1", "fd12::5"], "8000-8001"), &settings);
+        ["10.76.0.1", "fd12::5"].map(|it| found.open(it))
+    };
+    world.enter_scanner(|| {
+        let other = ["10.76.0.1:8001", "[fd12::5]:8001"].map(|it| TcpListener::bind(it).unwrap());
+        let _own = ["10.76.0.1:8000", "[fd12::5]:8000"].map(|it| TcpListener::bind(it).unwrap());
+        assert_eq!(scan_own(&own), [[8_001], [8_001]]);
+        assert_eq!(scan_own(&[]), [[8_000, 8_001], [8_000, 8_001]]);
+        drop(other);
+    });
 }
 
 #[test]
