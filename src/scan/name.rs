@@ -1,20 +1,22 @@
-//! Reverse look-ups: one question over UDP for each address that is there.
+//! Reverse lookups: one question over UDP for each address that answered.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-const WAIT: Duration = Duration::from_millis(1_500);
-/// A server that is silent so often in a row is not asked any more.
-const N_SILENT_MAX: u32 = 5;
-const NAME_BYTES_MAX: usize = 253;
-const TYPE_PTR: u16 = 12;
-const CLASS_IN: u16 = 1;
-/// A name with more pointers in it is a trap.
-const N_JUMPS_MAX: u32 = 16;
+use simple_dns::rdata::RData;
+use simple_dns::{
+    CLASS, Name, Packet, PacketFlag, Question, RCODE, ResourceRecord, TYPE, header_buffer,
+};
 
-/// Whom to ask.
+const WAIT: Duration = Duration::from_millis(1_500);
+/// A server that does not answer this many questions in a row is not asked again.
+const N_SILENT_MAX: u32 = 5;
+/// A record has at least a name of one byte, its type, class, time to live and length.
+const RECORD_BYTES_MIN: usize = 11;
+
+/// The name server to ask.
 #[derive(Debug)]
 pub(super) struct Names {
     server: Option<SocketAddr>,
@@ -22,14 +24,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// `None`: the first of the system's.
+    /// With `None`, the first server that the system is configured to ask.
     pub(super) fn of(server: Option<SocketAddr>) -> Self {
         let server = server
             .or_else(|| server_of(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()));
         Self { server, n_silent: AtomicU32::new(0) }
     }
 
-    /// In lower case. `None`: it has none, or nobody told in time.
+    /// The name of an address, in lower case. `None`: it has none, or the server did not answer in time.
     pub(super) fn find(&self, address: IpAddr) -> Option<String> {
         let server = self.server?;
         if address.is_loopback() || N_SILENT_MAX <= self.n_silent.load(Ordering::Relaxed) {
@@ -37,7 +39,8 @@ impl Names {
         }
         let mut id = [0; 2];
         getrandom::fill(&mut id).ok()?;
-        if let Some(answer) = ask(server, &question(id, address)) {
+        let id = u16::from_be_bytes(id);
+        if let Some(answer) = ask(server, &question(id, address)?) {
             self.n_silent.store(0, Ordering::Relaxed);
             name_of(id, &answer)
         } else {
@@ -55,7 +58,7 @@ fn server_of(text: &str) -> Option<SocketAddr> {
     text.lines().find_map(server)
 }
 
-/// The first answer to the question; whether it is one is for others to tell.
+/// The first packet of the server with the question's id. `None`: none came in time.
 fn ask(server: SocketAddr, question: &[u8]) -> Option<Vec<u8>> {
     let any: SocketAddr = match server {
         SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
@@ -76,81 +79,48 @@ fn ask(server: SocketAddr, question: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn question(id: [u8; 2], address: IpAddr) -> Vec<u8> {
-    let labels: Vec<String> = match address {
+/// `None`: the packet could not be built.
+fn question(id: u16, address: IpAddr) -> Option<Vec<u8>> {
+    let name = match address {
         IpAddr::V4(it) => {
-            let parts = it.octets().into_iter().rev().map(|it| it.to_string());
-            parts.chain(["in-addr".to_owned(), "arpa".to_owned()]).collect()
+            let [a, b, c, d] = it.octets();
+            format!("{d}.{c}.{b}.{a}.in-addr.arpa")
         }
         IpAddr::V6(it) => {
             let nibbles = it.octets().into_iter().rev().flat_map(|it| [it & 15, it >> 4]);
-            let parts = nibbles.map(|it| format!("{it:x}"));
-            parts.chain(["ip6".to_owned(), "arpa".to_owned()]).collect()
+            nibbles.map(|it| format!("{it:x}.")).collect::<String>() + "ip6.arpa"
         }
     };
-    // One question, and recursion is desired.
-    let mut packet = vec![id[0], id[1], 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    for label in labels {
-        packet.push(u8::try_from(label.len()).unwrap_or(0));
-        packet.extend_from_slice(label.as_bytes());
-    }
-    packet.push(0);
-    packet.extend_from_slice(&TYPE_PTR.to_be_bytes());
-    packet.extend_from_slice(&CLASS_IN.to_be_bytes());
-    packet
+    let name = Name::new(&name).ok()?;
+    let mut packet = Packet::new_query(id);
+    packet.set_flags(PacketFlag::RECURSION_DESIRED);
+    packet.questions.push(Question::new(name, TYPE::PTR.into(), CLASS::IN.into(), false));
+    packet.build_bytes_vec().ok()
 }
 
-/// The first name of an answer. `None`: it has none, or is no answer.
-fn name_of(id: [u8; 2], packet: &[u8]) -> Option<String> {
-    let number = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
-    let is_answer = packet.starts_with(&id) && number(2)? & 0x800f == 0x8000;
-    if !is_answer {
+/// The name in a server's answer to the question with this id, in lower case. `None`: it has none, or is not an answer.
+#[must_use]
+pub fn name_of(id: u16, packet: &[u8]) -> Option<String> {
+    // The parser reserves memory for as many records as the header claims.
+    let n_records = [
+        header_buffer::answers(packet).ok()?,
+        header_buffer::name_servers(packet).ok()?,
+        header_buffer::additional_records(packet).ok()?,
+    ];
+    if packet.len() < RECORD_BYTES_MIN * n_records.map(usize::from).iter().sum::<usize>() {
         return None;
     }
-    let (n_questions, n_answers) = (number(4)?, number(6)?);
-    let mut at = 12;
-    for _ in 0..n_questions {
-        at = read_name(packet, at)?.1 + 4;
+    let packet = Packet::parse(packet).ok()?;
+    let is_response = packet.has_flags(PacketFlag::RESPONSE);
+    if packet.id() != id || !is_response || packet.rcode() != RCODE::NoError {
+        return None;
     }
-    for _ in 0..n_answers {
-        at = read_name(packet, at)?.1;
-        let (kind, n_bytes) = (number(at)?, usize::from(number(at + 8)?));
-        if kind == TYPE_PTR {
-            let (name, _) = read_name(packet, at + 10)?;
-            let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
-            let is_name = !name.is_empty() && name.bytes().all(is_plain);
-            return is_name.then(|| name.to_ascii_lowercase());
-        }
-        at += 10 + n_bytes;
-    }
-    None
+    let name = packet.answers.iter().find_map(pointed_to)?;
+    let is_plain = |it: &u8| it.is_ascii_alphanumeric() || b"-_".contains(it);
+    let is_name = name.get_labels().iter().all(|it| it.as_ref().iter().all(is_plain));
+    Some(name.to_string().to_ascii_lowercase()).filter(|it| is_name && !it.is_empty())
 }
 
-/// A name without its last dot, and where what follows it begins.
-fn read_name(packet: &[u8], mut at: usize) -> Option<(String, usize)> {
-    let (mut name, mut end, mut n_jumps) = (Vec::new(), None, 0);
-    loop {
-        let length = usize::from(*packet.get(at)?);
-        if length == 0 {
-            let name = String::from_utf8_lossy(&name).into_owned();
-            return Some((name, end.unwrap_or(at + 1)));
-        }
-        if length & 0xc0 == 0xc0 {
-            n_jumps += 1;
-            if N_JUMPS_MAX < n_jumps {
-                return None;
-            }
-            end = end.or(Some(at + 2));
-            at = (length & 0x3f) << 8 | usize::from(*packet.get(at + 1)?);
-            continue;
-        }
-        if !name.is_empty() {
-            name.push(b'.');
-        }
-        name.extend_from_slice(packet.get(at + 1..at + 1 + length)?);
-        if NAME_BYTES_MAX < name.len() {
-            return None;
-        }
-        at += 1 + length;
-    }
+fn pointed_to<'a>(record: &'a ResourceRecord<'a>) -> Option<&'a Name<'a>> {
+    if let RData::PTR(name) = &record.rdata { Some(name) } else { None }
 }

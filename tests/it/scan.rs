@@ -3,6 +3,7 @@
 mod crash;
 mod host;
 mod hostile;
+mod name;
 mod plan;
 pub mod world;
 mod worlds;
