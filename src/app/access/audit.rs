@@ -147,7 +147,7 @@ impl App {
             return Ok(());
         }
         let AuditHead { sequence, hash } = self.store.read(Snapshot::audit_head).await?;
-        let hash = crate::store::global::audit::hex(&hash);
+        let hash = hex::encode(hash);
         tracing::info!(audit.sequence = sequence, audit.hash = %hash, "the audit log ends with entry {sequence}, hash {hash}");
         self.audit_told_on.store(today, Ordering::Relaxed);
         Ok(())

@@ -22,13 +22,8 @@ pub enum Entered {
 /// Reads a SHA-256 of 64 hexadecimal digits.
 #[must_use]
 pub fn digest(text: &str) -> Option<[u8; 32]> {
-    let digits: Option<Vec<u8>> =
-        text.chars().map(|it| it.to_digit(16).and_then(|it| u8::try_from(it).ok())).collect();
-    let digits = digits.filter(|it| it.len() == 64)?;
     let mut digest = [0; 32];
-    for (byte, pair) in digest.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
+    hex::decode_to_slice(text, &mut digest).ok()?;
     Some(digest)
 }
 

@@ -2,7 +2,6 @@
 //! before it, so that none can be changed or left out unseen.
 
 use crate::store::kernel::audit_head::AuditHead;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
 use bincode::{Decode, Encode};
@@ -103,23 +102,13 @@ impl AuditEntry {
             self.outcome.text(),
             self.count.to_string(),
         ];
-        format!("{}{}", hex(previous), serde_json::json!(texts))
+        format!("{}{}", hex::encode(previous), serde_json::json!(texts))
     }
 
     #[must_use]
     pub fn follows(&self, previous: &[u8; 32]) -> bool {
         self.hash == digest(&self.canonical(previous))
     }
-}
-
-/// Lower-case.
-#[must_use]
-pub fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        write!(text, "{byte:02x}").expect("writing to a String does not fail");
-    }
-    text
 }
 
 fn digest(text: &str) -> [u8; 32] {

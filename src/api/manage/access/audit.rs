@@ -16,7 +16,7 @@ use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::access::audit::Audit;
-use crate::store::global::audit::{AuditEntry, hex};
+use crate::store::global::audit::AuditEntry;
 
 /// Who did what, or was refused.
 #[derive(Object, Serialize)]
@@ -59,7 +59,7 @@ impl AuditView {
             fields: entry.fields,
             outcome: entry.outcome.text(),
             count: entry.count,
-            hash: hex(&entry.hash),
+            hash: hex::encode(entry.hash),
         }
     }
 }
@@ -87,7 +87,7 @@ impl VerdictView {
             entries: audit.n_entries,
             first_sequence: audit.first.into(),
             last_sequence: audit.head.sequence,
-            last_hash: hex(&audit.head.hash),
+            last_hash: hex::encode(audit.head.hash),
             broken_at: audit.broken_at.into(),
         }
     }

@@ -23,7 +23,6 @@ use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
 use crate::store::ClientSnapshot;
-use crate::store::global::audit::hex;
 use crate::store::per_client::evidence::Evidence;
 
 /// What a client can show for a control.
@@ -52,7 +51,7 @@ impl EvidenceView {
             control_code: it.control,
             title: it.title,
             reference: it.reference,
-            sha256: it.sha256.map(|it| hex(&it)).into(),
+            sha256: it.sha256.map(hex::encode).into(),
             valid_until: it.valid_until.map(When).into(),
             added_at: When(it.added_at),
             by: it.by,
