@@ -114,12 +114,12 @@ pub fn is_tls(number: u16) -> bool {
 /// Where HTTP is usual, so that asking for a page breaks nothing.
 #[must_use]
 pub fn is_http(number: u16) -> bool {
-    const HTTP: [u16; 39] = [
-        80, 81, 82, 88, 443, 591, 593, 631, 2083, 2087, 2375, 2376, 3000, 4443, 5000, 5001, 5601,
-        5985, 5986, 6443, 7080, 8000, 8006, 8008, 8080, 8081, 8088, 8090, 8443, 8834, 8888, 9000,
-        9090, 9200, 9443, 10000, 10250, 10443, 15672,
+    const HTTP: [u16; 38] = [
+        80, 81, 82, 443, 591, 593, 631, 2083, 2087, 2375, 2376, 3000, 4443, 5000, 5001, 5601, 5985,
+        5986, 6443, 7080, 8000, 8006, 8008, 8080, 8081, 8088, 8090, 8443, 8834, 8888, 9000, 9090,
+        9200, 9443, 10000, 10250, 10443, 15672,
     ];
-    number != 88 && HTTP.binary_search(&number).is_ok()
+    HTTP.binary_search(&number).is_ok()
 }
 
 /// What is scanned when no ports are named: 200 of the services that matter in an office, a server room and a plant.
