@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Lowest first. A module uses lower floors only; siblings do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["error"],
-    &["id", "clock", "secret", "page", "peer", "text"],
+    &["id", "clock", "secret", "page", "peer", "text", "toml_reader"],
     &["engine"],
     &["store", "import", "catalog", "egress", "task"],
     &["auth", "scan", "webhook"],

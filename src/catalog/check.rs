@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::Problem;
-use super::item::Source;
+use super::{Problem, Source};
 
 const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
@@ -22,7 +21,7 @@ pub(super) fn read(
         root.problem(tool.line, format!("tool: {:?} is not the file's name", tool.text));
     }
     let mut checks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let lists = root.table("controls").map(|it| it.lists(CHECK_CHARS, problems));
+    let lists = root.table("controls").map(|it| it.lists(&CHECK_CHARS, problems));
     for (code, ids) in lists.into_iter().flatten() {
         if ids.is_empty() {
             root.problem(code.line, format!("control {:?}: no checks", code.text));
@@ -37,7 +36,7 @@ pub(super) fn read(
                 let (control, check) = (&code.text, &id.text);
                 root.problem(
                     id.line,
-                    format!("control {control:?}: check {check:?} stands there twice"),
+                    format!("control {control:?}: check {check:?} appears more than once"),
                 );
             }
             decides.push(control);

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::Problem;
-use super::item::{Item, Source};
+use super::item::Item;
+use super::{Problem, Source};
 use crate::engine::catalog::{Category, Control, Decider};
 use crate::engine::severity::Severity;
 

@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
 
-use super::Problem;
 use super::control::CODE_CHARS;
-use super::item::{Item, Source, Text};
+use super::item::{Item, Text};
+use super::{Problem, Source, whole};
 use crate::engine::catalog::{
     Framework, FrameworkId, Level, Mapping, ReadinessRule, Role, Row, Sprs,
 };
@@ -55,7 +55,7 @@ pub(super) fn read(
 ) -> Option<Framework> {
     let mut root = source.root();
     let Some(id) = FrameworkId::ALL.into_iter().find(|it| name_of(*it) == source.name) else {
-        problems.push(source.problem(None, "no framework has this identifier"));
+        problems.push(whole(source.name, "no framework has this identifier"));
         return None;
     };
     let written_id = root.text("id", CODE_CHARS);
@@ -73,7 +73,7 @@ pub(super) fn read(
         root.absorb(item);
     }
     if rows.is_empty() {
-        root.problem(root.line, "no rows");
+        root.problem(root.line(), "no rows");
     }
     check_order(&root, &rows);
     check_twins(&root, &rows);
@@ -125,7 +125,7 @@ fn sprs(item: &mut Item<'_>) -> Option<Sprs> {
     let weight = table.number("weight", SPRS_WEIGHT);
     let partial = table.find_number("partial", SPRS_WEIGHT);
     if partial.is_some_and(|it| weight <= it) {
-        table.problem(table.line, "sprs: partial must be less than weight");
+        table.problem(table.line(), "sprs: partial must be less than weight");
     }
     table.flag("poam"); // Whether it may wait for a plan of action: for the file's readers.
     item.absorb(table);
@@ -147,7 +147,7 @@ fn mappings(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapp
             table.problem(code.line, format!("unknown control {:?}", code.text));
         }
         if !codes.insert(code.text.clone()) {
-            table.problem(code.line, format!("control {:?} stands there twice", code.text));
+            table.problem(code.line, format!("control {:?} appears more than once", code.text));
         }
         mappings.push(Mapping {
             control: control.unwrap_or_default(),

@@ -9,15 +9,16 @@ mod framework;
 mod item;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use self::item::Source;
+use self::item::Item;
 use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::toml_reader::Document;
 
 pub use self::control::PLATFORM_QUESTIONS;
 pub use self::framework::ROW_QUESTIONS;
+pub use crate::toml_reader::Problem;
 
 /// Where the files are in the project, for messages.
 const FOLDER: &str = "assets/catalog";
@@ -53,22 +54,16 @@ const FILES: [(&str, &str); 20] = embed!(
     "checks/xccdf.toml",
 );
 
-/// Something that a file of the catalogue gets wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Path in the project.
-    pub file: String,
-    /// Counts from 1. `None`: the file as a whole.
-    pub line: Option<usize>,
-    pub message: String,
+/// One file, parsed.
+struct Source<'t> {
+    /// Below [`FOLDER`].
+    name: &'t str,
+    document: Document<'t>,
 }
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "{}:{line}: {}", self.file, self.message),
-            None => write!(f, "{}: {}", self.file, self.message),
-        }
+impl Source<'_> {
+    fn root(&self) -> Item<'_> {
+        Item(self.document.root())
     }
 }
 
@@ -86,8 +81,12 @@ pub fn embedded() -> Result<Catalog, Vec<Problem>> {
 /// Everything that is wrong, by file in the given order, then by line.
 pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
     let mut problems = Vec::new();
-    let sources: Vec<Source> =
-        files.iter().map(|(name, text)| Source::parse(name, text, &mut problems)).collect();
+    let mut sources = Vec::new();
+    for (name, text) in files {
+        let (document, more) = Document::parse(format!("{FOLDER}/{name}"), text);
+        sources.push(Source { name, document });
+        problems.extend(more);
+    }
     if !problems.is_empty() {
         sort(&mut problems, files);
         return Err(problems); // What a file says cannot be told from half of it.
@@ -113,7 +112,7 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
                 catalog.checks.insert(tool, checks);
             }
             Some(_) | None if source.name == CONTROLS => (),
-            Some(_) | None => problems.push(source.problem(None, "not a file of the catalogue")),
+            Some(_) | None => problems.push(whole(source.name, "not a file of the catalogue")),
         }
     }
     check_names(files, &mut problems);

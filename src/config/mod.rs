@@ -14,14 +14,16 @@ use std::ffi::OsString;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-pub use self::file::Problem;
-use self::file::{File, utf8};
+use self::file::utf8;
 pub use self::options::{
     Assessment, Backup, Data, Import, Limits, Log, LogFormat, LogLevel, Msp, Options, Scan, Server,
     Tls, Webhooks,
 };
+use self::reader::Reader;
 pub use self::show::show;
 use crate::error::{Detail, Error};
+use crate::toml_reader::Document;
+pub use crate::toml_reader::Problem;
 
 /// A configuration with every key: its default, or a sample behind a `#` where there is none.
 pub const EXAMPLE: &str = include_str!("../../posture.toml.example");
@@ -70,7 +72,12 @@ pub fn check(path: Option<&Path>) -> Result<Vec<Problem>, Error> {
 /// # Errors
 /// Everything that is wrong with it, by line.
 pub fn parse(name: &str, text: &str) -> Result<Options, Vec<Problem>> {
-    File::parse(name, text)?.resolve()
+    let (document, problems) = Document::parse(name, text);
+    if !problems.is_empty() {
+        return Err(problems); // What a file says cannot be told from half of it.
+    }
+    let (defaults, _) = Document::parse("posture.toml.example", EXAMPLE);
+    Options::read(Reader::new(&document, &defaults))
 }
 
 /// The file to read: the one given, else the one that the environment names, else `posture.toml` in
@@ -116,7 +123,7 @@ fn refusal(problems: &[Problem]) -> Error {
         n => format!("{first} (and {} more; `posture config check` lists them)", n - 1),
     };
     let detail = |it: &Problem| Detail {
-        field: format!("{}:{}", it.file, it.line),
+        field: it.line.map_or(it.file.clone(), |line| format!("{}:{line}", it.file)),
         message: it.message.clone(),
     };
     let mut error = Error::invalid(message);

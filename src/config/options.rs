@@ -6,12 +6,9 @@ use std::path::{Component, Path, PathBuf};
 
 use ipnetwork::IpNetwork;
 
-use super::EXAMPLE;
-use super::file::{File, Problem};
 use super::reader::{Reader, Setting};
-use super::rule::{
-    amount, list, network, network_or_attached, number, origin, path, socket_addr, text, word,
-};
+use super::rule::{network, network_or_attached, origin, path, socket_addr};
+use crate::toml_reader::{Problem, list, number, text, word};
 
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
 const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=200;
@@ -194,13 +191,11 @@ impl Default for Options {
     }
 }
 
-impl File<'_> {
+impl Options {
     /// # Errors
     /// Everything that is wrong, by line.
-    pub(super) fn resolve(&self) -> Result<Options, Vec<Problem>> {
-        let defaults = File::parse("posture.toml.example", EXAMPLE).expect("the example is TOML");
-        let mut it = Reader::new(self, &defaults);
-        let options = Options {
+    pub(super) fn read(mut it: Reader<'_>) -> Result<Self, Vec<Problem>> {
+        let options = Self {
             file: None,
             server: server(&mut it),
             data: Data {
@@ -228,7 +223,7 @@ impl File<'_> {
             settings: Vec::new(),
         };
         check_watch(&mut it, &options);
-        Ok(Options { settings: it.finish()?, ..options })
+        Ok(Self { settings: it.finish()?, ..options })
     }
 }
 
@@ -313,8 +308,8 @@ fn assessment(it: &mut Reader<'_>) -> Assessment {
         stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
         dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),
         evidence_warning_days: it.get("assessment.evidence_warning_days", number(DAYS)),
-        record_cost: it.find("assessment.record_cost", amount(DOLLARS)),
-        downtime_cost_per_hour: it.find("assessment.downtime_cost_per_hour", amount(DOLLARS)),
+        record_cost: it.find("assessment.record_cost", number(DOLLARS)),
+        downtime_cost_per_hour: it.find("assessment.downtime_cost_per_hour", number(DOLLARS)),
     }
 }
 

@@ -1,11 +1,10 @@
-//! Reads key after key of a file over the defaults; keeps what is wrong, what holds and where that
-//! comes from.
+//! Reads key after key of a file over the defaults; keeps what is wrong, the values in effect, and where they come from.
 
-use super::file::{Entry, File, Problem, Value};
-use super::rule::Ruled;
+use super::file::Sections;
 use crate::text::is_visible;
+use crate::toml_reader::{Document, Entry, Problem, Ruled, Value, type_of};
 
-/// One key as it holds.
+/// One key and its value in effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Setting {
     pub(super) key: &'static str,
@@ -15,30 +14,38 @@ pub(super) struct Setting {
     pub(super) origin: Option<String>,
 }
 
-pub(super) struct Reader<'t> {
-    file: &'t File<'t>,
-    defaults: &'t File<'t>,
+pub(super) struct Reader<'d> {
+    document: &'d Document<'d>,
+    written: Sections<'d>,
+    defaults: Sections<'d>,
     /// In the order of reading.
     settings: Vec<Setting>,
-    /// Keys whose value is wrong: how they go with others cannot be told.
+    /// Keys whose value is wrong: whether they go with others cannot be said.
     wrong: Vec<&'static str>,
     problems: Vec<Problem>,
 }
 
-impl<'t> Reader<'t> {
-    pub(super) fn new(file: &'t File<'t>, defaults: &'t File<'t>) -> Self {
-        Self { file, defaults, settings: Vec::new(), wrong: Vec::new(), problems: Vec::new() }
+impl<'d> Reader<'d> {
+    pub(super) fn new(document: &'d Document<'d>, defaults: &'d Document<'d>) -> Self {
+        Self {
+            document,
+            written: Sections::of(document),
+            defaults: Sections::of(defaults),
+            settings: Vec::new(),
+            wrong: Vec::new(),
+            problems: Vec::new(),
+        }
     }
 
-    /// The value of a key that has a default; the default also where the file's is wrong.
+    /// The value of a key that has a default. The default, too, where the file's value is wrong.
     pub(super) fn get<T: PartialEq>(
         &mut self,
         key: &'static str,
         rule: impl Fn(&Value<'_>) -> Ruled<T>,
     ) -> T {
-        let default = self.defaults.entries.get(key).expect("the example has every default");
-        let default_value = rule(&default.value).expect("the example keeps the rules");
-        if let Some((entry, value)) = self.written(key, &rule) {
+        let default = self.defaults.find(key).expect("the example has every default");
+        let default_value = rule(default.value).expect("the example keeps the rules");
+        if let Some((entry, value)) = self.find_written(key, &rule) {
             self.add(key, Some(entry), value != default_value);
             return value;
         }
@@ -52,76 +59,75 @@ impl<'t> Reader<'t> {
         key: &'static str,
         rule: impl Fn(&Value<'_>) -> Ruled<T>,
     ) -> Option<T> {
-        let written = self.written(key, &rule);
+        let written = self.find_written(key, &rule);
         self.add(key, written.as_ref().map(|(entry, _)| *entry), written.is_some());
         written.map(|(_, value)| value)
     }
 
-    /// Reports that keys do not go together, at the last of them; the rule is about the first.
-    pub(super) fn clash(&mut self, keys: &[&str], rule: &str) {
+    /// Reports that keys contradict each other, at the last of them; the rule is about the first.
+    pub(super) fn clash(&mut self, keys: &[&'static str], rule: &str) {
         if keys.iter().any(|it| self.wrong.contains(it)) {
             return;
         }
-        let lines = keys.iter().filter_map(|it| self.file.entries.get(*it)).map(|it| it.line);
+        let lines = keys.iter().filter_map(|it| self.written.find(it)).map(|it| it.line);
         let line = lines.max().unwrap_or(1);
-        self.problems.push(self.file.problem(line, format!("{}: {rule}", keys[0])));
+        self.problems.push(self.document.problem(Some(line), format!("{}: {rule}", keys[0])));
     }
 
-    /// Reports the keys that nobody asked for.
+    /// Reports the unknown keys.
     ///
     /// # Errors
     /// Everything that is wrong, by line.
-    pub(super) fn finish(mut self) -> Result<Vec<Setting>, Vec<Problem>> {
-        let keys: Vec<&str> = self.settings.iter().map(|it| it.key).collect();
+    pub(super) fn finish(self) -> Result<Vec<Setting>, Vec<Problem>> {
+        let Self { document, written, settings, mut problems, .. } = self;
+        let keys: Vec<&str> = settings.iter().map(|it| it.key).collect();
         let mut sections: Vec<&str> = keys.iter().map(|it| section_of(it)).collect();
         sections.dedup();
-        for (name, line) in &self.file.sections {
-            if !sections.contains(&name.as_str()) {
-                let message = format!("unknown section {name:?}{}", guess(name, &sections));
-                self.problems.push(self.file.problem(*line, message));
-            }
-        }
-        for (key, Entry { line, value }) in &self.file.strays {
-            let message = if sections.contains(&key.as_str()) {
-                format!("{key}: must be a section, is {}", value.get_ref().type_str())
+        let mut add = |line, message| problems.push(document.problem(Some(line), message));
+        for (key, entry) in written.strays {
+            let message = if sections.contains(&key) {
+                format!("{key}: must be a section, not {}", type_of(entry.value))
             } else {
                 format!("unknown key {key:?} outside of any section{}", guess(key, &keys))
             };
-            self.problems.push(self.file.problem(*line, message));
+            add(entry.line, message);
         }
-        for (key, entry) in &self.file.entries {
+        let mut of_values = Vec::new();
+        for (name, section) in written.sections {
             // An unknown section is reported once, without its keys.
-            if sections.contains(&section_of(key)) && !keys.contains(&key.as_str()) {
-                let message = format!("unknown key {key:?}{}", guess(key, &keys));
-                self.problems.push(self.file.problem(entry.line, message));
+            if !sections.contains(&name) {
+                add(section.line, format!("unknown section {name:?}{}", guess(name, &sections)));
+                continue;
             }
+            for (key, line) in section.table.unknown() {
+                let key = format!("{name}.{key}");
+                add(line, format!("unknown key {key:?}{}", guess(&key, &keys)));
+            }
+            of_values.append(&mut section.table.into_problems());
         }
-        self.problems.sort_by_key(|it| it.line);
-        if self.problems.is_empty() { Ok(self.settings) } else { Err(self.problems) }
+        problems.append(&mut of_values);
+        problems.sort_by_key(|it| it.line);
+        if problems.is_empty() { Ok(settings) } else { Err(problems) }
     }
 
     /// `None` when the file does not have the key, or has a wrong value.
-    fn written<T>(
+    fn find_written<T>(
         &mut self,
         key: &'static str,
         rule: &impl Fn(&Value<'_>) -> Ruled<T>,
-    ) -> Option<(&'t Entry<'t>, T)> {
-        let entry = self.file.entries.get(key)?;
-        match rule(&entry.value) {
-            Ok(value) => Some((entry, value)),
-            Err(wrongs) => {
-                self.wrong.push(key);
-                self.problems.extend(wrongs.into_iter().map(|it| {
-                    self.file.problem(self.file.line(it.at), format!("{key}: {}", it.rule))
-                }));
-                None
-            }
+    ) -> Option<(Entry<'d>, T)> {
+        let entry = self.written.find(key)?;
+        let (section, name) = key.split_once('.')?;
+        let value = self.written.sections[section].table.ruled(name, entry.value, rule);
+        if value.is_none() {
+            self.wrong.push(key);
         }
+        value.map(|it| (entry, it))
     }
 
-    fn add(&mut self, key: &'static str, entry: Option<&Entry<'_>>, differs: bool) {
-        let value = entry.map(|it| literal(&it.value));
-        let origin = entry.filter(|_| differs).map(|it| self.file.place(it.line));
+    fn add(&mut self, key: &'static str, entry: Option<Entry<'_>>, differs: bool) {
+        let value = entry.map(|it| literal(it.value));
+        let origin = entry.filter(|_| differs).map(|it| self.document.place(it.line));
         self.settings.push(Setting { key, value, origin });
     }
 }

@@ -129,23 +129,23 @@ fn a_catalogue_without_problems_loads() {
 
 /// Each: the place of the problem, what is replaced in the small catalogue by what, the problem.
 const WRONG: &str = r#"
-controls.toml:12 | "Everybody uses a second factor" => "x" | control "ID-01": title: 1 characters, must be 5 to 100
+controls.toml:12 | "Everybody uses a second factor" => "x" | control "ID-01": title: must have 5 to 100 characters, not 1
 controls.toml:23 | title = "Nothing => titel = 3\ntitle = "Nothing | control "NET-01": unknown key "titel"
 controls.toml:21 | severity = "high"\n => | control "NET-01": missing key "severity"
-controls.toml:24 | "high" => "awful" | control "NET-01": severity: unknown word "awful", must be one of critical, high, medium, low
-controls.toml:24 | "high" => 5 | control "NET-01": severity: must be of type string, is integer
-controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: unknown word "oracle", must be one of assessor, connector, scan, dns, push, attestation, derived
+controls.toml:24 | "high" => "awful" | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "awful"
+controls.toml:24 | "high" => 5 | control "NET-01": severity: must be a string, not an integer
+controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: must be one of "assessor", "connector", "scan", "dns", "push", "attestation", "derived", not "oracle"
 controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: nothing decides it
-controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" stands there twice
-controls.toml:15 | "google"] => "lotus"] | control "ID-01": platforms: unknown word "lotus", must be one of m365, google, aws, azure, gcp, onPremNetwork, mobileDevices, servers, customerWebApps, cardPayments, softwareDevelopment, criminalJusticeInformation, educationRecords
-controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: 0 is not in 1 to 3650
-controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: 3651 is not in 1 to 3650
-controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: -1 is not in 1 to 3650
+controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" appears more than once
+controls.toml:15 | "google"] => "lotus"] | control "ID-01": platforms: must be one of "m365", "google", "aws", "azure", "gcp", "onPremNetwork", "mobileDevices", "servers", "customerWebApps", "cardPayments", "softwareDevelopment", "criminalJusticeInformation", "educationRecords", not "lotus"
+controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: must be 1 to 3650, not 0
+controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: must be 1 to 3650, not 3651
+controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: must be 1 to 3650, not -1
 controls.toml:16 | = 35\n => = \n | string values must be quoted, expected literal string
 controls.toml:21 | question =  => #  | control "NET-01": question: must be there if, and only if, decided_by has attestation
 controls.toml:29 | "scan", "attestation" => "scan" | control "NET-01": question: must be there if, and only if, decided_by has attestation
-controls.toml:28 | from outside." => from outside. " | control "NET-01": requires: must be one line without spaces around it
-controls.toml:19 | Turn on the defaults that ask => Ask | control "ID-01": remediation: 24 characters, must be 40 to 600
+controls.toml:28 | from outside." => from outside. " | control "NET-01": requires: must be one line without leading or trailing spaces
+controls.toml:19 | Turn on the defaults that ask => Ask | control "ID-01": remediation: must have 40 to 600 characters, not 24
 controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
 controls.toml:7 | code = "NET" => code = "ID" | category "ID": a category has this code already
 controls.toml:8 | "Network" => "Identity" | category "NET": a category has the name "Identity" already
@@ -153,37 +153,37 @@ controls.toml:22 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the co
 controls.toml:22 | code = "NET-01" => code = "ID-01" | control "ID-01": a control has this code already
 frameworks/SOC2.toml:2 | id = "SOC2" => id = "HIPAA" | id: "HIPAA" is not the file's name
 frameworks/SOC2.toml:1 | name = "A framework"\n => | missing key "name"
-frameworks/SOC2.toml:5 | "mean" => "best" | readiness: unknown word "best", must be one of mean, sprs, compliant_share
+frameworks/SOC2.toml:5 | "mean" => "best" | readiness: must be one of "mean", "sprs", "compliant_share", not "best"
 frameworks/SOC2.toml:5 | "mean" => "sprs" | the sprs weights sum to 0, must be 313
 frameworks/SOC2.toml:7 | 2026-11-20 => 2026-02-30 | date: "2026-02-30" is not a date such as 2026-01-31
 frameworks/SOC2.toml:8 | reviewer =  => viewer = "me"\nreviewer =  | unknown key "viewer"
 frameworks/SOC2.toml:22 | "A.1.1" => "A.1" | row "A.1": a row has this reference already
 frameworks/SOC2.toml:26 | the second row => the first row | row "A.1.1": the description is that of row "A.1"
-frameworks/SOC2.toml:26 | What must be true so that the second => The second | row "A.1.1": description: 22 characters, must be 40 to 300
-frameworks/SOC2.toml:25 | "Second" => "2" | row "A.1.1": title: 1 characters, must be 2 to 240
-frameworks/SOC2.toml:12 | level = "requirement" => level = "note" | row "A.1": level: unknown word "note", must be one of requirement, detail
-frameworks/SOC2.toml:15 | gate = true => gate = "yes" | row "A.1": gate: must be of type boolean, is string
+frameworks/SOC2.toml:26 | What must be true so that the second => The second | row "A.1.1": description: must have 40 to 300 characters, not 22
+frameworks/SOC2.toml:25 | "Second" => "2" | row "A.1.1": title: must have 2 to 240 characters, not 1
+frameworks/SOC2.toml:12 | level = "requirement" => level = "note" | row "A.1": level: must be one of "requirement", "detail", not "note"
+frameworks/SOC2.toml:15 | gate = true => gate = "yes" | row "A.1": gate: must be a boolean, not a string
 frameworks/SOC2.toml:15 | gate = true => gates = true | row "A.1": unknown key "gates"
-frameworks/SOC2.toml:27 | creditReports => bank | row "A.1.1": applies: unknown word "bank", must be one of paymentServiceProvider, creditReports
+frameworks/SOC2.toml:27 | creditReports => bank | row "A.1.1": applies: must be one of "paymentServiceProvider", "creditReports", not "bank"
 frameworks/SOC2.toml:11 | gate = true => sprs = { weight = 5 } | row "A.1": sprs needs readiness = "sprs"
 frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.9" | row "A.1.1": parent "A.9" is unknown
 frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.1.d" | row "A.1.1": parent "A.1.d" is of level detail
 frameworks/SOC2.toml:22 | parent = "A.1" => parent = "A.1.1" | row "A.1.1": is its own ancestor
 frameworks/SOC2.toml:22 | level = "requirement" => level = "detail" | row "A.1.1": requirements must stand before details
 frameworks/SOC2.toml:18 | "NET-01" => "XYZ-9" | row "A.1": unknown control "XYZ-9"
-frameworks/SOC2.toml:18 | "NET-01" => "ID-01" | row "A.1": control "ID-01" stands there twice
-frameworks/SOC2.toml:17 | "decides" => "proves" | row "A.1": role: unknown word "proves", must be one of decides, supports
-frameworks/SOC2.toml:17 | "It is what is asked" => "So" | row "A.1": why: 2 characters, must be 10 to 160
+frameworks/SOC2.toml:18 | "NET-01" => "ID-01" | row "A.1": control "ID-01" appears more than once
+frameworks/SOC2.toml:17 | "decides" => "proves" | row "A.1": role: must be one of "decides", "supports", not "proves"
+frameworks/SOC2.toml:17 | "It is what is asked" => "So" | row "A.1": why: must have 10 to 160 characters, not 2
 frameworks/SOC2.toml:17 | role = "decides",  => | row "A.1": missing key "role"
 frameworks/SOC2.toml:17 | role =  => weight = 3, role =  | row "A.1": unknown key "weight"
 frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
-frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be of type table, is string
+frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be a table, not a string
 checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" is not the file's name
 checks/prowler.toml:6 | "NET-01" => "NET-09" | unknown control "NET-09"
-checks/prowler.toml:5 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" stands there twice
+checks/prowler.toml:5 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" appears more than once
 checks/prowler.toml:6 | ["users_have_mfa"] => [] | control "NET-01": no checks
-checks/prowler.toml:6 | ["users_have_mfa"] => [3] | NET-01: must be of type string, is integer
-checks/prowler.toml:6 | ["users_have_mfa"] => 3 | NET-01: must be of type array, is integer
+checks/prowler.toml:6 | ["users_have_mfa"] => [3] | NET-01: must be a string, not an integer
+checks/prowler.toml:6 | ["users_have_mfa"] => 3 | NET-01: must be an array, not an integer
 checks/prowler.toml:1 | [controls] => [control] | missing key "controls"
 checks/prowler.toml:2 | tool => tools = 1\ntool | unknown key "tools"
 "#;
@@ -221,10 +221,10 @@ fn every_problem_of_every_file_is_reported_by_file_and_line() {
     *soc2 = soc2.replace("gate", "gates").replace("\"decides\"", "\"proves\"");
     let found = load_all(&files).unwrap_err();
     let expected = [
-        "assets/catalog/controls.toml:16: control \"ID-01\": max_age_days: 0 is not in 1 to 3650",
-        "assets/catalog/controls.toml:24: control \"NET-01\": severity: unknown word \"awful\", must be one of critical, high, medium, low",
+        "assets/catalog/controls.toml:16: control \"ID-01\": max_age_days: must be 1 to 3650, not 0",
+        "assets/catalog/controls.toml:24: control \"NET-01\": severity: must be one of \"critical\", \"high\", \"medium\", \"low\", not \"awful\"",
         "assets/catalog/frameworks/SOC2.toml:15: row \"A.1\": unknown key \"gates\"",
-        "assets/catalog/frameworks/SOC2.toml:17: row \"A.1\": role: unknown word \"proves\", must be one of decides, supports",
+        "assets/catalog/frameworks/SOC2.toml:17: row \"A.1\": role: must be one of \"decides\", \"supports\", not \"proves\"",
     ];
     assert_eq!(found, expected);
 }
