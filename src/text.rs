@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Marks where a text was cut.
+const CUT: &str = "… (cut)";
+
 /// The text with every invisible character escaped.
 ///
 /// Escaped are the characters that [`str::escape_debug`] does not print: control and format characters (among them the
@@ -38,4 +41,55 @@ pub fn is_visible(character: char) -> bool {
     let n_bytes = character.encode_utf8(&mut pair[1..]).len();
     let pair = str::from_utf8(&pair[..=n_bytes]).expect("a letter and a character are UTF-8");
     pair.escape_debug().nth(1) == Some(character)
+}
+
+/// One line of at most `n_max` characters; longer text ends in a mark that says so. Line breaks, tabs and the spaces of
+/// other scripts become plain spaces; other invisible characters are escaped.
+#[must_use]
+pub fn line(text: &str, n_max: usize) -> String {
+    clean(text.trim().chars().map(|it| if it.is_whitespace() { ' ' } else { it }), n_max)
+}
+
+/// Like [`line`], but keeps line breaks and tabs.
+#[must_use]
+pub fn block(text: &str, n_max: usize) -> String {
+    let keep = |it: char| if it.is_whitespace() && !matches!(it, '\n' | '\t') { ' ' } else { it };
+    clean(text.trim().chars().filter(|it| *it != '\r').map(keep), n_max)
+}
+
+/// [`block`], or `None` for an empty text.
+#[must_use]
+pub fn some_block(text: &str, n_max: usize) -> Option<String> {
+    Some(block(text, n_max)).filter(|it| !it.is_empty())
+}
+
+/// [`line`], or `None` for an empty text.
+#[must_use]
+pub fn some_line(text: &str, n_max: usize) -> Option<String> {
+    Some(line(text, n_max)).filter(|it| !it.is_empty())
+}
+
+fn clean(chars: impl Iterator<Item = char>, n_max: usize) -> String {
+    let n_kept = n_max - CUT.chars().count();
+    let mut text = String::new();
+    let mut n_chars = 0;
+    // Byte length of the text up to which the mark still fits behind it.
+    let mut kept = 0;
+    for char in chars {
+        let mut buffer = [0; 4];
+        let char: &str = char.encode_utf8(&mut buffer);
+        let piece = if matches!(char, "\n" | "\t") { Cow::Borrowed(char) } else { visible(char) };
+        let n_more = piece.chars().count();
+        if n_max < n_chars + n_more {
+            text.truncate(kept);
+            text.push_str(CUT);
+            return text;
+        }
+        text.push_str(&piece);
+        n_chars += n_more;
+        if n_chars <= n_kept {
+            kept = text.len();
+        }
+    }
+    text
 }

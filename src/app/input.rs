@@ -56,7 +56,7 @@ impl App {
             return Err(Error::invalid_field("clientIds", format!("at most {N_CLIENTS_MAX}")));
         }
         let mut new_clients = clients.iter().filter(|it| !before.contains(it));
-        match new_clients.find(|it| self.directory.find(**it).is_none()) {
+        match new_clients.find(|it| self.clients.directory.find(**it).is_none()) {
             Some(id) => {
                 Err(Error::invalid_field("clientIds", format!("client {id} does not exist")))
             }

@@ -13,27 +13,24 @@ pub mod scan;
 pub mod upkeep;
 pub mod webhook;
 
-use std::collections::HashMap;
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 
-use crate::auth::caller::Account;
-use crate::auth::keyring::Keyring;
-use crate::auth::limit::{Limiter, Operation, Quota};
-use crate::auth::password::Hasher;
-use crate::auth::people::People;
-use crate::auth::throttle::Throttle;
+use crate::auth::limit::Quota;
 use crate::auth::token::TokenKey;
 use crate::clock::{Clock, Time};
-use crate::egress::Egress;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Facts, Profile};
 use crate::engine::posture::Posture;
 use crate::error::Result;
-use crate::id::ClientId;
+use crate::scan::Pace;
 use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot, Store};
-use client::directory::Directory;
+use access::Access;
+use client::Clients;
+use scan::registry::ScanRegistry;
+use webhook::Webhooks;
+
+pub use client::ClientLock;
 
 /// What the key that signs session tokens is for.
 const SESSIONS: &str = "posture sessions 1";
@@ -52,43 +49,19 @@ pub struct Options {
     pub scan: scan::request::Options,
 }
 
-/// Holds off every other assessment of a client.
-pub type ClientLock = tokio::sync::OwnedMutexGuard<()>;
-
-/// The service: everything that a use case reaches, held once for the process.
+/// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
 pub struct App {
     store: Store,
     pub catalog: Arc<Catalog>,
     pub clock: Clock,
-    pub keyring: Arc<Keyring>,
-    /// Of the versioned interface.
-    pub limiter: Limiter,
-    /// Of the management API. Begins anew with the process.
-    pub management_limiter: Limiter<Account>,
-    /// Of operations with a limit of their own. Begins anew with the process.
-    pub operation_limiter: Limiter<(Account, Operation)>,
-    pub people: Arc<People>,
-    hasher: Hasher,
-    throttle: Throttle,
-    token_key: TokenKey,
-    tally: access::audit::Tally,
-    strangers: access::audit::Tally,
-    /// The day on which the journal was last told of the audit log's end.
-    audit_told_on: AtomicU32,
-    pub directory: Arc<Directory>,
-    sealer: Sealer,
-    egress: Egress,
-    attempt_counts: webhook::delivery::AttemptCounts,
-    /// Scans that run now, and their common pace.
-    scans: Arc<scan::request::Desk>,
     pub options: Options,
     msp_id: String,
     /// What every client shows until its first assessment.
     unassessed: Posture,
-    /// The day on which the sweep last looked for stale assets and old rows of each client.
-    kept_up: Mutex<HashMap<ClientId, u32>>,
-    /// One assessment at a time for each client: two would only plan twice.
-    assessing: Mutex<HashMap<ClientId, Weak<tokio::sync::Mutex<()>>>>,
+    pub access: Access,
+    pub clients: Clients,
+    scans: Arc<ScanRegistry>,
+    webhooks: Webhooks,
 }
 
 impl App {
@@ -104,41 +77,22 @@ impl App {
         options: Options,
     ) -> Result<Self> {
         let snapshot = store.snapshot()?;
-        let directory = Arc::new(Directory::of(snapshot.list_clients()?));
-        let keyring = Arc::new(Keyring::of(snapshot.list_keys()?)?);
-        let people = Arc::new(People::of(snapshot.list_users()?));
-        let limiter = Limiter::resume(snapshot.list_windows()?);
-        let egress = webhook::delivery::egress(&options.webhooks)?;
         let msp_id = match &options.msp_id {
             Some(id) => id.clone(),
-            None => snapshot.msp_id()?,
+            None => snapshot.installation()?.msp_id,
         };
-        let unassessed = unassessed(&catalog);
+        let token_key = TokenKey::of(sealer.derive(SESSIONS));
         Ok(Self {
-            store,
+            access: Access::load(&snapshot, token_key)?,
+            clients: Clients::of(snapshot.list_clients()?),
+            scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
+            webhooks: Webhooks::new(sealer, &options.webhooks)?,
+            unassessed: unassessed(&catalog),
             catalog: Arc::new(catalog),
+            store,
             clock,
-            keyring,
-            limiter,
-            management_limiter: Limiter::default(),
-            operation_limiter: Limiter::default(),
-            people,
-            hasher: Hasher::default(),
-            throttle: Throttle::default(),
-            token_key: TokenKey::of(sealer.derive(SESSIONS)),
-            tally: access::audit::Tally::default(),
-            strangers: access::audit::Tally::default(),
-            audit_told_on: AtomicU32::default(),
-            directory,
-            sealer,
-            egress,
-            attempt_counts: webhook::delivery::AttemptCounts::default(),
-            scans: Arc::new(scan::request::Desk::of(&options.scan)),
             options,
             msp_id,
-            unassessed,
-            kept_up: Mutex::default(),
-            assessing: Mutex::default(),
         })
     }
 
@@ -171,18 +125,6 @@ impl App {
     /// The store's state, for readiness and metrics.
     pub fn health(&self) -> crate::store::Health {
         self.store.health()
-    }
-
-    /// The lock that lets one assessment of a client run at a time.
-    fn assessing(&self, client: ClientId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut all = self.assessing.lock().expect("no holder of this lock panics");
-        if let Some(lock) = all.get(&client).and_then(Weak::upgrade) {
-            return lock;
-        }
-        all.retain(|_, it| 0 < it.strong_count());
-        let lock = Arc::new(tokio::sync::Mutex::new(()));
-        all.insert(client, Arc::downgrade(&lock));
-        lock
     }
 }
 

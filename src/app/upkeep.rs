@@ -15,7 +15,6 @@ const N_DUE_AT_ONCE: usize = 64;
 const N_ROWS_AT_ONCE: usize = 200;
 /// A client that could not be assessed is tried again after this.
 const RETRY_AFTER_S: i64 = 600;
-const UNPOISONED: &str = "no holder of this lock panics";
 /// How long facts, daily scores, and events with changes of rows are kept.
 pub const FACT_DAYS: i64 = 396;
 pub const HISTORY_DAYS: i64 = 7 * 366;
@@ -29,12 +28,13 @@ impl App {
     /// `Unavailable` when the database is away. What was done stays done.
     pub async fn sweep(&self) -> Result<bool> {
         let now = self.clock.now();
-        self.keep_up(&self.store.client_store(ClientId::UNASSIGNED), now).await?;
+        self.maintain(&self.store.client_store(ClientId::UNASSIGNED), now).await?;
         let due = self.store.read(move |it| it.list_due(now, N_DUE_AT_ONCE)).await?;
         let more = due.len() == N_DUE_AT_ONCE;
         for (client, _) in due {
             let rows = self.store.client_store(client);
-            if self.directory.find(client).is_none_or(|it| it.state == ClientState::Erasing) {
+            if self.clients.directory.find(client).is_none_or(|it| it.state == ClientState::Erasing)
+            {
                 continue; // The erasure takes the due row with it.
             }
             if let Err(error) = self.sweep_client(&rows, now).await {
@@ -50,18 +50,18 @@ impl App {
     }
 
     /// Once a day.
-    async fn keep_up(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        if self.kept_up.lock().expect(UNPOISONED).get(&rows.id()) == Some(&now.day()) {
+    async fn maintain(&self, rows: &ClientStore, now: Time) -> Result<()> {
+        if self.clients.is_maintained(rows.id(), now.day()) {
             return Ok(());
         }
         self.mark_stale(rows, now).await?;
         self.forget_old(rows, now).await?;
-        self.kept_up.lock().expect(UNPOISONED).insert(rows.id(), now.day());
+        self.clients.set_maintained(rows.id(), now.day());
         Ok(())
     }
 
     async fn sweep_client(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        self.keep_up(rows, now).await?;
+        self.maintain(rows, now).await?;
         self.find_silence(rows, now).await?;
         let n_asked = rows.read(ClientSnapshot::n_asked).await?;
         let cause = if n_asked == 0 { Cause::Lapse } else { Cause::Assets };
@@ -75,7 +75,7 @@ impl App {
     /// `Unavailable` when the database is away.
     pub async fn reassess_outdated(&self) -> Result<()> {
         let digest = self.catalog.digest;
-        for client in self.directory.list() {
+        for client in self.clients.directory.list() {
             let rows = self.store.client_store(client.id);
             let assessed = rows.read(ClientSnapshot::find_assessed).await?;
             if assessed.is_none_or(|it| it.catalog_digest == digest) {
@@ -91,9 +91,9 @@ impl App {
 
     /// Goes on with erasures that a stop cut off.
     pub async fn finish_erasures(&self) -> Result<()> {
-        let clients = self.directory.list();
+        let clients = self.clients.directory.list();
         for client in clients.iter().filter(|it| it.state == ClientState::Erasing) {
-            let _assessing = self.assessing(client.id).lock_owned().await;
+            let _lock = self.clients.lock(client.id).await;
             self.erase_client(client.id).await?;
         }
         Ok(())
@@ -101,7 +101,7 @@ impl App {
 
     /// Stores the counters that moved, so that a restart does not refill them.
     pub async fn checkpoint_limits(&self) -> Result<()> {
-        let moved = self.limiter.drain_moved();
+        let moved = self.access.limiter.drain_moved();
         if moved.is_empty() {
             return Ok(());
         }
@@ -140,7 +140,7 @@ impl App {
             return Ok(self.options.settings.stale_asset_days);
         }
         let absent = || Error::not_found("client not found");
-        let client = self.directory.find(id).ok_or_else(absent)?;
+        let client = self.clients.directory.find(id).ok_or_else(absent)?;
         let settings = crate::app::client::settings::Settings::of(&client.settings);
         Ok(settings.stale_asset_days(&self.options.settings))
     }

@@ -40,7 +40,7 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         }
         let demo_key = if args.demo { Some(fill::fill(&wanted).await?) } else { None };
         let opened = serve::open(&wanted)?;
-        let is_new = opened.app.directory.list().is_empty();
+        let is_new = opened.app.clients.directory.list().is_empty();
         let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);
         let admin = opened.app.add_first_admin().await?;
         if let Some((name, password)) = &admin {

@@ -91,7 +91,7 @@ pub async fn fill(options: &Options) -> Result<KeyText> {
     let app =
         App::open(store.clone(), load_catalog()?, Sealer::random(), clock, options.app.clone())?;
     let app = Arc::new(app);
-    let known = app.directory.list();
+    let known = app.clients.directory.list();
     if known.is_empty() {
         write(&app, now).await?;
     } else if !known.iter().all(|it| it.settings.contains(MARK)) {
@@ -107,7 +107,7 @@ pub async fn fill(options: &Options) -> Result<KeyText> {
 
 /// The last start's key goes: only the one that was just printed works.
 async fn issue(app: &App) -> Result<KeyText> {
-    for held in app.keyring.list() {
+    for held in app.access.keyring.list() {
         if held.key.name == KEY_NAME {
             app.revoke_key(held.key.id).await?;
         }

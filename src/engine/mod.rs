@@ -6,9 +6,11 @@ pub mod change;
 pub mod control;
 pub mod event;
 pub mod fact;
+pub mod host;
 pub mod identity;
 pub mod posture;
 pub mod scan;
+pub mod service;
 pub mod severity;
 
 mod current;

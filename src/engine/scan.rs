@@ -9,7 +9,7 @@ use crate::clock::Time;
 
 /// An address that answered.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Host {
+pub struct FoundHost {
     pub address: IpAddr,
     /// By reverse look-up, in lower case.
     pub hostname: Option<String>,
@@ -18,7 +18,7 @@ pub struct Host {
     /// How it was noticed: `echo reply`, `tcp/443 open`, ...
     pub evidence: String,
     /// Open ones in rising order; of a host with very many the first ones.
-    pub ports: Vec<Port>,
+    pub ports: Vec<FoundPort>,
     /// All open ones.
     pub n_open: u32,
     pub n_closed: u32,
@@ -53,7 +53,7 @@ impl Answers {
 
 /// An open TCP port.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Port {
+pub struct FoundPort {
     pub number: u16,
     /// nmap's name of the service; empty when nothing tells it.
     pub service: String,
@@ -81,7 +81,7 @@ pub struct Certificate {
 
 /// How probes of addresses ended, for saying why a scan found nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Tally {
+pub struct ProbeCounts {
     pub n_addresses: u64,
     pub n_up: u64,
     /// No probe was answered in time.
@@ -94,7 +94,7 @@ pub struct Tally {
     pub n_alike: u64,
 }
 
-impl Tally {
+impl ProbeCounts {
     pub fn add(&mut self, other: &Self) {
         self.n_addresses += other.n_addresses;
         self.n_up += other.n_up;

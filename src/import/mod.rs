@@ -14,9 +14,10 @@ use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
 pub mod fold;
+pub mod host;
 mod json;
 mod moment;
-pub mod nmap;
+mod nmap;
 mod prowler;
 mod scalar;
 mod text;

@@ -1,7 +1,7 @@
 //! What a host is, by its open ports and what they say; and why. Pure.
 
 use crate::engine::asset::AssetType;
-use crate::engine::scan::{Answers, Port};
+use crate::engine::scan::{Answers, FoundPort};
 
 use AssetType::{Device, FileShare, NetworkDevice, Server, Workstation};
 
@@ -94,7 +94,7 @@ const SETS: &[(&[u16], AssetType, &str)] = &[
 ];
 
 /// The type, and the reason for a person to read.
-pub(super) fn identify(ports: &[Port], answers: Answers) -> (AssetType, String) {
+pub(super) fn identify(ports: &[FoundPort], answers: Answers) -> (AssetType, String) {
     match answers {
         Answers::Own => (),
         Answers::OnEveryPort => {
@@ -114,7 +114,7 @@ pub(super) fn identify(ports: &[Port], answers: Answers) -> (AssetType, String) 
     })
 }
 
-fn by_words(ports: &[Port]) -> Option<(AssetType, String)> {
+fn by_words(ports: &[FoundPort]) -> Option<(AssetType, String)> {
     let said: Vec<(u16, String)> = ports
         .iter()
         .map(|it| {
@@ -137,7 +137,7 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
-fn by_ports(ports: &[Port]) -> Option<(AssetType, String)> {
+fn by_ports(ports: &[FoundPort]) -> Option<(AssetType, String)> {
     let is_open = |number: &u16| ports.iter().any(|it| it.number == *number);
     let (numbers, asset_type, what) =
         SETS.iter().find(|(numbers, ..)| numbers.iter().all(is_open))?;

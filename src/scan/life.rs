@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use super::ping::ping;
-use super::sweep::{Bounds, Ending, Found, Goal, sweep};
 use crate::error::Result;
+use crate::scan::probe::{Bounds, Ending, Found, Goal};
+use crate::scan::sweep::sweep;
 
 /// What every address is asked beside an echo request, and without one.
 const FEW: [u16; 1] = [445];

@@ -13,7 +13,7 @@ use rustix::net::{
 };
 
 use super::rtt::Rtt;
-use super::sweep::Bounds;
+use crate::scan::probe::Bounds;
 
 /// How long answers are waited for behind the last request.
 const WAIT: Duration = Duration::from_millis(400);

@@ -15,10 +15,11 @@ use super::name::Names;
 use super::pace::Pace;
 use super::plan::{Block, Plan};
 use super::rtt::Rtt;
-use super::sweep::{Bounds, Found, Goal, sweep};
 use super::talk;
-use crate::engine::scan::{Answers, Host, Port, Tally};
+use crate::engine::scan::{Answers, FoundHost, FoundPort, ProbeCounts};
 use crate::error::{Error, Result};
+use crate::scan::probe::{Bounds, Found, Goal};
+use crate::scan::sweep::sweep;
 
 /// Addresses that are looked for together.
 const N_LOOKED_FOR: usize = 8_192;
@@ -70,8 +71,8 @@ pub struct Progress {
 pub struct Done {
     /// Its place in the plan.
     pub index: u32,
-    pub hosts: Vec<Host>,
-    pub tally: Tally,
+    pub hosts: Vec<FoundHost>,
+    pub tally: ProbeCounts,
 }
 
 /// Scans the blocks of a plan that are not in `done`, and hands out each as it is finished, in any order. A stop leaves the
@@ -143,7 +144,7 @@ struct Job {
 struct Talked {
     block: u32,
     host: usize,
-    ports: Vec<Port>,
+    ports: Vec<FoundPort>,
     hostname: Option<String>,
 }
 
@@ -169,8 +170,8 @@ fn talk_all(
 
 /// A block some of whose hosts are still asked.
 struct Pending {
-    hosts: Vec<Host>,
-    tally: Tally,
+    hosts: Vec<FoundHost>,
+    tally: ProbeCounts,
     n_waiting: usize,
 }
 
@@ -190,7 +191,7 @@ struct Looked {
     block: Block,
     /// With how each was noticed.
     alive: Vec<(IpAddr, String)>,
-    tally: Tally,
+    tally: ProbeCounts,
 }
 
 impl Scan<'_, '_> {
@@ -229,7 +230,8 @@ impl Scan<'_, '_> {
         let signs = life::look(&addresses, is_small, self.plan.ports.as_slice(), self.bounds)?;
         let mut all = Vec::new();
         for (block, (addresses, signs)) in blocks.iter().zip(addresses.into_iter().zip(signs)) {
-            let mut looked = Looked { block: *block, alive: Vec::new(), tally: Tally::default() };
+            let mut looked =
+                Looked { block: *block, alive: Vec::new(), tally: ProbeCounts::default() };
             for (address, sign) in addresses.into_iter().zip(signs) {
                 looked.tally.n_addresses += 1;
                 match sign {
@@ -273,7 +275,7 @@ impl Scan<'_, '_> {
             let found: Vec<Found> = found.by_ref().take(it.alive.len()).collect();
             let answers = answers(it, &found);
             let hosts = it.alive.iter().zip(found).zip(answers);
-            let hosts: Vec<Host> = hosts
+            let hosts: Vec<FoundHost> = hosts
                 .map(|(((address, evidence), found), answers)| {
                     host(*address, evidence, found, answers, macs.get(address))
                 })
@@ -284,7 +286,7 @@ impl Scan<'_, '_> {
     }
 
     /// Has the hosts of a block asked.
-    fn order(&mut self, looked: &Looked, hosts: Vec<Host>) {
+    fn order(&mut self, looked: &Looked, hosts: Vec<FoundHost>) {
         let mut tally = looked.tally;
         let mut n_waiting = 0;
         for (index, host) in hosts.iter().enumerate() {
@@ -352,11 +354,11 @@ fn host(
     mut found: Found,
     answers: Answers,
     mac: Option<&String>,
-) -> Host {
+) -> FoundHost {
     found.open.sort_unstable();
-    let ports: Vec<Port> = found.open.iter().map(|it| talk::blank(*it)).collect();
+    let ports: Vec<FoundPort> = found.open.iter().map(|it| talk::blank(*it)).collect();
     let (asset_type, because) = identify(&ports, answers);
-    Host {
+    FoundHost {
         address,
         hostname: None,
         mac: mac.cloned(),
@@ -400,8 +402,9 @@ fn answers(looked: &Looked, found: &[Found]) -> Vec<Answers> {
 
 /// What a person should know of how the scan ended: why it found nothing, or what was left out. `None`: nothing.
 #[must_use]
-pub fn explain(tally: &Tally) -> Option<String> {
-    let Tally { n_addresses, n_up, n_silent, n_unreachable, n_open, n_closed, n_alike } = *tally;
+pub fn explain(tally: &ProbeCounts) -> Option<String> {
+    let ProbeCounts { n_addresses, n_up, n_silent, n_unreachable, n_open, n_closed, n_alike } =
+        *tally;
     if n_up == 0 {
         return Some(format!(
             "none of {n_addresses} addresses answered: {n_silent} were silent (nothing is there, or a firewall drops \

@@ -9,7 +9,7 @@ use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, connect, ipproto, socket_with, sockopt,
 };
 
-use super::sweep::Ending;
+use crate::scan::probe::Ending;
 
 pub(super) struct Socket {
     pub(super) fd: OwnedFd,

@@ -12,9 +12,9 @@ use rustls::{
 };
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-use super::talk::{Timed, escaped};
 use crate::clock::Time;
 use crate::engine::scan::Certificate;
+use crate::scan::stream::{Timed, escaped};
 
 /// Names in a certificate that are kept.
 const N_NAMES_KEPT: usize = 8;

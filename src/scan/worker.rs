@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use super::rtt::Rtt;
 use super::socket::{Attempt, Socket, attempt};
-use super::sweep::{Bounds, Ending, Found, Goal};
 use crate::error::{Error, Result};
+use crate::scan::probe::{Bounds, Ending, Found, Goal};
 
 /// Probes begun before what ended is looked at again.
 const N_LAUNCHED_AT_ONCE: u32 = 256;

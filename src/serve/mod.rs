@@ -82,7 +82,7 @@ impl Opened {
     pub async fn close(self) -> Result<()> {
         let stored = self.app.checkpoint_limits().await;
         let audited = self.app.checkpoint_audit().await;
-        let strangers = self.app.checkpoint_strangers().await;
+        let strangers = self.app.checkpoint_unauthenticated().await;
         self.store.close();
         stored.and(audited).and(strangers)
     }

@@ -25,8 +25,8 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
             app.checkpoint_limits().await.map(|()| false)
         }),
         drive("forget-events", FORGET_EVERY, &forget, stop.clone(), async || {
-            app.checkpoint_strangers().await?;
-            app.tell_audit_head().await?;
+            app.checkpoint_unauthenticated().await?;
+            app.log_audit_head().await?;
             Ok(app.forget_events().await?
                 | app.forget_answers().await?
                 | app.forget_audit().await?)

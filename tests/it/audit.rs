@@ -13,7 +13,7 @@ const PASSWORD: &str = "ochre kettle, nine moths";
 /// The log, oldest first.
 fn log(posture: &Posture) -> Vec<Value> {
     posture.block_on(posture.app.checkpoint_audit()).unwrap();
-    posture.block_on(posture.app.checkpoint_strangers()).unwrap();
+    posture.block_on(posture.app.checkpoint_unauthenticated()).unwrap();
     let mut all: Vec<Value> = Vec::new();
     let mut before = String::new();
     loop {

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 
 use crate::harness::sink::Sink;
-use posture::engine::scan::{Host, Port, Tally};
+use posture::engine::scan::{FoundHost, FoundPort, ProbeCounts};
 use posture::error::Error;
 use posture::scan::plan::{Order, Plan, Policy};
 use posture::scan::{Done, Pace, Progress, Settings, run};
@@ -56,18 +56,18 @@ pub fn page(at: &str, bytes: &'static [u8]) -> Sink {
 }
 
 pub struct Scanned {
-    pub hosts: Vec<Host>,
-    pub tally: Tally,
+    pub hosts: Vec<FoundHost>,
+    pub tally: ProbeCounts,
 }
 
 impl Scanned {
-    pub fn host(&self, address: &str) -> &Host {
+    pub fn host(&self, address: &str) -> &FoundHost {
         let address: IpAddr = address.parse().unwrap();
         let found = self.hosts.iter().find(|it| it.address == address);
         found.unwrap_or_else(|| panic!("{address} was not found"))
     }
 
-    pub fn port(&self, at: SocketAddr) -> &Port {
+    pub fn port(&self, at: SocketAddr) -> &FoundPort {
         let ports = &self.host(&at.ip().to_string()).ports;
         ports.iter().find(|it| it.number == at.port()).unwrap_or_else(|| panic!("{at} is not open"))
     }
@@ -84,7 +84,7 @@ pub fn scan(plan: &Plan, settings: &Settings) -> Scanned {
 
 pub fn scan_at(per_s: u32, plan: &Plan, settings: &Settings) -> Scanned {
     let pace = Pace::of(per_s);
-    let found = Mutex::new(Scanned { hosts: Vec::new(), tally: Tally::default() });
+    let found = Mutex::new(Scanned { hosts: Vec::new(), tally: ProbeCounts::default() });
     let mut sink = |done: Done| -> Result<(), Error> {
         let mut found = found.lock().unwrap();
         found.hosts.extend(done.hosts);

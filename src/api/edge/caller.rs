@@ -170,7 +170,7 @@ fn who<R: Right>(request: &Request) -> Result<Caller> {
     let now = web.app.clock.now();
     let is_versioned = R::ROLE.is_none();
     match shown(request.headers(), is_versioned)? {
-        Shown::Key(key) => web.app.keyring.verify(key, now).map(Caller::Key),
+        Shown::Key(key) => web.app.access.keyring.verify(key, now).map(Caller::Key),
         Shown::Token(token) => web.app.bearer(token).map(Caller::User),
         Shown::Nothing => operator(request).ok_or_else(|| {
             Error::unauthenticated(if is_versioned {
@@ -216,20 +216,20 @@ fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     let account = caller.account();
     let now = app.clock.now();
     if let (Caller::Key(held), Some(_)) = (caller, R::ROLE) {
-        app.limiter.note_use(held.key.id, now);
+        app.access.limiter.note_use(held.key.id, now);
     }
     if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
-        return Some(app.operation_limiter.take((account, operation), quota, now));
+        return Some(app.access.operation_limiter.take((account, operation), quota, now));
     }
     match caller {
         Caller::Key(held) => {
             let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
             Some(match R::ROLE {
-                None => app.limiter.take(held.key.id, quota, now),
-                Some(_) => app.management_limiter.take(account, quota, now),
+                None => app.access.limiter.take(held.key.id, quota, now),
+                Some(_) => app.access.management_limiter.take(account, quota, now),
             })
         }
-        Caller::User(_) => Some(app.management_limiter.take(account, USER_QUOTA, now)),
+        Caller::User(_) => Some(app.access.management_limiter.take(account, USER_QUOTA, now)),
         Caller::Operator { .. } => None,
     }
 }

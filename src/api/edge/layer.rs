@@ -129,7 +129,7 @@ async fn finish(
         let about = audit::subject().filter(|it| *it != path).unwrap_or_default();
         let act = Act { action, about, ..Act::default() };
         match caller {
-            None => web.app.tally_stranger(address, act, outcome),
+            None => web.app.tally_unauthenticated(address, act, outcome),
             Some(it) => {
                 let (by, address) = (it.name(), address.map(|it| it.to_string()));
                 web.app.tally(Act { by, address, ..act }, outcome);
@@ -249,7 +249,7 @@ async fn metrics_text(web: &Web) -> String {
         registry.register(name, help, gauge);
     };
     gauge("ready", "1 when the store reads and writes", u64::from(health.ready));
-    gauge("clients", "Clients of any state", web.app.directory.list().len() as u64);
+    gauge("clients", "Clients of any state", web.app.clients.directory.list().len() as u64);
     gauge("store_commits", "Commits since the start", health.n_commits);
     gauge("store_writes", "Writes since the start", health.n_writes);
     gauge("store_damaged", "Reads that met a damaged record since the start", health.n_damaged);

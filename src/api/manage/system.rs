@@ -53,7 +53,7 @@ impl System {
     ) -> Result<Data<SystemView>, Failure> {
         let app = &web.app;
         let health = app.health();
-        let clients = app.directory.list();
+        let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
         let checks_mapped = app.catalog.checks.values().map(|it| it.len() as u64).sum();
         Ok(Data::of(&SystemView {
@@ -63,7 +63,7 @@ impl System {
             now: When(app.clock.now()),
             clients_active: count(ClientState::Active),
             clients_inactive: count(ClientState::Inactive),
-            keys: app.keyring.list().len() as u64,
+            keys: app.access.keyring.list().len() as u64,
             frameworks: app.catalog.frameworks.len() as u64,
             controls: app.catalog.controls.len() as u64,
             checks_mapped,

@@ -91,13 +91,13 @@ impl Clients {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let industry = industry.0.map(|it| it.text);
         let app = &web.app;
-        let versions = [app.directory.version(), 0];
+        let versions = [app.clients.directory.version(), 0];
         let shown = Shown::Clients { allowed: restricted(&by.0), industry: industry.clone(), cut };
         let key = Key { shown, versions };
         if let Some(rendered) = web.cache.find(&key) {
             return Ok(reply::Page::rendered(rendered));
         }
-        let page = app.directory.page(by.0.allowed_clients(), industry.as_deref(), cut);
+        let page = app.clients.directory.page(by.0.allowed_clients(), industry.as_deref(), cut);
         let rendered = Rendered::page(&page.map(|it| ClientView::of(&it)));
         web.cache.put(key, rendered.clone());
         Ok(reply::Page::rendered(rendered))

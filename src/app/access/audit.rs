@@ -1,13 +1,11 @@
-//! The audit log: what is written down beside the changes themselves, and whether it is whole.
+//! The audit log: entries beside those of changes, and its verification.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard};
 
+use super::tally::Tally;
 use crate::app::App;
 use crate::auth::network;
-use crate::clock::Time;
 use crate::error::Result;
 use crate::store::AuditHead;
 use crate::store::global::audit::{Act, AuditEntry, AuditOutcome};
@@ -17,23 +15,13 @@ use crate::store::{Batch, Snapshot};
 pub const AUDIT_DAYS: i64 = 396;
 /// Entries read or removed at once.
 const N_AT_ONCE: usize = 1_000;
-/// What is told apart between two checkpoints, of those who are known and of strangers.
+/// Kinds of entries counted between two checkpoints, of known callers and of unauthenticated ones.
 const N_TALLIED_MAX: usize = 1_000;
-const N_STRANGERS_MAX: usize = 50;
-/// Who showed nothing that is known.
+const N_UNAUTHENTICATED_MAX: usize = 50;
+/// A caller without a valid credential.
 const NOBODY: &str = "nobody";
-/// Who does what nobody asked for.
+/// The service itself, without a request.
 const SERVICE: &str = "service";
-/// Who did what too many did.
-const MANY: &str = "many";
-
-/// What is alike stands in one entry with its count.
-#[derive(Debug, Default)]
-pub struct Tally(Mutex<BTreeMap<Alike, u32>>);
-
-/// Acts of any time, and how they ended.
-type Alike = (Act, AuditOutcome);
-
 /// What a walk along the log found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
@@ -44,52 +32,34 @@ pub struct Audit {
     pub broken_at: Option<u64>,
 }
 
-impl Tally {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Alike, u32>> {
-        self.0.lock().expect("no holder of this lock panics")
-    }
-
-    /// Beyond `n_max` kinds only the operation is told.
-    fn put(&self, act: Act, outcome: AuditOutcome, n_max: usize) {
-        let mut all = self.lock();
-        let alike = (Act { at: Time::EPOCH, ..act }, outcome);
-        if all.len() < n_max || all.contains_key(&alike) {
-            *all.entry(alike).or_default() += 1;
-            return;
-        }
-        let act = Act { by: MANY.to_owned(), action: alike.0.action, ..Act::default() };
-        *all.entry((act, outcome)).or_default() += 1;
-    }
-}
-
 impl App {
-    /// Counts a refusal of somebody known, or a change that comes by the thousand; the next checkpoint writes it down.
+    /// Counts a refusal of a known caller, or a change that comes by the thousand; the next checkpoint writes it to the log.
     pub fn tally(&self, act: Act, outcome: AuditOutcome) {
-        self.tally.put(act, outcome, N_TALLIED_MAX);
+        self.access.audit.known.put(act, outcome, N_TALLIED_MAX);
     }
 
-    /// Counts a refusal of somebody who is not known. Strangers cost nothing and can be many: they are told by network,
-    /// few kinds at a time and seldom, so that they can neither fill the disk nor hide who is known.
-    pub fn tally_stranger(&self, address: Option<IpAddr>, act: Act, outcome: AuditOutcome) {
+    /// Counts a refusal of an unauthenticated caller. Such callers can be many: they are recorded by network, few kinds at a
+    /// time and seldom, so that they can neither fill the disk nor hide known callers.
+    pub fn tally_unauthenticated(&self, address: Option<IpAddr>, act: Act, outcome: AuditOutcome) {
         let address = address.map(|it| network::source_of(it).to_string());
         let act = Act { by: NOBODY.to_owned(), address, ..act };
-        self.strangers.put(act, outcome, N_STRANGERS_MAX);
+        self.access.audit.unauthenticated.put(act, outcome, N_UNAUTHENTICATED_MAX);
     }
 
-    /// Writes down what was counted of those who are known.
+    /// Writes what was counted of known callers to the log.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it; it is then counted on.
+    /// `Unavailable` when the disk does not take it; the counts are kept for the next checkpoint.
     pub async fn checkpoint_audit(&self) -> Result<()> {
-        self.write_tally(&self.tally).await
+        self.write_tally(&self.access.audit.known).await
     }
 
-    /// The same of strangers.
+    /// Writes what was counted of unauthenticated callers to the log.
     ///
     /// # Errors
     /// As there.
-    pub async fn checkpoint_strangers(&self) -> Result<()> {
-        self.write_tally(&self.strangers).await
+    pub async fn checkpoint_unauthenticated(&self) -> Result<()> {
+        self.write_tally(&self.access.audit.unauthenticated).await
     }
 
     async fn write_tally(&self, tally: &Tally) -> Result<()> {
@@ -114,7 +84,7 @@ impl App {
         written
     }
 
-    /// Writes down something that the service does by itself.
+    /// Writes an act of the service itself to the log.
     ///
     /// # Errors
     /// `Unavailable` when the disk does not take it.
@@ -129,27 +99,27 @@ impl App {
         self.store.read(move |it| it.list_audit_before(before, limit as usize)).await
     }
 
-    /// Walks along the log.
+    /// Verifies the whole log.
     pub async fn verify_audit(&self) -> Result<Audit> {
         self.store.read(verify).await
     }
 
-    /// Removes entries past their time; whether there are more.
+    /// Removes entries past their retention. Returns true if more remain.
     pub async fn forget_audit(&self) -> Result<bool> {
         let before = self.clock.now().plus_days(-AUDIT_DAYS);
         self.store.write(move |batch| batch.remove_audit_before(before, N_AT_ONCE)).await
     }
 
-    /// Says where the log ends in a place that nobody who has the database can change: the journal. Once a day.
-    pub async fn tell_audit_head(&self) -> Result<()> {
+    /// Writes the end of the log to the journal, which cannot be changed with access to the database alone. Once a day.
+    pub async fn log_audit_head(&self) -> Result<()> {
         let today = self.clock.now().day();
-        if self.audit_told_on.load(Ordering::Relaxed) == today {
+        if self.access.audit.end_logged_on.load(Ordering::Relaxed) == today {
             return Ok(());
         }
         let AuditHead { sequence, hash } = self.store.read(Snapshot::audit_head).await?;
         let hash = hex::encode(hash);
         tracing::info!(audit.sequence = sequence, audit.hash = %hash, "the audit log ends with entry {sequence}, hash {hash}");
-        self.audit_told_on.store(today, Ordering::Relaxed);
+        self.access.audit.end_logged_on.store(today, Ordering::Relaxed);
         Ok(())
     }
 }

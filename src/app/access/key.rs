@@ -81,7 +81,7 @@ impl App {
             revoked_at: None,
         };
         self.check_key(&key, None, now)?;
-        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let held = self.store_key(key, changing).await?;
         Ok((held, text))
     }
@@ -89,7 +89,7 @@ impl App {
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
     pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
-        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let before = self.get_key(id)?;
         let mut key = before.key.clone();
         key.name = change.name.unwrap_or(key.name);
@@ -113,7 +113,7 @@ impl App {
             let rule = format!("must be at most {GRACE_S_MAX}");
             return Err(Error::invalid_field("graceS", rule));
         }
-        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_some() {
             return Err(Error::conflict("the key is revoked; issue a new one"));
@@ -130,7 +130,7 @@ impl App {
 
     /// Acts on the next request. Revoking twice is the same.
     pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
-        let changing = Arc::clone(&self.keyring.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_none() {
             key.revoked_at = Some(self.clock.now());
@@ -140,12 +140,12 @@ impl App {
     }
 
     pub fn get_key(&self, id: KeyId) -> Result<Arc<Held>> {
-        self.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
+        self.access.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
     }
 
     async fn store_key(&self, key: Key, changing: OwnedMutexGuard<()>) -> Result<Arc<Held>> {
         let held = Held::of(key)?;
-        let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.keyring));
+        let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.access.keyring));
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| {
             keyring.put(&kept);

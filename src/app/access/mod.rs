@@ -3,4 +3,54 @@
 pub mod audit;
 pub mod key;
 pub mod session;
+pub mod tally;
 pub mod user;
+
+use std::sync::Arc;
+
+use crate::auth::caller::Account;
+use crate::auth::keyring::Keyring;
+use crate::auth::limit::{Limiter, Operation};
+use crate::auth::password::Hasher;
+use crate::auth::people::People;
+use crate::auth::throttle::Throttle;
+use crate::auth::token::TokenKey;
+use crate::error::Result;
+use crate::store::Snapshot;
+use tally::AuditTally;
+
+/// Who may do what, and how often. Only this folder reaches the token key and the password hashes.
+pub struct Access {
+    pub keyring: Arc<Keyring>,
+    pub people: Arc<People>,
+    /// Of the versioned interface.
+    pub limiter: Limiter,
+    /// Of the management API. Starts empty with the process.
+    pub management_limiter: Limiter<Account>,
+    /// Of operations with a limit of their own. Starts empty with the process.
+    pub operation_limiter: Limiter<(Account, Operation)>,
+    hasher: Hasher,
+    throttle: Throttle,
+    token_key: TokenKey,
+    audit: AuditTally,
+}
+
+impl Access {
+    /// Loads keys, users and counters.
+    ///
+    /// # Errors
+    /// `Internal` when the database does not read.
+    pub fn load(snapshot: &Snapshot, token_key: TokenKey) -> Result<Self> {
+        Ok(Self {
+            keyring: Arc::new(Keyring::of(snapshot.list_keys()?)?),
+            people: Arc::new(People::of(snapshot.list_users()?)),
+            limiter: Limiter::resume(snapshot.list_windows()?),
+            management_limiter: Limiter::default(),
+            operation_limiter: Limiter::default(),
+            hasher: Hasher::default(),
+            throttle: Throttle::default(),
+            token_key,
+            audit: AuditTally::default(),
+        })
+    }
+}

@@ -40,17 +40,17 @@ impl App {
         if NAME_BYTES_MAX < name.len() || BYTES_MAX < password.len() {
             return Err(wrong());
         }
-        let known = self.people.find_named(name);
+        let known = self.access.people.find_named(name);
         if let Some(user) = &known {
             audit::name_subject(&format!("user {}", user.email));
         }
-        self.throttle.take(name, address, self.clock.now())?;
+        self.access.throttle.take(name, address, self.clock.now())?;
         let known = known.filter(|it| it.enabled);
         let hash = known.as_ref().map(|it| it.password_hash.as_str());
-        let is_right = self.hasher.verify(password.to_owned(), hash).await?;
+        let is_right = self.access.hasher.verify(password.to_owned(), hash).await?;
         let known = known.filter(|_| is_right).ok_or_else(wrong)?;
-        self.throttle.succeeded(name, address, self.clock.now());
-        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        self.access.throttle.succeeded(name, address, self.clock.now());
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(known.id)?);
         // Changed while the password was looked at: it may be another one now.
         if !user.enabled || user.password_hash != known.password_hash {
@@ -74,7 +74,7 @@ impl App {
     /// # Errors
     /// `Unavailable` when the disk does not take it.
     pub async fn log_out(&self, id: UserId) -> Result<()> {
-        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
         user.session_version += 1;
         self.store_user(user, changing).await.map(|_| ())
@@ -91,11 +91,11 @@ impl App {
         new: String,
         address: Option<IpAddr>,
     ) -> Result<Login> {
-        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
-        self.throttle.take_own(id, self.clock.now())?;
+        self.access.throttle.take_own(id, self.clock.now())?;
         let is_right = BYTES_MAX >= present.len()
-            && self.hasher.verify(present.to_owned(), Some(&user.password_hash)).await?;
+            && self.access.hasher.verify(present.to_owned(), Some(&user.password_hash)).await?;
         if !is_right {
             let (by, about) = (format!("user {}", user.email), "wrong password".to_owned());
             let address = address.map(|it| it.to_string());
@@ -104,7 +104,7 @@ impl App {
             self.tally(act, AuditOutcome::Refused(400));
             return Err(Error::invalid_field("currentPassword", "is wrong"));
         }
-        self.throttle.succeeded_own(id);
+        self.access.throttle.succeeded_own(id);
         if new == present {
             return Err(Error::invalid_field("newPassword", "must be another one"));
         }
@@ -118,14 +118,14 @@ impl App {
     /// # Errors
     /// `Unauthenticated`: one sentence for all that can be wrong with it.
     pub fn bearer(&self, token: &str) -> Result<Arc<User>> {
-        let session = self.token_key.verify(token, self.clock.now());
-        let user = session.and_then(|it| self.people.bearer(&it));
+        let session = self.access.token_key.verify(token, self.clock.now());
+        let user = session.and_then(|it| self.access.people.bearer(&it));
         user.ok_or_else(|| Error::unauthenticated("token invalid or over; log in again"))
     }
 
     fn begin_session(&self, user: Arc<User>) -> Login {
         let now = self.clock.now();
-        let (token, session) = self.token_key.issue(user.id, user.session_version, now);
+        let (token, session) = self.access.token_key.issue(user.id, user.session_version, now);
         Login { token, session, user }
     }
 }

@@ -60,8 +60,8 @@ impl App {
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when somebody has that name.
     pub async fn add_user(&self, new: NewUser) -> Result<(Arc<User>, Option<String>)> {
-        let changing = Arc::clone(&self.people.changing).lock_owned().await;
-        if N_USERS_MAX <= self.people.list().len() {
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
+        if N_USERS_MAX <= self.access.people.list().len() {
             return Err(Error::conflict(format!("there are {N_USERS_MAX} users already")));
         }
         let now = self.clock.now();
@@ -96,7 +96,7 @@ impl App {
         id: UserId,
         change: UserChange,
     ) -> Result<(Arc<User>, Option<String>)> {
-        let changing = Arc::clone(&self.people.changing).lock_owned().await;
+        let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let before = self.get_user(id)?;
         let mut user = User::clone(&before);
         user.email = change.email.unwrap_or(user.email);
@@ -108,7 +108,7 @@ impl App {
         self.check_user(&user, Some(&before))?;
         let was_admin = before.enabled && before.role == Role::Admin;
         let is_admin = user.enabled && user.role == Role::Admin;
-        if was_admin && !is_admin && !self.people.has_other_admin(id) {
+        if was_admin && !is_admin && !self.access.people.has_other_admin(id) {
             let rule = "the last administrator stays one; make another user an admin first";
             return Err(Error::conflict(rule));
         }
@@ -126,7 +126,7 @@ impl App {
     /// # Errors
     /// `NotFound`.
     pub fn get_user(&self, id: UserId) -> Result<Arc<User>> {
-        self.people.find(id).ok_or_else(|| Error::not_found("user not found"))
+        self.access.people.find(id).ok_or_else(|| Error::not_found("user not found"))
     }
 
     /// Makes the first administrator when there is no user yet; name and password, shown this once.
@@ -134,7 +134,7 @@ impl App {
     /// # Errors
     /// `Unavailable` when the disk does not take it.
     pub async fn add_first_admin(&self) -> Result<Option<(String, String)>> {
-        if !self.people.list().is_empty() {
+        if !self.access.people.list().is_empty() {
             return Ok(None);
         }
         let new = NewUser {
@@ -174,7 +174,7 @@ impl App {
                 (text.clone(), Some(text))
             }
         };
-        user.password_hash = self.hasher.hash(text).await?;
+        user.password_hash = self.access.hasher.hash(text).await?;
         user.must_change_password = generated.is_some();
         user.session_version += 1;
         Ok(generated)
@@ -187,7 +187,7 @@ impl App {
         changing: OwnedMutexGuard<()>,
     ) -> Result<Arc<User>> {
         let user = Arc::new(user);
-        let (row, kept, people) = (user.clone(), user.clone(), Arc::clone(&self.people));
+        let (row, kept, people) = (user.clone(), user.clone(), Arc::clone(&self.access.people));
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| {
             people.put(kept);
@@ -216,7 +216,7 @@ impl App {
         }
         self.require_clients(&user.clients, before.map_or(&[], |it| &it.clients))?;
         for (field, name) in [("email", Some(&user.email)), ("username", user.username.as_ref())] {
-            let holder = name.and_then(|it| self.people.find_named(it));
+            let holder = name.and_then(|it| self.access.people.find_named(it));
             if holder.is_some_and(|it| it.id != user.id) {
                 return Err(Error::conflict(format!("another user has this {field}")));
             }

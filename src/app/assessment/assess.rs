@@ -101,8 +101,7 @@ impl App {
     /// # Errors
     /// `Unavailable` when the disk does not take it.
     pub async fn reassess(&self, rows: &ClientStore, cause: Cause) -> Result<Announced> {
-        let lock = self.assessing(rows.id());
-        let _assessing = lock.lock().await;
+        let _lock = self.clients.lock(rows.id()).await;
         let now = self.clock.now();
         let subject = self.subject(rows.id())?;
         let plan = rows

@@ -45,7 +45,7 @@ impl App {
     /// `NotFound` when the client is gone.
     pub(in crate::app) fn subject(&self, id: ClientId) -> Result<Subject> {
         let absent = || Error::not_found("client not found");
-        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        let client = self.clients.directory.find(id).filter(|it| it.state != ClientState::Erasing);
         let client = client.ok_or_else(absent)?;
         let settings = Settings::of(&client.settings);
         Ok(Subject {

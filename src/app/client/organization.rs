@@ -38,7 +38,7 @@ impl App {
     /// `Forbidden` when the caller may not, whether it exists or not; `NotFound` when it is absent or being erased.
     pub fn reach_any(&self, caller: &Caller, id: ClientId) -> Result<(Arc<Client>, ClientStore)> {
         let rows = caller.reach(&self.store, id)?;
-        let client = self.directory.find(id).filter(|it| it.state != ClientState::Erasing);
+        let client = self.clients.directory.find(id).filter(|it| it.state != ClientState::Erasing);
         Ok((client.ok_or_else(|| Error::not_found("client not found"))?, rows))
     }
 
@@ -90,9 +90,8 @@ impl App {
         let reassess = change.settings.is_some()
             || change.employee_count.is_some()
             || change.industry.is_some();
-        let lock = self.assessing(id);
         // From the reading to the keeping: a change beside another loses nothing, and none brings an erased client back.
-        let changing = lock.lock().await;
+        let changing = self.clients.lock(id).await;
         let (client, rows) = self.reach_any(caller, id)?;
         let client = self.changed((*client).clone(), change, &caller.name())?;
         let client = self.keep_client(client, reassess.then(|| self.clock.now())).await?;
@@ -109,8 +108,7 @@ impl App {
     /// # Errors
     /// `NotFound`.
     pub async fn remove_client(&self, caller: &Caller, id: ClientId) -> Result<()> {
-        let lock = self.assessing(id);
-        let _assessing = lock.lock().await;
+        let _lock = self.clients.lock(id).await;
         let (client, _) = self.reach_any(caller, id)?;
         let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
         self.keep_client(erasing, None).await?;
@@ -121,7 +119,7 @@ impl App {
     pub async fn erase_client(&self, id: ClientId) -> Result<()> {
         while self.store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {
         }
-        self.directory.remove(id);
+        self.clients.directory.remove(id);
         Ok(())
     }
 
@@ -129,7 +127,7 @@ impl App {
     async fn keep_client(&self, client: Client, due: Option<Time>) -> Result<Arc<Client>> {
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
-        let directory = Arc::clone(&self.directory);
+        let directory = Arc::clone(&self.clients.directory);
         // After the commit: what is shown must survive a restart.
         let put = move |(): &()| directory.put(kept);
         let write = move |batch: &mut Batch| {

@@ -130,7 +130,7 @@ impl App {
         let now = self.clock.now();
         let is_meant =
             |id: &ClientId| rules.iter().any(|it| it.clients.is_empty() || it.clients.contains(id));
-        let all = self.directory.list();
+        let all = self.clients.directory.list();
         let clients: Vec<ClientId> = all.iter().map(|it| it.id).filter(is_meant).collect();
         for some in clients.chunks(N_TOLD_AT_ONCE) {
             let some = some.to_vec();

@@ -94,7 +94,7 @@ impl App {
         let now = self.clock.now();
         let control = self.control(code)?;
         let until = checked_end(control, &new, now)?;
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         if let Some(id) = new.evidence_id {
             let found = rows.read(move |snapshot| snapshot.find_evidence(id)).await?;
             if found.is_none_or(|it| it.control != code) {
@@ -114,7 +114,7 @@ impl App {
             overrides: new.overrides,
         };
         let statement = Statement::Attest(Attested { attestation, evidence_id: new.evidence_id });
-        self.state(rows, statement, cause, &assessing).await
+        self.state(rows, statement, cause, &lock).await
     }
 
     /// Takes back what was attested about the control, if anything was.
@@ -122,13 +122,13 @@ impl App {
     /// # Errors
     /// Those of [`App::reassess`].
     pub async fn withdraw_attestation(&self, rows: &ClientStore, code: &str) -> Result<()> {
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let control = code.to_owned();
         let said = rows.read(move |snapshot| snapshot.find_attested(&control)).await?;
         let Some(said) = said else { return Ok(()) };
         let cause = cause_of(said.attestation.status);
         let statement = Statement::WithdrawAttestation(code.to_owned());
-        self.state(rows, statement, cause, &assessing).await
+        self.state(rows, statement, cause, &lock).await
     }
 }
 

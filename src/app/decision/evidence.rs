@@ -35,7 +35,7 @@ impl App {
     pub async fn add_evidence(&self, rows: &ClientStore, new: NewEvidence) -> Result<Entered> {
         let now = self.clock.now();
         self.check(&new, now)?;
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let all = rows.read(ClientSnapshot::list_evidence).await?;
         let is_same = |it: &&Evidence| it.control == new.control && it.reference == new.reference;
         let known = all.iter().find(is_same).map(|it| it.id);
@@ -54,7 +54,7 @@ impl App {
             by: new.by,
         };
         let statement = Statement::PutEvidence(evidence.clone());
-        self.state(rows, statement, Cause::Attestation, &assessing).await?;
+        self.state(rows, statement, Cause::Attestation, &lock).await?;
         Ok(if known.is_some() { Entered::Renewed(evidence) } else { Entered::Added(evidence) })
     }
 
@@ -63,10 +63,10 @@ impl App {
     /// # Errors
     /// `NotFound`; those of [`App::reassess`].
     pub async fn remove_evidence(&self, rows: &ClientStore, id: EvidenceId) -> Result<()> {
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let found = rows.read(move |snapshot| snapshot.find_evidence(id)).await?;
         found.ok_or_else(|| Error::not_found("evidence not found"))?;
-        self.state(rows, Statement::RemoveEvidence(id), Cause::Attestation, &assessing).await
+        self.state(rows, Statement::RemoveEvidence(id), Cause::Attestation, &lock).await
     }
 
     fn check(&self, new: &NewEvidence, now: Time) -> Result<()> {

@@ -73,7 +73,7 @@ impl App {
         let now = self.clock.now();
         self.row(framework, reference)?;
         let until = checked_end(&new, now)?;
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let cause = cause_of(&new.kind);
         let statement = Statement::Decide(RowDecision {
             framework,
@@ -84,7 +84,7 @@ impl App {
             at: now,
             until,
         });
-        self.state(rows, statement, cause, &assessing).await
+        self.state(rows, statement, cause, &lock).await
     }
 
     /// Takes back what was decided about the row, if anything was.
@@ -97,12 +97,12 @@ impl App {
         framework: FrameworkId,
         reference: &str,
     ) -> Result<()> {
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let key = reference.to_owned();
         let find = move |snapshot: &ClientSnapshot| snapshot.find_row_decision(framework, &key);
         let Some(said) = rows.read(find).await? else { return Ok(()) };
         let statement = Statement::WithdrawDecision(framework, reference.to_owned());
-        self.state(rows, statement, cause_of(&said.kind), &assessing).await
+        self.state(rows, statement, cause_of(&said.kind), &lock).await
     }
 }
 

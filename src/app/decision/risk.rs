@@ -109,8 +109,7 @@ impl App {
         client: ClientId,
         write: impl FnMut(&mut ClientBatch<'_>) -> Result<OpenRisk> + Send + 'static,
     ) -> Result<OpenRisk> {
-        let lock = self.assessing(client);
-        let _alone = lock.lock().await;
+        let _alone = self.clients.lock(client).await;
         let (_, rows) = self.reach_any(caller, client)?;
         rows.write(write).await
     }

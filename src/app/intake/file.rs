@@ -98,13 +98,13 @@ impl App {
         let read = self.store.aside(move || read_whole(file, given, source, id, observed));
         let (format, folded, digest) = read.await?;
         // From here on alone: the same file sent twice at once is taken once.
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !order.again) {
             return Ok(Imported::Known(Box::new(known)));
         }
         let intake = intake(format, folded, digest, id, &order, now, |it| self.is_over(it, now))?;
-        let outcome = self.ingest_alone(rows, intake, &assessing).await?;
+        let outcome = self.ingest_alone(rows, intake, &lock).await?;
         Ok(Imported::Changed(Box::new(outcome)))
     }
 
@@ -114,7 +114,7 @@ impl App {
     /// `NotFound`; `Conflict` when it was taken back before.
     pub async fn undo_import(&self, rows: &ClientStore, id: ImportId) -> Result<Outcome> {
         let now = self.clock.now();
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         let found = rows
             .read(move |snapshot| {
                 let retracted = snapshot.find_observations_of_import(id)?;
@@ -139,7 +139,7 @@ impl App {
             lists: None,
             idempotent: None,
         };
-        self.ingest_alone(rows, intake, &assessing).await
+        self.ingest_alone(rows, intake, &lock).await
     }
 
     /// Whether an observation counts no more today.

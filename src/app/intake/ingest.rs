@@ -107,8 +107,8 @@ impl App {
     /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it, or the client's facts never
     /// stood still; nothing of the run counts then, but assets of a large run that were met before stay.
     pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<Outcome> {
-        let assessing = self.assessing(rows.id()).lock_owned().await;
-        self.ingest_alone(rows, intake, &assessing).await
+        let lock = self.clients.lock(rows.id()).await;
+        self.ingest_alone(rows, intake, &lock).await
     }
 
     /// [`App::ingest`] by somebody who looked at the client under the same lock.

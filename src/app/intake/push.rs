@@ -90,7 +90,7 @@ impl App {
             render: it.render,
         });
         let intake = Reader { catalog: &self.catalog, now }.intake(push, idempotent.clone())?;
-        let assessing = self.assessing(rows.id()).lock_owned().await;
+        let lock = self.clients.lock(rows.id()).await;
         if let Some(it) = idempotent {
             let known = self.store.read(move |snapshot| snapshot.find_answer(&it.key)).await?;
             let is_kept = |at: Time| now < at.plus_s(ANSWER_HOURS * 3_600);
@@ -104,7 +104,7 @@ impl App {
                 None => (),
             }
         }
-        let outcome = self.ingest_alone(rows, intake, &assessing).await?;
+        let outcome = self.ingest_alone(rows, intake, &lock).await?;
         Ok(Pushed::Taken(Box::new(outcome)))
     }
 

@@ -54,7 +54,7 @@ impl App {
     /// `NotFound` when the client is gone.
     pub(in crate::app) fn roster_rules(&self, id: ClientId) -> Result<Rules> {
         let absent = || Error::not_found("client not found");
-        let client = self.directory.find(id).ok_or_else(absent)?;
+        let client = self.clients.directory.find(id).ok_or_else(absent)?;
         let settings = Settings::of(&client.settings);
         Ok(Rules {
             dormant_after_days: settings.dormant_after_days(&self.options.settings),

@@ -84,7 +84,7 @@ impl App {
         let mut clients: Vec<ClientId> = if let Some(id) = client {
             vec![self.reach_any(caller, id)?.0.id]
         } else {
-            let all = self.directory.list();
+            let all = self.clients.directory.list();
             let there = all.iter().filter(|it| it.state != ClientState::Erasing);
             there.map(|it| it.id).filter(|it| caller.may_reach(*it)).collect()
         };

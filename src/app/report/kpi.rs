@@ -126,7 +126,7 @@ impl App {
             it.state != ClientState::Erasing
                 && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))
         };
-        let mut clients = self.directory.list();
+        let mut clients = self.clients.directory.list();
         clients.retain(is_allowed);
         let sees_all = allowed.is_none();
         let sum = move |snapshot: &Snapshot| {

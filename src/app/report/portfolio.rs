@@ -44,7 +44,7 @@ impl App {
         cut: Cut,
     ) -> Result<Page<Line>> {
         let allowed: Option<BTreeSet<ClientId>> = allowed.map(|it| it.iter().copied().collect());
-        let mut clients = self.directory.list();
+        let mut clients = self.clients.directory.list();
         clients.retain(|it| {
             it.state == ClientState::Active
                 && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::Ordering;
 
 use ipnetwork::IpNetwork;
 use tokio::sync::Notify;
@@ -11,12 +10,12 @@ use tokio::sync::Notify;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::engine::asset::Asset;
-use crate::engine::scan::{Host, Tally};
+use crate::engine::scan::{FoundHost, ProbeCounts};
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};
+use crate::scan::attached_networks;
 use crate::scan::plan::{Order, Plan, Policy};
-use crate::scan::{Pace, Progress, attached_networks};
 use crate::store::Batch;
 use crate::store::global::client::ClientState;
 use crate::store::global::scan::{Scan, ScanStatus};
@@ -78,50 +77,6 @@ impl Options {
         };
         let own = self.own.iter().filter(|it| !is_named(it)).copied().collect();
         Policy { allowed, excluded: self.excluded.clone(), own }
-    }
-}
-
-/// What runs now.
-#[derive(Debug)]
-pub(in crate::app) struct Desk {
-    pub(in crate::app) wake: Notify,
-    pub(in crate::app) pace: Pace,
-    live: Mutex<BTreeMap<ScanId, Arc<Live>>>,
-}
-
-/// A scan that runs.
-#[derive(Debug, Default)]
-pub(in crate::app) struct Live {
-    pub(in crate::app) progress: Progress,
-    pub(in crate::app) is_cancelled: AtomicBool,
-    /// The service stops; the scan goes on after the next start.
-    pub(in crate::app) is_stopped: AtomicBool,
-}
-
-impl Desk {
-    pub(in crate::app) fn of(options: &Options) -> Self {
-        Self { wake: Notify::new(), pace: Pace::of(options.per_s), live: Mutex::default() }
-    }
-
-    pub(in crate::app) fn begin(&self, id: ScanId, tally: &Tally) -> Arc<Live> {
-        let live = Arc::new(Live::default());
-        live.progress.n_done.store(tally.n_addresses, Ordering::Relaxed);
-        live.progress.n_up.store(tally.n_up, Ordering::Relaxed);
-        live.progress.n_open.store(tally.n_open, Ordering::Relaxed);
-        self.lock().insert(id, Arc::clone(&live));
-        live
-    }
-
-    pub(in crate::app) fn end(&self, id: ScanId) {
-        self.lock().remove(&id);
-    }
-
-    fn find(&self, id: ScanId) -> Option<Arc<Live>> {
-        self.lock().get(&id).cloned()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<ScanId, Arc<Live>>> {
-        self.live.lock().expect("no holder of this lock panics")
     }
 }
 
@@ -189,7 +144,7 @@ impl App {
             error: None,
             note: None,
             n_hosts: plan.n_hosts,
-            tally: Tally::default(),
+            tally: ProbeCounts::default(),
             done: Vec::new(),
             is_cancelled: false,
             import: ImportId::random(),
@@ -222,7 +177,7 @@ impl App {
                 Err(Error::invalid_field("clientId", "is required of who may see several clients"))
             }
             None => {
-                let mut all = self.directory.list();
+                let mut all = self.clients.directory.list();
                 all.retain(|it| it.state == ClientState::Active);
                 Ok(if let [one] = all.as_slice() { Some(one.id) } else { None })
             }
@@ -244,7 +199,7 @@ impl App {
                 (read(&progress.n_done), read(&progress.n_up), read(&progress.n_open));
             return Shown { scan, n_done, n_up, n_open };
         }
-        let Tally { n_addresses, n_up, n_open, .. } = scan.tally;
+        let ProbeCounts { n_addresses, n_up, n_open, .. } = scan.tally;
         Shown { scan, n_done: n_addresses, n_up, n_open }
     }
 
@@ -318,7 +273,7 @@ impl App {
         caller: &Caller,
         id: ScanId,
         cut: Cut,
-    ) -> Result<Page<Host>> {
+    ) -> Result<Page<FoundHost>> {
         self.get_scan(caller, id).await?;
         self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await
     }
@@ -337,7 +292,7 @@ impl App {
         let clients: Vec<ClientId> = if let Some(client) = client {
             vec![self.reach_active(caller, client)?.0.id]
         } else {
-            let mut all = self.directory.list();
+            let mut all = self.clients.directory.list();
             all.retain(|it| it.state == ClientState::Active && caller.may_reach(it.id));
             let mut all: Vec<ClientId> = all.into_iter().map(|it| it.id).collect();
             all.extend(caller.allowed_clients().is_none().then_some(ClientId::UNASSIGNED));

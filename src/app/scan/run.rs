@@ -8,19 +8,21 @@ use std::sync::atomic::Ordering;
 use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 
+use super::host::{self, Asked};
 use crate::app::App;
 use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, N_SCOPES_KEPT};
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{Sight, meet};
-use crate::app::scan::request::{Live, SOURCE, absent};
+use crate::app::scan::registry::RunningScan;
+use crate::app::scan::request::{SOURCE, absent};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
-use crate::engine::scan::{Answers, Host};
+use crate::engine::scan::{Answers, FoundHost};
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::{ClientId, ScanId};
 use crate::import::Record;
 use crate::import::fold::{Fold, Folded, Observed, Origin};
-use crate::import::nmap::scan::{Asked, tell};
+
 use crate::scan::plan::{Order, Plan};
 use crate::scan::port::{Ports, usual_tls};
 use crate::scan::{self, Done, Settings};
@@ -109,7 +111,7 @@ impl App {
     }
 
     /// `None`: the service stops.
-    async fn scan_to_end(&self, scan: &Scan, live: &Arc<Live>) -> Result<Option<Ended>> {
+    async fn scan_to_end(&self, scan: &Scan, live: &Arc<RunningScan>) -> Result<Option<Ended>> {
         let order = Order {
             targets: scan.targets.clone(),
             exclude: scan.exclude.clone(),
@@ -131,7 +133,7 @@ impl App {
         let until = scan.started_at.unwrap_or(scan.created_at).plus_s(RUNTIME_H * 3_600);
         let (store, clock, live) = (self.store.clone(), self.clock.clone(), Arc::clone(live));
         let (id, done) = (scan.id, scan.done.iter().copied().collect::<BTreeSet<u32>>());
-        let desk = Arc::clone(&self.scans);
+        let registry = Arc::clone(&self.scans);
         let (told, ended) = oneshot::channel();
         let work = move || {
             let stop = || {
@@ -147,7 +149,7 @@ impl App {
                     told
                 })
             };
-            let how = (&desk.pace, &live.progress);
+            let how = (&registry.pace, &live.progress);
             let ran = scan::run(&plan, &done, &settings, how, &stop, &mut sink);
             let _ = told.send(match (ran, lost) {
                 (_, Some(error)) => Ended::Lost(error),
@@ -265,8 +267,8 @@ impl App {
         let read = move |snapshot: &crate::store::Snapshot| {
             let asked = Asked { ports: &ports, usual_tls: &usual_tls(), at };
             let mut fold = Fold::new(origin);
-            for (number, host) in (1..).zip(snapshot.list_scan_hosts(id)?) {
-                tell(&host, number, &asked, &mut |it| {
+            for (number, found) in (1..).zip(snapshot.list_scan_hosts(id)?) {
+                host::records(&found, number, &asked, &mut |it| {
                     let is_left_out = !checks && matches!(it, Record::Check(_));
                     if is_left_out { Ok(()) } else { fold.add(it) }
                 })?;
@@ -374,11 +376,11 @@ fn difference(snapshot: &crate::store::Snapshot, id: ScanId) -> Result<Option<Di
 
 fn compared(
     previous: ScanId,
-    before: &[Host],
-    after: &[Host],
+    before: &[FoundHost],
+    after: &[FoundHost],
     is_asked: impl Fn(u16) -> bool,
 ) -> Difference {
-    let by_address = |all: &'_ [Host]| -> BTreeSet<IpAddr> {
+    let by_address = |all: &'_ [FoundHost]| -> BTreeSet<IpAddr> {
         all.iter().filter(|it| it.answers != Answers::OnEveryAddress).map(|it| it.address).collect()
     };
     let (known, seen) = (by_address(before), by_address(after));
@@ -393,11 +395,11 @@ fn compared(
     let mut changes = Vec::new();
     changes.extend(seen.difference(&known).map(|it| format!("{it}: new")));
     changes.extend(known.difference(&seen).map(|it| format!("{it}: gone")));
-    let old: BTreeMap<IpAddr, &Host> = before.iter().map(|it| (it.address, it)).collect();
+    let old: BTreeMap<IpAddr, &FoundHost> = before.iter().map(|it| (it.address, it)).collect();
     for host in after.iter().filter(|it| known.contains(&it.address) && seen.contains(&it.address))
     {
         let Some(was) = old.get(&host.address) else { continue };
-        let open = |it: &Host| -> BTreeSet<u16> {
+        let open = |it: &FoundHost| -> BTreeSet<u16> {
             it.ports.iter().map(|it| it.number).filter(|it| is_asked(*it)).collect()
         };
         let (was, is) = (open(was), open(host));

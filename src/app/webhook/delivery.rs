@@ -1,12 +1,11 @@
 //! Deliveries: claimed, sent, settled.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
+use super::AttemptCounts;
 use crate::app::App;
-use crate::app::webhook::endpoint::N_WEBHOOKS_MAX;
 use crate::clock::Time;
-use crate::egress::{Egress, Failure as Unsent, Outcome, Policy, Posted};
+use crate::egress::{Failure as Unsent, Outcome, Policy, Posted};
 use crate::error::Result;
 use crate::id::WebhookId;
 use crate::store::Batch;
@@ -44,20 +43,6 @@ impl Default for Options {
             retention_days: 30,
         }
     }
-}
-
-/// # Errors
-/// `Internal` when the system gives no threads.
-pub(in crate::app) fn egress(options: &Options) -> Result<Egress> {
-    let timeout = Duration::from_secs(options.timeout_s.into());
-    Egress::new(options.policy.clone(), timeout, N_WEBHOOKS_MAX + N_SHARED_MAX)
-}
-
-/// Attempts that ended since the start.
-#[derive(Debug, Default)]
-pub(in crate::app) struct AttemptCounts {
-    delivered: AtomicU64,
-    failed: AtomicU64,
 }
 
 /// How deliveries do, for metrics.
@@ -154,9 +139,9 @@ impl App {
         };
         let headers = sign::headers(&sending, &ready.secret, ready.previous.as_ref());
         let body = ready.claim.body.clone().into();
-        let posted = self.egress.post(ready.url.clone(), headers, body).await;
+        let posted = self.webhooks.egress.post(ready.url.clone(), headers, body).await;
         let settled = self.judge(&posted, delivery.n_failures + 1, at);
-        let counts = &self.attempt_counts;
+        let counts = &self.webhooks.attempt_counts;
         let is_delivered = settled == Settled::Delivered;
         let count = if is_delivered { &counts.delivered } else { &counts.failed };
         count.fetch_add(1, Ordering::Relaxed);
@@ -216,7 +201,7 @@ impl App {
         };
         let is_disabled =
             |it: &&(WebhookState, Lane)| matches!(it.0, WebhookState::Disabled { .. });
-        let AttemptCounts { delivered, failed } = &self.attempt_counts;
+        let AttemptCounts { delivered, failed } = &self.webhooks.attempt_counts;
         Ok(DeliveryHealth {
             n_delivered: delivered.load(Ordering::Relaxed),
             n_failed: failed.load(Ordering::Relaxed),

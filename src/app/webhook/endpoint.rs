@@ -101,7 +101,7 @@ impl App {
             description: new.description,
             kinds: words(&new.kinds),
             clients: new.clients,
-            secret: self.sealer.seal(&place(id), secret.reveal()),
+            secret: self.webhooks.sealer.seal(&place(id), secret.reveal()),
             previous: None,
             state: WebhookState::Enabled { after: 0 },
             created_at: now,
@@ -179,7 +179,7 @@ impl App {
             return Err(Error::invalid_field("overlapS", rule));
         }
         let secret = SigningSecret::random();
-        let sealed = self.sealer.seal(&place(id), secret.reveal());
+        let sealed = self.webhooks.sealer.seal(&place(id), secret.reveal());
         let now = self.clock.now();
         let until = now.plus_s(i64::from(overlap_s));
         let write = move |batch: &mut crate::store::Batch| {
@@ -241,8 +241,11 @@ impl App {
         let now = self.clock.now();
         let (secret, previous) = self.secrets(&webhook, now).map_err(|_| needs_secret())?;
         let client = webhook.clients.first().copied().unwrap_or(ClientId::from_bytes([0; 16]));
-        let name =
-            self.directory.find(client).map_or_else(|| "Test".to_owned(), |it| it.name.clone());
+        let name = self
+            .clients
+            .directory
+            .find(client)
+            .map_or_else(|| "Test".to_owned(), |it| it.name.clone());
         let installation = self.store.read(crate::store::Snapshot::installation).await?;
         let new = NewEvent::test(kind, &id.to_string(), now);
         let body = new.body(client, &name, &installation, 0)?;
@@ -256,7 +259,7 @@ impl App {
             body: &body,
         };
         let headers = sign::headers(&sending, &secret, previous.as_ref());
-        let posted = self.egress.post(webhook.url.clone(), headers, body.into()).await;
+        let posted = self.webhooks.egress.post(webhook.url.clone(), headers, body.into()).await;
         Ok(Tested { event_id, kind, posted })
     }
 
@@ -337,7 +340,7 @@ impl App {
         now: Time,
     ) -> std::result::Result<(SigningSecret, Option<SigningSecret>), Locked> {
         let open = |sealed: &[u8]| {
-            let text = self.sealer.open_sealed(&place(webhook.id), sealed)?;
+            let text = self.webhooks.sealer.open_sealed(&place(webhook.id), sealed)?;
             SigningSecret::parse(&text).map_err(|_| Locked::Damaged)
         };
         let previous = webhook.previous.as_ref().filter(|it| now < it.until);
@@ -347,7 +350,7 @@ impl App {
 
     fn check_webhook(&self, webhook: &Webhook, before: Option<&Webhook>) -> Result<()> {
         if before.is_none_or(|it| it.url != webhook.url) {
-            self.egress.check(&webhook.url)?;
+            self.webhooks.egress.check(&webhook.url)?;
         }
         require_length("description", Some(&webhook.description), DESCRIPTION_CHARS_MAX)?;
         self.require_clients(&webhook.clients, before.map_or(&[], |it| &it.clients))

@@ -1,6 +1,3 @@
-//! nmap's XML, and hosts as it tells them.
+//! nmap's XML.
 
-mod host;
-mod port;
-pub mod scan;
 pub(super) mod xml;

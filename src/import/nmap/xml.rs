@@ -6,9 +6,10 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use crate::clock::Time;
+use crate::engine::host::{Extra, HostEvidence, Os, PortEvidence, Service, State, TLS_VERSIONS};
+use crate::engine::service::{PortRanges, Protocol};
 use crate::error::{Error, Result};
-use crate::import::nmap::host::{Extra, Host, Os, Port, Service, State};
-use crate::import::nmap::port::{Protocol, Ranges};
+use crate::import::host::records_of;
 use crate::import::{RECORD_BYTES_MAX, Record, moment};
 
 /// A host with more listed ports (all of TCP and UDP) refuses the file.
@@ -69,11 +70,11 @@ pub(in crate::import) fn read(
 struct Scan {
     place: Place,
     started_at: Option<Time>,
-    covered: Vec<(Protocol, Ranges)>,
+    covered: Vec<(Protocol, PortRanges)>,
     n_hosts: u64,
     /// The one being read.
-    host: Option<Host>,
-    port: Option<Port>,
+    host: Option<HostEvidence>,
+    port: Option<PortEvidence>,
     /// nmap wrote its closing line.
     finished: bool,
 }
@@ -120,7 +121,7 @@ impl Scan {
         match name {
             "scaninfo" => {
                 if let Some(protocol) = Protocol::find(&word(tag, "protocol")) {
-                    self.covered.push((protocol, Ranges::of(&word(tag, "services"))));
+                    self.covered.push((protocol, PortRanges::of(&word(tag, "services"))));
                 }
                 refuse_beyond(self.covered.len(), N_LISTS_MAX, "lists of ports")?;
             }
@@ -128,7 +129,7 @@ impl Scan {
                 self.n_hosts += 1;
                 let scanned_at =
                     time(tag, "endtime").or(time(tag, "starttime")).or(self.started_at);
-                self.host = Some(Host { scanned_at, ..Host::default() });
+                self.host = Some(HostEvidence { scanned_at, ..HostEvidence::default() });
             }
             "finished" => {
                 self.finished = true;
@@ -159,7 +160,7 @@ impl Scan {
             }
             "host" => {
                 if let Some(host) = self.host.take() {
-                    host.tell(self.n_hosts, &self.covered, records)?;
+                    records_of(&host, self.n_hosts, &self.covered, records)?;
                 }
             }
             "nmaprun" if self.finished => self.place = Place::After,
@@ -209,7 +210,12 @@ impl Scan {
 }
 
 /// Takes a tag inside of a host.
-fn describe(host: &mut Host, port: &mut Option<Port>, name: &str, tag: &BytesStart) -> Result<()> {
+fn describe(
+    host: &mut HostEvidence,
+    port: &mut Option<PortEvidence>,
+    name: &str,
+    tag: &BytesStart,
+) -> Result<()> {
     match (name, port) {
         ("status", _) => host.state = attribute(tag, "state"),
         ("address", _) => {
@@ -235,14 +241,14 @@ fn describe(host: &mut Host, port: &mut Option<Port>, name: &str, tag: &BytesSta
             if let (Some(extra), Some(protocol)) =
                 (host.extras.last_mut(), Protocol::find(&word(tag, "proto")))
             {
-                extra.ports.push((protocol, Ranges::of(&word(tag, "ports"))));
+                extra.ports.push((protocol, PortRanges::of(&word(tag, "ports"))));
                 refuse_beyond(extra.ports.len(), N_LISTS_MAX, "lists of ports")?;
             }
         }
         ("port", port) => *port = begun(tag),
         ("state", Some(port)) => port.state = State::of(&word(tag, "state")),
         ("service", Some(port)) => port.service = service(tag),
-        ("script", Some(port)) => port.learn(&word(tag, "id"), &word(tag, "output")),
+        ("script", Some(port)) => learn(port, &word(tag, "id"), &word(tag, "output")),
         ("osclass", _) => {
             let accuracy = word(tag, "accuracy").parse().unwrap_or(0);
             let (class, family) = (word(tag, "type"), word(tag, "osfamily"));
@@ -267,8 +273,8 @@ fn describe(host: &mut Host, port: &mut Option<Port>, name: &str, tag: &BytesSta
 }
 
 /// `None`: a port of a protocol that says nothing here.
-fn begun(tag: &BytesStart) -> Option<Port> {
-    Some(Port {
+fn begun(tag: &BytesStart) -> Option<PortEvidence> {
+    Some(PortEvidence {
         protocol: Protocol::find(&word(tag, "protocol"))?,
         number: word(tag, "portid").parse().ok()?,
         state: State::Unclear,
@@ -338,5 +344,26 @@ impl BufRead for Ration<'_> {
     fn consume(&mut self, n_bytes: usize) {
         self.n_left -= n_bytes;
         self.input.consume(n_bytes);
+    }
+}
+
+/// Takes what one of nmap's scripts found at this port.
+fn learn(port: &mut PortEvidence, script: &str, output: &str) {
+    match script {
+        "ssl-cert" => {
+            let until = output.split_once("Not valid after:").map(|it| it.1);
+            let until = until.and_then(|it| it.split_whitespace().next());
+            port.certificate_until = until.and_then(crate::import::moment::of_text);
+        }
+        "ssl-enum-ciphers" => {
+            // A version that is not offered says so on its line, or has none.
+            for line in output.lines().map(|it| it.trim().trim_end_matches(':')) {
+                port.tls.extend(TLS_VERSIONS.iter().filter(|it| **it == line));
+            }
+        }
+        "sslv2" if output.contains("supported") || output.contains("supports") => {
+            port.tls.push("SSLv2");
+        }
+        _ => {}
     }
 }

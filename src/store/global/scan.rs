@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::scan::{Host, Tally};
+use crate::engine::scan::{FoundHost, ProbeCounts};
 use crate::error::Result;
 use crate::id::{AssetId, ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};
@@ -42,7 +42,7 @@ pub struct Scan {
     pub note: Option<String>,
     pub n_hosts: u64,
     /// Of the blocks that are done.
-    pub tally: Tally,
+    pub tally: ProbeCounts,
     /// Blocks that are done, by their place in the plan.
     pub done: Vec<u32>,
     /// Somebody asked to stop it.
@@ -146,17 +146,17 @@ impl<R: Rows> Transaction<R> {
     }
 
     /// In the order of their addresses, IPv4 first.
-    pub fn list_scan_hosts(&self, id: ScanId) -> Result<Vec<Host>> {
+    pub fn list_scan_hosts(&self, id: ScanId) -> Result<Vec<FoundHost>> {
         self.rows.list_rows(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)
     }
 
     /// A page of them.
-    pub fn page_scan_hosts(&self, id: ScanId, cut: Cut) -> Result<Page<Host>> {
+    pub fn page_scan_hosts(&self, id: ScanId, cut: Cut) -> Result<Page<FoundHost>> {
         let keys = self.rows.list_keys_of(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)?;
         let keys = Page::of(keys.into_iter(), cut);
         let mut items = Vec::new();
         for key in keys.items {
-            items.extend(self.rows.find_row::<Host>(SCAN_HOSTS, &key)?);
+            items.extend(self.rows.find_row::<FoundHost>(SCAN_HOSTS, &key)?);
         }
         Ok(Page { items, total: keys.total, cut })
     }
@@ -188,7 +188,7 @@ impl Batch {
         self.rows.put_row(SCANS, scan.id.as_bytes(), scan)
     }
 
-    pub fn put_scan_host(&mut self, id: ScanId, host: &Host) -> Result<()> {
+    pub fn put_scan_host(&mut self, id: ScanId, host: &FoundHost) -> Result<()> {
         self.rows.put_row(SCAN_HOSTS, host_key(id, host.address).as_slice(), host)
     }
 

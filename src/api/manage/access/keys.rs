@@ -70,7 +70,7 @@ impl KeyView {
             source: key.source.clone(),
             expires_at: key.expires_at.map(When).into(),
             created_at: When(key.created_at),
-            last_used_at: app.limiter.last_used_at(key.id).map(When).into(),
+            last_used_at: app.access.limiter.last_used_at(key.id).map(When).into(),
             revoked_at: key.revoked_at.map(When).into(),
             previous_until: key.previous.as_ref().map(|it| When(it.until)).into(),
             key: text.map(|it| it.reveal().to_owned()),
@@ -187,7 +187,7 @@ impl Keys {
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
     ) -> Result<Data<Vec<KeyView>>, Failure> {
-        let keys = web.app.keyring.list();
+        let keys = web.app.access.keyring.list();
         let views: Vec<_> = keys.iter().map(|it| KeyView::of(&web.app, it, None)).collect();
         Ok(Data::of(&views))
     }

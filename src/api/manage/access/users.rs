@@ -153,7 +153,7 @@ impl Users {
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
     ) -> Result<Data<Vec<UserView>>, Failure> {
-        let all = web.app.people.list();
+        let all = web.app.access.people.list();
         Ok(Data::of(&all.iter().map(|it| UserView::of(it)).collect::<Vec<_>>()))
     }
 

@@ -107,7 +107,7 @@ impl Clients {
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::Page<ManagedClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
-        let mut all = web.app.directory.list();
+        let mut all = web.app.clients.directory.list();
         all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
         let defaults = &web.app.options.settings;
         let page = Page::of(all.into_iter(), cut).map(|it| ManagedClientView::of(&it, defaults));

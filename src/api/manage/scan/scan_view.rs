@@ -7,7 +7,7 @@ use crate::api::wire::reply::Null;
 use crate::api::wire::view::{AssetStatusView, AssetTypeView, Uid, When};
 use crate::app::scan::request::Shown;
 use crate::engine::asset::Asset;
-use crate::engine::scan::{Certificate, Host, Port};
+use crate::engine::scan::{Certificate, FoundHost, FoundPort};
 use crate::id::ClientId;
 use crate::store::global::scan::Difference;
 
@@ -157,7 +157,7 @@ struct CertificateView {
 }
 
 impl HostView {
-    pub(in crate::api::manage) fn of(host: Host) -> Self {
+    pub(in crate::api::manage) fn of(host: FoundHost) -> Self {
         Self {
             address: host.address.to_string(),
             hostname: host.hostname.into(),
@@ -175,7 +175,7 @@ impl HostView {
 }
 
 impl PortView {
-    fn of(port: Port) -> Self {
+    fn of(port: FoundPort) -> Self {
         Self {
             port: port.number,
             service: port.service,

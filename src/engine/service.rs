@@ -1,15 +1,15 @@
 //! Ports that should not be reachable, by class, and which ports a scan covered.
 
-use crate::engine::severity::Severity;
+use super::severity::Severity;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::import) enum Protocol {
+pub enum Protocol {
     Tcp,
     Udp,
 }
 
 impl Protocol {
-    pub(in crate::import) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Tcp => "tcp",
             Self::Udp => "udp",
@@ -17,28 +17,28 @@ impl Protocol {
     }
 
     /// `None`: one whose ports say nothing here (`sctp`, `ip`).
-    pub(in crate::import) fn find(text: &str) -> Option<Self> {
+    pub fn find(text: &str) -> Option<Self> {
         [Self::Tcp, Self::Udp].into_iter().find(|it| it.as_str() == text)
     }
 }
 
 /// Services that one check is about.
-pub(in crate::import) struct Class {
+pub struct ServiceClass {
     /// Id of the check.
-    pub(in crate::import) check: &'static str,
-    pub(in crate::import) title: &'static str,
-    pub(in crate::import) severity: Severity,
+    pub check: &'static str,
+    pub title: &'static str,
+    pub severity: Severity,
     /// Where the services usually are. Open counts, whatever answers there.
-    pub(in crate::import) ports: &'static [(Protocol, u16)],
+    pub ports: &'static [(Protocol, u16)],
     /// nmap's names of the services, for those found elsewhere by probing.
-    pub(in crate::import) services: &'static [&'static str],
-    pub(in crate::import) remediation: &'static str,
+    pub services: &'static [&'static str],
+    pub remediation: &'static str,
 }
 
 use Protocol::{Tcp, Udp};
 
-pub(in crate::import) const CLASSES: [Class; 13] = [
-    Class {
+pub const CLASSES: [ServiceClass; 13] = [
+    ServiceClass {
         check: "rdp",
         title: "Remote Desktop is not reachable",
         severity: Severity::High,
@@ -47,7 +47,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         remediation: "Close port 3389 in the firewall and offer remote desktops through a VPN or \
             a gateway with MFA.",
     },
-    Class {
+    ServiceClass {
         check: "smb",
         title: "Windows file sharing is not reachable",
         severity: Severity::High,
@@ -56,7 +56,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         remediation: "Allow ports 139 and 445 only from the networks that need the shares, and \
             turn SMB 1 off.",
     },
-    Class {
+    ServiceClass {
         check: "vnc",
         title: "VNC is not reachable",
         severity: Severity::High,
@@ -64,7 +64,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         services: &["vnc", "vnc-http"],
         remediation: "Stop VNC or bind it to the local host, and reach it through a VPN or SSH.",
     },
-    Class {
+    ServiceClass {
         check: "telnet",
         title: "Telnet is not offered",
         severity: Severity::High,
@@ -72,7 +72,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         services: &["telnet"],
         remediation: "Turn telnet off and manage the device through SSH or HTTPS.",
     },
-    Class {
+    ServiceClass {
         check: "database",
         title: "Databases are not reachable",
         severity: Severity::High,
@@ -107,7 +107,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         remediation: "Let the database listen only where its applications are, and block its port \
             elsewhere.",
     },
-    Class {
+    ServiceClass {
         check: "ftp",
         title: "FTP is not offered",
         severity: Severity::Medium,
@@ -115,7 +115,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         services: &["ftp"],
         remediation: "Turn FTP off; use SFTP or HTTPS for transfers.",
     },
-    Class {
+    ServiceClass {
         check: "tftp",
         title: "TFTP is not offered",
         severity: Severity::Medium,
@@ -124,7 +124,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         remediation: "Turn TFTP off, or allow it only in the network where devices are \
             provisioned.",
     },
-    Class {
+    ServiceClass {
         check: "r-services",
         title: "rexec, rlogin and rsh are not offered",
         severity: Severity::High,
@@ -132,7 +132,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         services: &["exec", "login", "shell"],
         remediation: "Remove the r-services and use SSH.",
     },
-    Class {
+    ServiceClass {
         check: "snmp",
         title: "SNMP is not reachable",
         severity: Severity::Medium,
@@ -140,7 +140,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         services: &["snmp"],
         remediation: "Allow SNMP only from the monitoring system, and use version 3.",
     },
-    Class {
+    ServiceClass {
         check: "x11",
         title: "X11 is not reachable",
         severity: Severity::High,
@@ -149,16 +149,16 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         remediation: "Start the X server without TCP (-nolisten tcp) and forward windows through \
             SSH.",
     },
-    Class {
+    ServiceClass {
         check: "docker-api",
         title: "Docker's API is not reachable",
         severity: Severity::Critical,
         ports: &[(Tcp, 2375), (Tcp, 2376)],
         services: &["docker"],
-        remediation: "Bind Docker's API to its local socket; whoever reaches it without TLS owns \
+        remediation: "Bind Docker's API to its local socket; anyone who reaches it without TLS owns \
             the host.",
     },
-    Class {
+    ServiceClass {
         check: "winrm",
         title: "WinRM is not reachable",
         severity: Severity::Medium,
@@ -166,7 +166,7 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
         services: &["wsman", "wsmans"],
         remediation: "Allow ports 5985 and 5986 only from the management network.",
     },
-    Class {
+    ServiceClass {
         check: "ipmi",
         title: "IPMI is not reachable",
         severity: Severity::High,
@@ -179,11 +179,11 @@ pub(in crate::import) const CLASSES: [Class; 13] = [
 
 /// Ports of one protocol, as ranges from first to last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::import) struct Ranges(Vec<(u16, u16)>);
+pub struct PortRanges(Vec<(u16, u16)>);
 
-impl Ranges {
+impl PortRanges {
     /// Of a list such as `1-1024,3389`. What is no number is left out.
-    pub(in crate::import) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
@@ -192,11 +192,11 @@ impl Ranges {
     }
 
     /// How many ports they are, where none is in two.
-    pub(in crate::import) fn len(&self) -> u64 {
+    pub fn len(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last.saturating_sub(*first)) + 1).sum()
     }
 
-    pub(in crate::import) fn contains(&self, port: u16) -> bool {
+    pub fn contains(&self, port: u16) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&port))
     }
 }

@@ -1,12 +1,13 @@
-//! A host that our own scan found, told as nmap's files tell theirs: the same names and checks, so that both speak of the
-//! same assets.
+//! A host that our own scan found as records: with the same names and checks as a host in nmap's files, so that both are
+//! about the same assets.
 
 use crate::clock::Time;
-use crate::engine::scan::{self, Answers};
+use crate::engine::host::{Extra, HostEvidence, PortEvidence, Service, State, tls_versions};
+use crate::engine::scan::{Answers, FoundHost, FoundPort};
+use crate::engine::service::{PortRanges, Protocol};
 use crate::error::Result;
 use crate::import::Record;
-use crate::import::nmap::host::{Extra, Host, Port, Service, State};
-use crate::import::nmap::port::{Protocol, Ranges};
+use crate::import::host::records_of;
 
 /// What every host of a scan was asked.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +19,7 @@ pub struct Asked<'a> {
     pub at: Time,
 }
 
-/// Hands out what host number `at` says.
+/// Hands out the records of the host with number `at`.
 ///
 /// Only what was asked in full passes: a scan of few ports, or of a host that went away meanwhile, tells of what is open
 /// and covers nothing that an earlier one saw.
@@ -28,13 +29,13 @@ pub struct Asked<'a> {
 ///
 /// # Errors
 /// Whatever `records` returns.
-pub fn tell(
-    found: &scan::Host,
+pub fn records(
+    found: &FoundHost,
     at: u64,
     asked: &Asked<'_>,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    let ranges = Ranges::of(asked.ports);
+    let ranges = PortRanges::of(asked.ports);
     let covered = match found.answers {
         Answers::Own => vec![(Protocol::Tcp, ranges.clone())],
         Answers::OnEveryPort => Vec::new(),
@@ -52,11 +53,11 @@ pub fn tell(
         && n_told == ranges.len()
         && found.n_open + found.n_closed != 0;
     let rest = if is_whole { State::Shut } else { State::Unclear };
-    let is_tls_told = |it: &scan::Port| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
+    let is_tls_told = |it: &FoundPort| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
     let sees_all_tls = is_whole
         && asked.usual_tls.iter().all(|it| ranges.contains(*it))
         && found.ports.iter().all(is_tls_told);
-    let host = Host {
+    let host = HostEvidence {
         state: Some("up".to_owned()),
         ipv4,
         ipv6,
@@ -72,11 +73,11 @@ pub fn tell(
         covers_classes_whole: true,
         hides_tls: !sees_all_tls,
     };
-    host.tell(at, &covered, records)
+    records_of(&host, at, &covered, records)
 }
 
-fn port(found: &scan::Port) -> Port {
-    Port {
+fn port(found: &FoundPort) -> PortEvidence {
+    PortEvidence {
         protocol: Protocol::Tcp,
         number: found.number,
         state: State::Open,
@@ -87,6 +88,6 @@ fn port(found: &scan::Port) -> Port {
             encrypted: found.is_encrypted,
         },
         certificate_until: found.certificate.as_ref().map(|it| it.until),
-        tls: crate::import::nmap::host::tls_versions(&found.tls),
+        tls: tls_versions(&found.tls),
     }
 }

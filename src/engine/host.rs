@@ -1,0 +1,293 @@
+//! What a scanned host shows, and the rules about it: services that should not be reachable, certificates that expire
+//! soon, outdated TLS. nmap's files and our own scans come here alike.
+
+use super::asset::AssetType;
+use super::service::{CLASSES, PortRanges, Protocol, ServiceClass};
+use super::severity::Severity;
+use crate::clock::Time;
+use crate::text::some_line;
+
+/// A certificate that ends sooner after the scan fails.
+const CERTIFICATE_DAYS_MIN: i64 = 30;
+
+/// Banners are shown up to this length.
+const BANNER_CHARS_MAX: usize = 120;
+
+/// One check of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostCheck {
+    pub check: &'static str,
+    pub title: &'static str,
+    pub severity: Severity,
+    pub remediation: &'static str,
+    /// What fails. `None`: the host passes.
+    pub failing: Option<String>,
+}
+
+/// What was seen of one host.
+#[derive(Debug, Default)]
+pub struct HostEvidence {
+    /// `up`, `down`, ... `None`: not said.
+    pub state: Option<String>,
+    pub ipv4: Option<String>,
+    pub ipv6: Option<String>,
+    pub mac: Option<String>,
+    /// By reverse look-up, and as it was typed.
+    pub ptr: Option<String>,
+    pub typed: Option<String>,
+    pub ports: Vec<PortEvidence>,
+    pub extras: Vec<Extra>,
+    pub os: Option<Os>,
+    /// What the scan itself took it for.
+    pub identified: Option<AssetType>,
+    pub scanned_at: Option<Time>,
+    /// A class of services passes only if every port of it was asked.
+    pub covers_classes_whole: bool,
+    /// There may be certificates and TLS versions that were not seen: what was seen tells of failures alone.
+    pub hides_tls: bool,
+}
+
+#[derive(Debug)]
+pub struct PortEvidence {
+    pub protocol: Protocol,
+    pub number: u16,
+    pub state: State,
+    pub service: Service,
+    /// When its certificate ends. `None`: not asked, or not understood.
+    pub certificate_until: Option<Time>,
+    /// Versions of SSL and TLS that it takes. Empty: not asked.
+    pub tls: Vec<&'static str>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    Open,
+    /// Closed or filtered: nothing answers from where the scan stood.
+    Shut,
+    /// No evidence: `open|filtered`, `unfiltered`, or unknown.
+    #[default]
+    Unclear,
+}
+
+impl State {
+    pub fn of(text: &str) -> Self {
+        match text {
+            "open" => Self::Open,
+            "closed" | "filtered" | "closed|filtered" => Self::Shut,
+            _ => Self::Unclear,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Service {
+    pub name: String,
+    /// Product, version and more, as it announced itself.
+    pub banner: String,
+    /// Found by asking, not guessed from the port.
+    pub probed: bool,
+    pub encrypted: bool,
+}
+
+/// State of the covered ports that are not listed one by one.
+#[derive(Debug)]
+pub struct Extra {
+    pub state: State,
+    /// Which ports. Empty: releases before 7.9 do not say.
+    pub ports: Vec<(Protocol, PortRanges)>,
+}
+
+/// nmap's best guess.
+#[derive(Debug, Default)]
+pub struct Os {
+    /// In percent.
+    pub accuracy: u8,
+    /// `general purpose`, `router`, `printer`, ...
+    pub class: String,
+    pub family: String,
+    /// Accuracy and name of the best match, which may belong to another class.
+    pub name_accuracy: u8,
+    pub name: String,
+}
+
+/// Less certain guesses of the system are not used.
+const OS_ACCURACY_MIN: u8 = 85;
+
+impl HostEvidence {
+    /// What the host's open ports, certificates and TLS versions say. `covered` are the ports that were asked.
+    #[must_use]
+    pub fn checks(&self, covered: &[(Protocol, PortRanges)]) -> Vec<HostCheck> {
+        let mut found = Vec::new();
+        let mut add = |check, title, severity, remediation, failing: Option<Option<String>>| {
+            found.extend(failing.map(|detail| HostCheck {
+                check,
+                title,
+                severity,
+                remediation,
+                failing: detail,
+            }));
+        };
+        for class in &CLASSES {
+            let outcome = self.class(class, covered);
+            add(class.check, class.title, class.severity, class.remediation, outcome);
+        }
+        let title = "Certificates are valid for 30 more days";
+        let remediation = "Renew the certificate, and automate its renewal.";
+        add("certificate", title, Severity::Medium, remediation, self.certificate());
+        let title = "TLS 1.2 or newer is required";
+        let remediation = "Turn SSL 2 and 3, TLS 1.0 and TLS 1.1 off on the service.";
+        add("tls-version", title, Severity::Medium, remediation, self.tls_version());
+        found
+    }
+
+    /// By the system that nmap takes it for: routers, switches, firewalls and access points are
+    /// network devices; a general purpose system is a workstation if it is macOS or a Windows not
+    /// called Server, else a server; anything else (printer, camera, phone) is a device. Without a
+    /// system: a domain controller, mail server or database is a server by its services, and
+    /// everything else a device.
+    #[must_use]
+    pub fn asset_type(&self) -> AssetType {
+        if let Some(identified) = self.identified {
+            return identified;
+        }
+        match self.os.as_ref().filter(|it| OS_ACCURACY_MIN <= it.accuracy) {
+            Some(os) => os.asset_type(),
+            None if self.is_serving() => AssetType::Server,
+            None => AssetType::Device,
+        }
+    }
+
+    fn is_serving(&self) -> bool {
+        let open = |number| {
+            let tcp = |it: &&PortEvidence| it.protocol == Protocol::Tcp && it.number == number;
+            self.ports.iter().find(tcp).is_some_and(|it| it.state == State::Open)
+        };
+        open(88) && open(389) || [25, 1433, 1521, 3306, 5432].into_iter().any(open)
+    }
+
+    /// What fails, or `Some(None)` when nothing does. `None`: the scan says nothing about the class.
+    fn class(
+        &self,
+        class: &ServiceClass,
+        covered: &[(Protocol, PortRanges)],
+    ) -> Option<Option<String>> {
+        let open: Vec<String> = self
+            .ports
+            .iter()
+            .filter(|it| it.state == State::Open && it.belongs_to(class))
+            .map(PortEvidence::shown)
+            .collect();
+        if !open.is_empty() {
+            return Some(Some(open.join(", ")));
+        }
+        let mut states = class
+            .ports
+            .iter()
+            .filter(|(protocol, _)| covered.iter().any(|it| it.0 == *protocol))
+            .filter_map(|(protocol, number)| {
+                let left_out = self.covers_classes_whole.then_some(State::Unclear);
+                self.state_of(*protocol, *number, covered).or(left_out)
+            })
+            .peekable();
+        states.peek()?;
+        states.all(|it| it == State::Shut).then_some(None)
+    }
+
+    /// `None`: the scan did not cover the port.
+    fn state_of(
+        &self,
+        protocol: Protocol,
+        number: u16,
+        covered: &[(Protocol, PortRanges)],
+    ) -> Option<State> {
+        let listed = |it: &&PortEvidence| it.protocol == protocol && it.number == number;
+        if let Some(port) = self.ports.iter().find(listed) {
+            return Some(port.state);
+        }
+        let contains = |ranges: &[(Protocol, PortRanges)]| {
+            ranges.iter().any(|it| it.0 == protocol && it.1.contains(number))
+        };
+        if !contains(covered) {
+            return None;
+        }
+        let (named, unnamed): (Vec<&Extra>, Vec<&Extra>) =
+            self.extras.iter().partition(|it| !it.ports.is_empty());
+        if let Some(extra) = named.into_iter().find(|it| contains(&it.ports)) {
+            return Some(extra.state);
+        }
+        // Which of several states a port is in is not told, so they must agree. With none at all
+        // the host's ports got lost, as happens when nmap gives up on it.
+        let shut = !unnamed.is_empty() && unnamed.iter().all(|it| it.state == State::Shut);
+        Some(if shut { State::Shut } else { State::Unclear })
+    }
+
+    fn certificate(&self) -> Option<Option<String>> {
+        let limit = self.scanned_at?.plus_days(CERTIFICATE_DAYS_MIN);
+        let until = |port: &PortEvidence| Some((port.shown(), port.certificate_until?));
+        let soonest = self.ports.iter().filter_map(until).min_by_key(|it| it.1)?;
+        let (shown, until) = soonest;
+        if limit <= until {
+            return (!self.hides_tls).then_some(None);
+        }
+        Some(Some(format!("certificate of {shown} expires {until}")))
+    }
+
+    fn tls_version(&self) -> Option<Option<String>> {
+        let asked: Vec<&PortEvidence> = self.ports.iter().filter(|it| !it.tls.is_empty()).collect();
+        let mut outdated = Vec::new();
+        for port in &asked {
+            let old: Vec<&str> =
+                port.tls.iter().copied().filter(|it| TLS_OUTDATED.contains(it)).collect();
+            if !old.is_empty() {
+                outdated.push(format!("{} accepts {}", port.shown(), old.join(", ")));
+            }
+        }
+        if !outdated.is_empty() {
+            return Some(Some(outdated.join("; ")));
+        }
+        (!asked.is_empty() && !self.hides_tls).then_some(None)
+    }
+}
+
+const TLS_OUTDATED: [&str; 4] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1"];
+pub const TLS_VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
+
+/// Those of our words for versions that these are.
+pub fn tls_versions(words: &[String]) -> Vec<&'static str> {
+    TLS_VERSIONS.into_iter().filter(|it| words.iter().any(|word| word == it)).collect()
+}
+
+impl PortEvidence {
+    fn belongs_to(&self, class: &ServiceClass) -> bool {
+        let service = &self.service;
+        class.ports.contains(&(self.protocol, self.number))
+            || service.probed
+                && !service.encrypted
+                && class.services.contains(&service.name.as_str())
+    }
+
+    /// For a person: `tcp/3389 open (ms-wbt-server Microsoft Terminal Services)`.
+    fn shown(&self) -> String {
+        let service = format!("{} {}", self.service.name, self.service.banner);
+        let port = format!("{}/{} open", self.protocol.as_str(), self.number);
+        match some_line(&service, BANNER_CHARS_MAX) {
+            Some(service) => format!("{port} ({service})"),
+            None => port,
+        }
+    }
+}
+
+impl Os {
+    fn asset_type(&self) -> AssetType {
+        match self.class.as_str() {
+            "router" | "broadband router" | "switch" | "firewall" | "WAP" | "load balancer"
+            | "bridge" | "hub" | "security-misc" | "proxy server" => AssetType::NetworkDevice,
+            "general purpose" => match self.family.as_str() {
+                "Windows" if self.name.contains("Server") => AssetType::Server,
+                "Windows" | "Mac OS X" | "macOS" => AssetType::Workstation,
+                _ => AssetType::Server,
+            },
+            _ => AssetType::Device,
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A scanned host -> an asset, and a record for each check.
+
+use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
+use super::{Check, Outcome, Record, Subject};
+use crate::engine::asset::{Said, Seen};
+use crate::engine::host::HostEvidence;
+use crate::engine::service::{PortRanges, Protocol};
+use crate::error::Result;
+
+/// Hands out the records of the host with number `at`. `covered` are the ports that the scan asked.
+///
+/// # Errors
+/// Whatever `records` returns.
+pub fn records_of(
+    host: &HostEvidence,
+    at: u64,
+    covered: &[(Protocol, PortRanges)],
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    let mut skip = |reason: &str| records(Record::Skipped { at, reason: reason.to_owned() });
+    match host.state.as_deref() {
+        Some("up") => {}
+        Some("down") => return skip("host is down"),
+        Some(_) => return skip("host is neither up nor down"),
+        None => return skip("host without a status"),
+    }
+    let Some(address) = host.ipv4.as_deref().or(host.ipv6.as_deref()) else {
+        return skip("host without an address");
+    };
+    let seen = match seen(host, address) {
+        Ok(seen) => seen,
+        Err(reason) => return skip(&reason),
+    };
+    records(Record::Asset(seen.clone()))?;
+    for it in host.checks(covered) {
+        let outcome = if it.failing.is_some() { Outcome::Fail } else { Outcome::Pass };
+        records(Record::Check(Check {
+            scope: seen.scope.clone(),
+            check: it.check.to_owned(),
+            outcome,
+            severity: it.severity,
+            title: it.title.to_owned(),
+            remediation: Some(it.remediation.to_owned()),
+            detail: it.failing.map(|detail| text::line(&detail, DETAIL_CHARS_MAX)),
+            subject: Subject { id: seen.external_id.clone(), name: seen.name.clone() },
+            observed_at: host.scanned_at,
+        }))?;
+    }
+    Ok(())
+}
+
+/// # Errors
+/// The reason why it is no asset.
+fn seen(host: &HostEvidence, address: &str) -> Told<Seen> {
+    let scope = text::id(address, "address")?.to_lowercase();
+    let mac = host.mac.as_deref().filter(|it| is_global(it)).map(str::to_lowercase);
+    let hostname = host.ptr.as_deref().or(host.typed.as_deref()).and_then(hostname);
+    // As assets merge: a MAC of the maker's stays with the device, a name outlives an address.
+    let external_id = mac.clone().or(hostname.clone()).unwrap_or_else(|| scope.clone());
+    Ok(Seen {
+        external_id: text::id(&external_id, "host name")?,
+        name: text::line(hostname.as_deref().unwrap_or(&scope), NAME_CHARS_MAX),
+        category: Some("host".to_owned()),
+        asset_type: host.asset_type(),
+        is_managed: false,
+        hostname,
+        ip: Some(scope.clone()),
+        mac,
+        serial: None,
+        scope,
+        seen_at: host.scanned_at,
+        said: Said::default(),
+    })
+}
+
+/// Whether the maker gave it: the last two bits of its first byte are set when software made it up,
+/// or when it is for a group.
+fn is_global(mac: &str) -> bool {
+    let bytes: Option<Vec<u8>> = mac.split(':').map(|it| u8::from_str_radix(it, 16).ok()).collect();
+    bytes.is_some_and(|it| {
+        mac.len() == 17
+            && it.len() == 6
+            && 2 <= it[0].trailing_zeros()
+            && it.iter().any(|it| *it != 0)
+    })
+}
+
+/// In lower case, without the last dot. `None` for names that every host has.
+fn hostname(name: &str) -> Option<String> {
+    let name = name.trim().trim_end_matches('.').to_lowercase();
+    let common = name == "localhost" || name.starts_with("localhost.");
+    (!name.is_empty() && !common).then_some(name)
+}
