@@ -2,28 +2,63 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on says so")]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use source::{Module, code, module_of, paths, root, sources, uses, words};
+
+#[path = "tidy/source.rs"]
+mod source;
 
 /// Lowest first. A module uses lower floors only; siblings do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["error"],
     &["id", "clock", "secret", "page", "peer", "text", "toml_reader"],
     &["engine"],
-    &["store", "import", "catalog", "egress", "task"],
+    &["store", "import", "catalog", "egress", "background"],
     &["auth", "scan", "webhook"],
     &["app"],
     &["work"],
     &["api", "web"],
     &["serve"],
+    &["demo"],
     &["config"],
     &["cli"],
 ];
 
 /// Modules of one floor of which one builds on the other, and why.
 const WITHIN_FLOOR: &[(&str, &str)] = &[
-    ("clock", "error"), // The floor below.
-    ("id", "clock"),    // An id may be made at a time.
+    ("id", "clock"), // An id may be made at a time.
+];
+
+/// The floors inside a module, lowest first, by the folder or file below it. Files of one folder may use each other.
+/// `mod.rs` holds what they share.
+const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
+    (
+        "app",
+        &[
+            &["input"],
+            &["client"],
+            &["event"],
+            &["inventory"],
+            &["assessment"],
+            &["intake"],
+            &["decision", "report", "access", "scan", "webhook"],
+            &["upkeep"],
+        ],
+    ),
+    (
+        "store",
+        &[
+            &["table"],
+            &["kernel", "disk_space"],
+            &["per_client"],
+            &["global"],
+            &["open"],
+            &["writer"],
+        ],
+    ),
 ];
 
 /// Words that belong to some modules alone.
@@ -42,119 +77,200 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("rustix::net", &["scan"]),
     ("TcpStream::connect", &["scan"]),
     (".client_store(", &["auth", "app", "work", "store"]),
-    ("HashMap", &["api", "app", "auth", "catalog", "import", "serve", "store"]),
 ];
 
+/// Words that a module must not use, and why.
+const BARRED_WORDS: &[(&str, &str, &str)] =
+    &[("engine", "HashMap", "its order differs from run to run, and an assessment must not")];
+
+/// What lies beside the dotfiles.
+const TOP_LEVEL: &[&str] = &[
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "README.md",
+    "assets",
+    "posture.toml.example",
+    "rustfmt.toml",
+    "src",
+    "tests",
+];
+
+/// Public functions that only tests call, and why they may.
+const CALLED_FROM_TESTS: &[&str] = &[
+    "list_all_observations", // The law of the log is about the whole log.
+    "on_backend",            // Disks that fail, lie and are slow.
+    "on_backends",
+];
+
+const FILES_MAX: usize = 20;
 const LINES_MAX: usize = 500;
 /// rustfmt cannot break a long text or comment; nobody should have to scroll for one either.
 const LINE_CHARS_MAX: usize = 140;
 
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// Every Rust file below a folder, with its text.
-fn sources(folder: &str) -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![root().join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|it| it == "rs") {
-                let text = fs::read_to_string(&path).unwrap();
-                found.push((path, text));
-            }
-        }
-    }
-    assert!(!found.is_empty(), "no sources in {folder}");
-    found.sort();
-    found
-}
-
-/// The top-level module that a file of `src` belongs to.
-fn module_of(path: &Path) -> String {
-    let below = path.strip_prefix(root().join("src")).unwrap();
-    let first = below.components().next().unwrap().as_os_str().to_string_lossy();
-    first.trim_end_matches(".rs").to_owned()
-}
-
-fn floor_of(module: &str) -> Option<usize> {
-    FLOORS.iter().position(|floor| floor.contains(&module))
-}
-
-/// The modules that a text names after `crate::`, braces included.
-fn uses(text: &str) -> Vec<String> {
-    let name = |it: &str| -> String {
-        it.trim_start().chars().take_while(|it| it.is_alphanumeric() || *it == '_').collect()
-    };
-    let mut found = Vec::new();
-    for (at, _) in text.match_indices("crate::") {
-        let rest = &text[at + "crate::".len()..];
-        let Some(inside) = rest.strip_prefix('{') else {
-            found.push(name(rest));
-            continue;
-        };
-        let mut depth = 0;
-        let mut part_at = 0;
-        for (index, it) in inside.char_indices() {
-            match it {
-                '{' => depth += 1,
-                '}' if depth == 0 => {
-                    found.push(name(&inside[part_at..index]));
-                    break;
-                }
-                '}' => depth -= 1,
-                ',' if depth == 0 => {
-                    found.push(name(&inside[part_at..index]));
-                    part_at = index + 1;
-                }
-                _ => (),
-            }
-        }
-    }
-    found.retain(|it| !it.is_empty());
-    found
+fn floor_of(floors: &[&[&str]], name: &str) -> Option<usize> {
+    floors.iter().position(|floor| floor.contains(&name))
 }
 
 #[test]
 fn modules_use_only_lower_floors() {
-    for (path, text) in sources("src") {
-        let here = module_of(&path);
-        if here == "main" || here == "lib" {
-            continue;
-        }
-        let floor = floor_of(&here).unwrap_or_else(|| panic!("`{here}` has no floor"));
-        for used in uses(&text).iter().filter(|it| **it != here) {
-            let Some(used_floor) = floor_of(used) else {
-                panic!("{}: `{used}` has no floor", path.display());
-            };
-            let allowed =
-                used_floor < floor || WITHIN_FLOOR.contains(&(here.as_str(), used.as_str()));
-            assert!(allowed, "{}: `{here}` may not use `{used}`", path.display());
+    for (here, used) in uses() {
+        let Some(top) = here.first().filter(|it| *it != "main") else { continue };
+        let floor = floor_of(FLOORS, top).unwrap_or_else(|| panic!("`{top}` has no floor"));
+        for target in used.iter().map(|it| &it[0]).filter(|it| *it != top) {
+            let lower =
+                floor_of(FLOORS, target).unwrap_or_else(|| panic!("`{target}` has no floor"));
+            let allowed = lower < floor || WITHIN_FLOOR.contains(&(top, target));
+            assert!(allowed, "{}: `{top}` may not use `{target}`", here.join("::"));
         }
     }
 }
 
 #[test]
+fn folders_use_only_lower_floors_of_their_module() {
+    for (module, floors) in FLOORS_INSIDE {
+        for (here, used) in uses() {
+            let (true, Some(inside)) =
+                (here[..].first().is_some_and(|it| it == module), here.get(1))
+            else {
+                continue;
+            };
+            let floor = floor_of(floors, inside);
+            let floor = floor.unwrap_or_else(|| panic!("`{module}::{inside}` has no floor"));
+            for target in used.iter().filter(|it| it[0] == *module) {
+                let Some(target) = target.get(1).filter(|it| *it != inside) else { continue };
+                let lower = floor_of(floors, target);
+                assert!(
+                    lower.is_some_and(|it| it < floor),
+                    "{}: `{module}::{inside}` may not use `{module}::{target}`",
+                    here.join("::")
+                );
+            }
+        }
+    }
+}
+
+/// A file may use the `mod.rs` of a folder that it is in: what the folder shares is there.
+#[test]
+fn no_files_use_each_other_in_a_circle() {
+    let uses = uses();
+    let mut done = BTreeSet::new();
+    for start in uses.keys() {
+        walk(start, &uses, &mut Vec::new(), &mut done);
+    }
+}
+
+fn walk(
+    here: &Module,
+    uses: &BTreeMap<Module, BTreeSet<Module>>,
+    way: &mut Vec<Module>,
+    done: &mut BTreeSet<Module>,
+) {
+    if let Some(at) = way.iter().position(|it| it == here) {
+        let circle: Vec<String> = way[at..].iter().map(|it| it.join("::")).collect();
+        panic!("a circle of files: {}", circle.join(" -> "));
+    }
+    if done.contains(here) {
+        return;
+    }
+    way.push(here.clone());
+    for next in uses[here].iter().filter(|it| !here.starts_with(it)) {
+        walk(next, uses, way, done);
+    }
+    way.pop();
+    done.insert(here.clone());
+}
+
+#[test]
 fn the_braces_of_a_use_are_read() {
-    let text = "use crate::{app::{self, App}, web, work};\nuse crate::error::Error;";
-    assert_eq!(uses(text), ["app", "web", "work", "error"]);
+    let text = "use crate::{app::{self, App}, web as page, work};\npub use super::error::Error;\n\
+                fn a() { crate::id::now(); }";
+    let read: Vec<String> = paths(text).iter().map(|it| it.join("::")).collect();
+    let expected = [
+        "crate::app",
+        "crate::app::App",
+        "crate::web",
+        "crate::work",
+        "super::error::Error",
+        "crate::id::now",
+    ];
+    assert_eq!(read, expected);
+}
+
+/// `pub` keeps the compiler from saying that nothing calls a function.
+#[test]
+fn every_public_function_has_a_caller_outside_tests() {
+    let code: Vec<String> = sources("src").iter().map(|(_, text)| code(text)).collect();
+    let mut n_said: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in code.iter().flat_map(|it| words(it)) {
+        *n_said.entry(word).or_default() += 1;
+    }
+    let mut unused = BTreeSet::new();
+    for line in code.iter().flat_map(|it| it.lines()) {
+        let Some(rest) = line.trim_start().strip_prefix("pub") else { continue };
+        let mut all = words(rest).skip_while(|it| *it != "fn").skip(1);
+        let is_function = rest.split('(').next().is_some_and(|it| it.contains("fn "))
+            || rest.starts_with("(") && rest.contains(" fn ");
+        if let (true, Some(name)) = (is_function, all.next())
+            && n_said[name] < 2
+            && !CALLED_FROM_TESTS.contains(&name)
+        {
+            unused.insert(name);
+        }
+    }
+    assert!(unused.is_empty(), "nothing in src calls these: {unused:?}");
+}
+
+#[test]
+fn every_dependency_is_used() {
+    let manifest: toml::Table =
+        fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    for (section, folders) in [("dependencies", &["src"][..]), ("dev-dependencies", &["tests"][..])]
+    {
+        let texts: Vec<String> =
+            folders.iter().flat_map(|it| sources(it)).map(|(_, text)| code(&text)).collect();
+        for name in manifest[section].as_table().unwrap().keys() {
+            let name = name.replace('-', "_");
+            let is_used = texts.iter().any(|text| words(text).any(|it| it == name));
+            assert!(is_used, "[{section}] nothing uses {name}");
+        }
+    }
+}
+
+#[test]
+fn the_top_level_stays_as_it_is() {
+    let mut names: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|it| it.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|it| !it.starts_with('.') && !["target", "data"].contains(&it.as_str()))
+        .collect();
+    names.sort();
+    assert_eq!(names, TOP_LEVEL);
+}
+
+#[test]
+fn folders_are_small() {
+    let mut n_files: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for (path, _) in sources("src") {
+        *n_files.entry(path.parent().unwrap().to_owned()).or_default() += 1;
+    }
+    for (folder, n) in n_files {
+        assert!(n <= FILES_MAX, "{}: {n} files", folder.display());
+    }
 }
 
 #[test]
 fn words_stay_with_their_owners() {
     for (path, text) in sources("src") {
-        let here = module_of(&path);
+        let here = module_of(&path).first().cloned().unwrap_or_default();
+        let code = code(&text);
         for (word, owners) in OWNED_WORDS {
-            let code = text.lines().filter(|it| !it.trim_start().starts_with("//"));
-            let used = code.into_iter().any(|it| it.contains(word));
-            assert!(
-                !used || owners.contains(&here.as_str()),
-                "{}: only {owners:?} may say `{word}`",
-                path.display()
-            );
+            let allowed = !code.contains(word) || owners.contains(&here.as_str());
+            assert!(allowed, "{}: only {owners:?} may say `{word}`", path.display());
+        }
+        for (module, word, why) in BARRED_WORDS {
+            let barred = here == *module && words(&code).any(|it| it == *word);
+            assert!(!barred, "{}: {module} must not say `{word}`: {why}", path.display());
         }
     }
 }
@@ -162,7 +278,7 @@ fn words_stay_with_their_owners() {
 #[test]
 fn handlers_cannot_name_the_store_of_all_clients() {
     for (path, text) in sources("src/api") {
-        let names = text.contains("store::Store;") || text.contains("{Store");
+        let names = words(&code(&text)).any(|it| it == "Store");
         assert!(!names, "{}: a handler reaches rows through its caller", path.display());
     }
 }

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::app::App;
 use crate::app::access::key::NewKey;
-use crate::app::client::organization::ClientChange;
+use crate::app::decision::client::ClientChange;
 use crate::app::intake::ingest::{Discovery, Intake};
 use crate::app::intake::source::Run;
 use crate::auth::caller::Caller;

@@ -6,11 +6,9 @@ pub mod change;
 pub mod control;
 pub mod event;
 pub mod fact;
-pub mod host;
 pub mod identity;
+pub mod network;
 pub mod posture;
-pub mod scan;
-pub mod service;
 pub mod severity;
 
 mod current;

@@ -3,8 +3,8 @@
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
 use super::{Check, Outcome, Record, Subject};
 use crate::engine::asset::{Said, Seen};
-use crate::engine::host::HostEvidence;
-use crate::engine::service::{PortRanges, Protocol};
+use crate::engine::network::host::HostEvidence;
+use crate::engine::network::service::{PortRanges, Protocol};
 use crate::error::Result;
 
 /// Hands out the records of the host with number `at`. `covered` are the ports that the scan asked.

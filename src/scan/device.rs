@@ -1,7 +1,7 @@
 //! What a host is, by its open ports and what they say; and why. Pure.
 
 use crate::engine::asset::AssetType;
-use crate::engine::scan::{Answers, FoundPort};
+use crate::engine::network::scan::{Answers, FoundPort};
 
 use AssetType::{Device, FileShare, NetworkDevice, Server, Workstation};
 

@@ -16,7 +16,7 @@ use super::pace::Pace;
 use super::plan::{Block, Plan};
 use super::rtt::Rtt;
 use super::talk;
-use crate::engine::scan::{Answers, FoundHost, FoundPort, ProbeCounts};
+use crate::engine::network::scan::{Answers, FoundHost, FoundPort, ProbeCounts};
 use crate::error::{Error, Result};
 use crate::scan::probe::{Bounds, Found, Goal};
 use crate::scan::sweep::sweep;

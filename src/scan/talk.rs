@@ -9,7 +9,7 @@ use super::pace::Pace;
 use super::port::{is_http, is_raw_printer, is_tls, usual_service};
 use super::stream::{Timed, Until, escaped, read_some};
 use super::tls;
-use crate::engine::scan::FoundPort;
+use crate::engine::network::scan::FoundPort;
 
 /// Whoever does not speak first within this does not.
 const GREETING_WAIT: Duration = Duration::from_millis(1_200);

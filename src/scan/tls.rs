@@ -13,7 +13,7 @@ use rustls::{
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
 use crate::clock::Time;
-use crate::engine::scan::Certificate;
+use crate::engine::network::scan::Certificate;
 use crate::scan::stream::{Timed, escaped};
 
 /// Names in a certificate that are kept.

@@ -8,7 +8,14 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Time;
 use crate::id::ClientId;
-use crate::store::kernel::version::Part;
+
+/// A part of a client that has pages of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) enum Part {
+    Profile,
+    Inventory,
+    Posture,
+}
 
 /// A table of which every client has its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

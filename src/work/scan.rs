@@ -1,5 +1,6 @@
 //! The scan runner: takes up scans that wait, and those that the process before left.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ const FORGET_EVERY: Duration = Duration::from_mins(10);
 /// Runs scans until the stop. What is under way then goes on after the next start.
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
-    let mut under_way: Vec<(task::Id, ScanId)> = Vec::new();
+    let mut under_way: HashMap<task::Id, ScanId> = HashMap::new();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut forget_ticks = interval(FORGET_EVERY);
@@ -32,9 +33,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
             _ = stop.wait_for(|stopping| *stopping) => break,
             Some(ended) = running.join_next_with_id() => {
                 let task = ended.as_ref().map_or_else(JoinError::id, |it| it.0);
-                let place = under_way.iter().position(|it| it.0 == task);
-                let id = place.map(|it| under_way.swap_remove(it).1);
-                match (ended, id) {
+                match (ended, under_way.remove(&task)) {
                     (Ok((_, Err(error))), Some(id)) => {
                         tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` is to go on: {}", Chain(&error));
                     }
@@ -55,11 +54,11 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
             }
         }
         while under_way.len() < n_max {
-            match app.claim_scan(under_way.iter().map(|it| it.1).collect()).await {
+            match app.claim_scan(under_way.values().copied().collect()).await {
                 Ok(Some(scan)) => {
                     let id = scan.id;
                     let task = running.spawn(run_one(Arc::clone(&app), scan, stop.clone()));
-                    under_way.push((task.id(), id));
+                    under_way.insert(task.id(), id);
                 }
                 Ok(None) => break,
                 Err(error) => {

@@ -14,7 +14,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 
 use crate::harness::sink::Sink;
-use posture::engine::scan::{FoundHost, FoundPort, ProbeCounts};
+use posture::engine::network::scan::{FoundHost, FoundPort, ProbeCounts};
 use posture::error::Error;
 use posture::scan::plan::{Order, Plan, Policy};
 use posture::scan::{Done, Pace, Progress, Settings, run};

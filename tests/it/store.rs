@@ -14,7 +14,9 @@ use posture::engine::event::EventKind;
 use posture::engine::fact::{Observation, Subject, Verdict};
 use posture::engine::severity::Severity;
 use posture::id::{AssetId, ClientId, EventId, ImportId};
-use posture::store::{ClientBatch, Options, Store};
+use posture::page::Cut;
+use posture::store::per_client::asset::AssetFilter;
+use posture::store::{ClientBatch, ClientStore, Options, Store};
 
 use crate::harness::backend::Disk;
 
@@ -63,6 +65,11 @@ fn new_asset(external_id: &str) -> Asset {
         last_updated_at: noon(),
         last_seen_at: noon(),
     }
+}
+
+/// How many assets a filter finds.
+fn count_assets(rows: &ClientStore, filter: &AssetFilter) -> posture::error::Result<u64> {
+    Ok(rows.page_assets(filter, Cut { limit: 0, offset: 0 })?.total)
 }
 
 /// Adds an event whose object has this name.

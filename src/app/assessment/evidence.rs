@@ -63,3 +63,11 @@ pub(in crate::app) fn entries(
     };
     Ok(entries.into_iter().filter(is_news).collect())
 }
+
+/// Reads a SHA-256 of 64 hexadecimal digits.
+#[must_use]
+pub fn digest(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    hex::decode_to_slice(text, &mut digest).ok()?;
+    Some(digest)
+}

@@ -2,7 +2,6 @@
 
 pub mod directory;
 pub mod loss;
-pub mod organization;
 pub mod settings;
 
 use std::collections::HashMap;

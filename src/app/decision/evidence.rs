@@ -19,14 +19,6 @@ pub enum Entered {
     Renewed(Evidence),
 }
 
-/// Reads a SHA-256 of 64 hexadecimal digits.
-#[must_use]
-pub fn digest(text: &str) -> Option<[u8; 32]> {
-    let mut digest = [0; 32];
-    hex::decode_to_slice(text, &mut digest).ok()?;
-    Some(digest)
-}
-
 impl App {
     /// Adds to the register, or renews the entry with the same reference for the same control.
     ///

@@ -1,6 +1,7 @@
 //! What people decide about a client.
 
 pub mod alert_rule;
+pub mod client;
 pub mod control;
 pub mod evidence;
 pub mod requirement;

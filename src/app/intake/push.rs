@@ -238,7 +238,7 @@ impl Reader<'_> {
             let sha256 = it.sha256.as_ref().map(|it| {
                 let rule =
                     || Error::invalid_field(field("sha256"), "must be 64 hexadecimal digits");
-                crate::app::decision::evidence::digest(it).ok_or_else(rule)
+                crate::app::assessment::evidence::digest(it).ok_or_else(rule)
             });
             all.push(NewEvidence {
                 control: it.control.clone(),

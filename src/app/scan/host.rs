@@ -2,9 +2,11 @@
 //! about the same assets.
 
 use crate::clock::Time;
-use crate::engine::host::{Extra, HostEvidence, PortEvidence, Service, State, tls_versions};
-use crate::engine::scan::{Answers, FoundHost, FoundPort};
-use crate::engine::service::{PortRanges, Protocol};
+use crate::engine::network::host::{
+    Extra, HostEvidence, PortEvidence, Service, State, tls_versions,
+};
+use crate::engine::network::scan::{Answers, FoundHost, FoundPort};
+use crate::engine::network::service::{PortRanges, Protocol};
 use crate::error::Result;
 use crate::import::Record;
 use crate::import::host::records_of;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
-use crate::engine::scan::ProbeCounts;
+use crate::engine::network::scan::ProbeCounts;
 use crate::id::ScanId;
 use crate::scan::{Pace, Progress};
 

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::engine::asset::Asset;
-use crate::engine::scan::{FoundHost, ProbeCounts};
+use crate::engine::network::scan::{FoundHost, ProbeCounts};
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};

@@ -17,7 +17,7 @@ use crate::app::scan::registry::RunningScan;
 use crate::app::scan::request::{SOURCE, absent};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
-use crate::engine::scan::{Answers, FoundHost};
+use crate::engine::network::scan::{Answers, FoundHost};
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::{ClientId, ScanId};
 use crate::import::Record;

@@ -6,8 +6,10 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use crate::clock::Time;
-use crate::engine::host::{Extra, HostEvidence, Os, PortEvidence, Service, State, TLS_VERSIONS};
-use crate::engine::service::{PortRanges, Protocol};
+use crate::engine::network::host::{
+    Extra, HostEvidence, Os, PortEvidence, Service, State, TLS_VERSIONS,
+};
+use crate::engine::network::service::{PortRanges, Protocol};
 use crate::error::{Error, Result};
 use crate::import::host::records_of;
 use crate::import::{RECORD_BYTES_MAX, Record, moment};

@@ -8,7 +8,7 @@ use crate::id::ClientId;
 use crate::store::Batch;
 use crate::store::kernel::delta::Delta;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
-use crate::store::kernel::version::Part;
+use crate::store::table::Part;
 use crate::store::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, SUMMARIES, Span};
 
 /// One client organization.
@@ -34,10 +34,6 @@ pub enum ClientState {
 }
 
 impl<R: Rows> Transaction<R> {
-    pub fn find_client(&self, id: ClientId) -> Result<Option<Client>> {
-        self.rows.find_row(CLIENTS, id.as_bytes())
-    }
-
     /// All of them, in id order, also those that are being erased.
     pub fn list_clients(&self) -> Result<Vec<Client>> {
         self.rows.list_rows(CLIENTS, &Span::all(), usize::MAX)

@@ -96,10 +96,6 @@ impl FromStr for Scope {
 }
 
 impl<R: Rows> Transaction<R> {
-    pub fn find_key(&self, id: KeyId) -> Result<Option<Key>> {
-        self.rows.find_row(KEYS, id.as_bytes())
-    }
-
     /// All of them, in id order, also those that were revoked or have expired.
     pub fn list_keys(&self) -> Result<Vec<Key>> {
         self.rows.list_rows(KEYS, &Span::all(), usize::MAX)

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::scan::{FoundHost, ProbeCounts};
+use crate::engine::network::scan::{FoundHost, ProbeCounts};
 use crate::error::Result;
 use crate::id::{AssetId, ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};

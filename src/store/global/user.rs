@@ -79,10 +79,6 @@ impl FromStr for Role {
 }
 
 impl<R: Rows> Transaction<R> {
-    pub fn find_user(&self, id: UserId) -> Result<Option<User>> {
-        self.rows.find_row(USERS, id.as_bytes())
-    }
-
     /// All of them, oldest first.
     pub fn list_users(&self) -> Result<Vec<User>> {
         self.rows.list_rows(USERS, &Span::all(), usize::MAX)

@@ -57,11 +57,6 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(META, SCOPED_KEYS_SINCE)
     }
 
-    /// Names this installation in events: made with the database, unless the configuration names it.
-    pub fn msp_id(&self) -> Result<String> {
-        msp_id(&self.rows)
-    }
-
     /// When the database was made.
     pub fn created_at(&self) -> Result<Time> {
         let found = self.rows.find_row(META, CREATED_AT)?;

@@ -1,6 +1,7 @@
 //! The engine room of the store: the file, transactions, the writer, and what is kept in memory beside them.
 
 pub(in crate::store) mod audit_head;
+mod client_rows;
 pub(in crate::store) mod delta;
 pub(in crate::store) mod envelope;
 pub(in crate::store) mod figure;

@@ -18,8 +18,8 @@ use crate::store::kernel::delta::Delta;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::figure::Summary;
 use crate::store::kernel::health::Gauges;
-use crate::store::kernel::version::Part;
-use crate::store::table::{PerClient, RowKey, SUMMARIES, Span};
+use crate::store::table::Part;
+use crate::store::table::{RowKey, SUMMARIES, Span};
 
 type Definition<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
 type Stored<T> = std::result::Result<T, StorageError>;
@@ -447,73 +447,5 @@ impl Transaction<Writing> {
     /// One client's rows in the same transaction.
     pub fn client(&mut self, client: ClientId) -> ClientTransaction<&mut Writing> {
         ClientTransaction { rows: &mut self.rows, client }
-    }
-}
-
-impl<R: Rows> ClientTransaction<R> {
-    pub fn id(&self) -> ClientId {
-        self.client
-    }
-
-    pub(in crate::store) fn find<T: Decode<()>>(
-        &self,
-        table: PerClient,
-        key: &RowKey,
-    ) -> Result<Option<T>> {
-        self.rows.find_row(&table.name(self.client), key.as_slice())
-    }
-
-    /// [`Self::find`] of each key, in order.
-    pub(in crate::store) fn find_all<T: Decode<()>>(
-        &self,
-        table: PerClient,
-        keys: &[RowKey],
-    ) -> Result<Vec<Option<T>>> {
-        self.rows.find_rows(&table.name(self.client), keys)
-    }
-
-    /// All records whose key begins with `start`, in key order.
-    pub(in crate::store) fn list<T: Decode<()>>(
-        &self,
-        table: PerClient,
-        start: &RowKey,
-    ) -> Result<Vec<T>> {
-        self.list_some(table, start, usize::MAX)
-    }
-
-    pub(in crate::store) fn list_some<T: Decode<()>>(
-        &self,
-        table: PerClient,
-        start: &RowKey,
-        limit: usize,
-    ) -> Result<Vec<T>> {
-        let span = Span::prefix(start.as_slice());
-        self.rows.list_rows(&table.name(self.client), &span, limit)
-    }
-}
-
-impl ClientTransaction<&mut Writing> {
-    pub(in crate::store) fn put(
-        &mut self,
-        table: PerClient,
-        key: &RowKey,
-        record: &impl Encode,
-    ) -> Result<()> {
-        self.rows.put_row(&table.name(self.client), key.as_slice(), record)?;
-        self.moved(table.part);
-        Ok(())
-    }
-
-    /// Whether it was there.
-    pub(in crate::store) fn remove(&mut self, table: PerClient, key: &RowKey) -> Result<bool> {
-        let was_there = self.rows.remove_row(&table.name(self.client), key.as_slice())?;
-        if was_there {
-            self.moved(table.part);
-        }
-        Ok(was_there)
-    }
-
-    pub(in crate::store) fn moved(&mut self, part: Part) {
-        self.rows.effects.parts.insert((self.client, part));
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use crate::id::ClientId;
+use crate::store::table::Part;
 
 /// A number for each part of a client that has pages of its own. Each only rises while the process
 /// lives.
@@ -15,13 +16,6 @@ pub struct Versions {
     pub inventory: u64,
     /// Control results, frameworks, scores, risks, history, and the facts behind them.
     pub posture: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) enum Part {
-    Profile,
-    Inventory,
-    Posture,
 }
 
 /// The versions of all clients. A client that nobody wrote since the start stands at zero, plus the

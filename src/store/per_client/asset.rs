@@ -255,14 +255,6 @@ impl ClientStore {
         }
         Ok(())
     }
-
-    /// How many of the client's assets pass. Blocks: call it off the async threads.
-    pub fn count_assets(&self, filter: &AssetFilter) -> Result<u64> {
-        let none = Cut { limit: 0, offset: 0 };
-        let found =
-            self.store.shared().indexes.find(self.id(), filter, none, || self.snapshot())?;
-        Ok(found.total)
-    }
 }
 
 fn absent() -> Error {

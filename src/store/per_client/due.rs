@@ -33,11 +33,6 @@ impl<R: Rows> ClientTransaction<R> {
         self.rows.find_row(DUE, self.client.as_bytes())
     }
 
-    /// `None` when nothing asks for a reassessment.
-    pub fn find_due(&self) -> Result<Option<Time>> {
-        Ok(self.find_due_row()?.map(|(at, _)| at))
-    }
-
     /// How often a reassessment was asked for since the last one was set: whether somebody asked after a look.
     pub fn n_asked(&self) -> Result<u64> {
         Ok(self.find_due_row()?.map_or(0, |(_, n_asked)| n_asked))

@@ -246,17 +246,6 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &log_key(key))
     }
 
-    /// Removes what [`ClientTransaction::list_outdated_observations`] lists; `true` when there may
-    /// be more. For many keys list them on a snapshot first and remove them one by one, if the
-    /// facts version is unchanged.
-    pub fn remove_observations_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
-        let old = self.list_outdated_observations(time, n_max)?;
-        for key in &old {
-            self.remove_observation(key)?;
-        }
-        Ok(old.len() == n_max)
-    }
-
     /// Takes the place of an older one about the same control.
     pub fn put_attested(&mut self, attested: &Attested) -> Result<()> {
         self.put(FACTS, &attestation_key(&attested.attestation.control), attested)

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::kernel::version::Part;
+use crate::store::table::Part;
 use crate::store::table::{
     POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_RISK, POSTURE_SCORE,
     POSTURE_TOUCHED, RowKey, Span,
@@ -166,11 +166,6 @@ impl<R: Rows> ClientTransaction<R> {
 impl ClientBatch<'_> {
     pub fn put_control_outcome(&mut self, outcome: &ControlOutcome) -> Result<()> {
         self.put(POSTURE, &control_key(&outcome.code), outcome)
-    }
-
-    /// Whether it was there.
-    pub fn remove_control_outcome(&mut self, code: &str) -> Result<bool> {
-        self.remove(POSTURE, &control_key(code))
     }
 
     pub fn put_framework(&mut self, outcome: &FrameworkOutcome) -> Result<()> {

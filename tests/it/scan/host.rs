@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posture::engine::asset::AssetType;
-use posture::engine::scan::Answers;
+use posture::engine::network::scan::Answers;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{order, page, plan, scan, scan_at, settings};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
-use posture::engine::scan::Answers;
+use posture::engine::network::scan::Answers;
 use posture::error::{Code, Error};
 use posture::scan::{Done, Pace, Progress, escaped, run};
 

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use posture::engine::scan::Answers;
+use posture::engine::network::scan::Answers;
 use posture::scan::{attached_networks, explain};
 
 use crate::harness::process::Folder;

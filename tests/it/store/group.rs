@@ -9,7 +9,7 @@ use posture::id::ClientId;
 use posture::store::Store;
 use posture::store::per_client::asset::AssetFilter;
 
-use super::{CACHE_BYTES, N_MIXED, memory, mixed, n_mixed, new_asset, some_client};
+use super::{CACHE_BYTES, N_MIXED, count_assets, memory, mixed, n_mixed, new_asset, some_client};
 use crate::harness::backend::Disk;
 
 /// A store on which a sync takes long enough for callers to meet in one group.
@@ -47,7 +47,8 @@ fn sixty_four_callers_share_commits() {
     assert_eq!(health.n_writes, 64 * 20);
     assert!(health.n_commits * 10 <= health.n_writes, "{} commits", health.n_commits);
     assert_eq!(health.queue_len, 0);
-    let assets = store.client_store(some_client(1)).count_assets(&AssetFilter::default()).unwrap();
+    let assets =
+        count_assets(&store.client_store(some_client(1)), &AssetFilter::default()).unwrap();
     assert_eq!(assets, 64 * 20);
 }
 
@@ -159,7 +160,13 @@ async fn a_read_that_panics_is_an_error_and_the_store_lives_on() {
     let error = store.read(|_| -> posture::error::Result<()> { panic!("a secret") }).await;
     assert_eq!(error.unwrap_err().code, Code::Internal);
     store.write(|_| Ok(())).await.unwrap();
-    assert!(store.read(|snapshot| snapshot.find_client(some_client(1))).await.unwrap().is_none());
+    assert!(
+        store
+            .read(|snapshot| snapshot.client(some_client(1)).find_profile())
+            .await
+            .unwrap()
+            .is_none()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,9 @@ use posture::store::per_client::import::Import;
 use posture::store::per_client::posture::{OpenRisk, ScoreEntry};
 use posture::store::{ClientStore, RECORD_BYTES_MAX, Versions};
 
-use super::{N_MIXED, add_event, memory, mixed, n_mixed, new_asset, noon, some_client};
+use super::{
+    N_MIXED, add_event, count_assets, memory, mixed, n_mixed, new_asset, noon, some_client,
+};
 
 fn client_row(number: u8) -> Client {
     Client {
@@ -97,11 +99,10 @@ fn clients_keys_and_windows_are_read_back() {
         .unwrap();
     let snapshot = store.snapshot().unwrap();
     assert_eq!(snapshot.list_clients().unwrap(), [client_row(1), client_row(2)]);
-    assert_eq!(snapshot.find_client(some_client(3)).unwrap(), None);
+    assert_eq!(snapshot.client(some_client(3)).find_profile().unwrap(), None);
     assert_eq!(snapshot.list_keys().unwrap(), std::slice::from_ref(&key));
-    assert_eq!(snapshot.find_key(key.id).unwrap(), Some(key));
     assert_eq!(snapshot.list_windows().unwrap(), windows);
-    assert_eq!(snapshot.msp_id().unwrap().len(), 36);
+    assert_eq!(snapshot.installation().unwrap().msp_id.len(), 36);
     for scope in Scope::ALL {
         assert_eq!(scope.as_str().parse::<Scope>().unwrap(), scope);
     }
@@ -415,7 +416,7 @@ fn an_erased_client_leaves_nothing_and_takes_nothing_of_another() {
     }
     assert!(5 < n_steps, "in small steps, not {n_steps}");
     let snapshot = store.snapshot().unwrap();
-    assert_eq!(snapshot.find_client(gone).unwrap(), None);
+    assert_eq!(snapshot.client(gone).find_profile().unwrap(), None);
     for id in assets {
         assert_eq!(snapshot.find_asset_client(id).unwrap(), None);
     }
@@ -424,7 +425,7 @@ fn an_erased_client_leaves_nothing_and_takes_nothing_of_another() {
     assert_eq!(snapshot.list_due(noon(), 10).unwrap(), [(stays, noon())]);
     assert_eq!(snapshot.client(gone).list_all_observations().unwrap(), []);
     assert_eq!(snapshot.client(gone).find_score().unwrap(), None);
-    assert_eq!(store.client_store(gone).count_assets(&AssetFilter::default()).unwrap(), 0);
+    assert_eq!(count_assets(&store.client_store(gone), &AssetFilter::default()).unwrap(), 0);
     for index in 0..30 {
         assert_eq!(n_mixed(&store, gone, &index.to_string()), 0);
         assert_eq!(n_mixed(&store, stays, &index.to_string()), N_MIXED);

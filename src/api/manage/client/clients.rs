@@ -17,8 +17,8 @@ use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Gone, Made, Null, Rendered};
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::client::organization::ClientChange;
 use crate::app::client::settings::{Defaults, Settings};
+use crate::app::decision::client::ClientChange;
 use crate::page::Page;
 use crate::store::global::client::{Client, ClientState};
 

@@ -7,7 +7,7 @@ use crate::api::wire::reply::Null;
 use crate::api::wire::view::{AssetStatusView, AssetTypeView, Uid, When};
 use crate::app::scan::request::Shown;
 use crate::engine::asset::Asset;
-use crate::engine::scan::{Certificate, FoundHost, FoundPort};
+use crate::engine::network::scan::{Certificate, FoundHost, FoundPort};
 use crate::id::ClientId;
 use crate::store::global::scan::Difference;
 

@@ -1,6 +1,6 @@
 //! Ports that should not be reachable, by class, and which ports a scan covered.
 
-use super::severity::Severity;
+use crate::engine::severity::Severity;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {

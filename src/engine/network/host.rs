@@ -1,10 +1,10 @@
 //! What a scanned host shows, and the rules about it: services that should not be reachable, certificates that expire
 //! soon, outdated TLS. nmap's files and our own scans come here alike.
 
-use super::asset::AssetType;
-use super::service::{CLASSES, PortRanges, Protocol, ServiceClass};
-use super::severity::Severity;
 use crate::clock::Time;
+use crate::engine::asset::AssetType;
+use crate::engine::network::service::{CLASSES, PortRanges, Protocol, ServiceClass};
+use crate::engine::severity::Severity;
 use crate::text::some_line;
 
 /// A certificate that ends sooner after the scan fails.

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use bincode::{Decode, Encode};
 
-use super::asset::AssetType;
 use crate::clock::Time;
+use crate::engine::asset::AssetType;
 
 /// An address that answered.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

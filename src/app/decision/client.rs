@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::settings;
 use crate::app::App;
+use crate::app::client::settings;
 use crate::app::event::cause::Cause;
 use crate::app::input::{require_length, require_text};
 use crate::auth::caller::Caller;
