@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use sha2::{Digest, Sha256};
 
+use super::file::Imported;
 use crate::app::App;
 use crate::app::assessment::evidence::{NewEvidence, TITLE_CHARS_MAX};
 use crate::app::assessment::statement::REFERENCE_CHARS_MAX;
@@ -68,13 +69,26 @@ pub enum Pushed {
 }
 
 impl App {
-    /// The import of these very bytes, unless it was taken back.
-    pub async fn find_import(
+    /// Takes in a file of facts, unless the same bytes were taken in before; `again` takes them in anyway. The same file
+    /// sent twice at once is taken in once.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule; those of [`App::ingest`].
+    pub async fn import_facts(
         &self,
         rows: &ClientStore,
-        digest: [u8; 32],
-    ) -> Result<Option<Import>> {
-        rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await
+        push: Push,
+        again: bool,
+    ) -> Result<Imported> {
+        let (now, digest) = (self.clock.now(), push.digest);
+        let lock = self.clients.lock(rows.id()).await;
+        let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
+        if let Some(known) = known.filter(|_| !again) {
+            return Ok(Imported::Known(Box::new(known)));
+        }
+        let intake = Reader { catalog: &self.catalog, now }.intake(push, None)?;
+        let outcome = self.ingest_alone(rows, intake, &lock).await?;
+        Ok(Imported::Changed(Box::new(outcome)))
     }
 
     /// Takes in what a source tells of a client: all of it or nothing.

@@ -309,3 +309,27 @@ fn the_file_says_when_unless_told_otherwise() {
     let shown = ahead.json()["data"]["import"]["observedTo"].clone();
     assert_eq!(shown, "2026-03-10T09:00:00.000Z", "nothing is observed in the future");
 }
+
+#[test]
+fn the_same_file_of_facts_sent_twice_at_once_is_taken_once() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    for round in 0..20 {
+        let facts = json!({
+            "source": "rmm", "scope": format!("round-{round}"),
+            "observations": [{"control": "DAT-01", "status": "compliant"}],
+        });
+        let file = facts.to_string().into_bytes();
+        let answers: Vec<Value> = std::thread::scope(|scope| {
+            let send = || posture.import(&client, "format=facts", &file);
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(send)).collect();
+            threads.into_iter().map(|it| it.join().unwrap().json()["data"].clone()).collect()
+        });
+        let n_taken = answers.iter().filter(|it| it["alreadyImported"] == false).count();
+        assert_eq!(n_taken, 1, "round {round}");
+        assert!(answers.iter().all(|it| it["import"]["id"] == answers[0]["import"]["id"]));
+    }
+    let path = format!("/api/clients/{client}/imports");
+    let imports = posture.operator("GET", &path, &Value::Null).json();
+    assert_eq!(imports["pagination"]["total"], 20);
+}

@@ -21,7 +21,7 @@ use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::event::change::Announced;
 use crate::app::intake::file::{Imported, ObservedAt, Order};
-use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push, Pushed};
+use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push};
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
@@ -133,6 +133,23 @@ impl ChangedView {
     }
 }
 
+impl OutcomeView {
+    fn of(it: Imported) -> Self {
+        match it {
+            Imported::Changed(outcome) => Self {
+                changed: ChangedView::of(&outcome.announced),
+                import: ImportView::of(outcome.import),
+                already_imported: false,
+            },
+            Imported::Known(import) => Self {
+                import: ImportView::of(*import),
+                already_imported: true,
+                changed: ChangedView::default(),
+            },
+        }
+    }
+}
+
 pub struct Imports;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -187,18 +204,7 @@ impl Imports {
             by: by.0.name(),
         };
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        Ok(Data::of(&match web.app.import_file(&rows, order, file).await? {
-            Imported::Changed(outcome) => OutcomeView {
-                changed: ChangedView::of(&outcome.announced),
-                import: ImportView::of(outcome.import),
-                already_imported: false,
-            },
-            Imported::Known(import) => OutcomeView {
-                import: ImportView::of(*import),
-                already_imported: true,
-                changed: ChangedView::default(),
-            },
-        }))
+        Ok(Data::of(&OutcomeView::of(web.app.import_file(&rows, order, file).await?)))
     }
 
     /// List a client's imports
@@ -237,11 +243,7 @@ impl Imports {
     ) -> Result<Data<OutcomeView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let outcome = web.app.undo_import(&rows, import_id.read::<ImportId>()?).await?;
-        Ok(Data::of(&OutcomeView {
-            changed: ChangedView::of(&outcome.announced),
-            import: ImportView::of(outcome.import),
-            already_imported: false,
-        }))
+        Ok(Data::of(&OutcomeView::of(Imported::Changed(Box::new(outcome)))))
     }
 }
 
@@ -260,15 +262,7 @@ async fn import_facts(
     file: Upload,
 ) -> Result<OutcomeView> {
     let bytes = file.whole(FACTS_BYTES_MAX).await?;
-    let digest: [u8; 32] = Sha256::digest(&bytes).into();
-    let known = web.app.find_import(rows, digest).await?;
-    if let Some(import) = known.filter(|_| !order.again) {
-        return Ok(OutcomeView {
-            import: ImportView::of(import),
-            already_imported: true,
-            changed: ChangedView::default(),
-        });
-    }
+    let digest = Sha256::digest(&bytes).into();
     let facts = body::read::<FactsBody>(&bytes)?;
     let facts = match order.observed_at {
         ObservedAt::File => facts,
@@ -279,14 +273,7 @@ async fn import_facts(
     };
     let push =
         Push { body: facts, file_name: order.file_name, digest, by: by.0.name(), once: None };
-    let Pushed::Taken(outcome) = web.app.push_facts(rows, push).await? else {
-        return Err(Error::internal("a push without a key has no earlier answer"));
-    };
-    Ok(OutcomeView {
-        changed: ChangedView::of(&outcome.announced),
-        import: ImportView::of(outcome.import),
-        already_imported: false,
-    })
+    Ok(OutcomeView::of(web.app.import_facts(rows, push, order.again).await?))
 }
 
 fn format_named(word: &str) -> Result<Format> {
