@@ -22,7 +22,7 @@ mod tls;
 mod worker;
 
 pub use local::attached_networks;
-pub use name::name_of;
+pub use name::{name_of, question};
 pub use pace::Pace;
 pub use run::{Done, Progress, Settings, explain, run};
 pub use stream::escaped;

@@ -79,8 +79,9 @@ fn ask(server: SocketAddr, question: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// `None`: the packet could not be built.
-fn question(id: u16, address: IpAddr) -> Option<Vec<u8>> {
+/// The packet that asks for the name of an address. `None`: it could not be built.
+#[must_use]
+pub fn question(id: u16, address: IpAddr) -> Option<Vec<u8>> {
     let name = match address {
         IpAddr::V4(it) => {
             let [a, b, c, d] = it.octets();
@@ -88,7 +89,8 @@ fn question(id: u16, address: IpAddr) -> Option<Vec<u8>> {
         }
         IpAddr::V6(it) => {
             let nibbles = it.octets().into_iter().rev().flat_map(|it| [it & 15, it >> 4]);
-            nibbles.map(|it| format!("{it:x}.")).collect::<String>() + "ip6.arpa"
+            let digits = nibbles.filter_map(|it| char::from_digit(it.into(), 16));
+            digits.flat_map(|it| [it, '.']).collect::<String>() + "ip6.arpa"
         }
     };
     let name = Name::new(&name).ok()?;

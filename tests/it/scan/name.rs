@@ -1,6 +1,6 @@
 //! Answers of name servers: what is a name, and what no server can do by sending bytes.
 
-use posture::scan::name_of;
+use posture::scan::{name_of, question};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -40,6 +40,18 @@ fn told(data: Vec<u8>) -> Option<String> {
 }
 
 #[test]
+fn a_question_names_the_address_backwards() {
+    let reverse = [b"7", b"2", b"0", &b"192"[..], b"in-addr", b"arpa"];
+    let expected =
+        [&[0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0][..], &wire(&reverse), &[0, 12, 0, 1]];
+    assert_eq!(question(ID, "192.0.2.7".parse().unwrap()).unwrap(), expected.concat());
+    let packet = question(ID, "2001:db8::5f".parse().unwrap()).unwrap();
+    let nibbles = "f.5.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa";
+    let labels: Vec<&[u8]> = nibbles.split('.').map(str::as_bytes).collect();
+    assert_eq!(packet[12..packet.len() - 4], wire(&labels));
+}
+
+#[test]
 fn the_first_pointer_of_an_answer_is_the_name_in_lower_case() {
     let name = || wire(&[b"NAS-1", b"Example", b"org"]);
     assert_eq!(told(name()).as_deref(), Some("nas-1.example.org"));
@@ -72,7 +84,7 @@ fn no_packet_loops_or_takes_memory() {
     {
         assert_eq!(told(data.clone()), None, "{data:?}");
     }
-    assert_eq!(told([vec![63; 64].repeat(5), vec![0]].concat()), None, "longer than a name may be");
+    assert_eq!(told([[63; 64].repeat(5), vec![0]].concat()), None, "longer than a name may be");
     let whole = response(0x8180, &[(PTR, wire(&[b"nas"]))]);
     for n_bytes in 0..whole.len() {
         assert_eq!(name_of(ID, &whole[..n_bytes]), None, "cut at {n_bytes}");
