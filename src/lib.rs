@@ -2,7 +2,7 @@
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
 //! cli > config > serve > api web > work > app > auth scan webhook > store import catalog egress task > engine > id clock secret page
-//! peer text toml_reader > error.
+//! peer text `toml_reader` > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
 //! `egress` says `ureq`; only `scan` opens probe sockets; only `config` reads the environment; only `main` ends the

@@ -86,7 +86,7 @@ pub struct Entry<'d> {
 #[must_use]
 pub struct Table<'d> {
     document: &'d Document<'d>,
-    table: &'d DeTable<'d>,
+    values: &'d DeTable<'d>,
     pub line: usize,
     /// What every message begins with, such as `row "GV.OC": `.
     label: String,
@@ -95,8 +95,8 @@ pub struct Table<'d> {
 }
 
 impl<'d> Table<'d> {
-    fn of(document: &'d Document<'d>, table: &'d DeTable<'d>, line: usize, label: String) -> Self {
-        Self { document, table, line, label, known: Vec::new(), problems: RefCell::default() }
+    fn of(document: &'d Document<'d>, values: &'d DeTable<'d>, line: usize, label: String) -> Self {
+        Self { document, values, line, label, known: Vec::new(), problems: RefCell::default() }
     }
 
     /// Every message from now on begins with this.
@@ -111,7 +111,7 @@ impl<'d> Table<'d> {
 
     /// The line of a key's value; the table's own where it does not have the key.
     pub fn line_of(&self, key: &str) -> usize {
-        self.table.get(key).map_or(self.line, |it| self.line_at(it))
+        self.values.get(key).map_or(self.line, |it| self.line_at(it))
     }
 
     /// The line where a value begins.
@@ -125,7 +125,7 @@ impl<'d> Table<'d> {
         let entry = |(key, value): (&'d Spanned<toml::de::DeString<'d>>, &'d Value<'d>)| {
             (key.get_ref().as_ref(), Entry { line: line(key.span().start), value })
         };
-        let mut entries: Vec<_> = self.table.iter().map(entry).collect();
+        let mut entries: Vec<_> = self.values.iter().map(entry).collect();
         entries.sort_by_key(|(_, it)| it.line);
         entries
     }
@@ -133,7 +133,7 @@ impl<'d> Table<'d> {
     /// The value of a key, which is known from now on.
     pub fn find(&mut self, key: &'static str) -> Option<Entry<'d>> {
         self.known.push(key);
-        let (key, value) = self.table.get_key_value(key)?;
+        let (key, value) = self.values.get_key_value(key)?;
         Some(Entry { line: self.document.line(key.span().start), value })
     }
 
