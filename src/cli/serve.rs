@@ -26,7 +26,6 @@ pub(super) struct Args {
 
 pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
     start_log(options);
-    check_served(options)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(N_BLOCKING_THREADS)
@@ -52,27 +51,6 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         let greet = |address| greet(address, is_new, key, admin);
         serve::serve(opened, &wanted, greet, stop).await
     })
-}
-
-/// Settings that are understood but that this release does not act on yet must not pass in silence.
-///
-/// # Errors
-/// `Invalid` when TLS is asked for: serving plain HTTP instead would betray whoever asked.
-fn check_served(options: &Options) -> Result<()> {
-    if options.server.tls.is_some() {
-        let how = "server.tls_cert: this release does not serve TLS itself; put a proxy in front and leave it out";
-        return Err(Error::invalid(how));
-    }
-    let unused = [
-        ("server.public_url", options.server.public_url.is_some()),
-        ("server.metrics_token_file", options.server.metrics_token_file.is_some()),
-        ("import.watch", options.import.watch.is_some()),
-        ("backup.dir", options.backup.dir.is_some()),
-    ];
-    for (key, _) in unused.into_iter().filter(|(_, is_set)| *is_set) {
-        tracing::warn!(key, "`{key}` is set, but this release does not act on it yet");
-    }
-    Ok(())
 }
 
 fn start_log(options: &Options) {

@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 
 use self::file::utf8;
 pub use self::options::{
-    Assessment, Backup, Data, Import, Limits, Log, LogFormat, LogLevel, Msp, Options, Scan, Server,
-    Tls, Webhooks,
+    Assessment, Data, Limits, Log, LogFormat, LogLevel, Msp, Options, Scan, Server, Webhooks,
 };
 use self::reader::Reader;
 pub use self::show::show;

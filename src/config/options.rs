@@ -2,16 +2,15 @@
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
 use super::reader::{Reader, Setting};
-use super::rule::{network, network_or_attached, origin, path, socket_addr};
+use super::rule::{network, network_or_attached, path, socket_addr, url};
 use crate::toml_reader::{Problem, list, number, text, word};
 
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
-const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=200;
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
@@ -30,9 +29,6 @@ const RETRY_JITTER_PERCENT: u64 = 20;
 const DAYS: RangeInclusive<u32> = 1..=3_650;
 /// At most a billion dollars.
 const DOLLARS: RangeInclusive<u64> = 0..=1_000_000_000;
-/// At most a year.
-const BACKUP_EVERY_H: RangeInclusive<u32> = 1..=8_760;
-const BACKUPS: RangeInclusive<u32> = 1..=1_000;
 const S_PER_DAY: u64 = 86_400;
 
 /// What the process is to do. Every value keeps its rule, and the values go together.
@@ -47,8 +43,6 @@ pub struct Options {
     pub scan: Scan,
     pub webhooks: Webhooks,
     pub assessment: Assessment,
-    pub import: Import,
-    pub backup: Backup,
     pub log: Log,
     /// As they were read, for showing.
     pub(super) settings: Vec<Setting>,
@@ -57,22 +51,10 @@ pub struct Options {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     pub listen: SocketAddr,
-    /// Scheme and host by which people reach it, without a slash at the end. `None`: the address it
-    /// listens on.
+    /// The absolute URL by which people reach the service, without a trailing slash. `None`: events have no links.
     pub public_url: Option<String>,
-    /// Peers whose forwarding header counts.
+    /// Peers whose forwarding header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
-    /// `None`: plain HTTP.
-    pub tls: Option<Tls>,
-    /// Holds the token for `/metrics`. `None`: loopback only.
-    pub metrics_token_file: Option<PathBuf>,
-}
-
-/// PEM files.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tls {
-    pub cert: PathBuf,
-    pub key: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,7 +68,6 @@ pub struct Data {
 pub struct Msp {
     /// `None`: generated once and kept.
     pub id: Option<String>,
-    pub name: Option<String>,
 }
 
 /// Calls of one API key in each window.
@@ -127,7 +108,6 @@ pub struct Webhooks {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assessment {
-    pub max_age_days: u32,
     pub stale_asset_days: u32,
     pub dormant_after_days: u32,
     pub evidence_warning_days: u32,
@@ -135,21 +115,6 @@ pub struct Assessment {
     pub record_cost: Option<u64>,
     /// Dollars that one hour of standstill costs. `None`: no dollar impact is shown.
     pub downtime_cost_per_hour: Option<u64>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Import {
-    /// Folder whose new files are imported. `None`: none is watched.
-    pub watch: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Backup {
-    /// `None`: no backups but those asked for.
-    pub dir: Option<PathBuf>,
-    pub every_h: u32,
-    /// Backups kept; the oldest goes.
-    pub keep: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -202,27 +167,17 @@ impl Options {
                 dir: it.get("data.dir", path),
                 cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
             },
-            msp: Msp {
-                id: it.find("msp.id", text(MSP_ID_CHARS)),
-                name: it.find("msp.name", text(MSP_NAME_CHARS)),
-            },
+            msp: Msp { id: it.find("msp.id", text(MSP_ID_CHARS)) },
             limits: limits(&mut it),
             scan: scan(&mut it),
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
-            import: Import { watch: it.find("import.watch", path) },
-            backup: Backup {
-                dir: it.find("backup.dir", path),
-                every_h: it.get("backup.every_h", number(BACKUP_EVERY_H)),
-                keep: it.get("backup.keep", number(BACKUPS)),
-            },
             log: Log {
                 level: it.get("log.level", word(&LOG_LEVELS)),
                 format: it.get("log.format", word(&LOG_FORMATS)),
             },
             settings: Vec::new(),
         };
-        check_watch(&mut it, &options);
         Ok(Self { settings: it.finish()?, ..options })
     }
 }
@@ -230,25 +185,8 @@ impl Options {
 fn server(it: &mut Reader<'_>) -> Server {
     Server {
         listen: it.get("server.listen", socket_addr),
-        public_url: it.find("server.public_url", origin),
+        public_url: it.find("server.public_url", url),
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
-        tls: tls(it),
-        metrics_token_file: it.find("server.metrics_token_file", path),
-    }
-}
-
-fn tls(it: &mut Reader<'_>) -> Option<Tls> {
-    match (it.find("server.tls_cert", path), it.find("server.tls_key", path)) {
-        (Some(cert), Some(key)) => Some(Tls { cert, key }),
-        (Some(_), None) => {
-            it.clash(&["server.tls_cert", "server.tls_key"], "needs server.tls_key");
-            None
-        }
-        (None, Some(_)) => {
-            it.clash(&["server.tls_key", "server.tls_cert"], "needs server.tls_cert");
-            None
-        }
-        (None, None) => None,
     }
 }
 
@@ -304,31 +242,10 @@ fn webhooks(it: &mut Reader<'_>) -> Webhooks {
 
 fn assessment(it: &mut Reader<'_>) -> Assessment {
     Assessment {
-        max_age_days: it.get("assessment.max_age_days", number(DAYS)),
         stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
         dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),
         evidence_warning_days: it.get("assessment.evidence_warning_days", number(DAYS)),
         record_cost: it.find("assessment.record_cost", number(DOLLARS)),
         downtime_cost_per_hour: it.find("assessment.downtime_cost_per_hour", number(DOLLARS)),
     }
-}
-
-/// Our own files must not be taken for reports.
-fn check_watch(it: &mut Reader<'_>, options: &Options) {
-    let Some(watch) = &options.import.watch else { return };
-    if is_same(watch, &options.data.dir) {
-        it.clash(&["import.watch", "data.dir"], "must not be data.dir");
-    }
-    if options.backup.dir.as_ref().is_some_and(|it| is_same(watch, it)) {
-        it.clash(&["import.watch", "backup.dir"], "must not be backup.dir");
-    }
-}
-
-/// By their words: nothing is looked up.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let words = |path: &Path| {
-        let words = path.components().filter(|it| *it != Component::CurDir);
-        words.map(|it| it.as_os_str().to_owned()).collect::<Vec<_>>()
-    };
-    words(one) == words(other)
 }

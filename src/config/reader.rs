@@ -96,12 +96,14 @@ impl<'d> Reader<'d> {
         for (name, section) in written.sections {
             // An unknown section is reported once, without its keys.
             if !sections.contains(&name) {
-                add(section.line, format!("unknown section {name:?}{}", guess(name, &sections)));
+                let hint = removed(name).unwrap_or_else(|| guess(name, &sections));
+                add(section.line, format!("unknown section {name:?}{hint}"));
                 continue;
             }
             for (key, line) in section.table.unknown() {
                 let key = format!("{name}.{key}");
-                add(line, format!("unknown key {key:?}{}", guess(&key, &keys)));
+                let hint = removed(&key).unwrap_or_else(|| guess(&key, &keys));
+                add(line, format!("unknown key {key:?}{hint}"));
             }
             of_values.append(&mut section.table.into_problems());
         }
@@ -134,6 +136,22 @@ impl<'d> Reader<'d> {
 
 pub(super) fn section_of(key: &str) -> &str {
     key.split_once('.').map_or("", |(section, _)| section)
+}
+
+/// Keys and sections of earlier releases, which `posture init` wrote. They never had an effect.
+const REMOVED: [&str; 7] = [
+    "assessment.max_age_days",
+    "backup",
+    "import",
+    "msp.name",
+    "server.metrics_token_file",
+    "server.tls_cert",
+    "server.tls_key",
+];
+
+/// What to do about a removed name, as the end of a sentence.
+fn removed(name: &str) -> Option<String> {
+    REMOVED.contains(&name).then(|| "; it never had an effect, so remove it".to_owned())
 }
 
 /// The known name nearest to a wrong one, as the end of a sentence; nothing when none is near.

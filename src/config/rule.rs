@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
+use crate::egress::is_url;
 use crate::toml_reader::{Ruled, Value, string, wrong};
 
 /// Is not looked at: whoever opens it says what is wrong there.
@@ -22,17 +23,16 @@ pub(super) fn socket_addr(value: &Value<'_>) -> Ruled<SocketAddr> {
     text.parse().or_else(|_| wrong(value, rule))
 }
 
-/// Scheme and host, without a slash at the end.
-pub(super) fn origin(value: &Value<'_>) -> Ruled<String> {
+/// An absolute URL without a query or fragment. Its trailing slash is removed.
+pub(super) fn url(value: &Value<'_>) -> Ruled<String> {
     let text = string(value)?;
-    let origin = text.strip_suffix('/').unwrap_or(text);
-    let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let is_host = |it: char| it.is_ascii_alphanumeric() || ".-:[]".contains(it);
-    if !host.is_some_and(|it| !it.is_empty() && it.chars().all(is_host)) {
+    let url = text.strip_suffix('/').unwrap_or(text);
+    if !is_url(url) || url.contains('?') || url.ends_with('/') {
         let sample = "https://posture.example.com";
-        return wrong(value, format!("{text:?} is not a URL without a path such as {sample:?}"));
+        let rule = format!("{text:?} is not an absolute URL without a query, such as {sample:?}");
+        return wrong(value, rule);
     }
-    Ok(origin.to_owned())
+    Ok(url.to_owned())
 }
 
 /// A bare address is a network of one.

@@ -24,7 +24,7 @@ use crate::error::{Chain, Error, Result};
 
 pub use answer::{ANSWER_BYTES_MAX, Failure, Outcome, Posted, RETRY_AFTER_S_MAX};
 pub use guard::Policy;
-pub use target::URL_CHARS_MAX;
+pub use target::{URL_CHARS_MAX, is_url};
 
 use crate::egress::refusal::Refusal;
 use resolve::{Lookup, Resolver};

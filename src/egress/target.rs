@@ -39,6 +39,13 @@ fn refuse<T>(why: impl Into<String>) -> Result<T, Refusal> {
     Err(Refusal(why.into()))
 }
 
+/// Returns true for an absolute `http:` or `https:` URL that every reader of URLs reads alike, without a user and a
+/// fragment.
+#[must_use]
+pub fn is_url(text: &str) -> bool {
+    parse(text).is_ok()
+}
+
 /// Takes only what every reader of URLs reads alike.
 pub(super) fn parse(url: &str) -> Result<(Uri, Target), Refusal> {
     if URL_CHARS_MAX < url.len() {

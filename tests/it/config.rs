@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use posture::config::{
-    EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, Options, Tls, check, load, locate, parse, show,
+    EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, Options, check, load, locate, parse, show,
 };
 
 fn read(text: &str) -> Options {
@@ -33,10 +33,9 @@ fn the_example_is_the_defaults() {
 fn the_defaults_are_those_of_the_manual() {
     let it = Options::default();
     assert_eq!(it.server.listen, "127.0.0.1:8080".parse().unwrap());
-    assert_eq!((it.server.public_url, it.server.tls), (None, None));
-    assert_eq!((it.server.trusted_proxies, it.server.metrics_token_file), (vec![], None));
+    assert_eq!((it.server.public_url, it.server.trusted_proxies), (None, vec![]));
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 128));
-    assert_eq!((it.msp.id, it.msp.name), (None, None));
+    assert_eq!(it.msp.id, None);
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
     assert!(it.scan.allow_attached);
     assert_eq!((it.scan.allowed_networks, it.scan.excluded_networks), (vec![], vec![]));
@@ -48,11 +47,9 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(it.webhooks.allow_http_networks, []);
     assert_eq!(it.webhooks.allow_private_networks, []);
     assert_eq!(it.webhooks.retention_days, 30);
-    assert_eq!((it.assessment.max_age_days, it.assessment.stale_asset_days), (35, 30));
+    assert_eq!(it.assessment.stale_asset_days, 30);
     assert_eq!((it.assessment.dormant_after_days, it.assessment.evidence_warning_days), (90, 30));
     assert_eq!((it.assessment.record_cost, it.assessment.downtime_cost_per_hour), (None, None));
-    assert_eq!((it.import.watch, it.backup.dir), (None, None));
-    assert_eq!((it.backup.every_h, it.backup.keep), (24, 7));
     assert_eq!((it.log.level, it.log.format), (LogLevel::Info, LogFormat::Text));
     assert_eq!(it.file, None);
 }
@@ -72,9 +69,6 @@ fn example_with_samples() -> String {
 fn the_example_has_every_key_and_its_samples_keep_the_rules() {
     let options = read(&example_with_samples());
     assert!(!show(&options).contains("is not set"), "{}", show(&options));
-    let cert = PathBuf::from("/etc/posture/tls/cert.pem");
-    let key = PathBuf::from("/etc/posture/tls/key.pem");
-    assert_eq!(options.server.tls, Some(Tls { cert, key }));
     assert_eq!(options.server.public_url.as_deref(), Some("https://posture.example.com"));
     for line in show(&Options::default()).lines().filter(|it| !it.is_empty()) {
         let key = line.trim_start_matches("# ").split(' ').next().unwrap();
@@ -88,27 +82,25 @@ fn the_example_has_every_key_and_its_samples_keep_the_rules() {
 fn every_key_is_taken_from_the_file() {
     let options = read(
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
-         trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\nmetrics_token_file = \"t\"\n\
-         [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"msp-1\"\nname = \"Ä\"\n\
+         trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
+         [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\n\
          [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
          [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
          packets_per_s = 1\nper_host_connections = 1\nconcurrent = 1\n\
          [webhooks]\ntimeout_s = 1\nretry_gaps_s = [0, 0]\nallow_http_networks = [\"10.0.0.0/8\"]\n\
          allow_private_networks = [\"10.0.0.0/8\"]\nretention_days = 1\n\
-         [assessment]\nmax_age_days = 1\nstale_asset_days = 2\ndormant_after_days = 3\n\
+         [assessment]\nstale_asset_days = 2\ndormant_after_days = 3\n\
          evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
-         [import]\nwatch = \"w\"\n[backup]\ndir = \"b\"\nevery_h = 1\nkeep = 1\n\
          [log]\nlevel = \"trace\"\nformat = \"json\"\n",
     );
     assert_eq!(options.server.listen, "[::1]:9000".parse().unwrap());
     assert_eq!(options.server.public_url.as_deref(), Some("http://posture.lan:8080"));
+    let below = read("[server]\npublic_url = \"https://msp.example/posture/\"\n").server;
+    assert_eq!(below.public_url.as_deref(), Some("https://msp.example/posture"));
     let proxies = ["10.0.0.5/32", "fd00::/8"].map(|it| it.parse().unwrap());
     assert_eq!(options.server.trusted_proxies, proxies);
     assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
-    assert_eq!(
-        (options.msp.id.as_deref(), options.msp.name.as_deref()),
-        (Some("msp-1"), Some("Ä"))
-    );
+    assert_eq!(options.msp.id.as_deref(), Some("Ä-1"));
     assert!(!options.scan.allow_attached);
     assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);
     assert_eq!(options.webhooks.retry_gaps_s, [0, 0]);
@@ -118,7 +110,7 @@ fn every_key_is_taken_from_the_file() {
     for line in shown.lines().filter(|it| it.contains(" = ")) {
         assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
     }
-    assert_eq!(shown.matches(" = ").count(), 33);
+    assert_eq!(shown.matches(" = ").count(), 26);
 }
 
 #[test]
@@ -144,6 +136,14 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
         ),
         ("[sever]\nlisten = 3\nport = 4", "1: unknown section \"sever\"; did you mean \"server\"?"),
         ("[elephant]", "1: unknown section \"elephant\""),
+        (
+            "[assessment]\nmax_age_days = 35",
+            "2: unknown key \"assessment.max_age_days\"; it never had an effect, so remove it",
+        ),
+        (
+            "[backup]\nevery_h = 24\nkeep = 7",
+            "1: unknown section \"backup\"; it never had an effect, so remove it",
+        ),
         ("server = 3", "1: server: must be a section, not an integer"),
         ("[[server]]\nlisten = 3", "1: server: must be a section, not an array"),
     ];
@@ -155,7 +155,7 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
 #[test]
 fn a_wrong_value_is_refused_with_its_rule() {
     let network = "is not a network such as \"10.0.0.0/8\"";
-    let url = "is not a URL without a path such as \"https://posture.example.com\"";
+    let url = "is not an absolute URL without a query, such as \"https://posture.example.com\"";
     let cases = [
         ("server", "listen = 8080", "must be a string, not an integer".to_owned()),
         (
@@ -165,7 +165,10 @@ fn a_wrong_value_is_refused_with_its_rule() {
                 .to_owned(),
         ),
         ("server", "public_url = \"posture.lan\"", format!("\"posture.lan\" {url}")),
-        ("server", "public_url = \"https://a/b\"", format!("\"https://a/b\" {url}")),
+        ("server", "public_url = \"https://a/?b\"", format!("\"https://a/?b\" {url}")),
+        ("server", "public_url = \"https://a/#b\"", format!("\"https://a/#b\" {url}")),
+        ("server", "public_url = \"https://a//\"", format!("\"https://a//\" {url}")),
+        ("server", "public_url = \"ftp://a\"", format!("\"ftp://a\" {url}")),
         ("server", "public_url = \"https://\"", format!("\"https://\" {url}")),
         ("server", "public_url = \"https://me@a\"", format!("\"https://me@a\" {url}")),
         ("server", "trusted_proxies = \"10.0.0.0/8\"", "must be an array, not a string".to_owned()),
@@ -177,7 +180,7 @@ fn a_wrong_value_is_refused_with_its_rule() {
             "\"10.0.0.1/8\" is an address in a network; did you mean \"10.0.0.0/8\"?".to_owned(),
         ),
         ("server", "trusted_proxies = [3]", "must be a string, not an integer".to_owned()),
-        ("server", "metrics_token_file = \"\"", "must be a path".to_owned()),
+        ("data", "dir = \"\"", "must be a path".to_owned()),
         ("data", "dir = \"a\\u0000b\"", "must be a path".to_owned()),
         ("data", "cache_mib = \"128\"", "must be an integer, not a string".to_owned()),
         ("data", "cache_mib = 128.0", "must be an integer, not a float".to_owned()),
@@ -189,7 +192,7 @@ fn a_wrong_value_is_refused_with_its_rule() {
             "must be 8 to 65536, not 99999999999999999999".to_owned(),
         ),
         ("msp", "id = \"\"", "must have 1 to 64 characters, not 0".to_owned()),
-        ("msp", "name = \" x\"", "must be one line without leading or trailing spaces".to_owned()),
+        ("msp", "id = \" x\"", "must be one line without leading or trailing spaces".to_owned()),
         ("limits", "per_minute = 0", "must be 1 to 100000000, not 0".to_owned()),
         ("scan", "allowed_networks = [\"home\"]", format!("\"home\" {network}")),
         ("scan", "packets_per_s = 0", "must be 1 to 1000000, not 0".to_owned()),
@@ -198,15 +201,13 @@ fn a_wrong_value_is_refused_with_its_rule() {
         ("webhooks", "timeout_s = 121", "must be 1 to 120, not 121".to_owned()),
         ("webhooks", "retry_gaps_s = []", "must have 1 to 20 items, not 0".to_owned()),
         ("webhooks", "retry_gaps_s = [0, 604_801]", "must be 0 to 604800, not 604801".to_owned()),
-        ("assessment", "max_age_days = 3651", "must be 1 to 3650, not 3651".to_owned()),
+        ("assessment", "stale_asset_days = 3651", "must be 1 to 3650, not 3651".to_owned()),
         (
             "assessment",
             "record_cost = 1_000_000_001",
             "must be 0 to 1000000000, not 1000000001".to_owned(),
         ),
-        ("import", "watch = true", "must be a string, not a boolean".to_owned()),
-        ("backup", "every_h = 0", "must be 1 to 8760, not 0".to_owned()),
-        ("backup", "keep = 1001", "must be 1 to 1000, not 1001".to_owned()),
+        ("msp", "id = true", "must be a string, not a boolean".to_owned()),
         (
             "log",
             "level = \"loud\"",
@@ -225,8 +226,6 @@ fn a_wrong_value_is_refused_with_its_rule() {
 #[test]
 fn values_that_do_not_go_together_are_refused_with_their_keys() {
     let cases = [
-        ("[server]\ntls_cert = \"c\"", "2: server.tls_cert: needs server.tls_key"),
-        ("[server]\ntls_key = \"k\"", "2: server.tls_key: needs server.tls_cert"),
         (
             "[limits]\nper_minute = 1001",
             "2: limits.per_hour: must not be less than limits.per_minute",
@@ -241,11 +240,6 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
             "[webhooks]\nretention_days = 3",
             "2: webhooks.retention_days: must be longer than all of webhooks.retry_gaps_s with a fifth added",
         ),
-        ("[import]\nwatch = \"data\"", "2: import.watch: must not be data.dir"),
-        (
-            "[backup]\ndir = \"b\"\n[import]\nwatch = \"./b/\"",
-            "4: import.watch: must not be backup.dir",
-        ),
     ];
     for (text, expected) in cases {
         refused(text, expected);
@@ -256,8 +250,8 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
 #[test]
 fn a_wrong_value_is_not_said_again_about_what_it_goes_with() {
     refused(
-        "[server]\ntls_cert = 3\ntls_key = \"k\"",
-        "2: server.tls_cert: must be a string, not an integer",
+        "[webhooks]\nretry_gaps_s = 3\nretention_days = 3",
+        "2: webhooks.retry_gaps_s: must be an array, not an integer",
     );
     refused(
         "[limits]\nper_minute = 5000\nper_hour = \"x\"",
@@ -267,16 +261,16 @@ fn a_wrong_value_is_not_said_again_about_what_it_goes_with() {
 
 #[test]
 fn every_problem_is_reported_with_its_line() {
-    let text = "# one\n[log]\nlevel = \"loud\"\nformat = 1\n\n[server]\ntls_key = \"k\"\nport = 1\n\
+    let text = "# one\n[log]\nlevel = \"loud\"\nformat = 1\n\n[limits]\nper_day = 1\n[server]\nport = 1\n\
                 trusted_proxies = [\n  \"10.0.0.0/8\",\n  \"x\",\n  \"10.0.0.0/99\",\n]\n[lok]\n";
     let expected = [
         "3: log.level: must be one of \"error\", \"warn\", \"info\", \"debug\", \"trace\", not \"loud\"",
         "4: log.format: must be a string, not an integer",
-        "7: server.tls_key: needs server.tls_cert",
-        "8: unknown key \"server.port\"",
-        "11: server.trusted_proxies: \"x\" is not a network such as \"10.0.0.0/8\"",
-        "12: server.trusted_proxies: \"10.0.0.0/99\" is not a network such as \"10.0.0.0/8\"",
-        "14: unknown section \"lok\"; did you mean \"log\"?",
+        "7: limits.per_day: must not be less than limits.per_hour",
+        "9: unknown key \"server.port\"",
+        "12: server.trusted_proxies: \"x\" is not a network such as \"10.0.0.0/8\"",
+        "13: server.trusted_proxies: \"10.0.0.0/99\" is not a network such as \"10.0.0.0/8\"",
+        "15: unknown section \"lok\"; did you mean \"log\"?",
     ];
     assert_eq!(problems(text), expected);
 }
@@ -292,7 +286,7 @@ fn what_is_not_toml_is_refused_with_its_line() {
 #[test]
 fn showing_says_where_a_value_comes_from_and_can_be_read_again() {
     let text = "[server]\nlisten = \"0.0.0.0:80\"\ntrusted_proxies = [\n  \"10.0.0.0/8\", # ours\n]\n\
-                [data]\ncache_mib = 128\n[msp]\nname = \"A \\\"B\\\" # C\"\n";
+                [data]\ncache_mib = 128\n[msp]\nid = \"A \\\"B\\\" # C\"\n";
     let options = read(text);
     let shown = show(&options);
     let lines: Vec<&str> = shown.lines().collect();
@@ -300,8 +294,8 @@ fn showing_says_where_a_value_comes_from_and_can_be_read_again() {
         "listen = \"0.0.0.0:80\"  # posture.toml:2",
         "trusted_proxies = [\"10.0.0.0/8\"]  # posture.toml:3",
         "cache_mib = 128",
-        "name = 'A \"B\" # C'  # posture.toml:9",
-        "# tls_cert is not set",
+        "id = 'A \"B\" # C'  # posture.toml:9",
+        "# public_url is not set",
         "level = \"info\"",
     ] {
         assert!(lines.contains(&line), "{line}\nis not in\n{shown}");
