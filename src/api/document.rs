@@ -1,21 +1,53 @@
-//! The API document as it is published: the operations, and the events as webhooks.
+//! The OpenAPI document: what poem-openapi writes of the operations, in the order in which people read it, and the events
+//! as webhooks.
 
-use poem_openapi::{OpenApi, OpenApiService};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::{Group, service};
 use crate::app::event::schema;
 
-/// The OpenAPI document as JSON, with a schema for each event type and what is sent for it under `x-webhooks`.
-pub(super) fn of<T: OpenApi>(service: &OpenApiService<T, ()>) -> String {
-    let mut document: Value = serde_json::from_str(&service.spec()).expect("the document is JSON");
-    let mut webhooks = Map::new();
+/// The parts of the document. Each is passed through as poem-openapi wrote it, except for what is said here.
+#[derive(Deserialize, Serialize)]
+struct Document<'a> {
+    #[serde(borrow)]
+    openapi: &'a RawValue,
+    info: &'a RawValue,
+    servers: &'a RawValue,
+    /// An operation without a requirement of its own, which is the login, needs no credential.
+    #[serde(default)]
+    security: [(); 0],
+    /// In the order of [`Group`]; poem-openapi sorts them by name.
+    tags: Vec<Tag>,
+    paths: &'a RawValue,
+    /// What is sent to a webhook, by event type.
+    #[serde(default, rename = "x-webhooks")]
+    webhooks: Map<String, Value>,
+    /// With a schema for the body of each event type.
+    components: Value,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Tag {
+    name: String,
+    description: String,
+}
+
+/// The document as JSON.
+#[must_use]
+pub fn document() -> String {
+    let written = service().spec();
+    let mut document: Document<'_> =
+        serde_json::from_str(&written).expect("poem-openapi writes these parts");
+    document.tags.sort_by_key(|it| Group::ORDER.iter().position(|name| *name == it.name));
     for event in schema::all() {
         let name = format!("{}Event", type_name(event.kind.as_str()));
-        webhooks.insert(event.kind.as_str().to_owned(), webhook(&name, &event));
-        document["components"]["schemas"][&name] = event.body;
+        let kind = event.kind.as_str().to_owned();
+        document.webhooks.insert(kind, webhook(&name, &event.summary));
+        document.components["schemas"][&name] = event.body;
     }
-    document["x-webhooks"] = Value::Object(webhooks);
-    serde_json::to_string_pretty(&document).expect("the document is JSON")
+    serde_json::to_string_pretty(&document).expect("the parts are JSON")
 }
 
 /// `risk_item_created` -> `RiskItemCreated`.
@@ -24,7 +56,7 @@ fn type_name(kind: &str) -> String {
     kind.split('_').map(capitalized).collect()
 }
 
-fn webhook(schema: &str, event: &schema::EventSchema) -> Value {
+fn webhook(schema: &str, summary: &str) -> Value {
     let header = |name: &str, kind: &str, description: &str| {
         json!({
             "name": name,
@@ -37,7 +69,7 @@ fn webhook(schema: &str, event: &schema::EventSchema) -> Value {
     let signature = "HMAC-SHA256 of the raw body with the webhook's secret, in lower-case hex.";
     json!({
         "post": {
-            "summary": event.summary,
+            "summary": summary,
             "parameters": [
                 header("X-Service-Signature", "string", signature),
                 header("X-Service-Event-Id", "string", "The same in every attempt."),

@@ -1,6 +1,6 @@
 //! HTTP: the contract's operations and the management API, mounted as one poem endpoint.
 
-mod document;
+pub mod document;
 pub mod edge;
 pub mod manage;
 pub mod v1;
@@ -11,7 +11,7 @@ use std::sync::{Arc, Once};
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
 use poem::{EndpointExt, Response, Route};
-use poem_openapi::{OpenApi, OpenApiService, ServerObject, Tags};
+use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
 
 use crate::app::App;
 use crate::error::Result;
@@ -22,21 +22,28 @@ use wire::reply::Rendered;
 /// How the document groups the operations.
 #[derive(Tags)]
 enum Group {
-    /// The contract's operations, with an API key.
+    /// The versioned interface under `/api/v1`. It takes an API key.
     Versioned,
-    /// The contract's second group, and what belongs to it: sessions, users, network scans, key figures.
+    /// Sessions, users, network scans and the dashboard. They take a user's token; scans also take an API key.
+    #[oai(rename = "Sessions, users, scans, dashboard")]
     Second,
-    /// Clients, facts, keys, webhooks, events: with a session, over the control socket, and in part with an API key.
+    /// Clients, facts, keys, webhooks, events and everything else. They take a user's token; some also take an API key.
     Management,
 }
 
-/// What every handler reaches.
+impl Group {
+    /// The names of the groups, in the order in which the document lists them.
+    const ORDER: [&'static str; 3] =
+        ["Versioned", "Sessions, users, scans, dashboard", "Management"];
+}
+
+/// What every handler has access to.
 pub struct Web {
     pub app: Arc<App>,
     pub cache: PageCache,
-    /// Peers whose `X-Forwarded-For` counts.
+    /// Peers whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
-    /// Whether it was said that a proxy is not named.
+    /// Set once the log said that a proxy is not configured.
     untrusted_proxy: Once,
 }
 
@@ -47,8 +54,8 @@ impl Web {
         Arc::new(Self { app, cache, trusted_proxies, untrusted_proxy: Once::new() })
     }
 
-    /// An answer from the cache, else rendered off the async threads and kept. The key's versions were read before the
-    /// snapshot is opened, so that an answer is never older than its key says.
+    /// Returns the cached answer, or renders it off the async threads and caches it. The key's versions are read before
+    /// the snapshot is opened, so that an answer is never older than its key says.
     async fn kept<F>(&self, key: Key, rows: &ClientStore, render: F) -> Result<Rendered>
     where
         F: FnOnce(&ClientSnapshot) -> Result<Rendered> + Send + 'static,
@@ -62,7 +69,7 @@ impl Web {
     }
 }
 
-/// The operations, and the document that describes them.
+/// The operations, in the order in which the document lists them.
 #[must_use]
 pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
     let apis = (
@@ -72,6 +79,12 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             v1::scores::Scores,
             v1::risks::Risks,
             v1::compliance::Compliance,
+        ),
+        (
+            manage::access::session::Sessions,
+            manage::access::users::Users,
+            manage::scan::scans::Scans,
+            manage::report::kpis::Dashboard,
         ),
         (
             manage::client::clients::Clients,
@@ -97,30 +110,24 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::webhook::webhooks::Webhooks,
             manage::system::System,
             manage::catalog::CatalogReads,
-            manage::access::session::Sessions,
-            manage::access::users::Users,
             manage::access::audit::AuditLog,
             manage::client::export::Exports,
-            manage::scan::scans::Scans,
+            manage::report::portfolio::Portfolio,
         ),
-        (manage::report::kpis::Dashboard, manage::report::portfolio::Portfolio),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")
         .description(include_str!("description.md"))
+        .license(
+            LicenseObject::new("Apache-2.0").url("https://www.apache.org/licenses/LICENSE-2.0"),
+        )
         .server(ServerObject::new("/").description("This service"))
 }
 
-/// The published API document, as JSON.
-#[must_use]
-pub fn document() -> String {
-    document::of(&service())
-}
-
-/// Everything that answers, with every refusal in the contract's shape. `docs` is what lies under `/docs`.
+/// All routes, with every error in the contract's shape. `docs` answers below `/docs`.
 #[must_use]
 pub fn mount(web: Arc<Web>, docs: Route) -> BoxEndpoint<'static, Response> {
     let service = service();
-    let document = document::of(&service);
+    let document = document::document();
     let allow = edge::layer::Allow::of(&document);
     let routes = Route::new()
         .nest("/", service)

@@ -92,7 +92,7 @@ pub(super) fn status(options: &Options, json: bool) -> Result<()> {
 }
 
 pub(super) fn openapi() -> Result<()> {
-    print::line(&crate::api::document())
+    print::line(&crate::api::document::document())
 }
 
 pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -> Result<()> {

@@ -1,5 +1,7 @@
 //! The document says what the service does, and the service does what it says.
 
+mod body;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Posture, send};
@@ -19,7 +21,7 @@ pub(crate) struct Operation {
 }
 
 pub(crate) fn document() -> Value {
-    serde_json::from_str(&posture::api::document()).unwrap()
+    serde_json::from_str(&posture::api::document::document()).unwrap()
 }
 
 /// Every operation, in the document's order.
@@ -145,7 +147,15 @@ fn paths_ids_and_scopes_are_as_they_were_promised() {
     };
     let shown: String = operations().into_iter().map(line).collect();
     assert_eq!(sorted(&shown), sorted(GOLDEN));
-    assert_eq!(document()["info"]["version"], "1.0.0");
+    let document = document();
+    assert_eq!(document["info"]["version"], "1.0.0");
+    let tags = document["tags"].as_array().unwrap();
+    let tags: Vec<_> = tags.iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(tags, ["Versioned", "Sessions, users, scans, dashboard", "Management"]);
+    let text = posture::api::document::document();
+    let place = |path: &str| text.find(&format!("\"{path}\": {{")).unwrap();
+    let places = ["/api/v1/clients", "/auth/login", "/api/scan", "/api/clients"].map(place);
+    assert!(places.is_sorted(), "the contract's operations come first: {places:?}");
 }
 
 #[test]
@@ -163,11 +173,12 @@ fn every_operation_says_who_may_and_what_goes_wrong() {
         let text = described["description"].as_str().unwrap_or_default();
         let names_keys = operation.scope.is_some() || text.contains("Any valid API key.");
         assert_eq!(operation.takes_keys, names_keys, "{id}");
-        for status in ["400", "401", "403", "404", "429", "500", "503"] {
+        for status in ["400", "401", "403", "404", "408", "414", "429", "500", "503"] {
             let content = &described["responses"][status]["content"];
             let body = &content["application/json; charset=utf-8"]["schema"];
             assert_eq!(body["$ref"], "#/components/schemas/Error", "{id} {status}");
         }
+        assert!(described["responses"]["431"]["content"].is_null(), "{id}: hyper sends no body");
         let responses = described["responses"].as_object().unwrap();
         for (status, response) in responses {
             assert!(response["description"].is_string(), "{id} {status}");
@@ -192,7 +203,9 @@ fn parameters_of_a_path_are_described_and_required() {
         wanted.sort_unstable();
         assert_eq!(named, wanted, "{}", operation.id);
         for parameter in &described {
-            assert!(parameter["schema"]["type"].is_string(), "{}: {parameter}", operation.id);
+            let schema = &parameter["schema"];
+            let is_described = schema["type"].is_string() || schema["$ref"].is_string();
+            assert!(is_described, "{}: {parameter}", operation.id);
             let is_required = parameter["required"] == true;
             assert_eq!(is_required, parameter["in"] == "path", "{}: {parameter}", operation.id);
         }
@@ -246,6 +259,15 @@ fn faults(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<Stri
     if let Some(reference) = schema["$ref"].as_str() {
         let found = document.pointer(reference.trim_start_matches('#')).unwrap();
         return faults(document, found, value, at);
+    }
+    if schema == &json!({}) {
+        return Vec::new();
+    }
+    if let Some(tag) = schema["discriminator"]["propertyName"].as_str() {
+        let word = value[tag].as_str().unwrap_or_default();
+        let chosen = &schema["discriminator"]["mapping"][word];
+        let Some(chosen) = chosen.as_str() else { return vec![format!("{at} has no known {tag}")] };
+        return faults(document, &body::flat(document, &json!({"$ref": chosen})), value, at);
     }
     if value.is_null() {
         let nullable = schema["nullable"] == true;
@@ -461,8 +483,10 @@ fn answers_of_the_management_interface_are_as_documented() {
 }
 
 #[test]
-fn the_guide_shows_an_example_of_every_event_type() {
+fn the_guide_to_events_shows_an_example_of_every_event_type() {
     let examples = include_str!("../../assets/docs/events.md");
+    let described = document()["info"]["description"].as_str().unwrap().to_owned();
+    assert!(described.contains("(/docs/events)"), "the document leads to the guide");
     for kind in posture::engine::event::EventKind::ALL {
         let heading = format!("`{}`: ", kind.as_str());
         let (_, text) = examples.split_once(&heading).unwrap_or_else(|| panic!("{heading}"));

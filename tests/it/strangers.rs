@@ -1,7 +1,7 @@
 //! Who gets in, where, and in which order that is decided: for every operation of the document.
 
 mod roles;
-mod world;
+pub(crate) mod world;
 
 use posture::auth::key::KeyText;
 use serde_json::{Value, json};

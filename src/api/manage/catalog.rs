@@ -1,4 +1,4 @@
-//! The catalogue: frameworks and their requirements, controls and what they ask.
+//! The catalog: frameworks and their requirements, and the technical controls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,9 @@ use crate::api::edge::right::ViewCatalog;
 use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::SeverityView;
+use crate::api::wire::view::{
+    DeciderView, FrameworkIdView, LevelView, MappingRoleView, SeverityView,
+};
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Catalog, Control, Framework, FrameworkId, Level, Mapping, Row};
 
@@ -22,12 +24,12 @@ use crate::engine::catalog::{Catalog, Control, Framework, FrameworkId, Level, Ma
 #[oai(rename = "Framework", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkView {
-    framework_id: String,
+    framework_id: FrameworkIdView,
     framework_name: String,
     framework_version: String,
-    /// Rows that operation 9 lists.
+    /// How many requirements the framework has.
     requirements: u32,
-    /// Rows of `level=detail`.
+    /// How many detail rows it has below them.
     details: u32,
     /// Requirements with at least one control that is decided without a person.
     automatic: u32,
@@ -40,7 +42,7 @@ impl FrameworkView {
         };
         let is_automatic = |it: &Mapping| catalog.controls[it.control].is_automatic();
         Self {
-            framework_id: framework.id.as_str().to_owned(),
+            framework_id: FrameworkIdView(framework.id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
             requirements: count(&|it| it.level == Level::Requirement),
@@ -52,32 +54,31 @@ impl FrameworkView {
     }
 }
 
-/// A framework with its rows.
+/// A framework with its requirements.
 #[derive(Object, Serialize)]
 #[oai(rename = "FrameworkDetail", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkDetailView {
-    framework_id: String,
+    framework_id: FrameworkIdView,
     framework_name: String,
     framework_version: String,
     rows: Vec<RowView>,
 }
 
-/// One reference of a framework and the controls that are mapped to it.
+/// One requirement or detail of a framework, and the controls that are mapped to it.
 #[derive(Object, Serialize)]
 #[oai(rename = "FrameworkRow", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct RowView {
     requirement: String,
-    /// `requirement` or `detail`.
-    level: String,
-    /// The row that takes this row's controls too.
+    level: LevelView,
+    /// The row that also uses this row's controls.
     parent: Null<String>,
     title: String,
     description: String,
-    /// Caps the framework's readiness at 69 while it is not compliant.
+    /// The framework's readiness is at most 69 while this row is not compliant.
     gate: bool,
-    /// The profile question that makes it apply; null: it always does.
+    /// The question of the client's profile that decides whether the row applies. Null: it always applies.
     applies: Null<String>,
     controls: Vec<MappingView>,
 }
@@ -88,8 +89,7 @@ pub struct RowView {
 #[serde(rename_all = "camelCase")]
 pub struct MappingView {
     control_code: String,
-    /// `decides`: meeting it is what the row asks. `supports`: an indicator.
-    role: String,
+    role: MappingRoleView,
     why: String,
 }
 
@@ -97,12 +97,12 @@ impl RowView {
     fn of(catalog: &Catalog, framework: &Framework, row: &Row) -> Self {
         let mapping = |it: &Mapping| MappingView {
             control_code: catalog.controls[it.control].code.clone(),
-            role: it.role.as_str().to_owned(),
+            role: MappingRoleView(it.role),
             why: it.why.clone(),
         };
         Self {
             requirement: row.reference.clone(),
-            level: row.level.as_str().to_owned(),
+            level: LevelView(row.level),
             parent: row.parent.map(|it| framework.rows[it].reference.clone()).into(),
             title: row.title.clone(),
             description: row.description.clone(),
@@ -122,20 +122,22 @@ pub struct ControlView {
     title: String,
     category: String,
     severity: SeverityView,
-    /// What is true when it is met.
+    /// What is true if the control is met.
     requires: String,
-    /// assessor, connector, scan, dns, push, attestation or derived.
-    decided_by: Vec<String>,
-    /// Profile questions: it does not apply when the client uses none of these. Empty: it always applies.
+    /// What can decide the control.
+    decided_by: Vec<DeciderView>,
+    /// Questions of the client's profile: the control does not apply if the client uses none of these platforms. Empty: it
+    /// always applies.
     platforms: Vec<String>,
+    /// How long an observation of the control counts.
     max_age_days: u16,
-    /// What a person answers to attest it.
+    /// The question that a person answers to attest the control.
     question: Null<String>,
     risk: String,
     remediation: String,
-    /// Check ids by tool that decide it.
+    /// The checks that decide the control, by tool.
     checks: BTreeMap<String, Vec<String>>,
-    /// References that it is mapped to, by framework.
+    /// The requirements that the control is mapped to, by framework.
     requirements: BTreeMap<String, Vec<String>>,
 }
 
@@ -164,7 +166,7 @@ impl ControlView {
             category: catalog.categories[control.category].name.clone(),
             severity: SeverityView(control.severity),
             requires: control.requires.clone(),
-            decided_by: control.decided_by.iter().map(|it| it.as_str().to_owned()).collect(),
+            decided_by: control.decided_by.iter().map(|it| DeciderView(*it)).collect(),
             platforms: control.platforms.clone(),
             max_age_days: control.max_age_days,
             question: control.question.clone().into(),
@@ -180,7 +182,7 @@ pub struct CatalogReads;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl CatalogReads {
-    /// List the frameworks
+    /// List frameworks
     ///
     /// Any valid API key.
     #[oai(path = "/frameworks", method = "get", operation_id = "list_frameworks")]
@@ -194,15 +196,15 @@ impl CatalogReads {
         Ok(Data::of(&views.collect()))
     }
 
-    /// Show a framework
+    /// Get a framework
     ///
-    /// Its rows in the framework's order, with the controls that are mapped to them and why. Any valid API key.
+    /// Its requirements and details in the framework's order, with the controls that are mapped to them and why. Any valid API key.
     #[oai(path = "/frameworks/:frameworkId", method = "get", operation_id = "get_framework")]
     async fn get_framework(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<ViewCatalog>,
-        /// A framework identifier, without regard to case.
+        /// A framework identifier, in upper or lower case.
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
     ) -> Result<Data<FrameworkDetailView>, Failure> {
@@ -211,14 +213,14 @@ impl CatalogReads {
         let framework = catalog.framework(id);
         let rows = framework.rows.iter().map(|it| RowView::of(catalog, framework, it));
         Ok(Data::of(&FrameworkDetailView {
-            framework_id: id.as_str().to_owned(),
+            framework_id: FrameworkIdView(id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
             rows: rows.collect(),
         }))
     }
 
-    /// List the technical controls
+    /// List technical controls
     ///
     /// Any valid API key.
     #[oai(path = "/controls", method = "get", operation_id = "list_controls")]

@@ -1,4 +1,4 @@
-//! The management API: what the command line and a console call.
+//! The management API, which the command line and a console call.
 
 pub mod access;
 pub mod catalog;

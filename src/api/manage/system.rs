@@ -1,4 +1,4 @@
-//! The service about itself.
+//! The state of the service.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::store::global::client::ClientState;
 
-/// The service's own state.
+/// The state of the service.
 #[derive(Object, Serialize)]
 #[oai(rename = "System", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct SystemView {
     version: String,
     msp_id: String,
-    /// The store reads and writes.
+    /// The database can be read and written.
     ready: bool,
     now: When,
     clients_active: u64,
@@ -31,10 +31,11 @@ pub struct SystemView {
     controls: u64,
     /// Checks of known tools that are mapped to a control.
     checks_mapped: u64,
-    /// Since the start.
+    /// Commits since the start.
     commits: u64,
+    /// Writes since the start.
     writes: u64,
-    /// Reads that met a damaged record since the start.
+    /// Reads that found a damaged record since the start.
     damaged_records: u64,
     /// Writes are refused because the disk is nearly full.
     disk_full: bool,
@@ -44,7 +45,9 @@ pub struct System;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl System {
-    /// Show the service's state
+    /// Get the state of the service
+    ///
+    /// Version, readiness, and counts of what is stored.
     #[oai(path = "/system", method = "get", operation_id = "get_system")]
     async fn get_system(
         &self,

@@ -4,28 +4,30 @@ use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::{Path, Query};
+use poem_openapi::types::MaybeUndefined;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::page_cache::{AssetsShown, Key, Shown};
 use crate::api::edge::right::{ReadAssets, WriteAssets};
-use crate::api::wire::body::{Body, nullable, present};
-use crate::api::wire::param;
-use crate::api::wire::param::{AssetTypeWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::input::Ref;
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Made, Null, Rendered};
 use crate::api::wire::view::{AssetStatusView, AssetTypeView, Uid, When};
+use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::inventory::asset::{AssetChange, NewAsset, Pushed};
-use crate::engine::asset::{Asset, AssetType};
+use crate::engine::asset::Asset;
 use crate::engine::fact::subject_hash;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::id::ClientId;
 use crate::store::per_client::asset::AssetFilter;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// Something that a client has.
+/// Something that a client owns or uses.
 #[derive(Object, Serialize)]
 #[oai(rename = "Asset", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -36,12 +38,11 @@ pub struct AssetView {
     /// Free text.
     category: Null<String>,
     asset_type: AssetTypeView,
-    /// `active`; `stale` when not seen for `staleAssetDays`; `retired` when a complete read no longer has it.
     status: AssetStatusView,
     is_critical: bool,
     is_managed: bool,
     owner: Null<String>,
-    /// 0 to 100: the worst open risk that touches it; null when none does.
+    /// 0 to 100: the highest score of the open risks that affect it. Null: no open risk affects it.
     risk_score: Null<u8>,
     first_discovered_at: When,
     last_updated_at: When,
@@ -67,72 +68,46 @@ impl AssetView {
 }
 
 /// An asset to push.
-#[derive(Object)]
-#[oai(rename = "AssetCreate", rename_all = "camelCase")]
+#[derive(Object, Deserialize)]
+#[oai(rename = "AssetCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", expecting = "a JSON object")]
 pub struct AssetCreate {
-    client_id: Uid,
-    #[oai(validator(max_length = 500))]
+    client_id: Ref<ClientId>,
+    #[oai(validator(min_length = 1, max_length = 500))]
     name: String,
-    /// The caller's own identifier for the asset; pushing it again changes the same asset.
-    #[oai(validator(max_length = 500))]
+    /// The caller's own identifier of the asset. Pushing it again changes the same asset.
+    #[oai(validator(min_length = 1, max_length = 500))]
     external_id: String,
     asset_type: AssetTypeView,
     #[oai(nullable, validator(max_length = 500))]
     display_name: Option<String>,
     #[oai(nullable, validator(max_length = 100))]
     category: Option<String>,
-    #[oai(nullable, default)]
-    is_critical: bool,
+    /// Default for a new asset: false.
+    #[oai(nullable)]
+    is_critical: Option<bool>,
     #[oai(nullable, validator(max_length = 255))]
     owner: Option<String>,
     /// At most 16 KiB.
-    #[oai(nullable)]
+    #[oai(nullable, validator(max_length = 16384))]
     description: Option<String>,
-    /// At most 64 of 128 characters.
+    /// At most 128 characters each.
     #[oai(nullable, validator(max_items = 64))]
     tags: Option<Vec<String>>,
 }
 
-/// What to change of an asset; absent fields stay, null clears.
-#[derive(Object)]
-#[oai(rename = "AssetUpdate", rename_all = "camelCase")]
-pub struct AssetUpdate {
-    #[oai(validator(max_length = 500))]
-    name: Option<String>,
-    #[oai(nullable, validator(max_length = 500))]
-    display_name: Option<String>,
-    #[oai(nullable, validator(max_length = 100))]
-    category: Option<String>,
-    is_critical: Option<bool>,
-    #[oai(nullable, validator(max_length = 255))]
-    owner: Option<String>,
-    /// At most 16 KiB.
-    #[oai(nullable)]
-    description: Option<String>,
-    /// At most 64 of 128 characters.
-    #[oai(validator(max_items = 64))]
-    tags: Option<Vec<String>>,
-}
+example!(AssetCreate, {
+    "clientId": "0199e0a0-5c1a-7e6d-9f0b-1f2e3d4c5b6a",
+    "name": "srv-files-01",
+    "externalId": "rmm-4711",
+    "assetType": "server",
+    "owner": "ada@example.com",
+    "tags": ["backup"],
+});
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "a JSON object")]
-struct AssetCreateBody {
-    client_id: String,
-    name: String,
-    external_id: String,
-    asset_type: String,
-    display_name: Option<String>,
-    category: Option<String>,
-    is_critical: Option<bool>,
-    owner: Option<String>,
-    description: Option<String>,
-    tags: Option<Vec<String>>,
-}
-
-impl AssetCreateBody {
-    /// Null for an optional field is the same as not sent.
-    fn resolve(self) -> Result<NewAsset> {
-        let not_an_id = |_| Error::invalid_field("clientId", "must be a UUID");
+impl AssetCreate {
+    /// Null for an optional field is the same as an absent field.
+    fn resolve(self) -> NewAsset {
         let change = AssetChange {
             name: None,
             display_name: self.display_name.map(Some),
@@ -142,51 +117,52 @@ impl AssetCreateBody {
             description: self.description.map(Some),
             tags: self.tags,
         };
-        Ok(NewAsset {
-            client: self.client_id.parse().map_err(not_an_id)?,
+        NewAsset {
+            client: self.client_id.0,
             name: self.name,
             external_id: self.external_id,
-            asset_type: asset_type(&self.asset_type)?,
+            asset_type: self.asset_type.0,
             change,
-        })
+        }
     }
 }
 
-fn asset_type(word: &str) -> Result<AssetType> {
-    AssetType::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
-        let known = AssetType::ALL.map(AssetType::as_str).join(", ");
-        Error::invalid_field("assetType", format!("must be one of {known}"))
-    })
-}
-
-#[derive(Default, Deserialize)]
+/// What to change of an asset. Absent fields stay as they are; null clears a field.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "AssetUpdate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
 #[serde(rename_all = "camelCase", default, expecting = "a JSON object")]
-struct AssetUpdateBody {
+pub struct AssetUpdate {
+    #[oai(validator(min_length = 1, max_length = 500))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    display_name: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable")]
-    category: Option<Option<String>>,
+    #[oai(nullable, validator(max_length = 500))]
+    display_name: MaybeUndefined<String>,
+    #[oai(nullable, validator(max_length = 100))]
+    category: MaybeUndefined<String>,
     #[serde(deserialize_with = "present")]
     is_critical: Option<bool>,
-    #[serde(deserialize_with = "nullable")]
-    owner: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable")]
-    description: Option<Option<String>>,
+    #[oai(nullable, validator(max_length = 255))]
+    owner: MaybeUndefined<String>,
+    /// At most 16 KiB.
+    #[oai(nullable, validator(max_length = 16384))]
+    description: MaybeUndefined<String>,
+    /// At most 128 characters each.
+    #[oai(validator(max_items = 64))]
     #[serde(deserialize_with = "present")]
     tags: Option<Vec<String>>,
 }
 
-impl AssetUpdateBody {
+example!(AssetUpdate, {"isCritical": true, "owner": "ada@example.com"});
+
+impl AssetUpdate {
     fn resolve(self) -> AssetChange {
         AssetChange {
             name: self.name,
-            display_name: self.display_name,
-            category: self.category,
+            display_name: change(self.display_name),
+            category: change(self.category),
             is_critical: self.is_critical,
-            owner: self.owner,
-            description: self.description,
+            owner: change(self.owner),
+            description: change(self.description),
             tags: self.tags,
         }
     }
@@ -198,7 +174,7 @@ pub struct Assets;
 impl Assets {
     /// List a client's assets
     ///
-    /// Discovered and pushed assets in the order in which they were first seen. Scope: `read:assets`.
+    /// Discovered and pushed assets, in the order in which they were first seen. Scope: `read:assets`.
     #[oai(path = "/clients/:clientId/assets", method = "get", operation_id = "list_assets")]
     async fn list_assets(
         &self,
@@ -207,9 +183,9 @@ impl Assets {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-        /// Only assets of this category, without regard to case.
+        /// Only assets of this category, in upper or lower case.
         category: Query<Option<Raw<Text>>>,
-        #[oai(name = "assetType")] asset_type: Query<Option<Raw<AssetTypeWord>>>,
+        #[oai(name = "assetType")] asset_type: Query<Option<Raw<AssetTypeView>>>,
         /// Only critical assets.
         #[oai(name = "isCritical")]
         is_critical: Query<Option<Raw<TrueWord>>>,
@@ -217,7 +193,8 @@ impl Assets {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let filter = AssetsShown {
             category: category.0.map(|it| it.text),
-            asset_type: param::asset_type(asset_type.0.as_ref())?,
+            asset_type: param::word("assetType", asset_type.0.as_ref())?
+                .map(|it: AssetTypeView| it.0),
             critical_only: param::only_true("isCritical", is_critical.0.as_ref())?,
         };
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
@@ -231,7 +208,7 @@ impl Assets {
 
     /// Push an asset
     ///
-    /// 201 for a new one, 200 when this key's source already pushed that externalId. Scope: `write:assets`.
+    /// Answers 201 for a new asset, and 200 if this key's source already pushed that `externalId`. Scope: `write:assets`.
     #[oai(path = "/assets", method = "post", operation_id = "create_asset")]
     async fn create_asset(
         &self,
@@ -239,7 +216,7 @@ impl Assets {
         by: By<WriteAssets>,
         body: Body<AssetCreate>,
     ) -> Result<Made<AssetView>, Failure> {
-        let new = body.read::<AssetCreateBody>()?.resolve()?;
+        let new = body.read()?.resolve();
         let client = new.client;
         Ok(match web.app.push_asset(&by.0, new).await? {
             Pushed::Added(asset) => Made::Added(shown(&web, &by, client, asset).await?),
@@ -249,7 +226,7 @@ impl Assets {
 
     /// Change an asset
     ///
-    /// Only the fields of `AssetUpdate` change; others are ignored. Scope: `write:assets`.
+    /// Only the fields of `AssetUpdate` can change. Other fields are ignored. Scope: `write:assets`.
     #[oai(path = "/assets/:assetId", method = "put", operation_id = "update_asset")]
     async fn update_asset(
         &self,
@@ -258,7 +235,7 @@ impl Assets {
         #[oai(name = "assetId")] asset_id: Path<Raw<Id>>,
         body: Body<AssetUpdate>,
     ) -> Result<Data<AssetView>, Failure> {
-        let read = || Ok(body.read::<AssetUpdateBody>()?.resolve());
+        let read = || Ok(body.read()?.resolve());
         let (client, asset) = web.app.change_asset(&by.0, asset_id.read()?, read).await?;
         Ok(Data::of(&shown(&web, &by, client, asset).await?))
     }
@@ -268,7 +245,7 @@ impl Assets {
 async fn shown(
     web: &Web,
     by: &By<WriteAssets>,
-    client: crate::id::ClientId,
+    client: ClientId,
     asset: Asset,
 ) -> Result<AssetView> {
     let (_, rows) = web.app.reach_active(&by.0, client)?;

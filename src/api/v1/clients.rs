@@ -56,7 +56,7 @@ pub struct ClientDetailView {
     industry: Null<String>,
     employee_count: Null<u32>,
     created_at: When,
-    /// Effective settings: the client's own members over the service's defaults. Known members: `profile`,
+    /// Effective settings: the client's own settings on top of the service's defaults. Known members: `profile`,
     /// `frameworks`, `scoreThresholds`, `dormantAfterDays`, `evidenceWarningDays`, `staleAssetDays`, `sanctionedApps`.
     settings: Free,
     updated_at: When,
@@ -85,7 +85,7 @@ impl Clients {
         by: By<ReadClients>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-        /// Only clients of this industry, without regard to case.
+        /// Only clients of this industry, in upper or lower case.
         industry: Query<Option<Raw<Text>>>,
     ) -> Result<reply::Page<ClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
@@ -105,7 +105,7 @@ impl Clients {
 
     /// Get a client
     ///
-    /// Scope: `read:clients`.
+    /// One client organization with its effective settings. Scope: `read:clients`.
     #[oai(path = "/clients/:clientId", method = "get", operation_id = "get_client")]
     async fn get_client(
         &self,
@@ -119,7 +119,7 @@ impl Clients {
     }
 }
 
-/// Answers differ between callers only where their client lists do.
+/// Answers differ between callers only if their client lists differ.
 fn restricted(caller: &Caller) -> Option<u128> {
     let ids: Vec<u8> =
         caller.allowed_clients()?.iter().flat_map(ClientId::as_bytes).copied().collect();

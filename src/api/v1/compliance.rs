@@ -11,10 +11,11 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::page_cache::{Key, Shown};
 use crate::api::edge::right::ReadCompliance;
-use crate::api::wire::param::{Id, LevelWord, Raw, Text};
+use crate::api::wire::param;
+use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
-use crate::api::wire::view::{StatusView, When};
+use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, When};
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Framework, FrameworkId, Level};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, RowOutcome, Summary};
@@ -25,9 +26,8 @@ use crate::error::{Error, Result};
 #[oai(rename = "ComplianceSummary", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceSummaryView {
-    /// The framework identifier.
-    framework: String,
-    /// Applicable requirements. Those neither passed, partial nor failed are not assessed yet.
+    framework: FrameworkIdView,
+    /// Applicable requirements. Those that are not passed, partial or failed are not assessed yet.
     total_controls: u32,
     passed_controls: u32,
     partial_controls: u32,
@@ -39,7 +39,7 @@ pub struct ComplianceSummaryView {
 impl ComplianceSummaryView {
     fn of((id, summary): (FrameworkId, Summary)) -> Self {
         Self {
-            framework: id.as_str().to_owned(),
+            framework: FrameworkIdView(id),
             total_controls: summary.total,
             passed_controls: summary.passed,
             partial_controls: summary.partial,
@@ -49,7 +49,7 @@ impl ComplianceSummaryView {
     }
 }
 
-/// What a technical control came to.
+/// The result of a technical control.
 #[derive(Clone, Object, Serialize)]
 #[oai(rename = "ControlResult", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -57,8 +57,11 @@ pub struct ControlResultView {
     control_code: String,
     title: String,
     status: StatusView,
+    /// 0 to 100. Null: not assessed.
     score: Null<u8>,
+    /// What was found, as text.
     findings: Null<String>,
+    /// How to meet the control.
     remediation: Null<String>,
     assessed_at: Null<When>,
 }
@@ -90,12 +93,12 @@ pub struct RequirementStatusView {
     controls: Vec<ControlResultView>,
 }
 
-/// A framework, requirement by requirement.
+/// A client's compliance with a framework, requirement by requirement.
 #[derive(Object, Serialize)]
 #[oai(rename = "ComplianceDetail", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceDetailView {
-    framework_id: String,
+    framework_id: FrameworkIdView,
     framework_name: String,
     framework_version: String,
     requirements: Vec<RequirementStatusView>,
@@ -120,7 +123,7 @@ impl ComplianceDetailView {
             }
         };
         Self {
-            framework_id: framework.id.as_str().to_owned(),
+            framework_id: FrameworkIdView(framework.id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
             requirements: lines.into_iter().map(requirement).collect(),
@@ -134,7 +137,7 @@ pub struct Compliance;
 impl Compliance {
     /// List a client's compliance by framework
     ///
-    /// Scope: `read:compliance`.
+    /// One summary per framework. Scope: `read:compliance`.
     #[oai(path = "/clients/:clientId/compliance", method = "get", operation_id = "list_compliance")]
     async fn list_compliance(
         &self,
@@ -155,8 +158,8 @@ impl Compliance {
 
     /// Get a client's compliance with one framework
     ///
-    /// Every requirement in the framework's order. `level=detail` answers the framework's finer rows instead, where it
-    /// has any. Scope: `read:compliance`.
+    /// All requirements in the framework's order. With `level=detail`, the framework's detail rows instead, if it has any.
+    /// Scope: `read:compliance`.
     #[oai(
         path = "/clients/:clientId/compliance/:frameworkId",
         method = "get",
@@ -167,12 +170,13 @@ impl Compliance {
         web: Held<&Arc<Web>>,
         by: By<ReadCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// A framework identifier, without regard to case.
+        /// A framework identifier, in upper or lower case.
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
-        level: Query<Option<Raw<LevelWord>>>,
+        level: Query<Option<Raw<LevelView>>>,
     ) -> Result<Data<ComplianceDetailView>, Failure> {
-        let level = read_level(level.0.as_ref())?;
+        let level = param::word("level", level.0.as_ref())?;
+        let level = level.map_or(Level::Requirement, |it: LevelView| it.0);
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
         let id: FrameworkId = framework_id.text.parse()?;
         require_rows(web.app.catalog.framework(id), level)?;
@@ -188,14 +192,6 @@ impl Compliance {
             Ok(Rendered::data(&ComplianceDetailView::of(framework, level, &outcome, &controls)))
         });
         Ok(Data::rendered(rendered.await?))
-    }
-}
-
-fn read_level(given: Option<&Raw<LevelWord>>) -> Result<Level> {
-    match given.map(|it| it.text.as_str()) {
-        None | Some("requirement") => Ok(Level::Requirement),
-        Some("detail") => Ok(Level::Detail),
-        Some(_) => Err(Error::invalid_field("level", "must be one of requirement, detail")),
     }
 }
 

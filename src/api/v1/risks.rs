@@ -10,12 +10,11 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::page_cache::{Key, Shown};
 use crate::api::edge::right::ReadRisks;
-use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Offset, Raw, SeverityWord, cut};
+use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply;
 use crate::api::wire::reply::{Null, Rendered};
 use crate::api::wire::view::{SeverityView, SourceTypeView, Uid, When};
+use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::report::posture::page_risks;
 use crate::store::per_client::posture::OpenRisk;
@@ -25,13 +24,14 @@ use crate::store::per_client::posture::OpenRisk;
 #[oai(rename = "RiskItem", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct RiskItemView {
-    /// The same for as long as the condition lives.
+    /// Stays the same as long as the risk exists.
     id: Uid,
     title: String,
     description: String,
     category: String,
     severity: SeverityView,
-    /// Estimated dollars a year; null when the client's size or industry is unknown.
+    /// Estimated dollars per year. Null: there is no estimate, because the risk comes from a finding, the client's size or
+    /// industry is unknown, or `record_cost` or `downtime_cost_per_hour` is not configured.
     dollar_impact: Null<u64>,
     /// 0 to 100.
     risk_score: u8,
@@ -61,7 +61,7 @@ pub struct Risks;
 impl Risks {
     /// List a client's risks
     ///
-    /// Items of the latest risk assessment, highest `riskScore` first. Scope: `read:risks`.
+    /// Items of the latest risk assessment, highest `riskScore` first. Accepted risks are not listed. Scope: `read:risks`.
     #[oai(path = "/clients/:clientId/risks", method = "get", operation_id = "list_risks")]
     async fn list_risks(
         &self,
@@ -70,10 +70,10 @@ impl Risks {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-        severity: Query<Option<Raw<SeverityWord>>>,
+        severity: Query<Option<Raw<SeverityView>>>,
     ) -> Result<reply::Page<RiskItemView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
-        let severity = param::severity(severity.0.as_ref())?;
+        let severity = param::word("severity", severity.0.as_ref())?.map(|it: SeverityView| it.0);
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
         let shown = Shown::Risks { client: client.id, severity, cut };
         let key = Key { shown, versions: [rows.versions().posture, 0] };

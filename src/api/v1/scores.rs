@@ -14,7 +14,7 @@ use crate::api::edge::right::ReadScores;
 use crate::api::wire::param::{HistoryLimit, Id, Raw, n_history};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{GradeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::report::posture::{Scores as ScoresRead, scores};
 use crate::store::per_client::posture::ScoreEntry;
@@ -25,12 +25,11 @@ use crate::store::per_client::posture::ScoreEntry;
 #[serde(rename_all = "camelCase")]
 pub struct SecurityScoreView {
     id: Uid,
-    /// 0 to 100: applicable controls weighted by severity, unassessed ones as 0; at most 89 while a critical control is
-    /// not compliant.
+    /// 0 to 100: the mean of the applicable controls, weighted by severity. Controls that are not assessed count as 0. At
+    /// most 89 while a critical control is not compliant.
     overall_score: u8,
-    /// A, B, C, D or F.
-    grade: String,
-    /// Category name to 0..100.
+    grade: GradeView,
+    /// The score of each category, 0 to 100.
     category_scores: BTreeMap<String, u8>,
     /// Applicable controls.
     controls_total: u32,
@@ -45,7 +44,7 @@ impl SecurityScoreView {
         Self {
             id: Uid::of(entry.id.as_bytes()),
             overall_score: entry.score.overall,
-            grade: entry.score.grade().to_owned(),
+            grade: GradeView(entry.score.grade()),
             category_scores: entry.score.categories.into_iter().collect(),
             controls_total: entry.score.n_total,
             controls_compliant: entry.score.n_compliant,
@@ -62,7 +61,7 @@ impl SecurityScoreView {
 pub struct ScoresView {
     /// Null until the client's first valid observation or attestation.
     current: Null<SecurityScoreView>,
-    /// One entry for each UTC day, newest first.
+    /// One entry per UTC day, newest first.
     history: Vec<SecurityScoreView>,
 }
 
@@ -81,14 +80,14 @@ pub struct Scores;
 impl Scores {
     /// Get a client's security scores
     ///
-    /// Scope: `read:scores`.
+    /// The current score and its history. Scope: `read:scores`.
     #[oai(path = "/clients/:clientId/scores", method = "get", operation_id = "get_scores")]
     async fn get_scores(
         &self,
         web: Held<&Arc<Web>>,
         by: By<ReadScores>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// History entries.
+        /// How many history entries to return.
         limit: Query<Option<Raw<HistoryLimit>>>,
     ) -> Result<Data<ScoresView>, Failure> {
         let n_history = n_history(limit.0.as_ref())?;

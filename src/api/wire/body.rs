@@ -8,17 +8,18 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use poem::http::header;
 use poem::{Request, RequestBody};
 use poem_openapi::registry::{MetaMediaType, MetaRequest, Registry};
-use poem_openapi::types::Type;
+use poem_openapi::types::{MaybeUndefined, Type};
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::error::Category;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::api::wire::problem::Failure;
+use super::problem::Failure;
+use super::reply::Null;
 use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::id::ClientId;
 use crate::store::global::audit;
 
 /// A longer JSON body is refused.
@@ -26,7 +27,7 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Deeper nesting of arrays and objects is refused.
 pub const JSON_DEPTH_MAX: usize = 32;
 
-/// The bytes of a JSON body that the document describes as `Doc`, at most so many.
+/// The bytes of a JSON body that the document describes as `Doc`; more than `BYTES_MAX` are refused.
 pub struct Body<Doc, const BYTES_MAX: usize = BODY_BYTES_MAX> {
     bytes: Bytes,
     doc: PhantomData<Doc>,
@@ -38,54 +39,79 @@ impl<Doc, const BYTES_MAX: usize> Body<Doc, BYTES_MAX> {
         Sha256::digest(&self.bytes).into()
     }
 
-    /// Reads the body as an object.
+    /// Reads the body as what it is documented as.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule: a wrong type, null where it is not allowed, a key twice.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T> {
+    /// As [`read`].
+    pub fn read(&self) -> Result<Doc>
+    where
+        Doc: DeserializeOwned,
+    {
+        read(&self.bytes)
+    }
+
+    /// Reads the body as another type, whose fields must be those of `Doc`.
+    ///
+    /// # Errors
+    /// As [`read`].
+    pub fn read_as<T: DeserializeOwned>(&self) -> Result<T> {
         read(&self.bytes)
     }
 }
 
-/// Reads bytes as an object.
+/// Reads bytes as a JSON object.
 ///
 /// # Errors
-/// As [`Body::read`].
+/// `Invalid` with the field that breaks a rule: a wrong type, null where it is not allowed, a duplicate or unknown field.
 pub fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
     check_shape(bytes)?;
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let path = error.path().to_string();
-        refused(&path, plain(&error.into_inner()))
+        refused(&path, &error.into_inner())
     })?;
-    json.end().map_err(|error| Error::invalid_field(WHOLE, plain(&error)))?;
+    json.end().map_err(|error| refused(WHOLE, &error))?;
     Ok(value)
 }
 
-/// What a refusal calls the body when no single field is to blame.
+/// What an error calls the body if no single field is to blame.
 const WHOLE: &str = "body";
 
-/// What serde says of a field that it tells of where it knows the object alone, and what we say.
+/// serde's rules about a field that it reports for the object around it, and our words for them.
 const OF_A_MEMBER: [(&str, &str); 2] =
-    [("missing field `", "is required"), ("duplicate field `", "comes more than once")];
+    [("missing field `", "is required"), ("duplicate field `", "is a duplicate")];
 
-/// A refusal that names the field.
-fn refused(path: &str, message: String) -> Error {
+/// An error that names the field.
+fn refused(path: &str, error: &serde_json::Error) -> Error {
+    let text = error.to_string();
+    if matches!(error.classify(), Category::Syntax | Category::Eof) {
+        return Error::invalid_field(WHOLE, format!("is not valid JSON: {text}"));
+    }
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |it| it.0);
     for (start, rule) in OF_A_MEMBER {
-        let Some(name) = message.strip_prefix(start).and_then(|it| it.strip_suffix('`')) else {
+        let Some(name) = text.strip_prefix(start).and_then(|it| it.strip_suffix('`')) else {
             continue;
         };
         let field = if path == "." { name.to_owned() } else { format!("{path}.{name}") };
         return Error::invalid_field(field, rule);
     }
-    Error::invalid_field(if path == "." { WHOLE } else { path }, message)
+    Error::invalid_field(if path == "." { WHOLE } else { path }, plain(text))
 }
 
-/// serde's sentence without our types' names.
-fn plain(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
-    text.replace("u32", "an integer from 0 to 4294967295").replace("i64", "an integer")
+/// serde's sentence with JSON's types instead of Rust's.
+fn plain(text: &str) -> String {
+    let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
+    let expected = match expected {
+        "u8" => "an integer from 0 to 255",
+        "u16" => "an integer from 0 to 65535",
+        "u32" => "an integer from 0 to 4294967295",
+        "u64" => "an integer from 0 to 18446744073709551615",
+        "i64" => "an integer",
+        "a sequence" => "an array",
+        "a map" => "an object",
+        other => other,
+    };
+    format!("{found}, expected {expected}")
 }
 
 /// A member that is a moment.
@@ -96,22 +122,7 @@ pub fn time(field: &str, text: &str) -> Result<Time> {
     text.parse().map_err(|error: Error| error.about(field))
 }
 
-/// The member `clientIds`: each once, in id order.
-///
-/// # Errors
-/// `Invalid` with what is no id.
-pub fn client_ids(texts: &[String]) -> Result<Vec<ClientId>> {
-    let client = |it: &String| {
-        let rule = format!("`{it}` is not a client id");
-        it.parse().map_err(|_| Error::invalid_field("clientIds", rule))
-    };
-    let mut ids = texts.iter().map(client).collect::<Result<Vec<ClientId>>>()?;
-    ids.sort_unstable();
-    ids.dedup();
-    Ok(ids)
-}
-
-/// Refuses what is not an object, and what nests too deep.
+/// Refuses what is not an object, and what is nested too deep.
 fn check_shape(bytes: &[u8]) -> Result<()> {
     let start = bytes.iter().find(|it| !it.is_ascii_whitespace());
     if start != Some(&b'{') {
@@ -128,7 +139,7 @@ fn check_shape(bytes: &[u8]) -> Result<()> {
             _ => (),
         }
         if JSON_DEPTH_MAX < depth {
-            let rule = format!("nests deeper than {JSON_DEPTH_MAX}");
+            let rule = format!("is nested deeper than {JSON_DEPTH_MAX} levels");
             return Err(Error::invalid_field(WHOLE, rule));
         }
     }
@@ -165,7 +176,7 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
     }
 }
 
-/// None for what is no object.
+/// Empty for what is not an object.
 fn member_names(bytes: &[u8]) -> Vec<String> {
     let members = serde_json::from_slice::<BTreeMap<String, &RawValue>>(bytes);
     members.map(|it| it.into_keys().collect()).unwrap_or_default()
@@ -180,7 +191,7 @@ async fn collect(
         if error.is::<LengthLimitError>() {
             return Error::too_large(format!("the body is larger than {bytes_max} bytes"));
         }
-        Error::invalid_field(WHOLE, "did not arrive whole").caused_by(error)
+        Error::invalid_field(WHOLE, "did not arrive completely; send it again").caused_by(error)
     })
 }
 
@@ -200,9 +211,31 @@ pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     T::deserialize(json).map(Some)
 }
 
-/// A field that may be absent (`None`) or null (`Some(None)`).
+/// A field that must be there and may be null.
 pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     json: D,
-) -> std::result::Result<Option<Option<T>>, D::Error> {
-    Option::<T>::deserialize(json).map(Some)
+) -> std::result::Result<Null<T>, D::Error> {
+    Option::<T>::deserialize(json).map(Null)
 }
+
+/// `None`: the field is absent. `Some(None)`: it is null, which clears what it names.
+pub fn change<T>(field: MaybeUndefined<T>) -> Option<Option<T>> {
+    match field {
+        MaybeUndefined::Undefined => None,
+        MaybeUndefined::Null => Some(None),
+        MaybeUndefined::Value(value) => Some(Some(value)),
+    }
+}
+
+/// The example of a body in the document. It is read as a request would be, so that it cannot be wrong.
+macro_rules! example {
+    ($body:ty, $json:tt) => {
+        impl poem_openapi::types::Example for $body {
+            fn example() -> Self {
+                serde_json::from_value(serde_json::json!($json))
+                    .expect("an example is a valid body")
+            }
+        }
+    };
+}
+pub(in crate::api) use example;

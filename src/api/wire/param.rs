@@ -1,27 +1,27 @@
-//! Path and query parameters: taken as text, so that who calls is settled before what they ask.
+//! Path and query parameters. Handlers receive them as text, so that the caller is checked before the parameters.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use poem_openapi::registry::{MetaSchema, MetaSchemaRef};
-use poem_openapi::types::{ParseFromParameter, ParseResult, Type};
-use serde_json::json;
+use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
+use poem_openapi::types::{ParseError, ParseFromJSON, ParseFromParameter, ParseResult, Type};
+use serde_json::{Value, json};
 
-use crate::engine::asset::AssetType;
+use super::view::{FrameworkIdView, Word, wire_type};
 use crate::engine::catalog::FrameworkId;
-use crate::engine::fact::Status;
-use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
+use crate::import::Format;
 use crate::page::{Cut, LIMIT_DEFAULT, LIMIT_MAX};
-use crate::store::global::task::TaskStatus;
 
 /// A later offset is refused.
 pub const OFFSET_MAX: u64 = 1_000_000_000;
 
-/// What the document says of a parameter.
+/// What the document says about a parameter.
 pub trait Described: Send + Sync + 'static {
-    fn schema() -> MetaSchema;
+    fn schema() -> MetaSchemaRef;
+
+    fn register(_: &mut Registry) {}
 }
 
 /// A parameter as it was sent, documented as `D`.
@@ -31,27 +31,15 @@ pub struct Raw<D> {
     described: PhantomData<D>,
 }
 
-impl<D: Described> Type for Raw<D> {
-    const IS_REQUIRED: bool = true;
-    type RawValueType = Self;
-    type RawElementValueType = Self;
-
-    fn name() -> Cow<'static, str> {
-        "text".into()
-    }
-
+wire_type!(@type [D: Described] Raw<D>, "text", {
     fn schema_ref() -> MetaSchemaRef {
-        MetaSchemaRef::Inline(Box::new(D::schema()))
+        D::schema()
     }
 
-    fn as_raw_value(&self) -> Option<&Self> {
-        Some(self)
+    fn register(registry: &mut Registry) {
+        D::register(registry);
     }
-
-    fn raw_element_iter<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Self> + 'a> {
-        Box::new(std::iter::once(self))
-    }
-}
+});
 
 impl<D: Described> ParseFromParameter for Raw<D> {
     fn parse_from_parameter(text: &str) -> ParseResult<Self> {
@@ -66,11 +54,22 @@ macro_rules! described {
         pub struct $name;
 
         impl Described for $name {
-            fn schema() -> MetaSchema {
-                $schema
+            fn schema() -> MetaSchemaRef {
+                MetaSchemaRef::Inline(Box::new($schema))
             }
         }
     };
+}
+
+/// A word with a named schema.
+impl<W: Word + Type + 'static> Described for W {
+    fn schema() -> MetaSchemaRef {
+        W::schema_ref()
+    }
+
+    fn register(registry: &mut Registry) {
+        <W as Type>::register(registry);
+    }
 }
 
 fn integer(default: u64, minimum: u64, maximum: Option<u64>) -> MetaSchema {
@@ -109,64 +108,40 @@ described!(
     integer(u64::from(HISTORY_DEFAULT), 1, Some(u64::from(LIMIT_MAX)))
 );
 described!(
-    /// Rows to pass over.
+    /// Rows to skip.
     Offset,
     integer(0, 0, Some(OFFSET_MAX))
 );
 described!(
-    /// A place in the event log.
+    /// A position in a log.
     Sequence,
     integer(0, 0, None)
-);
-described!(
-    /// The contract's `AssetType`.
-    AssetTypeWord,
-    one_of(AssetType::ALL.map(AssetType::as_str))
 );
 described!(
     /// The only allowed value is `true`.
     TrueWord,
     one_of(["true"])
 );
+
 described!(
-    /// A risk's severity.
-    SeverityWord,
-    one_of(Severity::ALL.map(Severity::as_str))
-);
-described!(
-    /// How far a remediation task is.
-    TaskStatusWord,
-    one_of(TaskStatus::ALL.map(TaskStatus::as_str))
-);
-described!(
-    /// One of the framework identifiers.
-    FrameworkWord,
-    one_of(FrameworkId::ALL.map(FrameworkId::as_str))
-);
-described!(
-    /// The contract's `ComplianceStatus`.
-    StatusWord,
-    one_of(Status::ALL.map(Status::as_str))
-);
-described!(
-    /// Which rows of a framework.
-    LevelWord,
-    one_of(["requirement", "detail"])
+    /// The format of a file to import.
+    FormatWord,
+    one_of(Format::ALL.map(Format::as_str).into_iter().chain(["facts"]))
 );
 
-/// Entries of the score history when the caller does not say.
+/// Entries of the score history if the caller sends no limit.
 pub const HISTORY_DEFAULT: u32 = 30;
 
 impl Raw<Id> {
     /// # Errors
-    /// `NotFound`: what is not an id names nothing.
+    /// `NotFound` for a text that is not an id.
     pub fn read<T: FromStr<Err = Error>>(&self) -> Result<T> {
         self.text.parse()
     }
 }
 
 fn number(name: &str, text: &str, rule: &str) -> Result<u64> {
-    // `+5` and the like parse as numbers elsewhere; the contract's integers are digits.
+    // Rust also parses `+5`; the contract's integers are digits only.
     if text.is_empty() || !text.bytes().all(|it| it.is_ascii_digit()) {
         return Err(Error::invalid_field(name, rule));
     }
@@ -198,14 +173,14 @@ pub fn cut(given_limit: Option<&Raw<Limit>>, given_offset: Option<&Raw<Offset>>)
 /// # Errors
 /// `Invalid` with the parameter and its rule.
 pub fn after(given: Option<&Raw<Sequence>>) -> Result<u64> {
-    let rule = "must be a sequence: an integer from 0";
+    let rule = "must be a sequence number: an integer of at least 0";
     given.map_or(Ok(0), |it| number("after", &it.text, rule))
 }
 
 /// # Errors
 /// `Invalid` with the parameter and its rule.
 pub fn before(given: Option<&Raw<Sequence>>) -> Result<Option<u64>> {
-    let rule = "must be a sequence: an integer from 0";
+    let rule = "must be a sequence number: an integer of at least 0";
     given.map(|it| number("before", &it.text, rule)).transpose()
 }
 
@@ -215,54 +190,24 @@ pub fn n_history(given: Option<&Raw<HistoryLimit>>) -> Result<u32> {
     limit(given.map(|it| it.text.as_str()), HISTORY_DEFAULT)
 }
 
-fn word<T: Copy>(name: &str, text: &str, all: &[T], as_str: fn(T) -> &'static str) -> Result<T> {
-    all.iter().copied().find(|it| as_str(*it) == text).ok_or_else(|| {
-        let known = all.iter().map(|it| as_str(*it)).collect::<Vec<_>>().join(", ");
-        Error::invalid_field(name, format!("must be one of {known}"))
-    })
-}
-
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn asset_type(given: Option<&Raw<AssetTypeWord>>) -> Result<Option<AssetType>> {
-    let read = |it: &Raw<_>| word("assetType", &it.text, &AssetType::ALL, AssetType::as_str);
+pub fn word<W: Word>(name: &str, given: Option<&Raw<W>>) -> Result<Option<W>> {
+    let read = |it: &Raw<W>| W::read(&it.text).ok_or_else(|| Error::invalid_field(name, W::rule()));
     given.map(read).transpose()
 }
 
-/// # Errors
-/// `Invalid` with the parameter and its rule.
-pub fn severity(given: Option<&Raw<SeverityWord>>) -> Result<Option<Severity>> {
-    let read = |it: &Raw<_>| word("severity", &it.text, &Severity::ALL, Severity::as_str);
-    given.map(read).transpose()
-}
-
-/// # Errors
-/// `Invalid` with the parameter and its rule.
-pub fn task_status(given: Option<&Raw<TaskStatusWord>>) -> Result<Option<TaskStatus>> {
-    let read = |it: &Raw<_>| word("status", &it.text, &TaskStatus::ALL, TaskStatus::as_str);
-    given.map(read).transpose()
-}
-
-/// A framework in the query: it has to be there.
+/// A framework in the query, which is required.
 ///
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn framework(given: Option<&Raw<FrameworkWord>>) -> Result<FrameworkId> {
-    let known = || {
-        let all = FrameworkId::ALL.map(FrameworkId::as_str).join(", ");
-        Error::invalid_field("framework", format!("must be one of {all}"))
-    };
-    given.and_then(|it| it.text.parse().ok()).ok_or_else(known)
+pub fn framework(given: Option<&Raw<FrameworkIdView>>) -> Result<FrameworkId> {
+    let framework = word("framework", given)?;
+    let absent = || Error::invalid_field("framework", FrameworkIdView::rule());
+    framework.map(|it| it.0).ok_or_else(absent)
 }
 
-/// # Errors
-/// `Invalid` with the parameter and its rule.
-pub fn status(given: Option<&Raw<StatusWord>>) -> Result<Option<Status>> {
-    let read = |it: &Raw<_>| word("status", &it.text, &Status::ALL, Status::as_str);
-    given.map(read).transpose()
-}
-
-/// An id in the query: unlike one in the path, one that names nothing is a mistake.
+/// An id in the query. A text that is not an id is invalid here; in a path it is not found.
 ///
 /// # Errors
 /// `Invalid` with the parameter and its rule.
@@ -277,6 +222,6 @@ pub fn only_true(name: &str, given: Option<&Raw<TrueWord>>) -> Result<bool> {
     match given.map(|it| it.text.as_str()) {
         None => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(Error::invalid_field(name, "the only allowed value is true")),
+        Some(_) => Err(Error::invalid_field(name, "must be true or absent")),
     }
 }

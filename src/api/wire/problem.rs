@@ -1,4 +1,4 @@
-//! Errors meet HTTP here: every refusal is the contract's Error body.
+//! Errors meet HTTP here: one table of statuses, codes and texts, and the contract's Error body.
 
 use poem::error::ResponseError;
 use poem::http::{StatusCode, header};
@@ -8,7 +8,144 @@ use poem_openapi::types::Type;
 use poem_openapi::{ApiResponse, Object};
 use serde::Serialize;
 
+use super::view::ErrorCodeView;
 use crate::error::{Chain, Code, Error};
+
+/// One kind of error answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub status: StatusCode,
+    /// The `error.code` of the body.
+    pub code: &'static str,
+    /// What the OpenAPI document says about it.
+    described: &'static str,
+}
+
+const fn kind(status: StatusCode, code: &'static str, described: &'static str) -> Kind {
+    Kind { status, code, described }
+}
+
+pub const INVALID: Kind = kind(
+    StatusCode::BAD_REQUEST,
+    "VALIDATION_ERROR",
+    "A parameter or the body breaks a rule; `details` names the fields. A request that is not valid HTTP gets this status \
+     without a body.",
+);
+pub const UNAUTHORIZED: Kind = kind(
+    StatusCode::UNAUTHORIZED,
+    "UNAUTHORIZED",
+    "The API key or token is missing, invalid or expired.",
+);
+pub const FORBIDDEN: Kind = kind(
+    StatusCode::FORBIDDEN,
+    "FORBIDDEN",
+    "The caller lacks the scope or role, is not authorized for the client, or may not use the key from this network.",
+);
+pub const NOT_FOUND: Kind = kind(
+    StatusCode::NOT_FOUND,
+    "NOT_FOUND",
+    "Something that the request names does not exist, for example the client, asset or framework.",
+);
+pub const METHOD_NOT_ALLOWED: Kind = kind(
+    StatusCode::METHOD_NOT_ALLOWED,
+    "METHOD_NOT_ALLOWED",
+    "The path does not have this method; see `Allow`.",
+);
+pub const REQUEST_TIMEOUT: Kind = kind(
+    StatusCode::REQUEST_TIMEOUT,
+    "REQUEST_TIMEOUT",
+    "The request body did not arrive in time.",
+);
+pub const CONFLICT: Kind = kind(
+    StatusCode::CONFLICT,
+    "CONFLICT",
+    "The request conflicts with the current state of the resource.",
+);
+pub const TOO_LARGE: Kind =
+    kind(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "The request body is too large.");
+pub const URI_TOO_LONG: Kind =
+    kind(StatusCode::URI_TOO_LONG, "URI_TOO_LONG", "The path and query are too long.");
+pub const UNSUPPORTED_MEDIA_TYPE: Kind = kind(
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    "UNSUPPORTED_MEDIA_TYPE",
+    "The request body is not application/json.",
+);
+pub const RATE_LIMITED: Kind = kind(
+    StatusCode::TOO_MANY_REQUESTS,
+    "RATE_LIMITED",
+    "A rate limit was exceeded; see `Retry-After`.",
+);
+pub const INTERNAL: Kind =
+    kind(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL", "The service failed. Its log says why.");
+pub const UNAVAILABLE: Kind = kind(
+    StatusCode::SERVICE_UNAVAILABLE,
+    "UNAVAILABLE",
+    "The service is busy, or the disk does not accept writes; see `Retry-After`.",
+);
+
+/// All kinds, by status.
+pub const KINDS: [Kind; 13] = [
+    INVALID,
+    UNAUTHORIZED,
+    FORBIDDEN,
+    NOT_FOUND,
+    METHOD_NOT_ALLOWED,
+    REQUEST_TIMEOUT,
+    CONFLICT,
+    TOO_LARGE,
+    URI_TOO_LONG,
+    UNSUPPORTED_MEDIA_TYPE,
+    RATE_LIMITED,
+    INTERNAL,
+    UNAVAILABLE,
+];
+
+impl Kind {
+    const fn of(code: Code) -> Self {
+        match code {
+            Code::Invalid => INVALID,
+            Code::Unauthenticated => UNAUTHORIZED,
+            Code::Forbidden => FORBIDDEN,
+            Code::NotFound => NOT_FOUND,
+            Code::Conflict => CONFLICT,
+            Code::TooLarge => TOO_LARGE,
+            Code::UnsupportedMediaType => UNSUPPORTED_MEDIA_TYPE,
+            Code::RateLimited { .. } => RATE_LIMITED,
+            Code::Internal => INTERNAL,
+            Code::Unavailable => UNAVAILABLE,
+        }
+    }
+
+    /// The kind with this status. A status that is not in the table is answered with the code of the nearest one.
+    fn with_status(status: StatusCode) -> Self {
+        let found = KINDS.into_iter().find(|it| it.status == status);
+        let nearest = if status.is_server_error() { INTERNAL } else { INVALID };
+        found.unwrap_or(Self { status, ..nearest })
+    }
+
+    /// The answer with the contract's Error body.
+    pub fn respond(self, message: &str) -> Response {
+        self.respond_with(message, None)
+    }
+
+    fn respond_with(self, message: &str, details: Option<Vec<DetailView>>) -> Response {
+        let code = ErrorCodeView(self.code);
+        let error = ErrorView { code, message: message.to_owned(), details };
+        let body = ErrorBody { success: false, error };
+        let json = serde_json::to_vec(&body).expect("an error body is JSON");
+        Response::builder().status(self.status).content_type(super::reply::JSON).body(json)
+    }
+}
+
+/// The answer with this status and a general message, for an error whose own text may say too much.
+pub fn respond_plainly(status: StatusCode) -> Response {
+    let message = if status == StatusCode::INTERNAL_SERVER_ERROR {
+        "internal error".to_owned()
+    } else {
+        status.canonical_reason().unwrap_or("request failed").to_lowercase()
+    };
+    Kind::with_status(status).respond(&message)
+}
 
 /// The body of every answer that is not a success.
 #[derive(Debug, Object, Serialize)]
@@ -19,13 +156,11 @@ pub struct ErrorBody {
     pub error: ErrorView,
 }
 
+/// What went wrong.
 #[derive(Debug, Object, Serialize)]
 pub struct ErrorView {
-    /// `VALIDATION_ERROR`, `UNAUTHORIZED`, `FORBIDDEN`, `NOT_FOUND`, `METHOD_NOT_ALLOWED`, `REQUEST_TIMEOUT`,
-    /// `CONFLICT`, `PAYLOAD_TOO_LARGE`, `URI_TOO_LONG`, `UNSUPPORTED_MEDIA_TYPE`, `RATE_LIMITED`, `INTERNAL` or
-    /// `UNAVAILABLE`.
-    pub code: String,
-    /// For people.
+    pub code: ErrorCodeView,
+    /// A message for people.
     pub message: String,
     /// With `VALIDATION_ERROR`: the fields that break a rule.
     #[oai(skip_serializing_if_is_none)]
@@ -33,14 +168,16 @@ pub struct ErrorView {
     pub details: Option<Vec<DetailView>>,
 }
 
+/// A field that breaks a rule.
 #[derive(Debug, Object, Serialize)]
 #[oai(rename = "ErrorDetail")]
 pub struct DetailView {
+    /// The name of the parameter, or the path of the field in the body.
     pub field: String,
     pub message: String,
 }
 
-/// An [`Error`] on its way out.
+/// An [`Error`] that a handler returns.
 #[derive(Debug)]
 pub struct Failure(Error);
 
@@ -64,7 +201,7 @@ impl std::error::Error for Failure {
 
 impl ResponseError for Failure {
     fn status(&self) -> StatusCode {
-        status(self.0.code).0
+        Kind::of(self.0.code).status
     }
 
     fn as_response(&self) -> Response {
@@ -78,24 +215,7 @@ impl IntoResponse for Failure {
     }
 }
 
-const fn status(code: Code) -> (StatusCode, &'static str) {
-    match code {
-        Code::Invalid => (StatusCode::BAD_REQUEST, "VALIDATION_ERROR"),
-        Code::Unauthenticated => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
-        Code::Forbidden => (StatusCode::FORBIDDEN, "FORBIDDEN"),
-        Code::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
-        Code::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
-        Code::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
-        Code::UnsupportedMediaType => {
-            (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE")
-        }
-        Code::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
-        Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
-        Code::Unavailable => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
-    }
-}
-
-/// How long a caller should wait before it tries a busy service again.
+/// The `Retry-After` of a busy service.
 const UNAVAILABLE_RETRY_S: u32 = 2;
 
 /// The answer to a failed request. An internal error is logged here, once, with its causes.
@@ -103,7 +223,6 @@ pub fn respond(error: &Error) -> Response {
     if error.code == Code::Internal {
         tracing::error!(error = %Chain(error), "request failed: {}", Chain(error));
     }
-    let (status, code) = status(error.code);
     let details = (!error.details.is_empty()).then(|| {
         let view = |it: &crate::error::Detail| DetailView {
             field: it.field.clone(),
@@ -111,7 +230,7 @@ pub fn respond(error: &Error) -> Response {
         };
         error.details.iter().map(view).collect()
     });
-    let mut response = body(status, code, error.message(), details);
+    let mut response = Kind::of(error.code).respond_with(error.message(), details);
     let headers = response.headers_mut();
     match error.code {
         Code::Unauthenticated => {
@@ -135,26 +254,14 @@ pub fn respond(error: &Error) -> Response {
     response
 }
 
-fn body(
-    status: StatusCode,
-    code: &str,
-    message: &str,
-    details: Option<Vec<DetailView>>,
-) -> Response {
-    let error = ErrorView { code: code.to_owned(), message: message.to_owned(), details };
-    let body = ErrorBody { success: false, error };
-    let json = serde_json::to_vec(&body).expect("an error body serialises");
-    Response::builder().status(status).content_type(crate::api::wire::reply::JSON).body(json)
-}
-
-/// What the router and poem's own extractors refuse, in our shape.
+/// Answers what the router and poem's own extractors refuse.
 pub async fn as_problem(error: poem::Error) -> Response {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.as_response();
     }
     let status = error.status();
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        return body(status, "METHOD_NOT_ALLOWED", "this path does not have that method", None);
+        return METHOD_NOT_ALLOWED.respond("this path does not have this method; see Allow");
     }
     if status == StatusCode::NOT_FOUND {
         return respond(&Error::not_found("no such path"));
@@ -168,28 +275,20 @@ pub async fn as_problem(error: poem::Error) -> Response {
     respond(&Error::internal(error.to_string()))
 }
 
-const DOCUMENTED: [(u16, &str); 11] = [
-    (400, "A parameter or the body breaks a rule; `details` names the fields."),
-    (401, "API key missing or invalid."),
-    (
-        403,
-        "The key lacks the scope, is not authorized for the client, or is used from another network.",
-    ),
-    (404, "Client, asset or framework not found."),
-    (405, "The path does not have this method; see `Allow`."),
-    (409, "What was asked for does not go with the state that things are in."),
-    (413, "The body is too large."),
-    (415, "The body is not application/json."),
-    (429, "A rate limit was exceeded; see `Retry-After`."),
-    (500, "A fault of the service."),
-    (503, "The service is busy, or its disk does not take writes; see `Retry-After`."),
-];
+/// The only documented error without a body: hyper answers it.
+const HEADERS_TOO_LARGE: MetaResponse = MetaResponse {
+    description: "The request headers are too large. The answer has no body.",
+    status: Some(431),
+    status_range: None,
+    content: Vec::new(),
+    headers: Vec::new(),
+};
 
 impl ApiResponse for Failure {
     fn meta() -> MetaResponses {
-        let response = |(status, description): (u16, &'static str)| MetaResponse {
-            description,
-            status: Some(status),
+        let response = |kind: Kind| MetaResponse {
+            description: kind.described,
+            status: Some(kind.status.as_u16()),
             status_range: None,
             content: vec![MetaMediaType {
                 content_type: crate::api::wire::reply::JSON,
@@ -197,7 +296,10 @@ impl ApiResponse for Failure {
             }],
             headers: Vec::new(),
         };
-        MetaResponses { responses: DOCUMENTED.into_iter().map(response).collect() }
+        let mut responses: Vec<_> = KINDS.into_iter().map(response).collect();
+        responses.push(HEADERS_TOO_LARGE);
+        responses.sort_by_key(|it| it.status);
+        MetaResponses { responses }
     }
 
     fn register(registry: &mut Registry) {

@@ -12,7 +12,7 @@ use poem_openapi::registry::{
     MetaHeader, MetaMediaType, MetaResponse, MetaResponses, MetaSchema, MetaSchemaRef, Registry,
 };
 use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::page;
@@ -318,8 +318,9 @@ impl ApiResponse for Gone {
     fn register(_: &mut Registry) {}
 }
 
-/// A field that is always there and may be null.
-#[derive(Clone, Debug, Serialize)]
+/// A field that is always there and may be null. In a request body serde takes an absent one for null unless
+/// [`super::body::nullable`] reads it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Null<T>(pub Option<T>);
 
@@ -350,12 +351,12 @@ impl<T: Type> Type for Null<T> {
                 schema.nullable = true;
                 MetaSchemaRef::Inline(schema)
             }
+            // `nullable` means nothing without a `type` beside it.
             reference @ MetaSchemaRef::Reference(_) => {
-                MetaSchemaRef::Inline(Box::new(MetaSchema {
-                    all_of: vec![reference],
-                    nullable: true,
-                    ..MetaSchema::ANY
-                }))
+                let ty = Registry::new().create_fake_schema::<T>().ty;
+                let all_of = vec![reference];
+                let schema = MetaSchema { all_of, nullable: true, ..MetaSchema::new(ty) };
+                MetaSchemaRef::Inline(Box::new(schema))
             }
         }
     }

@@ -11,21 +11,23 @@ use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
 
-/// The bytes of a body as they come; at most as many in memory as the reader asks for.
+/// The bytes of a body while they arrive. Only what the reader asks for is in memory.
 pub struct Upload {
     body: Pin<Box<dyn AsyncRead + Send>>,
     runtime: Handle,
 }
 
 impl Upload {
-    /// All of it.
+    /// Reads the whole file.
     ///
     /// # Errors
-    /// `TooLarge` beyond `bytes_max`; `Invalid` when it does not arrive whole.
+    /// `TooLarge` beyond `bytes_max`; `Invalid` if it does not arrive completely.
     pub async fn whole(self, bytes_max: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = self.body.take(bytes_max as u64 + 1).read_to_end(&mut bytes).await;
-        read.map_err(|it| Error::invalid("the file did not arrive whole").caused_by(it))?;
+        read.map_err(|it| {
+            Error::invalid("the file did not arrive completely; send it again").caused_by(it)
+        })?;
         if bytes_max < bytes.len() {
             return Err(Error::too_large(format!("the file is larger than {bytes_max} bytes")));
         }
@@ -33,7 +35,7 @@ impl Upload {
     }
 }
 
-/// For a thread that may block: the store's, never an async one.
+/// For a thread that may block, such as the store's. Never call it on an async thread.
 impl Read for Upload {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.runtime.block_on(self.body.read(buffer))
@@ -51,7 +53,7 @@ impl<'a> ApiExtractor<'a> for Upload {
         let schema = MetaSchema::new_with_format("string", "binary");
         let schema = MetaSchemaRef::Inline(Box::new(schema));
         let content = vec![MetaMediaType { content_type: "application/octet-stream", schema }];
-        Some(MetaRequest { description: Some("The file."), content, required: true })
+        Some(MetaRequest { description: Some("The file to import."), content, required: true })
     }
 
     async fn from_request(

@@ -1,24 +1,52 @@
-//! Values as the wire shows them: moments, ids, words, free JSON.
+//! Values as the wire shows them: points in time, ids, words of fixed lists, free JSON.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use poem_openapi::registry::{MetaSchema, MetaSchemaRef};
+use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
 use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
-use serde::{Serialize, Serializer};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::problem;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
-use crate::engine::catalog::Level;
+use crate::engine::catalog;
+use crate::engine::catalog::{Decider, FrameworkId, Level};
+use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
+use crate::engine::network::scan::Answers;
 use crate::engine::posture::SourceType;
 use crate::engine::severity::Severity;
+use crate::error::Error;
+use crate::store::global::key::Scope;
+use crate::store::global::scan::ScanStatus;
 use crate::store::global::task::TaskStatus;
+use crate::store::global::user::Role;
+use crate::store::global::webhook::Disabling;
 
-macro_rules! shown_type {
-    ($name:ident, $title:literal, $schema:expr) => {
-        impl Type for $name {
+/// What the document says of a type of the wire: an inline schema, or a named one that is registered once.
+macro_rules! wire_type {
+    ([$($generic:tt)*] $name:ty, $title:expr, $schema:expr) => {
+        wire_type!(@type [$($generic)*] $name, $title, {
+            fn schema_ref() -> MetaSchemaRef {
+                MetaSchemaRef::Inline(Box::new($schema))
+            }
+        });
+    };
+    (named $name:ty, $title:expr, $schema:expr) => {
+        wire_type!(@type [] $name, $title, {
+            fn schema_ref() -> MetaSchemaRef {
+                MetaSchemaRef::Reference($title.to_owned())
+            }
+
+            fn register(registry: &mut Registry) {
+                registry.create_schema::<Self, _>($title.to_owned(), |_| $schema);
+            }
+        });
+    };
+    (@type [$($generic:tt)*] $name:ty, $title:expr, { $($item:item)* }) => {
+        impl<$($generic)*> Type for $name {
             const IS_REQUIRED: bool = true;
             type RawValueType = Self;
             type RawElementValueType = Self;
@@ -27,9 +55,7 @@ macro_rules! shown_type {
                 $title.into()
             }
 
-            fn schema_ref() -> MetaSchemaRef {
-                MetaSchemaRef::Inline(Box::new($schema))
-            }
+            $($item)*
 
             fn as_raw_value(&self) -> Option<&Self> {
                 Some(self)
@@ -40,26 +66,25 @@ macro_rules! shown_type {
             }
         }
 
-        /// poem-openapi's `Object` asks for this of every field; bodies are read by serde, so nothing calls it.
-        impl ParseFromJSON for $name {
+        /// poem-openapi's `Object` requires this of every field. Bodies are read by serde instead.
+        impl<$($generic)*> ParseFromJSON for $name {
             fn parse_from_json(_: Option<Value>) -> ParseResult<Self> {
-                Err(ParseError::custom("is only shown"))
+                Err(ParseError::custom("bodies are read by serde"))
             }
         }
     };
 }
 
-macro_rules! shown_text {
-    ($name:ident, $title:literal, $schema:expr) => {
-        shown_type!($name, $title, $schema);
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+/// Serializes as its `Display` text.
+macro_rules! wire_text {
+    ([$($generic:tt)*] $name:ty) => {
+        impl<$($generic)*> Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
                 serializer.collect_str(&self.0)
             }
         }
 
-        impl ToJSON for $name {
+        impl<$($generic)*> ToJSON for $name {
             fn to_json(&self) -> Option<Value> {
                 Some(Value::String(self.0.to_string()))
             }
@@ -67,15 +92,30 @@ macro_rules! shown_text {
     };
 }
 
-/// RFC 3339, UTC, `Z`, milliseconds.
+pub(super) use {wire_text, wire_type};
+
+/// RFC 3339, UTC, `Z`, milliseconds. Requests may use any offset.
 #[derive(Clone, Copy, Debug)]
 pub struct When(pub Time);
-shown_text!(When, "when", MetaSchema::new_with_format("string", "date-time"));
+wire_type!([] When, "when", MetaSchema::new_with_format("string", "date-time"));
+wire_text!([] When);
+
+impl<'de> Deserialize<'de> for When {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> std::result::Result<Self, D::Error> {
+        let time = String::deserialize(json)?.parse();
+        time.map(Self).map_err(|error: Error| D::Error::custom(error.message()))
+    }
+}
 
 /// A UUID in lower case with hyphens.
 #[derive(Clone, Copy, Debug)]
 pub struct Uid(uuid::fmt::Hyphenated);
-shown_text!(Uid, "uid", MetaSchema::new_with_format("string", "uuid"));
+wire_type!([] Uid, "uid", uuid_schema());
+wire_text!([] Uid);
+
+pub(super) fn uuid_schema() -> MetaSchema {
+    MetaSchema::new_with_format("string", "uuid")
+}
 
 impl Uid {
     pub fn of(bytes: &[u8; 16]) -> Self {
@@ -87,7 +127,12 @@ impl Uid {
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Free(pub Value);
-shown_type!(Free, "object", MetaSchema::new("object"));
+wire_type!([] Free, "object", object_schema());
+
+pub(super) fn object_schema() -> MetaSchema {
+    let any = MetaSchemaRef::Inline(Box::new(MetaSchema::ANY));
+    MetaSchema { additional_properties: Some(Box::new(any)), ..MetaSchema::new("object") }
+}
 
 impl ToJSON for Free {
     fn to_json(&self) -> Option<Value> {
@@ -95,77 +140,288 @@ impl ToJSON for Free {
     }
 }
 
+/// A word of a fixed list.
+pub trait Word: Sized {
+    fn read(text: &str) -> Option<Self>;
+
+    /// What an error says about another word.
+    fn rule() -> String;
+}
+
+/// Defines a [`Word`] with a named schema, which its doc comment describes. The last argument gives the word of a value;
+/// where requests may spell it in other ways, a parser follows.
 macro_rules! word {
-    ($(#[$doc:meta])* $name:ident, $of:ty, $title:literal, $all:expr) => {
-        $(#[$doc])*
+    (
+        $(#[doc = $doc:literal])+
+        $name:ident, $of:ty, $title:literal, $all:expr, $as_str:expr
+    ) => {
+        word!(@type $($doc)+, $name, $of, $title, $all, $as_str);
+
+        impl Word for $name {
+            fn read(text: &str) -> Option<Self> {
+                $all.into_iter().find(|it| $as_str(*it) == text).map(Self)
+            }
+
+            fn rule() -> String {
+                format!("must be one of {}", $all.map($as_str).join(", "))
+            }
+        }
+    };
+    (
+        $(#[doc = $doc:literal])+
+        $name:ident, $of:ty, $title:literal, $all:expr, $as_str:expr, $read:expr
+    ) => {
+        word!(@type $($doc)+, $name, $of, $title, $all, $as_str);
+
+        impl Word for $name {
+            fn read(text: &str) -> Option<Self> {
+                $read(text).map(Self)
+            }
+
+            fn rule() -> String {
+                format!("must be one of {}", $all.map($as_str).join(", "))
+            }
+        }
+    };
+    (@type $($doc:literal)+, $name:ident, $of:ty, $title:literal, $all:expr, $as_str:expr) => {
+        $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug)]
         pub struct $name(pub $of);
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.0.as_str())
+        impl $name {
+            const fn as_str(self) -> &'static str {
+                $as_str(self.0)
             }
         }
 
-        shown_type!($name, $title, {
-            let enum_items = $all.iter().map(|it| json!(it.as_str())).collect();
-            MetaSchema { enum_items, ..MetaSchema::new("string") }
+        wire_type!(named $name, $title, MetaSchema {
+            description: Some(concat!($($doc),+).trim_ascii_start()),
+            enum_items: $all.into_iter().map(|it| json!($as_str(it))).collect(),
+            ..MetaSchema::new("string")
         });
 
         impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.0.as_str())
+            fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
             }
         }
 
         impl ToJSON for $name {
             fn to_json(&self) -> Option<Value> {
-                Some(json!(self.0.as_str()))
+                Some(json!(self.as_str()))
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(json: D) -> std::result::Result<Self, D::Error> {
+                let word = Self::read(&String::deserialize(json)?);
+                word.ok_or_else(|| D::Error::custom(Self::rule()))
             }
         }
     };
 }
 
 word!(
-    /// The contract's `AssetType`.
-    AssetTypeView, AssetType, "AssetType", AssetType::ALL
+    /// What kind of thing an asset is.
+    AssetTypeView, AssetType, "AssetType", AssetType::ALL, AssetType::as_str
 );
 word!(
-    /// An asset's status.
-    AssetStatusView,
-    AssetStatus,
-    "AssetStatus",
-    [AssetStatus::Active, AssetStatus::Stale, AssetStatus::Retired]
+    /// Whether an asset is still seen: `stale` if it was not seen for `staleAssetDays`, `retired` if a complete read of
+    /// its source no longer has it.
+    AssetStatusView, AssetStatus, "AssetStatus",
+    [AssetStatus::Active, AssetStatus::Stale, AssetStatus::Retired], AssetStatus::as_str
 );
 word!(
-    /// The contract's `ComplianceStatus`.
-    StatusView,
-    Status,
-    "ComplianceStatus",
+    /// How well a control or requirement is met. For a yes-or-no reading, only `compliant` is met.
+    StatusView, Status, "ComplianceStatus",
     [
         Status::Compliant,
         Status::Partial,
         Status::NonCompliant,
         Status::NotAssessed,
         Status::NotApplicable,
-    ]
+    ],
+    Status::as_str
 );
 word!(
-    /// A risk's severity.
-    SeverityView, Severity, "Severity", Severity::ALL
+    /// How severe a risk or control is, most severe first.
+    SeverityView, Severity, "Severity", Severity::ALL, Severity::as_str
 );
 word!(
-    /// What a risk rests on.
-    SourceTypeView,
-    SourceType,
-    "SourceType",
-    [SourceType::Control, SourceType::Finding, SourceType::Scan, SourceType::Manual]
+    /// What a risk is based on.
+    SourceTypeView, SourceType, "SourceType",
+    [SourceType::Control, SourceType::Finding, SourceType::Scan, SourceType::Manual],
+    SourceType::as_str
 );
 word!(
-    /// How far a remediation task is.
-    TaskStatusView, TaskStatus, "TaskStatus", TaskStatus::ALL
+    /// The state of a remediation task.
+    TaskStatusView, TaskStatus, "RemediationTaskStatus", TaskStatus::ALL, TaskStatus::as_str
 );
 word!(
-    /// Whether a row is a requirement or a detail below one.
-    LevelView, Level, "Level", [Level::Requirement, Level::Detail]
+    /// Whether a row is one of a framework's requirements or a detail below one.
+    LevelView, Level, "RequirementLevel", [Level::Requirement, Level::Detail], Level::as_str
+);
+word!(
+    /// A framework's identifier. Requests may spell it in upper or lower case.
+    FrameworkIdView, FrameworkId, "FrameworkId", FrameworkId::ALL, FrameworkId::as_str,
+    |text: &str| text.parse().ok()
+);
+word!(
+    /// What happened. The guide at `/docs/events` describes each type.
+    EventTypeView, EventKind, "EventType", EventKind::ALL, EventKind::as_str
+);
+word!(
+    /// What an API key may do.
+    ScopeView, Scope, "Scope", Scope::ALL, Scope::as_str
+);
+word!(
+    /// What a user may do: a `viewer` reads; an `analyst` also works on clients; an `admin` also manages the
+    /// installation.
+    RoleView, Role, "Role", Role::ALL, Role::as_str
+);
+
+const fn choice(kind: Option<EventKind>) -> &'static str {
+    match kind {
+        Some(kind) => kind.as_str(),
+        None => "all",
+    }
+}
+
+fn choices() -> [Option<EventKind>; 1 + EventKind::ALL.len()] {
+    let mut all = [None; 1 + EventKind::ALL.len()];
+    all.iter_mut().skip(1).zip(EventKind::ALL).for_each(|(to, kind)| *to = Some(kind));
+    all
+}
+
+word!(
+    /// An event type, or `all`.
+    EventChoice, Option<EventKind>, "EventChoice", choices(), choice
+);
+word!(
+    /// Why a webhook is disabled: `operator` by a request, `gone` because the endpoint answered 410, `failing` because all
+    /// attempts failed for five days, `queue_full` because too many deliveries were waiting.
+    DisabledReasonView, Disabling, "WebhookDisabledReason",
+    [Disabling::Operator, Disabling::Gone, Disabling::Failing, Disabling::QueueFull],
+    Disabling::as_str
+);
+
+/// All that can decide a control.
+const DECIDERS: [Decider; 7] = [
+    Decider::Assessor,
+    Decider::Connector,
+    Decider::Scan,
+    Decider::Dns,
+    Decider::Push,
+    Decider::Attestation,
+    Decider::Derived,
+];
+
+/// What a person may attest about a control.
+const ATTESTED: [Status; 4] =
+    [Status::Compliant, Status::Partial, Status::NonCompliant, Status::NotApplicable];
+
+word!(
+    /// What is attested about a control. `not_applicable` takes it out of scope.
+    AttestedStatusView, Status, "AttestedStatus", ATTESTED, Status::as_str
+);
+
+/// What a person may decide about a requirement.
+#[derive(Clone, Copy, Debug)]
+pub enum Decision {
+    Attested,
+    OutOfScope,
+}
+
+impl Decision {
+    const ALL: [Self; 2] = [Self::Attested, Self::OutOfScope];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Attested => "attested",
+            Self::OutOfScope => "out_of_scope",
+        }
+    }
+}
+
+word!(
+    /// `attested`: a person confirms what the requirement's controls only support. `out_of_scope`: the requirement does not
+    /// apply to the client.
+    DecisionWord, Decision, "Decision", Decision::ALL, Decision::as_str
+);
+word!(
+    /// What can decide a control.
+    DeciderView, Decider, "Decider", DECIDERS, Decider::as_str
+);
+
+/// Of a word that is kept as its text.
+const fn same(word: &'static str) -> &'static str {
+    word
+}
+
+word!(
+    /// A for an overall score of 90 or more, B for 80 or more, C for 70 or more, D for 60 or more, F below 60.
+    GradeView, &'static str, "Grade", ["A", "B", "C", "D", "F"], same
+);
+word!(
+    /// `decides`: meeting the control is what the requirement asks. `supports`: the control is an indicator.
+    MappingRoleView, catalog::Role, "MappingRole",
+    [catalog::Role::Decides, catalog::Role::Supports], catalog::Role::as_str
+);
+word!(
+    /// `waiting`: an attempt is due at `dueAt`. `sending`: an attempt is in progress. `exhausted`: all attempts failed.
+    /// `skipped`: the webhook was disabled meanwhile, or the event is no longer stored.
+    DeliveryStatusView, &'static str, "DeliveryStatus",
+    ["waiting", "sending", "delivered", "exhausted", "skipped"], same
+);
+word!(
+    /// The state of a network scan. A running scan continues after a restart of the service.
+    ScanStatusView, ScanStatus, "ScanStatus",
+    [
+        ScanStatus::Queued,
+        ScanStatus::Running,
+        ScanStatus::Completed,
+        ScanStatus::Failed,
+        ScanStatus::Cancelled,
+    ],
+    ScanStatus::as_str
+);
+word!(
+    /// `own`: the host answers for itself. `every_port`: something answers on all ports of the address. `every_address`:
+    /// something answers on all addresses of the network.
+    AnswersView, Answers, "ScannedHostAnswers",
+    [Answers::Own, Answers::OnEveryPort, Answers::OnEveryAddress], Answers::as_str
+);
+word!(
+    /// What kind of error it is.
+    ErrorCodeView, &'static str, "ErrorCode", problem::KINDS.map(|it| it.code), same
+);
+word!(
+    /// The status of a control as a source reports it.
+    ReportedStatusView, &'static str, "ReportedStatus",
+    ["compliant", "partial", "non_compliant"], same
+);
+word!(
+    /// How a run of a source went. `partial`: it could not read everything.
+    SyncStatusView, &'static str, "SyncStatus", ["completed", "partial", "failed"], same
+);
+
+/// Who calls, as `GET /api/me` shows it.
+#[derive(Clone, Copy, Debug)]
+pub enum CallerKind {
+    User,
+    Operator,
+}
+
+impl CallerKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Operator => "operator",
+        }
+    }
+}
+
+word!(
+    /// A `user` who logged in, or the `operator` on the control socket.
+    CallerKindView, CallerKind, "CallerKind", [CallerKind::User, CallerKind::Operator], CallerKind::as_str
 );

@@ -19,10 +19,11 @@ use poem::http::uri::Scheme;
 use poem::http::{Method, StatusCode, Uri};
 use poem::web::{LocalAddr, RemoteAddr};
 use poem::{Endpoint, Request, RequestParts, Response};
-use serde::Serialize;
 use tokio::sync::watch;
 
 use super::body;
+use crate::api::wire::problem;
+use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
 use crate::serve::http::limit::{Limits, Service};
@@ -37,18 +38,6 @@ pub(in crate::serve) struct Line {
     pub(in crate::serve) stop: watch::Receiver<bool>,
     /// Set when we answered before the peer had sent everything.
     pub(in crate::serve) cut: AtomicBool,
-}
-
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    success: bool,
-    error: Problem<'a>,
-}
-
-#[derive(Serialize)]
-struct Problem<'a> {
-    code: &'a str,
-    message: &'a str,
 }
 
 impl Line {
@@ -87,7 +76,7 @@ impl Line {
         let uri_bytes_max = self.limits.uri_bytes_max;
         if uri_bytes(&parts.uri) > uri_bytes_max {
             let message = format!("the request target is longer than {uri_bytes_max} bytes");
-            return Some(refusal(StatusCode::URI_TOO_LONG, "URI_TOO_LONG", &message));
+            return Some(problem::URI_TOO_LONG.respond(&message));
         }
         if let Some(refused) = refuse_host(parts, self.peer) {
             return Some(refused);
@@ -110,11 +99,11 @@ impl Line {
         match caught(self.app.call(Request::from_parts(parts, body))).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_from_response() => error.into_response(),
-            Ok(Err(error)) => refuse_plainly(error.status()),
+            Ok(Err(error)) => respond_plainly(error.status()),
             Err(panic) => {
                 let (path, panic) = (path.path(), words(panic.as_ref()));
                 tracing::error!(%method, path, panic, "the handler of {method} {path} panicked");
-                refuse_plainly(StatusCode::INTERNAL_SERVER_ERROR)
+                respond_plainly(StatusCode::INTERNAL_SERVER_ERROR)
             }
         }
     }
@@ -125,54 +114,18 @@ pub(in crate::serve) fn stopping(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow() || stop.has_changed().is_err()
 }
 
-/// The contract's Error body.
-pub(in crate::serve) fn refusal(status: StatusCode, code: &str, message: &str) -> Response {
-    let body = ErrorBody { success: false, error: Problem { code, message } };
-    let body = serde_json::to_vec(&body).expect("two strings and a bool have a JSON form");
-    Response::builder().status(status).content_type("application/json").body(body)
-}
-
 fn refuse_body(fault: Fault) -> Response {
     match fault {
-        Fault::Stalled => refusal(
-            StatusCode::REQUEST_TIMEOUT,
-            "REQUEST_TIMEOUT",
-            "the request body did not arrive in time",
-        ),
-        Fault::TooLarge => refusal(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "PAYLOAD_TOO_LARGE",
-            "the request body is too large",
-        ),
+        Fault::Stalled => {
+            problem::REQUEST_TIMEOUT.respond("the request body did not arrive in time")
+        }
+        Fault::TooLarge => problem::TOO_LARGE.respond("the request body is too large"),
         Fault::Broken => invalid("the request body is malformed or was cut off"),
     }
 }
 
 fn invalid(message: &str) -> Response {
-    refusal(StatusCode::BAD_REQUEST, "VALIDATION_ERROR", message)
-}
-
-/// For an error that the application let through: its text may tell too much.
-fn refuse_plainly(status: StatusCode) -> Response {
-    let code = match status {
-        StatusCode::UNAUTHORIZED => "UNAUTHORIZED",
-        StatusCode::FORBIDDEN => "FORBIDDEN",
-        StatusCode::NOT_FOUND => "NOT_FOUND",
-        StatusCode::METHOD_NOT_ALLOWED => "METHOD_NOT_ALLOWED",
-        StatusCode::CONFLICT => "CONFLICT",
-        StatusCode::PAYLOAD_TOO_LARGE => "PAYLOAD_TOO_LARGE",
-        StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
-        StatusCode::TOO_MANY_REQUESTS => "RATE_LIMITED",
-        StatusCode::SERVICE_UNAVAILABLE => "UNAVAILABLE",
-        it if it.is_server_error() => "INTERNAL",
-        _ => "VALIDATION_ERROR",
-    };
-    let message = if status == StatusCode::INTERNAL_SERVER_ERROR {
-        "internal error".to_owned()
-    } else {
-        status.canonical_reason().unwrap_or("refused").to_lowercase()
-    };
-    refusal(status, code, &message)
+    problem::INVALID.respond(message)
 }
 
 /// Whoever stands before us must not read another host out of the request than we do.
@@ -199,7 +152,7 @@ fn is_host(text: &[u8]) -> bool {
 /// Leaves the application nothing but paths.
 fn refuse_target(parts: &mut Parts) -> Option<Response> {
     if parts.method == Method::CONNECT {
-        let mut refused = refuse_plainly(StatusCode::METHOD_NOT_ALLOWED);
+        let mut refused = respond_plainly(StatusCode::METHOD_NOT_ALLOWED);
         let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
         refused.headers_mut().insert(ALLOW, allowed);
         return Some(refused);

@@ -12,7 +12,7 @@ const NOBODY: &str = "http://127.0.0.1:9/";
 
 /// What an operation names of a client.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Names {
+pub(crate) enum Names {
     Nothing,
     /// In the path.
     Client,
@@ -31,9 +31,9 @@ pub(super) enum Names {
 }
 
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
-pub(super) type Tried = (&'static str, Names, &'static str, u16);
+pub(crate) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(super) const TRIED: [Tried; 73] = [
+pub(crate) const TRIED: [Tried; 73] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -109,49 +109,49 @@ pub(super) const TRIED: [Tried; 73] = [
     ("list_scanned_assets", Names::Nothing, "offset=x", 200),
 ];
 
-pub(super) fn tried(operation: &Operation) -> Tried {
+pub(crate) fn tried(operation: &Operation) -> Tried {
     *TRIED.iter().find(|it| it.0 == operation.id).unwrap()
 }
 
 /// All but the login, which is open to everybody.
-pub(super) fn closed() -> impl Iterator<Item = Operation> {
+pub(crate) fn closed() -> impl Iterator<Item = Operation> {
     operations().into_iter().filter(|it| it.takes_keys || it.role.is_some())
 }
 
 /// Those that a key opens.
-pub(super) fn keyed() -> impl Iterator<Item = Operation> {
+pub(crate) fn keyed() -> impl Iterator<Item = Operation> {
     closed().filter(|it| it.takes_keys)
 }
 
-pub(super) fn scoped() -> impl Iterator<Item = Operation> {
+pub(crate) fn scoped() -> impl Iterator<Item = Operation> {
     keyed().filter(|it| it.scope.is_some())
 }
 
 /// Those of the contract's first group: for keys alone.
-pub(super) fn versioned() -> impl Iterator<Item = Operation> {
+pub(crate) fn versioned() -> impl Iterator<Item = Operation> {
     keyed().filter(|it| it.role.is_none())
 }
 
 /// Those that a user's token opens.
-pub(super) fn managed() -> impl Iterator<Item = Operation> {
+pub(crate) fn managed() -> impl Iterator<Item = Operation> {
     closed().filter(|it| it.role.is_some())
 }
 
 /// Those that are about the own session, which the operator has none of.
-pub(super) const OF_A_SESSION: [&str; 3] = ["log_out", "get_me", "change_own_password"];
+pub(crate) const OF_A_SESSION: [&str; 3] = ["log_out", "get_me", "change_own_password"];
 
 /// A password that is good enough.
-pub(super) const PASSWORD: &str = "ochre kettle, nine moths";
+pub(crate) const PASSWORD: &str = "ochre kettle, nine moths";
 
 /// A posture with one client that has one of everything.
-pub(super) struct World {
-    pub(super) posture: Posture,
-    pub(super) client: String,
-    pub(super) asset: String,
-    pub(super) key: String,
-    pub(super) key_id: String,
-    pub(super) import: String,
-    pub(super) webhook: String,
+pub(crate) struct World {
+    pub(crate) posture: Posture,
+    pub(crate) client: String,
+    pub(crate) asset: String,
+    pub(crate) key: String,
+    pub(crate) key_id: String,
+    pub(crate) import: String,
+    pub(crate) webhook: String,
     evidence: String,
     risk: String,
     task: String,
@@ -161,7 +161,7 @@ pub(super) struct World {
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let posture = Posture::start_with(|options| {
             crate::webhook::allow_loopback(options);
             options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
@@ -206,7 +206,7 @@ impl World {
     }
 
     /// The path with these ids in it, and a body that is fine.
-    pub(super) fn filled(
+    pub(crate) fn filled(
         &self,
         operation: &Operation,
         id: Option<&str>,
@@ -276,18 +276,18 @@ impl World {
     }
 
     /// As [`World::filled`] asks it, over TCP, with these headers.
-    pub(super) fn knock(&self, operation: &Operation, headers: &[(&str, &str)]) -> Answer {
+    pub(crate) fn knock(&self, operation: &Operation, headers: &[(&str, &str)]) -> Answer {
         let (path, body) = self.filled(operation, None, &self.client);
         let headers = [headers, &[("Content-Type", "application/json")]].concat();
         send(self.posture.address, &operation.method, &path, &headers, &body)
     }
 
-    pub(super) fn ask(&self, operation: &Operation, key: &str, id: Option<&str>) -> Answer {
+    pub(crate) fn ask(&self, operation: &Operation, key: &str, id: Option<&str>) -> Answer {
         let (path, body) = self.filled(operation, id, &self.client);
         self.ask_with(operation, key, &path, &body)
     }
 
-    pub(super) fn ask_with(
+    pub(crate) fn ask_with(
         &self,
         operation: &Operation,
         key: &str,
@@ -299,7 +299,7 @@ impl World {
     }
 
     /// A token of a user with this role, who may see these clients (none: all).
-    pub(super) fn token(&self, role: &str, clients: &[&str]) -> String {
+    pub(crate) fn token(&self, role: &str, clients: &[&str]) -> String {
         let email = format!("{role}{}@example.com", clients.len());
         let mut body = user(&email, role);
         body["clientIds"] = json!(clients);
@@ -309,28 +309,39 @@ impl World {
     }
 
     /// As [`World::filled`] asks it, over TCP, with a token.
-    pub(super) fn ask_as(&self, operation: &Operation, token: &str, id: Option<&str>) -> Answer {
+    pub(crate) fn ask_as(&self, operation: &Operation, token: &str, id: Option<&str>) -> Answer {
         let (path, body) = self.filled(operation, id, &self.client);
-        let bearer = format!("Bearer {token}");
-        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
-        send(self.posture.address, &operation.method, &path, &headers, &body)
+        self.tell_as(operation, token, &path, &body)
     }
 
-    pub(super) fn operator(&self, operation: &Operation, path: &str, body: &[u8]) -> Answer {
+    /// Another body, over TCP, with a token.
+    pub(crate) fn tell_as(
+        &self,
+        operation: &Operation,
+        token: &str,
+        path: &str,
+        body: &[u8],
+    ) -> Answer {
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        send(self.posture.address, &operation.method, path, &headers, body)
+    }
+
+    pub(crate) fn operator(&self, operation: &Operation, path: &str, body: &[u8]) -> Answer {
         let headers = [("Content-Type", "application/json")];
         http::send_socket(&self.posture.socket(), &operation.method, path, &headers, body)
     }
 }
 
-pub(super) fn asset(client: &str) -> Value {
+pub(crate) fn asset(client: &str) -> Value {
     json!({"clientId": client, "name": "Canary", "externalId": "c-1", "assetType": "server"})
 }
 
-pub(super) fn user(email: &str, role: &str) -> Value {
+pub(crate) fn user(email: &str, role: &str) -> Value {
     json!({"email": email, "role": role, "password": PASSWORD})
 }
 
-pub(super) fn login(name: &str, password: &str) -> Value {
+pub(crate) fn login(name: &str, password: &str) -> Value {
     json!({"username_or_email": name, "password": password})
 }
 

@@ -130,8 +130,14 @@ fn what_is_wrong_with_an_endpoint_is_said() {
     for (body, said) in [
         (json!({ "events": ["all"] }), "url: is required"),
         (json!({ "url": "https://example.com" }), "events: is required"),
-        (json!({ "url": "https://example.com", "events": [] }), "name at least one event type"),
-        (json!({ "url": "https://example.com", "events": ["nothing"] }), "known types"),
+        (
+            json!({ "url": "https://example.com", "events": [] }),
+            "must name at least one event type",
+        ),
+        (
+            json!({ "url": "https://example.com", "events": ["nothing"] }),
+            "must be one of all, compliance_status_changed",
+        ),
         (json!({ "url": "ftp://example.com", "events": ["all"] }), "https"),
         (json!({ "url": "https://169.254.169.254/", "events": ["all"] }), "url:"),
         (json!({ "url": "https://e.com", "events": ["all"], "clientIds": ["x"] }), "clientIds"),

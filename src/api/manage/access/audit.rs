@@ -18,31 +18,32 @@ use crate::api::{Group, Web};
 use crate::app::access::audit::Audit;
 use crate::store::global::audit::AuditEntry;
 
-/// Who did what, or was refused.
+/// Who did what, or was denied.
 #[derive(Object, Serialize)]
 #[oai(rename = "AuditEntry", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct AuditView {
     sequence: u64,
     at: When,
-    /// Such as `user ada@example.com`, `key <prefix>`, `operator uid 0`, `service`, or `nobody` for who showed nothing.
+    /// Who did it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`; `nobody` for a caller
+    /// without a valid credential.
     by: String,
-    /// Where from. Null: this machine's control socket.
+    /// The address of the caller. Null: the control socket of this machine.
     address: Null<String>,
-    /// The operation, such as `PATCH /api/keys/{keyId}`.
+    /// The operation, for example `PATCH /api/keys/{keyId}`.
     action: String,
-    /// The path asked for, or who was to log in.
+    /// The path of the request, or the user who was to log in.
     about: String,
-    /// The id of what was made or changed.
+    /// The id of what was added or changed.
     object: Null<String>,
-    /// Names of what was sent, without values.
+    /// The names of the fields in the request body, without their values.
     fields: Vec<String>,
-    /// `done`, or `refused` and the status.
+    /// `done`, or `refused` with the HTTP status.
     outcome: String,
-    /// How often, where many alike stand in one entry.
+    /// How many equal events the entry stands for.
     count: u32,
-    /// SHA-256, in hex, of the hash before it and a JSON array of this entry's sequence, at, by, address, action, about,
-    /// object, fields (with commas between), outcome and count, all as texts.
+    /// SHA-256, in hexadecimal, of the previous entry's hash followed by a JSON array of this entry's sequence, at, by,
+    /// address, action, about, object, fields (joined with commas), outcome and count, all as strings.
     hash: String,
 }
 
@@ -64,19 +65,20 @@ impl AuditView {
     }
 }
 
-/// Whether the log is as it was written.
+/// Whether the audit log was changed after it was written.
 #[derive(Object, Serialize)]
 #[oai(rename = "AuditVerdict", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct VerdictView {
-    /// Every entry follows the one before it.
+    /// The hash of every entry matches its content and the entry before it.
     whole: bool,
     entries: u64,
     first_sequence: Null<u64>,
     last_sequence: u64,
-    /// Of the last entry that follows. Compare it with one from the journal: a log cut off at its end is whole too.
+    /// The hash of the last matching entry. Compare it with a hash from the service's log, because a log whose last entries
+    /// were removed also verifies.
     last_hash: String,
-    /// The first entry that does not follow the one before it.
+    /// The sequence of the first entry that does not match. Null: all entries match.
     broken_at: Null<u64>,
 }
 
@@ -99,14 +101,15 @@ pub struct AuditLog;
 impl AuditLog {
     /// List the audit log
     ///
-    /// Newest first: every change by a user, a key or the operator, with the commit that made it; refusals and pushed
-    /// assets counted every ten seconds, what was refused to strangers every ten minutes. Kept for 13 months.
+    /// Newest first. Every change by a user, an API key or the operator is recorded in the commit that made it. Denied
+    /// requests and pushed assets are counted and recorded every ten seconds; denied requests without a valid credential
+    /// every ten minutes. Entries are kept for 13 months.
     #[oai(path = "/audit", method = "get", operation_id = "list_audit")]
     async fn list_audit(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
-        /// Only entries before this sequence. Default: from the last one on.
+        /// Only entries before this sequence. Default: from the newest entry.
         before: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<AuditView>>, Failure> {
@@ -118,7 +121,7 @@ impl AuditLog {
 
     /// Verify the audit log
     ///
-    /// Walks along all of it.
+    /// Recomputes the hashes of all entries.
     #[oai(path = "/audit/verify", method = "get", operation_id = "verify_audit")]
     async fn verify_audit(
         &self,

@@ -4,16 +4,18 @@ use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::Path;
+use poem_openapi::types::MaybeUndefined;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
-use crate::api::wire::body::{Body, client_ids, nullable, present, time};
+use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::input::{ClientIds, Words};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, Null};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{ScopeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::access::key::{GRACE_S, KeyChange, NewKey};
@@ -30,25 +32,26 @@ use crate::store::global::key::Scope;
 pub struct KeyView {
     id: Uid,
     name: String,
-    /// The second part of the key's text, by which it is told from others.
+    /// The second part of the key's text. It identifies the key and is not secret.
     prefix: String,
-    scopes: Vec<String>,
-    /// Empty: all clients.
+    scopes: Vec<ScopeView>,
+    /// Clients that the key may access. Empty: all clients.
     client_ids: Vec<Uid>,
-    /// Networks in CIDR notation from which it may be used. Empty: all.
+    /// Networks in CIDR notation that the key may be used from. Empty: any network.
     networks: Vec<String>,
     per_minute: u32,
     per_hour: u32,
     per_day: u32,
-    /// The source under which its assets and facts are kept.
+    /// The label under which the key's assets and facts are stored.
     source: String,
+    /// Null: the key does not expire.
     expires_at: Null<When>,
     created_at: When,
     last_used_at: Null<When>,
     revoked_at: Null<When>,
-    /// Until when the secret before the last rotation works.
+    /// Until when the secret before the last rotation was or is valid. Null: the key was never rotated.
     previous_until: Null<When>,
-    /// The whole key. Shown this once.
+    /// The complete key. It is shown only in this response.
     #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -61,7 +64,7 @@ impl KeyView {
             id: Uid::of(key.id.as_bytes()),
             name: key.name.clone(),
             prefix: key.prefix.clone(),
-            scopes: key.scopes.iter().map(|it| it.as_str().to_owned()).collect(),
+            scopes: key.scopes.iter().map(|it| ScopeView(*it)).collect(),
             client_ids: key.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             networks: key.networks.clone(),
             per_minute: key.per_minute,
@@ -78,101 +81,132 @@ impl KeyView {
     }
 }
 
-/// What a key may do. For a new key `name` and `scopes` are required; for a change absent fields stay.
-#[derive(Object)]
-#[oai(rename = "ApiKeyChange", rename_all = "camelCase")]
-pub struct KeyDoc {
-    #[oai(validator(max_length = 200))]
-    name: Option<String>,
-    scopes: Option<Vec<String>>,
-    client_ids: Option<Vec<Uid>>,
+/// An API key to issue.
+#[derive(Object, Deserialize)]
+#[oai(rename = "ApiKeyCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct NewKeyBody {
+    #[oai(validator(min_length = 1, max_length = 200))]
+    name: String,
+    scopes: Words<ScopeView>,
+    /// Clients that the key may access. Empty or absent: all clients.
+    #[serde(default, deserialize_with = "present")]
+    client_ids: Option<ClientIds>,
+    /// Networks in CIDR notation that the key may be used from. Empty or absent: any network.
+    #[oai(validator(max_items = 100))]
+    #[serde(default, deserialize_with = "present")]
     networks: Option<Vec<String>>,
+    /// Default: `limits.per_minute` in the configuration.
+    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[serde(default, deserialize_with = "present")]
     per_minute: Option<u32>,
+    /// Default: `limits.per_hour` in the configuration.
+    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[serde(default, deserialize_with = "present")]
     per_hour: Option<u32>,
+    /// Default: `limits.per_day` in the configuration.
+    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[serde(default, deserialize_with = "present")]
     per_day: Option<u32>,
-    /// RFC 3339; null: never.
+    /// Null or absent: the key does not expire.
     #[oai(nullable)]
-    expires_at: Option<String>,
-    /// Only for a new key. Default: its name.
+    expires_at: Option<When>,
+    /// The label under which the key's assets and facts are stored. It cannot be changed later. Default: the key's name.
+    #[oai(validator(min_length = 1, max_length = 200))]
+    #[serde(default, deserialize_with = "present")]
     source: Option<String>,
 }
 
-#[derive(Default, Deserialize)]
+example!(NewKeyBody, {
+    "name": "bi-dashboard",
+    "scopes": ["read:clients", "read:scores", "read:compliance"],
+    "networks": ["198.51.100.0/24"],
+});
+
+impl NewKeyBody {
+    fn new_key(self) -> NewKey {
+        NewKey {
+            name: self.name,
+            scopes: scopes(self.scopes),
+            clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
+            networks: self.networks.unwrap_or_default(),
+            quota: [self.per_minute, self.per_hour, self.per_day],
+            expires_at: self.expires_at.map(|it| it.0),
+            source: self.source,
+        }
+    }
+}
+
+fn scopes(words: Words<ScopeView>) -> Vec<Scope> {
+    words.0.into_iter().map(|it| it.0).collect()
+}
+
+/// What to change of an API key. Absent fields stay as they are.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "ApiKeyChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-struct KeyBody {
+pub struct KeyBody {
+    #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
     #[serde(deserialize_with = "present")]
-    scopes: Option<Vec<String>>,
+    scopes: Option<Words<ScopeView>>,
+    /// Clients that the key may access. Empty: all clients.
     #[serde(deserialize_with = "present")]
-    client_ids: Option<Vec<String>>,
+    client_ids: Option<ClientIds>,
+    /// Networks in CIDR notation that the key may be used from. Empty: any network.
+    #[oai(validator(max_items = 100))]
     #[serde(deserialize_with = "present")]
     networks: Option<Vec<String>>,
+    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
     #[serde(deserialize_with = "present")]
     per_minute: Option<u32>,
+    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
     #[serde(deserialize_with = "present")]
     per_hour: Option<u32>,
+    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
     #[serde(deserialize_with = "present")]
     per_day: Option<u32>,
-    #[serde(deserialize_with = "nullable")]
-    expires_at: Option<Option<String>>,
+    /// Null: the key does not expire.
+    #[oai(nullable)]
+    expires_at: MaybeUndefined<When>,
+    /// Not documented, because it cannot change. It is read so that the error can say why.
+    #[oai(skip)]
     #[serde(deserialize_with = "present")]
     source: Option<String>,
 }
+
+example!(KeyBody, {"perMinute": 120, "expiresAt": "2027-01-01T00:00:00Z"});
 
 impl KeyBody {
-    fn change(&self) -> Result<KeyChange> {
-        let scope = |it: &String| it.parse::<Scope>().map_err(|error| error.about("scopes"));
-        let expires_at = match &self.expires_at {
-            None => None,
-            Some(None) => Some(None),
-            Some(Some(text)) => Some(Some(time("expiresAt", text)?)),
-        };
-        let all = |it: &Vec<String>| it.iter().map(scope).collect::<Result<Vec<_>>>();
+    fn change(self) -> Result<KeyChange> {
+        if self.source.is_some() {
+            let rule = "cannot be changed, because assets are stored under it; issue another key";
+            return Err(Error::invalid_field("source", rule));
+        }
         Ok(KeyChange {
-            name: self.name.clone(),
-            scopes: self.scopes.as_ref().map(all).transpose()?,
-            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
-            networks: self.networks.clone(),
+            name: self.name,
+            scopes: self.scopes.map(scopes),
+            clients: self.client_ids.map(|it| it.0),
+            networks: self.networks,
             quota: [self.per_minute, self.per_hour, self.per_day],
-            expires_at,
-        })
-    }
-
-    fn new_key(self) -> Result<NewKey> {
-        let change = self.change()?;
-        let required = |field| move || Error::invalid_field(field, "is required");
-        Ok(NewKey {
-            name: change.name.ok_or_else(required("name"))?,
-            scopes: change.scopes.ok_or_else(required("scopes"))?,
-            clients: change.clients.unwrap_or_default(),
-            networks: change.networks.unwrap_or_default(),
-            quota: change.quota,
-            expires_at: change.expires_at.flatten(),
-            source: self.source,
+            expires_at: change(self.expires_at).map(|it| it.map(|it| it.0)),
         })
     }
 }
 
-/// How to rotate a key.
-#[derive(Object)]
-#[oai(rename = "ApiKeyRotation", rename_all = "camelCase")]
-pub struct RotationDoc {
-    /// Seconds for which the old secret goes on working; 0: it stops now.
-    #[oai(default = "grace_default")]
-    grace_s: u32,
-}
-
-const fn grace_default() -> u32 {
-    GRACE_S
-}
-
-#[derive(Deserialize)]
+/// How to rotate an API key.
+#[derive(Object, Deserialize)]
+#[oai(rename = "ApiKeyRotation", rename_all = "camelCase", example)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct RotationBody {
-    #[serde(default = "grace_default")]
-    grace_s: u32,
+pub struct RotationBody {
+    /// For how many seconds the old secret remains valid. 0: it stops working now. Default: 86400, one day.
+    #[oai(validator(minimum(value = "0"), maximum(value = "2592000")))]
+    #[serde(default, deserialize_with = "present")]
+    grace_s: Option<u32>,
 }
+
+example!(RotationBody, {"graceS": 3600});
 
 pub struct Keys;
 
@@ -180,7 +214,7 @@ pub struct Keys;
 impl Keys {
     /// List API keys
     ///
-    /// Revoked and expired ones too, oldest first.
+    /// Includes revoked and expired keys, oldest first.
     #[oai(path = "/keys", method = "get", operation_id = "list_keys")]
     async fn list_keys(
         &self,
@@ -194,58 +228,56 @@ impl Keys {
 
     /// Issue an API key
     ///
-    /// The answer shows the whole key this once.
+    /// The response contains the complete key. It is not shown again.
     #[oai(path = "/keys", method = "post", operation_id = "issue_key")]
     async fn issue_key(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
-        body: Body<KeyDoc>,
+        body: Body<NewKeyBody>,
     ) -> Result<Made<KeyView>, Failure> {
-        let new = body.read::<KeyBody>()?.new_key()?;
+        let new = body.read()?.new_key();
         let (held, text) = web.app.issue_key(new).await?;
         Ok(Made::Added(KeyView::of(&web.app, &held, Some(&text))))
     }
 
     /// Change an API key
+    ///
+    /// Takes effect with the next request. The secret stays the same.
     #[oai(path = "/keys/:keyId", method = "patch", operation_id = "change_key")]
     async fn change_key(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
-        body: Body<KeyDoc>,
+        body: Body<KeyBody>,
     ) -> Result<Data<KeyView>, Failure> {
         let id = web.app.get_key(key_id.read()?)?.key.id;
-        let body = body.read::<KeyBody>()?;
-        if body.source.is_some() {
-            let rule = "stays for ever: assets are kept under it; issue another key";
-            return Err(Error::invalid_field("source", rule).into());
-        }
-        let held = web.app.change_key(id, body.change()?).await?;
+        let change = body.read()?.change()?;
+        let held = web.app.change_key(id, change).await?;
         Ok(Data::of(&KeyView::of(&web.app, &held, None)))
     }
 
     /// Rotate an API key
     ///
-    /// Gives it a new secret, shown this once; id, scopes and limits stay.
+    /// Gives the key a new secret, which is shown only in this response. Id, scopes and limits stay as they are.
     #[oai(path = "/keys/:keyId/rotate", method = "post", operation_id = "rotate_key")]
     async fn rotate_key(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
-        body: Body<RotationDoc>,
+        body: Body<RotationBody>,
     ) -> Result<Made<KeyView>, Failure> {
         let id = web.app.get_key(key_id.read()?)?.key.id;
-        let RotationBody { grace_s } = body.read()?;
+        let grace_s = body.read()?.grace_s.unwrap_or(GRACE_S);
         let (held, text) = web.app.rotate_key(id, grace_s).await?;
         Ok(Made::Known(KeyView::of(&web.app, &held, Some(&text))))
     }
 
     /// Revoke an API key
     ///
-    /// Acts on the next request. The key stays listed.
+    /// Takes effect with the next request. The key stays in the list.
     #[oai(path = "/keys/:keyId", method = "delete", operation_id = "revoke_key")]
     async fn revoke_key(
         &self,

@@ -1,4 +1,4 @@
-//! Sessions: log in, log out, who am I, a new password.
+//! Sessions: log in, log out, show the caller, change the password.
 
 use std::sync::Arc;
 
@@ -9,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::api::edge::caller::{By, Origin};
 use crate::api::edge::right::OwnSession;
 use crate::api::manage::access::users::UserView;
-use crate::api::wire::body::Body;
+use crate::api::wire::body::{Body, example};
+use crate::api::wire::input::Password;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Null};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{CallerKind, CallerKindView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::access::session::Login;
 use crate::auth::caller::Caller;
@@ -20,32 +21,28 @@ use crate::error::Error;
 use crate::id::UserId;
 use crate::store::global::user::User;
 
-/// A login's body is shorter, whatever the password.
+/// A longer body of a login is refused.
 const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
 /// Who logs in.
-#[derive(Object)]
-#[oai(rename = "LoginRequest")]
-pub struct LoginDoc {
-    username_or_email: String,
-    password: String,
-}
-
-#[derive(Deserialize)]
+#[derive(Object, Deserialize)]
+#[oai(rename = "LoginRequest", example)]
 #[serde(expecting = "a JSON object")]
-struct LoginBody {
+pub struct LoginBody {
     username_or_email: String,
     password: String,
 }
 
-/// A session that has begun.
+example!(LoginBody, {"username_or_email": "ada@example.com", "password": "ochre kettle, nine moths"});
+
+/// A new session.
 #[derive(Object, Serialize)]
 #[oai(rename = "Session", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct LoginView {
-    /// Goes into `Authorization: Bearer <token>`.
+    /// Send it as `Authorization: Bearer <token>`.
     token: String,
-    /// `Bearer`.
+    /// Always `Bearer`.
     token_type: String,
     expires_at: When,
     user: UserView,
@@ -62,36 +59,34 @@ impl LoginView {
     }
 }
 
-/// Who calls.
+/// The caller.
 #[derive(Object, Serialize)]
 #[oai(rename = "Me", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct MeView {
-    /// `user` or `operator`.
-    kind: String,
-    /// How records name the caller.
+    kind: CallerKindView,
+    /// The caller's name in the audit log and other records.
     name: String,
-    /// Null for the operator, who may do everything.
+    /// Null for the operator.
     user: Null<UserView>,
     /// The only clients that the caller may see. Null: all.
     client_ids: Null<Vec<Uid>>,
 }
 
-/// A new password of one's own.
-#[derive(Object)]
-#[oai(rename = "PasswordChange", rename_all = "camelCase")]
-pub struct PasswordDoc {
+/// A new password for the user who calls.
+#[derive(Object, Deserialize)]
+#[oai(rename = "PasswordChange", rename_all = "camelCase", example)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct PasswordBody {
     current_password: String,
-    /// 12 characters to 512 bytes, and not easy to guess.
-    new_password: String,
+    /// At least 12 characters, at most 512 bytes, and not easy to guess.
+    new_password: Password,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct PasswordBody {
-    current_password: String,
-    new_password: String,
-}
+example!(PasswordBody, {
+    "currentPassword": "gvb7-ivw4-dmwa-239s-79v8",
+    "newPassword": "ochre kettle, nine moths",
+});
 
 pub struct Sessions;
 
@@ -99,14 +94,14 @@ pub struct Sessions;
 impl Sessions {
     /// Log in
     ///
-    /// Five wrong passwords for a name are free; then each must wait twice as long as the one before, up to 15 minutes. 20
-    /// tries a minute from one network, 200 in all.
+    /// After five wrong passwords for a name, each further attempt must wait twice as long as the one before, up to 15
+    /// minutes. At most 20 attempts per minute from one network, and 200 in total.
     #[oai(path = "/auth/login", method = "post", operation_id = "log_in")]
     async fn log_in(
         &self,
         web: Held<&Arc<Web>>,
         origin: Origin,
-        body: Body<LoginDoc, LOGIN_BYTES_MAX>,
+        body: Body<LoginBody, LOGIN_BYTES_MAX>,
     ) -> Result<Data<LoginView>, Failure> {
         let LoginBody { username_or_email, password } = body.read()?;
         let login = web.app.log_in(&username_or_email, &password, origin.0).await?;
@@ -122,35 +117,41 @@ impl Sessions {
         Ok(Gone)
     }
 
-    /// Show who calls
+    /// Get the caller
+    ///
+    /// Which user a token belongs to, and which clients that user may see.
     #[oai(path = "/api/me", method = "get", operation_id = "get_me")]
     async fn get_me(&self, by: By<OwnSession>) -> Result<Data<MeView>, Failure> {
         let user = user(&by.0).ok();
         let allowed = by.0.allowed_clients();
         let ids = allowed.map(|it| it.iter().map(|id| Uid::of(id.as_bytes())).collect::<Vec<_>>());
         Ok(Data::of(&MeView {
-            kind: if user.is_some() { "user" } else { "operator" }.to_owned(),
+            kind: CallerKindView(if user.is_some() {
+                CallerKind::User
+            } else {
+                CallerKind::Operator
+            }),
             name: by.0.name(),
             user: user.map(UserView::of).into(),
             client_ids: ids.into(),
         }))
     }
 
-    /// Change the own password
+    /// Change your own password
     ///
-    /// Ends all sessions of the user and begins a new one, which the answer holds.
+    /// Ends all sessions of the user and returns a new one.
     #[oai(path = "/api/me/password", method = "put", operation_id = "change_own_password")]
     async fn change_own_password(
         &self,
         web: Held<&Arc<Web>>,
         origin: Origin,
         by: By<OwnSession>,
-        body: Body<PasswordDoc, LOGIN_BYTES_MAX>,
+        body: Body<PasswordBody, LOGIN_BYTES_MAX>,
     ) -> Result<Data<LoginView>, Failure> {
         let id: UserId = user(&by.0)?.id;
         let PasswordBody { current_password, new_password } = body.read()?;
         let login =
-            web.app.change_own_password(id, &current_password, new_password, origin.0).await?;
+            web.app.change_own_password(id, &current_password, new_password.0, origin.0).await?;
         Ok(Data::of(&LoginView::of(login)))
     }
 }
@@ -161,7 +162,7 @@ fn user(caller: &Caller) -> Result<&User, Error> {
     match caller {
         Caller::User(user) => Ok(user),
         Caller::Key(_) | Caller::Operator { .. } => {
-            Err(Error::forbidden("only a user who has logged in has a session and a password"))
+            Err(Error::forbidden("only users have a session and a password; log in as a user"))
         }
     }
 }

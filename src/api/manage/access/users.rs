@@ -4,23 +4,25 @@ use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::Path;
+use poem_openapi::types::MaybeUndefined;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{AddUser, Administer};
-use crate::api::wire::body::{Body, client_ids, nullable, present};
+use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::input::{ClientIds, Email, Password};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Made, Null};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{RoleView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::access::user::{NewPassword, NewUser, UserChange};
 use crate::error::{Error, Result};
 use crate::id::UserId;
-use crate::store::global::user::{Role, User};
+use crate::store::global::user::User;
 
-/// Somebody who logs in.
+/// A person who can log in.
 #[derive(Object, Serialize)]
 #[oai(rename = "User", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -29,17 +31,16 @@ pub struct UserView {
     email: String,
     username: Null<String>,
     display_name: Null<String>,
-    /// `viewer` reads; `analyst` also works on clients; `admin` also runs the installation.
-    role: String,
-    /// Empty: all clients.
+    role: RoleView,
+    /// The only clients that the user may see. Empty: all clients.
     client_ids: Vec<Uid>,
     enabled: bool,
-    /// The password was made by the service and is to be replaced before anything else.
+    /// The service generated the password. The user must replace it before doing anything else.
     must_change_password: bool,
     created_at: When,
     updated_at: When,
     last_login_at: Null<When>,
-    /// The password that the service made. Shown this once.
+    /// The password that the service generated. It is shown only in this response.
     #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
@@ -52,7 +53,7 @@ impl UserView {
             email: user.email.clone(),
             username: user.username.clone().into(),
             display_name: user.display_name.clone().into(),
-            role: user.role.as_str().to_owned(),
+            role: RoleView(user.role),
             client_ids: user.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             enabled: user.enabled,
             must_change_password: user.must_change_password,
@@ -68,75 +69,95 @@ impl UserView {
     }
 }
 
-/// What to make or change of a user; absent fields stay, null clears.
-#[derive(Object)]
-#[oai(rename = "UserChange", rename_all = "camelCase")]
-pub struct UserDoc {
-    /// Required for a new user.
-    email: Option<String>,
-    username: Null<String>,
-    display_name: Null<String>,
-    /// Required for a new user: `viewer`, `analyst` or `admin`.
-    role: Option<String>,
-    /// The only clients that the user may see; empty: all. An admin cannot be limited.
-    client_ids: Option<Vec<String>>,
-    /// A disabled user's sessions end at once.
+/// A user to add.
+#[derive(Object, Deserialize)]
+#[oai(rename = "UserCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct NewUserBody {
+    /// Unique among the emails and usernames of all users, without regard to case.
+    email: Email,
+    /// Unique like `email`. No whitespace and no `@`.
+    #[oai(nullable, validator(min_length = 1, max_length = 200))]
+    username: Option<String>,
+    #[oai(nullable, validator(max_length = 200))]
+    display_name: Option<String>,
+    role: RoleView,
+    /// The only clients that the user may see. Empty or absent: all clients. An admin cannot be limited.
+    #[serde(default, deserialize_with = "present")]
+    client_ids: Option<ClientIds>,
+    /// Must be true if present: a new user is enabled.
+    #[serde(default, deserialize_with = "present")]
     enabled: Option<bool>,
-    /// 12 characters to 512 bytes, and not easy to guess. Null, or absent for a new user: the service makes one, shows it
-    /// this once, and wants it replaced at the next login.
-    password: Null<String>,
+    /// At least 12 characters, at most 512 bytes, and not easy to guess. Null or absent: the service generates a password,
+    /// returns it in this response only, and requires a new one at the next login.
+    #[oai(nullable)]
+    password: Option<Password>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-#[derive(Default)]
-struct UserBody {
-    #[serde(deserialize_with = "present")]
-    email: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    username: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable")]
-    display_name: Option<Option<String>>,
-    #[serde(deserialize_with = "present")]
-    role: Option<String>,
-    #[serde(deserialize_with = "present")]
-    client_ids: Option<Vec<String>>,
-    #[serde(deserialize_with = "present")]
-    enabled: Option<bool>,
-    #[serde(deserialize_with = "nullable")]
-    password: Option<Option<String>>,
-}
+example!(NewUserBody, {
+    "email": "ada@example.com",
+    "displayName": "Ada Lovelace",
+    "role": "analyst",
+});
 
-impl UserBody {
-    fn change(self) -> Result<UserChange> {
-        let role = self.role.map(|it| it.parse::<Role>()).transpose();
-        let wanted = |it: Option<String>| it.map_or(NewPassword::Generated, NewPassword::Given);
-        Ok(UserChange {
-            email: self.email,
-            username: self.username,
-            display_name: self.display_name,
-            role: role.map_err(|error| error.about("role"))?,
-            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
-            enabled: self.enabled,
-            password: self.password.map(wanted),
-        })
-    }
-
-    fn new_user(mut self) -> Result<NewUser> {
-        let password = self.password.take().flatten();
-        let change = self.change()?;
-        let required = |field| move || Error::invalid_field(field, "is required");
-        if change.enabled == Some(false) {
-            return Err(Error::invalid_field("enabled", "a new user is enabled"));
+impl NewUserBody {
+    fn new_user(self) -> Result<NewUser> {
+        if self.enabled == Some(false) {
+            let rule = "must be true; disable the user after it was added";
+            return Err(Error::invalid_field("enabled", rule));
         }
         Ok(NewUser {
-            email: change.email.ok_or_else(required("email"))?,
-            username: change.username.flatten(),
-            display_name: change.display_name.flatten(),
-            role: change.role.ok_or_else(required("role"))?,
-            clients: change.clients.unwrap_or_default(),
-            password,
+            email: self.email.0,
+            username: self.username,
+            display_name: self.display_name,
+            role: self.role.0,
+            clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
+            password: self.password.map(|it| it.0),
         })
+    }
+}
+
+/// What to change of a user. Absent fields stay as they are; null clears a field.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "UserChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
+pub struct UserBody {
+    #[serde(deserialize_with = "present")]
+    email: Option<Email>,
+    /// No whitespace and no `@`.
+    #[oai(nullable, validator(min_length = 1, max_length = 200))]
+    username: MaybeUndefined<String>,
+    #[oai(nullable, validator(max_length = 200))]
+    display_name: MaybeUndefined<String>,
+    #[serde(deserialize_with = "present")]
+    role: Option<RoleView>,
+    /// The only clients that the user may see. Empty: all clients. An admin cannot be limited.
+    #[serde(deserialize_with = "present")]
+    client_ids: Option<ClientIds>,
+    /// Disabling a user ends the user's sessions.
+    #[serde(deserialize_with = "present")]
+    enabled: Option<bool>,
+    /// At least 12 characters, at most 512 bytes, and not easy to guess. Null: the service generates a password, returns
+    /// it in this response only, and requires a new one at the next login. Either way all sessions of the user end.
+    #[oai(nullable)]
+    password: MaybeUndefined<Password>,
+}
+
+example!(UserBody, {"enabled": false});
+
+impl UserBody {
+    fn change(self) -> UserChange {
+        let wanted =
+            |it: Option<Password>| it.map_or(NewPassword::Generated, |it| NewPassword::Given(it.0));
+        UserChange {
+            email: self.email.map(|it| it.0),
+            username: change(self.username),
+            display_name: change(self.display_name),
+            role: self.role.map(|it| it.0),
+            clients: self.client_ids.map(|it| it.0),
+            enabled: self.enabled,
+            password: change(self.password).map(wanted),
+        }
     }
 }
 
@@ -146,7 +167,7 @@ pub struct Users;
 impl Users {
     /// List users
     ///
-    /// Disabled ones too, oldest first.
+    /// Includes disabled users, oldest first.
     #[oai(path = "/users", method = "get", operation_id = "list_users")]
     async fn list_users(
         &self,
@@ -159,32 +180,32 @@ impl Users {
 
     /// Add a user
     ///
-    /// At most 20 an hour for each caller.
+    /// Each caller may add at most 20 users per hour.
     #[oai(path = "/users", method = "post", operation_id = "add_user")]
     async fn add_user(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<AddUser>,
-        body: Body<UserDoc>,
+        body: Body<NewUserBody>,
     ) -> Result<Made<UserView>, Failure> {
-        let new = body.read::<UserBody>()?.new_user()?;
+        let new = body.read()?.new_user()?;
         Ok(Made::Added(UserView::with_password(web.app.add_user(new).await?)))
     }
 
     /// Change a user
     ///
-    /// Acts on the user's next request.
+    /// Takes effect with the user's next request.
     #[oai(path = "/users/:userId", method = "patch", operation_id = "change_user")]
     async fn change_user(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "userId")] user_id: Path<Raw<Id>>,
-        body: Body<UserDoc>,
+        body: Body<UserBody>,
     ) -> Result<Data<UserView>, Failure> {
         let id = user_id.read::<UserId>()?;
         web.app.get_user(id)?;
-        let change = body.read::<UserBody>()?.change()?;
+        let change = body.read()?.change();
         Ok(Data::of(&UserView::with_password(web.app.change_user(id, change).await?)))
     }
 }

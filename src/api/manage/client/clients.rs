@@ -1,16 +1,17 @@
-//! Clients: list, add, show, change, erase.
+//! Clients: list, add, get, change, erase.
 
 use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::{Path, Query};
+use poem_openapi::types::MaybeUndefined;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{Administer, ViewClients};
-use crate::api::wire::body::{Body, nullable, present};
+use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::input::Members;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply;
@@ -22,7 +23,7 @@ use crate::app::decision::client::ClientChange;
 use crate::page::Page;
 use crate::store::global::client::{Client, ClientState};
 
-/// A client organization as its administrator sees it.
+/// A client organization, with what only the management API shows.
 #[derive(Object, Serialize)]
 #[oai(rename = "ManagedClient", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -31,8 +32,9 @@ pub struct ManagedClientView {
     name: String,
     industry: Null<String>,
     employee_count: Null<u32>,
-    /// Inactive clients are not listed by the versioned interface; their data is kept.
+    /// The versioned interface does not list inactive clients. Their data is kept.
     active: bool,
+    /// Effective settings: the client's own settings on top of the service's defaults.
     settings: Free,
     created_at: When,
     updated_at: When,
@@ -53,41 +55,68 @@ impl ManagedClientView {
     }
 }
 
-/// What to change of a client; absent fields stay, null clears.
-#[derive(Object)]
-#[oai(rename = "ClientChange", rename_all = "camelCase")]
-pub struct ClientDoc {
-    /// Required for a new client.
-    #[oai(validator(max_length = 500))]
-    name: Option<String>,
+/// A client to add.
+#[derive(Object, Deserialize)]
+#[oai(rename = "ClientCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct NewClientBody {
+    #[oai(validator(min_length = 1, max_length = 500))]
+    name: String,
     #[oai(nullable, validator(max_length = 100))]
     industry: Option<String>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(minimum(value = "0"), maximum(value = "100000000")))]
     employee_count: Option<u32>,
+    /// Default: true.
+    #[serde(default, deserialize_with = "present")]
     active: Option<bool>,
-    /// Members replace those of the same name, null removes one; `profile` is merged answer by answer.
-    settings: Option<Free>,
+    #[serde(default, deserialize_with = "present")]
+    settings: Option<Members>,
 }
 
-#[derive(Default, Deserialize)]
+example!(NewClientBody, {"name": "Acme Ltd", "industry": "Legal", "employeeCount": 40});
+
+impl From<NewClientBody> for ClientChange {
+    fn from(body: NewClientBody) -> Self {
+        Self {
+            name: Some(body.name),
+            industry: body.industry.map(Some),
+            employee_count: body.employee_count.map(Some),
+            active: body.active,
+            settings: body.settings.map(|it| it.0),
+        }
+    }
+}
+
+/// What to change of a client. Absent fields stay as they are; null clears a field.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "ClientChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-struct ClientBody {
+pub struct ClientBody {
+    #[oai(validator(min_length = 1, max_length = 500))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    industry: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable")]
-    employee_count: Option<Option<u32>>,
+    #[oai(nullable, validator(max_length = 100))]
+    industry: MaybeUndefined<String>,
+    #[oai(nullable, validator(minimum(value = "0"), maximum(value = "100000000")))]
+    employee_count: MaybeUndefined<u32>,
     #[serde(deserialize_with = "present")]
     active: Option<bool>,
+    /// Members replace those of the same name, and null removes one. The answers in `profile` are merged one by one.
     #[serde(deserialize_with = "present")]
-    settings: Option<Map<String, Value>>,
+    settings: Option<Members>,
 }
+
+example!(ClientBody, {"employeeCount": 45, "settings": {"profile": {"aws": "unused"}}});
 
 impl From<ClientBody> for ClientChange {
     fn from(body: ClientBody) -> Self {
-        let ClientBody { name, industry, employee_count, active, settings } = body;
-        Self { name, industry, employee_count, active, settings }
+        Self {
+            name: body.name,
+            industry: change(body.industry),
+            employee_count: change(body.employee_count),
+            active: body.active,
+            settings: body.settings.map(|it| it.0),
+        }
     }
 }
 
@@ -97,7 +126,7 @@ pub struct Clients;
 impl Clients {
     /// List all clients
     ///
-    /// Inactive ones too, in the order in which they were added. Scope: `read:clients`.
+    /// Includes inactive clients, in the order in which they were added. Scope: `read:clients`.
     #[oai(path = "/clients", method = "get", operation_id = "manage_list_clients")]
     async fn list_clients(
         &self,
@@ -115,21 +144,23 @@ impl Clients {
     }
 
     /// Add a client
+    ///
+    /// Adds a client organization. Its id never changes.
     #[oai(path = "/clients", method = "post", operation_id = "add_client")]
     async fn add_client(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Administer>,
-        body: Body<ClientDoc>,
+        body: Body<NewClientBody>,
     ) -> Result<Made<ManagedClientView>, Failure> {
-        let change = body.read::<ClientBody>()?.into();
+        let change = body.read()?.into();
         let client = web.app.add_client(&by.0.name(), change).await?;
         Ok(Made::Added(ManagedClientView::of(&client, &web.app.options.settings)))
     }
 
-    /// Show a client
+    /// Get a client
     ///
-    /// Scope: `read:clients`.
+    /// Also works for inactive clients. Scope: `read:clients`.
     #[oai(path = "/clients/:clientId", method = "get", operation_id = "manage_get_client")]
     async fn get_client(
         &self,
@@ -142,24 +173,26 @@ impl Clients {
     }
 
     /// Change a client
+    ///
+    /// A change of industry, size or settings reassesses the client.
     #[oai(path = "/clients/:clientId", method = "patch", operation_id = "change_client")]
     async fn change_client(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Administer>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        body: Body<ClientDoc>,
+        body: Body<ClientBody>,
     ) -> Result<Data<ManagedClientView>, Failure> {
         let id = client_id.read()?;
         web.app.reach_any(&by.0, id)?;
-        let change = body.read::<ClientBody>()?.into();
+        let change = body.read()?.into();
         let client = web.app.change_client(&by.0, id, change).await?;
         Ok(Data::of(&ManagedClientView::of(&client, &web.app.options.settings)))
     }
 
     /// Erase a client
     ///
-    /// Everything about it: assets, facts, results, history, events. There is no way back but a backup.
+    /// Removes everything about the client: assets, facts, results, history, events. Only a backup can bring it back.
     #[oai(path = "/clients/:clientId", method = "delete", operation_id = "remove_client")]
     async fn remove_client(
         &self,

@@ -1,4 +1,4 @@
-//! Everything about one client, a line for each thing.
+//! The export of a client: everything about it, one line per item.
 
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// Assets in one read.
+/// How many assets are read at once.
 const N_ASSETS_AT_ONCE: u32 = 1_000;
 const N_DAYS_MAX: u32 = u32::MAX;
 
-/// The kinds of things, in the order of an export.
+/// The kinds of items, in the order of an export.
 const PARTS: [Part; 9] = [
     Part::Client,
     Part::Scores,
@@ -65,7 +65,7 @@ enum Part {
     Assets,
 }
 
-/// Lines that were read, and how many.
+/// Lines to send, and how many they are.
 #[derive(Default)]
 struct Written {
     bytes: Vec<u8>,
@@ -90,7 +90,7 @@ struct Source {
 }
 
 impl Source {
-    /// The lines of a part from `offset` on; whether there may be more.
+    /// Reads the lines of a part from `offset`. Returns true if more may remain.
     async fn read(&self, part: Part, offset: u64) -> Result<(Written, bool)> {
         let source = self.clone();
         self.rows.read(move |snapshot| source.read_now(snapshot, part, offset)).await
@@ -162,16 +162,16 @@ impl Source {
 /// How far an export has come.
 struct Progress {
     source: Source,
-    /// Parts that are written; one more when the end is too.
+    /// Parts that are complete; one more once the last line was sent.
     n_parts: usize,
-    /// Of the part under way.
+    /// Where the current part continues.
     offset: u64,
     n_lines: u64,
 }
 
 impl Progress {
-    /// The next lines. `None`: all were written. At last comes how many there were: a reader who does not find that has
-    /// not all of it.
+    /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
+    /// find it does not have the complete export.
     async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
         let Some(part) = PARTS.get(self.n_parts) else {
             if self.n_parts != PARTS.len() {
@@ -190,7 +190,7 @@ impl Progress {
                 Some((Ok(written.bytes.into()), self))
             }
             Err(error) => {
-                tracing::error!(error = %Chain(&error), "an export broke off: {}", Chain(&error));
+                tracing::error!(error = %Chain(&error), "an export failed: {}", Chain(&error));
                 self.n_parts = PARTS.len() + 1;
                 Some((Err(std::io::Error::other(error)), self))
             }
@@ -204,9 +204,10 @@ pub struct Exports;
 impl Exports {
     /// Export a client
     ///
-    /// Newline-delimited JSON: `{"kind", "data"}` for each thing, of the kinds `client`, `score` (one a day), `risk`,
-    /// `framework`, `control`, `evidence`, `task`, `import` and `asset`, as the other operations show them, each kind as it
-    /// is when it is read. The last line is `{"kind": "end", "data": {"lines"}}`; without it the export is not whole.
+    /// Returns newline-delimited JSON: one line `{"kind", "data"}` per item, of the kinds `client`, `score` (one per day),
+    /// `risk`, `framework`, `control`, `evidence`, `task`, `import` and `asset`. `data` is what the other operations show. Each
+    /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines"}}`; an export without it is
+    /// incomplete.
     #[oai(path = "/clients/:clientId/export", method = "get", operation_id = "export_client")]
     async fn export_client(
         &self,

@@ -1,4 +1,4 @@
-//! A client's posture explained: coverage, controls, what moved.
+//! A client's posture explained: coverage, controls, score changes.
 
 use std::sync::Arc;
 
@@ -23,23 +23,25 @@ use crate::error::Result;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::history::Move;
 
-/// A client's posture and what it rests on.
+/// A client's posture and what it is based on.
 #[derive(Object, Serialize)]
 #[oai(rename = "Posture", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct PostureView {
+    /// Null until the client's first valid observation or attestation.
     score: Null<SecurityScoreView>,
-    /// Share of the applicable controls' weight that is assessed, in percent. Below 40 the score is provisional.
+    /// The share of the applicable controls, by weight, that is assessed, in percent. Below 40 the score is provisional.
     coverage: u8,
     provisional: bool,
-    /// SPRS score of CMMC Level 2, -203 to 110, advisory; null without a system security plan (CA.L2-3.12.4).
+    /// The SPRS score of CMMC Level 2, -203 to 110, for information. Null: there is no system security plan
+    /// (CA.L2-3.12.4).
     sprs: Null<i16>,
     controls: Vec<ControlResultView>,
-    /// Moves of the overall score, newest first.
+    /// Changes of the overall score, newest first, at most 100.
     moves: Vec<MoveView>,
 }
 
-/// One move of the overall score.
+/// One change of the overall score.
 #[derive(Object, Serialize)]
 #[oai(rename = "ScoreMove", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -47,9 +49,9 @@ pub struct MoveView {
     at: When,
     from: Null<u8>,
     to: u8,
-    /// A source's name, `attestation`, `scope`, `lapse`, `assets` or `catalogue`.
+    /// The name of a source, or one of `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
     cause: String,
-    /// Codes of the controls that moved.
+    /// The codes of the controls that changed.
     controls: Vec<String>,
 }
 
@@ -89,7 +91,7 @@ pub struct Postures;
 impl Postures {
     /// Explain a client's posture
     ///
-    /// Scope: `read:scores`.
+    /// The score with its coverage, the result of every control, and what changed the score. Scope: `read:scores`.
     #[oai(path = "/clients/:clientId/posture", method = "get", operation_id = "get_posture")]
     async fn get_posture(
         &self,

@@ -4,25 +4,24 @@ use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::Path;
-use poem_openapi::{Object, OpenApi};
+use poem_openapi::{Object, OpenApi, Union};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{View, Work};
-use crate::api::wire::body::{Body, client_ids, present};
+use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::input::{ClientIds, TextOf};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made};
-use crate::api::wire::view::{SeverityView, Uid, When};
+use crate::api::wire::view::{FrameworkIdView, SeverityView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::alert_rule::{NewRule, RuleChange};
-use crate::engine::catalog::FrameworkId;
-use crate::engine::severity::Severity;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::AlertRuleId;
 use crate::store::global::alert::{AlertCondition, AlertRule};
 
-/// What is to be heard of, and of whom.
+/// What triggers an alert, and for which clients.
 #[derive(Object, Serialize)]
 #[oai(rename = "AlertRule", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -30,73 +29,122 @@ pub struct AlertRuleView {
     id: Uid,
     name: String,
     enabled: bool,
-    /// Empty: all clients.
+    /// Empty: all clients, including those added later.
     client_ids: Vec<Uid>,
     condition: ConditionView,
     created_at: When,
     updated_at: When,
 }
 
-/// What is looked at, and from where on it is alarming. Which members there are depends on `type`:
-/// `score_below` (value), `readiness_below` (framework, value), `open_risks_at_least` (severity: that or a worse one;
-/// value), `control_failing` (controlCode), `source_silent` (hours), `tasks_overdue_at_least` (value).
-#[derive(Object, Serialize)]
-#[oai(rename = "AlertCondition", rename_all = "camelCase", skip_serializing_if_is_none)]
-#[serde(rename_all = "camelCase")]
-pub struct ConditionView {
-    #[oai(rename = "type")]
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    framework: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    severity: Option<SeverityView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    control_code: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hours: Option<u32>,
+/// What an alert rule watches.
+#[derive(Union, Deserialize, Serialize)]
+#[oai(rename = "AlertCondition", one_of, discriminator_name = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", expecting = "a JSON object with a type")]
+pub enum ConditionView {
+    ScoreBelow(ScoreBelow),
+    ReadinessBelow(ReadinessBelow),
+    OpenRisksAtLeast(OpenRisksAtLeast),
+    ControlFailing(ControlFailing),
+    SourceSilent(SourceSilent),
+    TasksOverdueAtLeast(TasksOverdueAtLeast),
+}
+
+/// The overall score is below `value`.
+#[derive(Object, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScoreBelow {
+    #[oai(validator(minimum(value = "1"), maximum(value = "100")))]
+    value: u32,
+}
+
+/// The readiness for a framework is below `value`.
+#[derive(Object, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadinessBelow {
+    framework: TextOf<FrameworkIdView>,
+    #[oai(validator(minimum(value = "1"), maximum(value = "100")))]
+    value: u32,
+}
+
+/// There are at least `value` open risks of this severity or a worse one. Accepted risks do not count.
+#[derive(Object, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenRisksAtLeast {
+    severity: TextOf<SeverityView>,
+    #[oai(validator(minimum(value = "1"), maximum(value = "1000000")))]
+    value: u32,
+}
+
+/// A control is partial or non-compliant.
+#[derive(Object, Deserialize, Serialize)]
+#[oai(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ControlFailing {
+    /// The code of a control in the catalog.
+    control_code: String,
+}
+
+/// A source that reported before has been silent for `hours`.
+#[derive(Object, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSilent {
+    #[oai(validator(minimum(value = "1"), maximum(value = "8784")))]
+    hours: u32,
+}
+
+/// At least `value` remediation tasks are overdue.
+#[derive(Object, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct TasksOverdueAtLeast {
+    #[oai(validator(minimum(value = "1"), maximum(value = "1000000")))]
+    value: u32,
 }
 
 impl ConditionView {
     fn of(condition: &AlertCondition) -> Self {
-        let none = Self {
-            kind: String::new(),
-            value: None,
-            framework: None,
-            severity: None,
-            control_code: None,
-            hours: None,
-        };
         match condition {
             AlertCondition::ScoreBelow { value } => {
-                Self { kind: "score_below".to_owned(), value: Some(u32::from(*value)), ..none }
+                Self::ScoreBelow(ScoreBelow { value: u32::from(*value) })
             }
-            AlertCondition::ReadinessBelow { framework, value } => Self {
-                kind: "readiness_below".to_owned(),
-                framework: Some(framework.as_str().to_owned()),
-                value: Some(u32::from(*value)),
-                ..none
-            },
-            AlertCondition::OpenRisksAtLeast { severity, value } => Self {
-                kind: "open_risks_at_least".to_owned(),
-                severity: Some(SeverityView(*severity)),
-                value: Some(*value),
-                ..none
-            },
-            AlertCondition::ControlFailing { control } => Self {
-                kind: "control_failing".to_owned(),
-                control_code: Some(control.clone()),
-                ..none
-            },
+            AlertCondition::ReadinessBelow { framework, value } => {
+                let framework = TextOf::of(framework.as_str());
+                Self::ReadinessBelow(ReadinessBelow { framework, value: u32::from(*value) })
+            }
+            AlertCondition::OpenRisksAtLeast { severity, value } => {
+                let severity = TextOf::of(severity.as_str());
+                Self::OpenRisksAtLeast(OpenRisksAtLeast { severity, value: *value })
+            }
+            AlertCondition::ControlFailing { control } => {
+                Self::ControlFailing(ControlFailing { control_code: control.clone() })
+            }
             AlertCondition::SourceSilent { hours } => {
-                Self { kind: "source_silent".to_owned(), hours: Some(*hours), ..none }
+                Self::SourceSilent(SourceSilent { hours: *hours })
             }
             AlertCondition::TasksOverdueAtLeast { value } => {
-                Self { kind: "tasks_overdue_at_least".to_owned(), value: Some(*value), ..none }
+                Self::TasksOverdueAtLeast(TasksOverdueAtLeast { value: *value })
             }
         }
+    }
+
+    fn read(self) -> Result<AlertCondition> {
+        // A value that a byte cannot hold is more than 100, which is refused with the other rules.
+        let percent = |value: u32| u8::try_from(value).unwrap_or(u8::MAX);
+        Ok(match self {
+            Self::ScoreBelow(it) => AlertCondition::ScoreBelow { value: percent(it.value) },
+            Self::ReadinessBelow(it) => AlertCondition::ReadinessBelow {
+                framework: it.framework.read("condition.framework")?.0,
+                value: percent(it.value),
+            },
+            Self::OpenRisksAtLeast(it) => AlertCondition::OpenRisksAtLeast {
+                severity: it.severity.read("condition.severity")?.0,
+                value: it.value,
+            },
+            Self::ControlFailing(it) => AlertCondition::ControlFailing { control: it.control_code },
+            Self::SourceSilent(it) => AlertCondition::SourceSilent { hours: it.hours },
+            Self::TasksOverdueAtLeast(it) => {
+                AlertCondition::TasksOverdueAtLeast { value: it.value }
+            }
+        })
     }
 }
 
@@ -114,100 +162,64 @@ impl AlertRuleView {
     }
 }
 
-/// For a new rule `name` and `condition` are required; for a change absent fields stay.
-#[derive(Object)]
-#[oai(rename = "AlertRuleChange", rename_all = "camelCase")]
-pub struct AlertRuleDoc {
+/// An alert rule to add.
+#[derive(Object, Deserialize)]
+#[oai(rename = "AlertRuleCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct NewAlertRuleBody {
     #[oai(validator(min_length = 1, max_length = 200))]
-    name: Option<String>,
-    /// Default for a new rule: true.
+    name: String,
+    /// Default: true.
+    #[serde(default, deserialize_with = "present")]
     enabled: Option<bool>,
-    /// Empty: all clients, also those to come.
-    client_ids: Option<Vec<Uid>>,
-    condition: Option<ConditionView>,
+    /// Empty or absent: all clients, including those added later.
+    #[serde(default, deserialize_with = "present")]
+    client_ids: Option<ClientIds>,
+    condition: ConditionView,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-struct AlertRuleBody {
-    #[serde(deserialize_with = "present")]
-    name: Option<String>,
-    #[serde(deserialize_with = "present")]
-    enabled: Option<bool>,
-    #[serde(deserialize_with = "present")]
-    client_ids: Option<Vec<String>>,
-    #[serde(deserialize_with = "present")]
-    condition: Option<ConditionBody>,
-}
+example!(NewAlertRuleBody, {
+    "name": "Score below 60",
+    "condition": {"type": "score_below", "value": 60},
+});
 
-#[derive(Deserialize)]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase",
-    deny_unknown_fields,
-    expecting = "a JSON object with a type"
-)]
-enum ConditionBody {
-    ScoreBelow { value: u32 },
-    ReadinessBelow { framework: String, value: u32 },
-    OpenRisksAtLeast { severity: String, value: u32 },
-    ControlFailing { control_code: String },
-    SourceSilent { hours: u32 },
-    TasksOverdueAtLeast { value: u32 },
-}
-
-impl ConditionBody {
-    fn read(self) -> Result<AlertCondition> {
-        // Beyond a byte it is beyond the rule that is checked with the others.
-        let percent = |value: u32| u8::try_from(value).unwrap_or(u8::MAX);
-        Ok(match self {
-            Self::ScoreBelow { value } => AlertCondition::ScoreBelow { value: percent(value) },
-            Self::ReadinessBelow { framework, value } => AlertCondition::ReadinessBelow {
-                framework: framework_of(&framework)?,
-                value: percent(value),
-            },
-            Self::OpenRisksAtLeast { severity, value } => {
-                AlertCondition::OpenRisksAtLeast { severity: severity_of(&severity)?, value }
-            }
-            Self::ControlFailing { control_code: control } => {
-                AlertCondition::ControlFailing { control }
-            }
-            Self::SourceSilent { hours } => AlertCondition::SourceSilent { hours },
-            Self::TasksOverdueAtLeast { value } => AlertCondition::TasksOverdueAtLeast { value },
+impl NewAlertRuleBody {
+    fn new_rule(self) -> Result<NewRule> {
+        Ok(NewRule {
+            name: self.name,
+            enabled: self.enabled.unwrap_or(true),
+            clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
+            condition: self.condition.read()?,
         })
     }
 }
 
-fn framework_of(word: &str) -> Result<FrameworkId> {
-    word.parse().map_err(|error: Error| error.about("condition.framework"))
+/// What to change of an alert rule. Absent fields stay as they are.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "AlertRuleChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
+pub struct AlertRuleBody {
+    #[oai(validator(min_length = 1, max_length = 200))]
+    #[serde(deserialize_with = "present")]
+    name: Option<String>,
+    #[serde(deserialize_with = "present")]
+    enabled: Option<bool>,
+    /// Empty: all clients, including those added later.
+    #[serde(deserialize_with = "present")]
+    client_ids: Option<ClientIds>,
+    #[serde(deserialize_with = "present")]
+    condition: Option<ConditionView>,
 }
 
-fn severity_of(word: &str) -> Result<Severity> {
-    Severity::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
-        let known = Severity::ALL.map(Severity::as_str).join(", ");
-        Error::invalid_field("condition.severity", format!("must be one of {known}"))
-    })
-}
+example!(AlertRuleBody, {"enabled": false});
 
 impl AlertRuleBody {
     fn change(self) -> Result<RuleChange> {
         Ok(RuleChange {
             name: self.name,
             enabled: self.enabled,
-            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
-            condition: self.condition.map(ConditionBody::read).transpose()?,
-        })
-    }
-
-    fn new_rule(self) -> Result<NewRule> {
-        let RuleChange { name, enabled, clients, condition } = self.change()?;
-        let required = |field| move || Error::invalid_field(field, "is required");
-        Ok(NewRule {
-            name: name.ok_or_else(required("name"))?,
-            enabled: enabled.unwrap_or(true),
-            clients: clients.unwrap_or_default(),
-            condition: condition.ok_or_else(required("condition"))?,
+            clients: self.client_ids.map(|it| it.0),
+            condition: self.condition.map(ConditionView::read).transpose()?,
         })
     }
 }
@@ -217,6 +229,8 @@ pub struct AlertRules;
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl AlertRules {
     /// List alert rules
+    ///
+    /// Oldest first. Callers who are limited to clients see only rules about those clients.
     #[oai(path = "/alert-rules", method = "get", operation_id = "list_alert_rules")]
     async fn list_alert_rules(
         &self,
@@ -229,32 +243,32 @@ impl AlertRules {
 
     /// Add an alert rule
     ///
-    /// Where its condition is true already it triggers within seconds.
+    /// If its condition is already true for a client, an alert is triggered within seconds.
     #[oai(path = "/alert-rules", method = "post", operation_id = "add_alert_rule")]
     async fn add_alert_rule(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Work>,
-        body: Body<AlertRuleDoc>,
+        body: Body<NewAlertRuleBody>,
     ) -> Result<Made<AlertRuleView>, Failure> {
-        let new = body.read::<AlertRuleBody>()?.new_rule()?;
+        let new = body.read()?.new_rule()?;
         Ok(Made::Added(AlertRuleView::of(&web.app.add_alert_rule(&by.0, new).await?)))
     }
 
     /// Change an alert rule
     ///
-    /// Alerts that it no longer stands for close within seconds.
+    /// Alerts whose condition no longer holds close within seconds.
     #[oai(path = "/alert-rules/:alertRuleId", method = "patch", operation_id = "change_alert_rule")]
     async fn change_alert_rule(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Work>,
         #[oai(name = "alertRuleId")] alert_rule_id: Path<Raw<Id>>,
-        body: Body<AlertRuleDoc>,
+        body: Body<AlertRuleBody>,
     ) -> Result<Data<AlertRuleView>, Failure> {
         let id = alert_rule_id.read::<AlertRuleId>()?;
         web.app.get_alert_rule(&by.0, id).await?;
-        let change = body.read::<AlertRuleBody>()?.change()?;
+        let change = body.read()?.change()?;
         Ok(Data::of(&AlertRuleView::of(&web.app.change_alert_rule(&by.0, id, change).await?)))
     }
 

@@ -1,4 +1,4 @@
-//! A client's controls: what each came to, and attesting one.
+//! A client's controls: their results, and attestations.
 
 use std::sync::Arc;
 
@@ -10,22 +10,24 @@ use serde::{Deserialize, Serialize};
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewCompliance, Work};
 use crate::api::v1::compliance::ControlResultView;
-use crate::api::wire::body::{Body, nullable, present, time};
+use crate::api::wire::body::{Body, example, nullable, present};
+use crate::api::wire::input::Ref;
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{SeverityView, StatusView, Uid, When};
+use crate::api::wire::view::{
+    AttestedStatusView, DeciderView, SeverityView, StatusView, Uid, When,
+};
 use crate::api::{Group, Web};
 use crate::app::decision::control::{ControlState, NewAttestation};
 use crate::auth::caller::Caller;
 use crate::engine::catalog::{Catalog, Control};
-use crate::engine::fact::Status;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::fact::Attested;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// A control of one client: what it came to, and what was attested about it.
+/// The result of a control for one client, and what was attested about it.
 #[derive(Object, Serialize)]
 #[oai(rename = "ClientControl", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -35,36 +37,36 @@ pub struct ClientControlView {
     result: ControlResultView,
     category: String,
     severity: SeverityView,
-    /// What can decide it: assessor, connector, scan, dns, push, attestation or derived. Any control may be attested.
-    decided_by: Vec<String>,
-    /// Until when this stands if nothing newer comes. Null: not known, or without end.
+    /// What can decide the control. Any control may also be attested.
+    decided_by: Vec<DeciderView>,
+    /// Until when the result is valid if nothing newer arrives. Null: unknown, or it does not expire.
     valid_until: Null<When>,
     attestation: Null<AttestationView>,
-    /// Entries of the evidence register about it.
+    /// Entries of the evidence register about the control.
     evidence_count: u32,
 }
 
-/// What a person said about a control.
+/// What a person attested about a control.
 #[derive(Object, Serialize)]
 #[oai(rename = "Attestation", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct AttestationView {
-    /// As it was said. `compliant` without evidence counts as `partial`.
+    /// What was attested. `compliant` without evidence counts as `partial`.
     status: StatusView,
     reason: String,
-    /// Where the evidence is; null: there is none, or it is no longer there or valid.
+    /// Where the evidence is. Null: there is none, or it was removed or has expired.
     evidence: Null<String>,
-    /// The entry of the evidence register that it names.
+    /// The entry of the evidence register that it refers to.
     evidence_id: Null<Uid>,
     by: String,
     at: When,
-    /// From then on it does not count. Null: without end.
+    /// When it expires. Null: it does not expire.
     until: Null<When>,
-    /// It counts even where a technical observation is valid.
+    /// It counts even while a technical observation is valid.
     #[oai(rename = "override")]
     #[serde(rename = "override")]
     overrides: bool,
-    /// The control's result rests on it. Otherwise something else decides, or it has expired.
+    /// The control's result is based on it. False: something else decides, or it has expired.
     decides: bool,
 }
 
@@ -92,7 +94,7 @@ impl ClientControlView {
         Self {
             category: catalog.categories[control.category].name.clone(),
             severity: SeverityView(control.severity),
-            decided_by: control.decided_by.iter().map(|it| it.as_str().to_owned()).collect(),
+            decided_by: control.decided_by.iter().map(|it| DeciderView(*it)).collect(),
             valid_until: outcome.valid_until.map(When).into(),
             attestation: attested.into(),
             evidence_count: n_evidence,
@@ -110,60 +112,53 @@ impl ClientControlView {
     }
 }
 
-/// What a person says about a control. To withdraw it send `status` null and nothing else.
-#[derive(Object)]
-#[oai(rename = "ControlStatement", rename_all = "camelCase")]
-pub struct StatementDoc {
-    /// `compliant`, `partial`, `non_compliant`, or `not_applicable`: out of scope. Null withdraws what was said.
-    status: Null<String>,
-    /// Required, unless it is withdrawn.
+/// What a person attests about a control. To withdraw an attestation, send `status` null and nothing else.
+#[derive(Object, Deserialize)]
+#[oai(rename = "ControlStatement", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct StatementBody {
+    /// Null withdraws the attestation.
+    #[serde(deserialize_with = "nullable")]
+    status: Null<AttestedStatusView>,
+    /// Required with a status.
     #[oai(validator(min_length = 1, max_length = 1000))]
+    #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
-    /// Where the evidence is. Without any, `compliant` counts as `partial`.
+    /// Where the evidence is. Without evidence, `compliant` counts as `partial`.
     #[oai(validator(min_length = 1, max_length = 1000))]
+    #[serde(default, deserialize_with = "present")]
     evidence: Option<String>,
     /// An entry of the evidence register about this control, instead of `evidence`.
-    evidence_id: Option<Uid>,
-    /// RFC 3339, at most three years from now. Default: as long as an observation of the control counts; out of scope
-    /// without end.
-    until: Option<String>,
-    /// Let it count even where a technical observation is valid. `until` is required then.
+    #[serde(default, deserialize_with = "present")]
+    evidence_id: Option<Ref<EvidenceId>>,
+    /// At most three years from now. Default: as long as an observation of the control counts. `not_applicable` does not
+    /// expire by default.
+    #[serde(default, deserialize_with = "present")]
+    until: Option<When>,
+    /// The attestation counts even while a technical observation is valid. Requires `until`.
     #[oai(rename = "override")]
-    overrides: Option<bool>,
-    /// Who says so. Of a user: the user, beside whoever is named here; the operator has to name somebody.
-    #[oai(validator(min_length = 1, max_length = 200))]
-    by: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct StatementBody {
-    #[serde(default, deserialize_with = "nullable")]
-    status: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    reason: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    evidence: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    evidence_id: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    until: Option<String>,
     #[serde(default, rename = "override", deserialize_with = "present")]
     overrides: Option<bool>,
+    /// Who attests it. Default: the user who calls. If a user names somebody else, both are recorded. The operator must
+    /// send it.
+    #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }
 
-/// What may be attested.
-const STATUSES: [Status; 4] =
-    [Status::Compliant, Status::Partial, Status::NonCompliant, Status::NotApplicable];
+example!(StatementBody, {
+    "status": "compliant",
+    "reason": "Restore test of 2026-11-12 passed",
+    "evidence": "SharePoint: Audits/2026/restore-test.pdf",
+    "by": "Ada Lovelace",
+});
 
 impl StatementBody {
-    /// `None`: what was said is withdrawn.
+    /// `None`: the attestation is withdrawn.
     fn attestation(self, caller: &Caller) -> Result<Option<NewAttestation>> {
         let Self { status, reason, evidence, evidence_id, until, overrides, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
-        let Some(word) = status.ok_or_else(required("status"))? else {
+        let Some(AttestedStatusView(status)) = status.0 else {
             require_alone(&[
                 ("reason", reason.is_some()),
                 ("evidence", evidence.is_some()),
@@ -174,19 +169,12 @@ impl StatementBody {
             ])?;
             return Ok(None);
         };
-        let status = STATUSES.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
-            let rule =
-                format!("must be one of {}, or null", STATUSES.map(Status::as_str).join(", "));
-            Error::invalid_field("status", rule)
-        })?;
-        let bad_id = |_| Error::invalid_field("evidenceId", "must be a UUID");
-        let evidence_id = evidence_id.map(|it| it.parse::<EvidenceId>().map_err(bad_id));
         Ok(Some(NewAttestation {
             status,
             reason: reason.ok_or_else(required("reason"))?,
             evidence,
-            evidence_id: evidence_id.transpose()?,
-            until: until.map(|it| time("until", &it)).transpose()?,
+            evidence_id: evidence_id.map(|it| it.0),
+            until: until.map(|it| it.0),
             overrides: overrides.unwrap_or(false),
             by: caller.signature(by).ok_or_else(required("by"))?,
         }))
@@ -197,7 +185,9 @@ impl StatementBody {
 /// `Invalid` when a field was given with a withdrawal.
 pub(in crate::api::manage) fn require_alone(given: &[(&str, bool)]) -> Result<()> {
     match given.iter().find(|it| it.1) {
-        Some((field, _)) => Err(Error::invalid_field(*field, "does not go with a withdrawal")),
+        Some((field, _)) => {
+            Err(Error::invalid_field(*field, "must be absent when a statement is withdrawn"))
+        }
         None => Ok(()),
     }
 }
@@ -208,7 +198,7 @@ pub struct Controls;
 impl Controls {
     /// List a client's controls
     ///
-    /// Every control of the catalogue, in its order. Scope: `read:compliance`.
+    /// All controls, in the order of the catalog. Scope: `read:compliance`.
     #[oai(
         path = "/clients/:clientId/controls",
         method = "get",
@@ -232,9 +222,9 @@ impl Controls {
 
     /// Attest a control
     ///
-    /// Says what a person knows of a control, or that it is out of scope, and reassesses the client with it. It decides
-    /// where no technical observation is valid, or everywhere with `override`. It takes the place of what was said
-    /// before.
+    /// Records what a person knows about a control, or that it is out of scope, and reassesses the client. The
+    /// attestation decides the control while no technical observation is valid, or always with `override`. It replaces an
+    /// earlier attestation.
     #[oai(
         path = "/clients/:clientId/controls/:controlCode",
         method = "put",
@@ -246,12 +236,12 @@ impl Controls {
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "controlCode")] control_code: Path<Raw<Text>>,
-        body: Body<StatementDoc>,
+        body: Body<StatementBody>,
     ) -> Result<Data<ClientControlView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let code = control_code.0.text;
         web.app.control(&code)?;
-        match body.read::<StatementBody>()?.attestation(&by.0)? {
+        match body.read()?.attestation(&by.0)? {
             Some(new) => web.app.attest_control(&rows, &code, new).await?,
             None => web.app.withdraw_attestation(&rows, &code).await?,
         }

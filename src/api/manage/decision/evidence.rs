@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewCompliance, Work};
-use crate::api::wire::body::{Body, present, time};
+use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::input::Sha256Text;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply;
@@ -17,7 +18,6 @@ use crate::api::wire::reply::{Gone, Made, Null, Rendered};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::assessment::evidence::NewEvidence;
-use crate::app::assessment::evidence::digest;
 use crate::app::decision::evidence::Entered;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ use crate::page::Page;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::evidence::Evidence;
 
-/// What a client can show for a control.
+/// An entry of a client's evidence register.
 #[derive(Object, Serialize)]
 #[oai(rename = "Evidence", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -34,11 +34,10 @@ pub struct EvidenceView {
     id: Uid,
     control_code: String,
     title: String,
-    /// Where it is kept.
+    /// Where the evidence is kept.
     reference: String,
-    /// 64 hexadecimal digits.
-    sha256: Null<String>,
-    /// From then on it shows nothing. Null: it does not age.
+    sha256: Null<Sha256Text>,
+    /// When it expires. Null: it does not expire.
     valid_until: Null<When>,
     /// When it was added or renewed.
     added_at: When,
@@ -52,7 +51,7 @@ impl EvidenceView {
             control_code: it.control,
             title: it.title,
             reference: it.reference,
-            sha256: it.sha256.map(hex::encode).into(),
+            sha256: it.sha256.map(Sha256Text).into(),
             valid_until: it.valid_until.map(When).into(),
             added_at: When(it.added_at),
             by: it.by,
@@ -60,39 +59,38 @@ impl EvidenceView {
     }
 }
 
-/// What a client can show for a control.
-#[derive(Object)]
-#[oai(rename = "NewEvidence", rename_all = "camelCase")]
-pub struct EvidenceDoc {
+/// Evidence to add to the register.
+#[derive(Object, Deserialize)]
+#[oai(rename = "NewEvidence", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct EvidenceBody {
+    /// The code of a control in the catalog.
     control_code: String,
     #[oai(validator(min_length = 1, max_length = 200))]
     title: String,
-    /// Where it is kept. The same one for the same control again renews that entry, which keeps its id.
+    /// Where the evidence is kept. If the control already has an entry with this reference, that entry is renewed and
+    /// keeps its id.
     #[oai(validator(min_length = 1, max_length = 1000))]
     reference: String,
-    /// 64 hexadecimal digits.
-    #[oai(validator(min_length = 64, max_length = 64))]
-    sha256: Option<String>,
-    /// RFC 3339. Default: it does not age.
-    valid_until: Option<String>,
-    /// Who adds it. Of a user: the user, beside whoever is named here; the operator has to name somebody.
+    #[serde(default, deserialize_with = "present")]
+    sha256: Option<Sha256Text>,
+    /// When it expires. Default: it does not expire.
+    #[serde(default, deserialize_with = "present")]
+    valid_until: Option<When>,
+    /// Who adds it. Default: the user who calls. If a user names somebody else, both are recorded. The operator must send
+    /// it.
     #[oai(validator(min_length = 1, max_length = 200))]
+    #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct EvidenceBody {
-    control_code: String,
-    title: String,
-    reference: String,
-    #[serde(default, deserialize_with = "present")]
-    sha256: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    valid_until: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    by: Option<String>,
-}
+example!(EvidenceBody, {
+    "controlCode": "GOV-14",
+    "title": "Incident response plan 2026",
+    "reference": "SharePoint: Policies/incident-response.docx",
+    "validUntil": "2027-06-30T00:00:00Z",
+    "by": "Ada Lovelace",
+});
 
 impl EvidenceBody {
     fn new_evidence(self, caller: &Caller) -> Result<NewEvidence> {
@@ -101,16 +99,11 @@ impl EvidenceBody {
             control: self.control_code,
             title: self.title,
             reference: self.reference,
-            sha256: self.sha256.map(|it| sha256(&it)).transpose()?,
-            valid_until: self.valid_until.map(|it| time("validUntil", &it)).transpose()?,
+            sha256: self.sha256.map(|it| it.0),
+            valid_until: self.valid_until.map(|it| it.0),
             by: caller.signature(self.by).ok_or_else(required)?,
         })
     }
-}
-
-fn sha256(text: &str) -> Result<[u8; 32]> {
-    let bad = || Error::invalid_field("sha256", "must be 64 hexadecimal digits");
-    digest(text).ok_or_else(bad)
 }
 
 pub struct Register;
@@ -119,7 +112,7 @@ pub struct Register;
 impl Register {
     /// List a client's evidence
     ///
-    /// In the order in which it first came, expired too. Scope: `read:compliance`.
+    /// Includes expired evidence, in the order in which it was first added. Scope: `read:compliance`.
     #[oai(path = "/clients/:clientId/evidence", method = "get", operation_id = "list_evidence")]
     async fn list_evidence(
         &self,
@@ -138,17 +131,18 @@ impl Register {
 
     /// Add evidence
     ///
-    /// To the register; an attestation may name it. The same reference for the same control again renews the entry.
+    /// Adds an entry to the register, which an attestation can refer to. If the control already has an entry with this
+    /// reference, that entry is renewed.
     #[oai(path = "/clients/:clientId/evidence", method = "post", operation_id = "add_evidence")]
     async fn add_evidence(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        body: Body<EvidenceDoc>,
+        body: Body<EvidenceBody>,
     ) -> Result<Made<EvidenceView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let new = body.read::<EvidenceBody>()?.new_evidence(&by.0)?;
+        let new = body.read()?.new_evidence(&by.0)?;
         Ok(match web.app.add_evidence(&rows, new).await? {
             Entered::Added(it) => Made::Added(EvidenceView::of(it)),
             Entered::Renewed(it) => Made::Known(EvidenceView::of(it)),
@@ -157,7 +151,7 @@ impl Register {
 
     /// Remove evidence
     ///
-    /// From the register. What was attested with it counts as attested without evidence from then on.
+    /// Attestations that refer to it count as attestations without evidence from then on.
     #[oai(
         path = "/clients/:clientId/evidence/:evidenceId",
         method = "delete",

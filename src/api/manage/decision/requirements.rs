@@ -1,4 +1,4 @@
-//! Rows of frameworks: attesting one with evidence, or taking it out of scope.
+//! Decisions about a framework's requirements: attested with evidence, or out of scope.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Work;
 use crate::api::manage::decision::controls::require_alone;
-use crate::api::wire::body::{Body, nullable, present, time};
+use crate::api::wire::body::{Body, example, nullable, present};
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{StatusView, When};
+use crate::api::wire::view::{Decision, DecisionWord, FrameworkIdView, StatusView, When};
 use crate::api::{Group, Web};
 use crate::app::decision::requirement::{NewDecision, RowState};
 use crate::auth::caller::Caller;
@@ -23,15 +23,12 @@ use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
 
-const ATTESTED: &str = "attested";
-const OUT_OF_SCOPE: &str = "out_of_scope";
-
-/// A row of a framework: what it came to for one client, and what was decided about it.
+/// The status of a requirement for one client, and the decision about it.
 #[derive(Object, Serialize)]
 #[oai(rename = "ClientRequirement", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRequirementView {
-    framework_id: String,
+    framework_id: FrameworkIdView,
     requirement: String,
     description: String,
     overall_status: StatusView,
@@ -40,30 +37,29 @@ pub struct ClientRequirementView {
     decision: Null<DecisionView>,
 }
 
-/// What a person decided about a row.
+/// What a person decided about a requirement.
 #[derive(Object, Serialize)]
 #[oai(rename = "RequirementDecision", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionView {
-    /// `attested` or `out_of_scope`.
-    decision: String,
+    decision: DecisionWord,
     reason: String,
     /// Where the evidence is.
     evidence: Null<String>,
     by: String,
     at: When,
-    /// From then on it does not count. Null: without end.
+    /// When it expires. Null: it does not expire.
     until: Null<When>,
 }
 
 impl DecisionView {
     fn of(it: RowDecision) -> Self {
         let (decision, evidence) = match it.kind {
-            RowDecisionKind::OutOfScope => (OUT_OF_SCOPE, None),
-            RowDecisionKind::Attested { evidence } => (ATTESTED, Some(evidence)),
+            RowDecisionKind::OutOfScope => (Decision::OutOfScope, None),
+            RowDecisionKind::Attested { evidence } => (Decision::Attested, Some(evidence)),
         };
         Self {
-            decision: decision.to_owned(),
+            decision: DecisionWord(decision),
             reason: it.reason,
             evidence: evidence.into(),
             by: it.by,
@@ -77,7 +73,7 @@ impl ClientRequirementView {
     fn of(state: RowState, framework: &Framework) -> Self {
         let row = &framework.rows[state.row];
         Self {
-            framework_id: framework.id.as_str().to_owned(),
+            framework_id: FrameworkIdView(framework.id),
             requirement: row.reference.clone(),
             description: row.description.clone(),
             overall_status: StatusView(state.outcome.status),
@@ -87,47 +83,50 @@ impl ClientRequirementView {
     }
 }
 
-/// What a person decides about a row. To withdraw it send `decision` null and nothing else.
-#[derive(Object)]
-#[oai(rename = "RequirementStatement", rename_all = "camelCase")]
-pub struct StatementDoc {
-    /// `attested`: what its controls only support is met as they show it. `out_of_scope`: it does not apply to the
-    /// client. Null withdraws what was decided.
-    decision: Null<String>,
-    /// Required, unless it is withdrawn.
+/// What a person decides about a requirement. To withdraw a decision, send `decision` null and nothing else.
+#[derive(Object, Deserialize)]
+#[oai(
+    rename = "RequirementStatement",
+    rename_all = "camelCase",
+    example,
+    skip_serializing_if_is_none
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct StatementBody {
+    /// Null withdraws the decision.
+    #[serde(deserialize_with = "nullable")]
+    decision: Null<DecisionWord>,
+    /// Required with a decision.
     #[oai(validator(min_length = 1, max_length = 1000))]
+    #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
-    /// Where the evidence is. Required for `attested`.
+    /// Where the evidence is. Required with `attested`.
     #[oai(validator(min_length = 1, max_length = 1000))]
+    #[serde(default, deserialize_with = "present")]
     evidence: Option<String>,
-    /// RFC 3339, at most three years from now. Default: a year for `attested`, without end for `out_of_scope`.
-    until: Option<String>,
-    /// Who decided. Of a user: the user, beside whoever is named here; the operator has to name somebody.
+    /// At most three years from now. Default: one year for `attested`; `out_of_scope` does not expire.
+    #[serde(default, deserialize_with = "present")]
+    until: Option<When>,
+    /// Who decided. Default: the user who calls. If a user names somebody else, both are recorded. The operator must send
+    /// it.
     #[oai(validator(min_length = 1, max_length = 200))]
+    #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct StatementBody {
-    #[serde(default, deserialize_with = "nullable")]
-    decision: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    reason: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    evidence: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    until: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    by: Option<String>,
-}
+example!(StatementBody, {
+    "decision": "attested",
+    "reason": "Security officer appointed by the board",
+    "evidence": "Minutes of 2026-10-02",
+    "by": "Ada Lovelace",
+});
 
 impl StatementBody {
-    /// `None`: what was decided is withdrawn.
+    /// `None`: the decision is withdrawn.
     fn decision(self, caller: &Caller) -> Result<Option<NewDecision>> {
         let Self { decision, reason, evidence, until, by } = self;
         let required = |field| move || Error::invalid_field(field, "is required");
-        let Some(word) = decision.ok_or_else(required("decision"))? else {
+        let Some(DecisionWord(word)) = decision.0 else {
             require_alone(&[
                 ("reason", reason.is_some()),
                 ("evidence", evidence.is_some()),
@@ -136,23 +135,19 @@ impl StatementBody {
             ])?;
             return Ok(None);
         };
-        let kind = match (word.as_str(), evidence) {
-            (ATTESTED, Some(evidence)) => RowDecisionKind::Attested { evidence },
-            (ATTESTED, None) => return Err(required("evidence")()),
-            (OUT_OF_SCOPE, None) => RowDecisionKind::OutOfScope,
-            (OUT_OF_SCOPE, Some(_)) => {
-                let rule = "goes with attested; say in the reason why it is out of scope";
+        let kind = match (word, evidence) {
+            (Decision::Attested, Some(evidence)) => RowDecisionKind::Attested { evidence },
+            (Decision::Attested, None) => return Err(required("evidence")()),
+            (Decision::OutOfScope, None) => RowDecisionKind::OutOfScope,
+            (Decision::OutOfScope, Some(_)) => {
+                let rule = "must be absent with out_of_scope; explain the decision in the reason";
                 return Err(Error::invalid_field("evidence", rule));
-            }
-            _ => {
-                let rule = format!("must be one of {ATTESTED}, {OUT_OF_SCOPE}, or null");
-                return Err(Error::invalid_field("decision", rule));
             }
         };
         Ok(Some(NewDecision {
             kind,
             reason: reason.ok_or_else(required("reason"))?,
-            until: until.map(|it| time("until", &it)).transpose()?,
+            until: until.map(|it| it.0),
             by: caller.signature(by).ok_or_else(required("by"))?,
         }))
     }
@@ -164,8 +159,8 @@ pub struct Requirements;
 impl Requirements {
     /// Decide about a requirement
     ///
-    /// Attests a row with evidence, or takes it out of scope, and reassesses the client with that. It takes the place of
-    /// what was decided before.
+    /// Attests a requirement with evidence, or takes it out of scope, and reassesses the client. It replaces an earlier
+    /// decision.
     #[oai(
         path = "/clients/:clientId/compliance/:frameworkId/:requirement",
         method = "put",
@@ -176,18 +171,19 @@ impl Requirements {
         web: Held<&Arc<Web>>,
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// A framework identifier, without regard to case.
+        /// A framework identifier, in upper or lower case.
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
-        /// The framework's own reference, as the contract's operation 9 shows it; of either level.
+        /// The framework's own reference, as `GET /api/v1/clients/{clientId}/compliance/{frameworkId}` shows it, of either
+        /// level.
         requirement: Path<Raw<Text>>,
-        body: Body<StatementDoc>,
+        body: Body<StatementBody>,
     ) -> Result<Data<ClientRequirementView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let id: FrameworkId = framework_id.text.parse()?;
         let reference = &requirement.text;
         let row = web.app.row(id, reference)?;
-        match body.read::<StatementBody>()?.decision(&by.0)? {
+        match body.read()?.decision(&by.0)? {
             Some(new) => web.app.decide_row(&rows, id, reference, new).await?,
             None => web.app.withdraw_decision(&rows, id, reference).await?,
         }

@@ -1,4 +1,4 @@
-//! Open risks with what was decided about them; accepting one for a while, and taking that back.
+//! Open risks and their acceptances: list, accept, revoke.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewRisks, Work};
-use crate::api::wire::body::{Body, present, time};
+use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply;
@@ -24,7 +24,7 @@ use crate::id::RiskId;
 use crate::page::Page;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 
-/// An open risk as its administrator sees it.
+/// An open risk, with what only the management API shows.
 #[derive(Object, Serialize)]
 #[oai(rename = "ManagedRisk", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -39,17 +39,17 @@ pub struct ManagedRiskView {
     risk_score: u8,
     source_type: SourceTypeView,
     created_at: When,
-    /// Counts its openings, from 1.
+    /// How often the risk was opened, from 1.
     occurrence: u32,
-    /// When this occurrence began.
+    /// When it was last opened.
     opened_at: When,
-    /// False once what it rests on has lapsed.
+    /// False if the evidence for it has expired.
     verified: bool,
-    /// Null while it is shown as an open risk.
+    /// Null: the risk is not accepted.
     acceptance: Null<AcceptanceView>,
 }
 
-/// A decision to live with a risk.
+/// A decision to accept a risk until a point in time.
 #[derive(Object, Serialize)]
 #[oai(rename = "RiskAcceptance", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -87,45 +87,42 @@ impl ManagedRiskView {
     }
 }
 
-/// Whether to accept a risk. `until` and `reason` are required to accept it, and are not given to take that back.
-#[derive(Object)]
-#[oai(rename = "RiskChange", rename_all = "camelCase")]
-pub struct RiskDoc {
+/// Whether a risk is accepted. `until` and `reason` are required to accept it and must be absent otherwise.
+#[derive(Object, Deserialize)]
+#[oai(rename = "RiskChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct RiskBody {
     accepted: bool,
-    /// RFC 3339; at most two years from now. The risk is shown again from then on.
-    until: Option<String>,
+    /// When the acceptance expires, at most two years from now. The risk is shown again from then on.
+    #[serde(default, deserialize_with = "present")]
+    until: Option<When>,
     #[oai(validator(min_length = 1, max_length = 500))]
+    #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
     /// Who decided. Default: the caller.
-    #[oai(validator(max_length = 255))]
+    #[oai(validator(min_length = 1, max_length = 255))]
+    #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct RiskBody {
-    accepted: bool,
-    #[serde(default, deserialize_with = "present")]
-    until: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    reason: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    by: Option<String>,
-}
+example!(RiskBody, {
+    "accepted": true,
+    "until": "2027-03-31T00:00:00Z",
+    "reason": "The server is replaced in March",
+});
 
 impl RiskBody {
-    /// `None`: it is not accepted any more.
+    /// `None`: the risk is no longer accepted.
     fn acceptance(self, caller: &Caller) -> Result<Option<NewAcceptance>> {
         let Self { accepted, until, reason, by } = self;
         if !accepted {
             let given =
                 [("until", until.is_some()), ("reason", reason.is_some()), ("by", by.is_some())];
             let Some((field, _)) = given.into_iter().find(|it| it.1) else { return Ok(None) };
-            return Err(Error::invalid_field(field, "belongs to an acceptance"));
+            return Err(Error::invalid_field(field, "must be absent unless accepted is true"));
         }
         let required = |field| move || Error::invalid_field(field, "is required");
-        let until = until.ok_or_else(required("until"))?;
-        let until = time("until", &until)?;
+        let until = until.ok_or_else(required("until"))?.0;
         let reason = reason.ok_or_else(required("reason"))?;
         Ok(Some(NewAcceptance { until, reason, by: caller.signature(by) }))
     }
@@ -137,7 +134,7 @@ pub struct Risks;
 impl Risks {
     /// List a client's open risks
     ///
-    /// Accepted ones too, and those that rest on what has lapsed; highest `riskScore` first. Scope: `read:risks`.
+    /// Includes accepted risks and risks whose evidence has expired, highest `riskScore` first. Scope: `read:risks`.
     #[oai(path = "/clients/:clientId/risks", method = "get", operation_id = "list_open_risks")]
     async fn list_open_risks(
         &self,
@@ -154,10 +151,11 @@ impl Risks {
         Ok(reply::Page::rendered(Rendered::page(&page)))
     }
 
-    /// Accept a risk, or take that back
+    /// Accept a risk, or revoke the acceptance
     ///
-    /// An accepted risk is announced as resolved and not listed until its acceptance ends, is taken back, or no longer
-    /// covers it because it got more severe; then it is announced as created again. Scores do not change.
+    /// An accepted risk is announced as resolved. The versioned interface does not list it until the acceptance expires, is
+    /// revoked, or no longer covers the risk because it became more severe. It is then announced as created again. Scores
+    /// do not change.
     #[oai(
         path = "/clients/:clientId/risks/:riskId",
         method = "patch",
@@ -169,11 +167,11 @@ impl Risks {
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "riskId")] risk_id: Path<Raw<Id>>,
-        body: Body<RiskDoc>,
+        body: Body<RiskBody>,
     ) -> Result<Data<ManagedRiskView>, Failure> {
         let (client, id) = (client_id.read()?, risk_id.read::<RiskId>()?);
         web.app.get_risk(&by.0, client, id).await?;
-        let risk = match body.read::<RiskBody>()?.acceptance(&by.0)? {
+        let risk = match body.read()?.acceptance(&by.0)? {
             Some(new) => web.app.accept_risk(&by.0, client, id, new).await?,
             None => web.app.unaccept_risk(&by.0, client, id).await?,
         };

@@ -4,25 +4,26 @@ use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::{Path, Query};
+use poem_openapi::types::MaybeUndefined;
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewRisks, Work};
-use crate::api::wire::body::{Body, nullable, present, time};
+use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::input::Ref;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Raw, TaskStatusWord, cut};
+use crate::api::wire::param::{Id, Limit, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Made, Null};
 use crate::api::wire::view::{TaskStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::task::{NewTask, TaskChange};
 use crate::clock::Time;
-use crate::error::{Error, Result};
-use crate::id::TaskId;
-use crate::store::global::task::{Task, TaskStatus};
+use crate::id::{ClientId, RiskId, TaskId};
+use crate::store::global::task::Task;
 
-/// Something that somebody is to put right.
+/// A task to remedy something.
 #[derive(Object, Serialize)]
 #[oai(rename = "RemediationTask", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -36,11 +37,11 @@ pub struct TaskView {
     assignee: Null<String>,
     due_at: Null<When>,
     status: TaskStatusView,
-    /// Its due date has passed and it is still to be done.
+    /// The due date has passed and the task is still open or in progress.
     overdue: bool,
     created_at: When,
     updated_at: When,
-    /// When it was done; null while it is not.
+    /// When the task became `done`. Null: it is not done.
     completed_at: Null<When>,
 }
 
@@ -64,101 +65,92 @@ impl TaskView {
     }
 }
 
-/// What is to be done.
-#[derive(Object)]
-#[oai(rename = "RemediationTaskCreate", rename_all = "camelCase")]
-pub struct NewTaskDoc {
-    client_id: Uid,
+/// A task to add.
+#[derive(Object, Deserialize)]
+#[oai(
+    rename = "RemediationTaskCreate",
+    rename_all = "camelCase",
+    example,
+    skip_serializing_if_is_none
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct NewTaskBody {
+    client_id: Ref<ClientId>,
     #[oai(validator(min_length = 1, max_length = 200))]
     title: String,
+    /// At most 16 KiB.
     #[oai(nullable)]
     description: Option<String>,
-    /// A risk of the client.
+    /// An open risk of the client.
     #[oai(nullable)]
-    risk_id: Option<Uid>,
-    /// A control of the catalogue.
+    risk_id: Option<Ref<RiskId>>,
+    /// A control of the catalog.
     #[oai(nullable)]
     control_code: Option<String>,
     #[oai(nullable, validator(max_length = 255))]
     assignee: Option<String>,
-    /// RFC 3339.
     #[oai(nullable)]
-    due_at: Option<String>,
+    due_at: Option<When>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct NewTaskBody {
-    client_id: String,
-    title: String,
-    description: Option<String>,
-    risk_id: Option<String>,
-    control_code: Option<String>,
-    assignee: Option<String>,
-    due_at: Option<String>,
-}
+example!(NewTaskBody, {
+    "clientId": "0199e0a0-5c1a-7e6d-9f0b-1f2e3d4c5b6a",
+    "title": "Turn on MFA for all administrators",
+    "controlCode": "ID-01",
+    "assignee": "ada@example.com",
+    "dueAt": "2026-12-01T17:00:00Z",
+});
 
 impl NewTaskBody {
-    fn new_task(self) -> Result<NewTask> {
-        let not_an_id = |field| move |_| Error::invalid_field(field, "must be a UUID");
-        Ok(NewTask {
-            client: self.client_id.parse().map_err(not_an_id("clientId"))?,
+    fn new_task(self) -> NewTask {
+        NewTask {
+            client: self.client_id.0,
             title: self.title,
             description: self.description,
-            risk: self.risk_id.map(|it| it.parse().map_err(not_an_id("riskId"))).transpose()?,
+            risk: self.risk_id.map(|it| it.0),
             control: self.control_code,
             assignee: self.assignee,
-            due_at: self.due_at.as_deref().map(|it| time("dueAt", it)).transpose()?,
-        })
+            due_at: self.due_at.map(|it| it.0),
+        }
     }
 }
 
-/// What to change of a task; absent fields stay, null clears.
-#[derive(Object)]
-#[oai(rename = "RemediationTaskChange", rename_all = "camelCase")]
-pub struct TaskDoc {
+/// What to change of a task. Absent fields stay as they are; null clears a field.
+#[derive(Default, Object, Deserialize)]
+#[oai(
+    rename = "RemediationTaskChange",
+    rename_all = "camelCase",
+    example,
+    skip_serializing_if_is_none
+)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
+pub struct TaskBody {
     #[oai(validator(min_length = 1, max_length = 200))]
+    #[serde(deserialize_with = "present")]
     title: Option<String>,
+    /// At most 16 KiB.
     #[oai(nullable)]
-    description: Option<String>,
+    description: MaybeUndefined<String>,
     #[oai(nullable, validator(max_length = 255))]
-    assignee: Option<String>,
-    /// RFC 3339.
+    assignee: MaybeUndefined<String>,
     #[oai(nullable)]
-    due_at: Option<String>,
+    due_at: MaybeUndefined<When>,
+    #[serde(deserialize_with = "present")]
     status: Option<TaskStatusView>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-struct TaskBody {
-    #[serde(deserialize_with = "present")]
-    title: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    description: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable")]
-    assignee: Option<Option<String>>,
-    #[serde(deserialize_with = "nullable")]
-    due_at: Option<Option<String>>,
-    #[serde(deserialize_with = "present")]
-    status: Option<String>,
-}
+example!(TaskBody, {"status": "done"});
 
 impl TaskBody {
-    fn change(self) -> Result<TaskChange> {
-        let Self { title, description, assignee, due_at: due, status } = self;
-        let due_at =
-            due.map(|it| it.as_deref().map(|it| time("dueAt", it)).transpose()).transpose()?;
-        let status = status.as_deref().map(status_of).transpose()?;
-        Ok(TaskChange { title, description, assignee, due_at, status })
+    fn change(self) -> TaskChange {
+        TaskChange {
+            title: self.title,
+            description: change(self.description),
+            assignee: change(self.assignee),
+            due_at: change(self.due_at).map(|it| it.map(|it| it.0)),
+            status: self.status.map(|it| it.0),
+        }
     }
-}
-
-fn status_of(word: &str) -> Result<TaskStatus> {
-    TaskStatus::ALL.into_iter().find(|it| it.as_str() == word).ok_or_else(|| {
-        let known = TaskStatus::ALL.map(TaskStatus::as_str).join(", ");
-        Error::invalid_field("status", format!("must be one of {known}"))
-    })
 }
 
 pub struct Tasks;
@@ -167,20 +159,20 @@ pub struct Tasks;
 impl Tasks {
     /// List remediation tasks
     ///
-    /// Of all clients or one, in the order in which they were made. Scope: `read:risks`.
+    /// Tasks of all clients or of one, in the order in which they were added. Scope: `read:risks`.
     #[oai(path = "/tasks", method = "get", operation_id = "list_tasks")]
     async fn list_tasks(
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
-        status: Query<Option<Raw<TaskStatusWord>>>,
-        /// The id of the last task that was seen. Default: from the first on.
+        status: Query<Option<Raw<TaskStatusView>>>,
+        /// Continue after this task: the id of the last task of the previous page.
         after: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<TaskView>>, Failure> {
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let status = param::task_status(status.0.as_ref())?;
+        let status = param::word("status", status.0.as_ref())?.map(|it: TaskStatusView| it.0);
         let after = param::id("after", after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
         let tasks = web.app.list_tasks(&by.0, client, status, after, limit).await?;
@@ -189,32 +181,34 @@ impl Tasks {
     }
 
     /// Add a remediation task
+    ///
+    /// The task is announced as an event.
     #[oai(path = "/tasks", method = "post", operation_id = "add_task")]
     async fn add_task(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Work>,
-        body: Body<NewTaskDoc>,
+        body: Body<NewTaskBody>,
     ) -> Result<Made<TaskView>, Failure> {
-        let new = body.read::<NewTaskBody>()?.new_task()?;
+        let new = body.read()?.new_task();
         let task = web.app.add_task(&by.0, new).await?;
         Ok(Made::Added(TaskView::of(task, web.app.clock.now())))
     }
 
     /// Change a remediation task
     ///
-    /// Its due date is told of once when it passes; moved, once more.
+    /// An overdue task is announced once. It is announced again if the due date is moved and passes again.
     #[oai(path = "/tasks/:taskId", method = "patch", operation_id = "change_task")]
     async fn change_task(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Work>,
         #[oai(name = "taskId")] task_id: Path<Raw<Id>>,
-        body: Body<TaskDoc>,
+        body: Body<TaskBody>,
     ) -> Result<Data<TaskView>, Failure> {
         let id = task_id.read::<TaskId>()?;
         web.app.get_task(&by.0, id).await?;
-        let change = body.read::<TaskBody>()?.change()?;
+        let change = body.read()?.change();
         let task = web.app.change_task(&by.0, id, change).await?;
         Ok(Data::of(&TaskView::of(task, web.app.clock.now())))
     }

@@ -1,4 +1,4 @@
-//! Rows of frameworks that changed, in commit order.
+//! Changes of requirement statuses, in commit order.
 
 use std::sync::Arc;
 
@@ -13,26 +13,26 @@ use crate::api::wire::param;
 use crate::api::wire::param::{Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
-use crate::api::wire::view::{LevelView, StatusView, Uid, When};
+use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::store::global::change::Placed;
 
-/// One row of a client's framework that changed.
+/// A status change of one requirement of one client.
 #[derive(Object, Serialize)]
 #[oai(rename = "RowChange", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct RowChangeView {
-    /// Rises by one, in commit order, over all clients; ask for what comes `after` it.
+    /// Rises by one with each change of any client, in commit order. Pass it as `after` to get later changes.
     sequence: u64,
     client_id: Uid,
-    framework: String,
+    framework: FrameworkIdView,
     /// The framework's own reference.
     requirement: String,
     level: LevelView,
     from: StatusView,
     to: StatusView,
     at: When,
-    /// A source's name, `lapse`, `scope`, `assets`, `attestation` or `catalogue`.
+    /// The name of a source, or one of `lapse`, `scope`, `assets`, `attestation`, `catalogue`.
     cause: String,
 }
 
@@ -42,7 +42,7 @@ impl RowChangeView {
         Self {
             sequence,
             client_id: Uid::of(client.as_bytes()),
-            framework: framework.as_str().to_owned(),
+            framework: FrameworkIdView(framework),
             requirement: row.reference,
             level: LevelView(row.level),
             from: StatusView(row.from),
@@ -57,16 +57,16 @@ pub struct Changes;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Changes {
-    /// Pull changes of rows
+    /// Pull status changes of requirements
     ///
-    /// Every row of every client's frameworks whose status changed, in commit order, first reads included. Kept for 90
-    /// days. Between two catalogues rows are not compared. Scope: `read:compliance`.
+    /// Every requirement of every client's frameworks whose status changed, in commit order, including the first
+    /// assessment. Changes are stored for 90 days. Requirements of two versions of the catalog are not compared. Scope: `read:compliance`.
     #[oai(path = "/changes", method = "get", operation_id = "list_changes")]
     async fn list_changes(
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewCompliance>,
-        /// The last sequence that was seen. Default 0: from the start.
+        /// Return changes after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<RowChangeView>>, Failure> {

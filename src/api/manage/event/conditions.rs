@@ -9,31 +9,32 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewRisks;
+use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{Free, Uid, When};
+use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::report::condition::{Alert, Mark, Open};
 use crate::error::{Error, Result};
 
-/// Something that is wrong now.
+/// A condition that is open: something that is wrong now.
 #[derive(Object, Serialize)]
 #[oai(rename = "Condition", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
-    /// The same in every event about it.
+    /// The same in all events about this condition. Unique within its client.
     dedup_key: String,
-    /// The event type that announces it.
+    /// The type of the event that announced it.
     #[oai(rename = "type")]
     #[serde(rename = "type")]
-    kind: String,
+    kind: TextOf<EventTypeView>,
     client_id: Uid,
     opened_at: When,
-    /// Counts its openings, from 1.
+    /// How often it was opened, from 1.
     occurrence: u32,
-    /// As its event shows it.
+    /// The same object as in its event.
     object: Free,
 }
 
@@ -41,11 +42,12 @@ impl ConditionView {
     fn of(it: Open) -> Self {
         let Open { client, dedup_key, kind, opened_at, occurrence, object } = it;
         let (client_id, opened_at) = (Uid::of(client.as_bytes()), When(opened_at));
+        let kind = TextOf::of(&kind);
         Self { dedup_key, kind, client_id, opened_at, occurrence, object: Free(object) }
     }
 }
 
-/// An alert that is open or was lately.
+/// An alert that is open or closed recently.
 #[derive(Object, Serialize)]
 #[oai(rename = "Alert", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -53,11 +55,11 @@ pub struct AlertView {
     dedup_key: String,
     client_id: Uid,
     opened_at: When,
-    /// Null while it is open.
+    /// Null while the alert is open.
     closed_at: Null<When>,
-    /// Counts its openings, from 1.
+    /// How often it was opened, from 1.
     occurrence: u32,
-    /// As its event shows it: the rule, its condition, and the value seen when it opened.
+    /// The same object as in its event: the rule, its condition, and the value when the alert was triggered.
     object: Free,
 }
 
@@ -74,7 +76,7 @@ impl AlertView {
     }
 }
 
-/// `<clientId>/<dedupKey>` of the last one that was seen.
+/// Reads `<clientId>/<dedupKey>` of the last row of the previous page.
 fn mark(given: Option<&Raw<Text>>) -> Result<Option<Mark>> {
     let Some(Raw { text, .. }) = given else { return Ok(None) };
     let bad = || Error::invalid_field("after", "must be <clientId>/<dedupKey> of a row");
@@ -89,17 +91,17 @@ pub struct Conditions;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Conditions {
-    /// List what is open now
+    /// List open conditions
     ///
-    /// Risks that nobody has accepted, overdue tasks, alerts, and whatever else was announced and is not over; by client,
-    /// then by `dedupKey`. Scope: `read:risks`.
+    /// Open risks that are not accepted, overdue tasks, open alerts, and every other announced condition that still holds.
+    /// Ordered by client, then by `dedupKey`. Scope: `read:risks`.
     #[oai(path = "/conditions", method = "get", operation_id = "list_conditions")]
     async fn list_conditions(
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
-        /// `<clientId>/<dedupKey>` of the last one that was seen. Default: from the first on.
+        /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
         after: Query<Option<Raw<Text>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<ConditionView>>, Failure> {
@@ -112,14 +114,14 @@ impl Conditions {
 
     /// List alerts
     ///
-    /// Open ones, and those that closed in the last seven days; by client, then by `dedupKey`. Scope: `read:risks`.
+    /// Open alerts, and alerts that closed in the last seven days. Ordered by client, then by `dedupKey`. Scope: `read:risks`.
     #[oai(path = "/alerts", method = "get", operation_id = "list_alerts")]
     async fn list_alerts(
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
-        /// `<clientId>/<dedupKey>` of the last one that was seen. Default: from the first on.
+        /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
         after: Query<Option<Raw<Text>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<AlertView>>, Failure> {

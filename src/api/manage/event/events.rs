@@ -10,16 +10,17 @@ use serde_json::Value;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::View;
+use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
 use crate::api::wire::param::{Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
-use crate::api::wire::view::{Free, Uid, When};
+use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::error::{Error, Result};
 use crate::store::global::event::Event;
 
-/// One event as a delivery carries it.
+/// One event, exactly as a webhook delivery contains it.
 #[derive(Object, Serialize)]
 #[oai(rename = "Event")]
 pub struct EventView {
@@ -27,35 +28,36 @@ pub struct EventView {
     id: String,
     #[oai(rename = "type")]
     #[serde(rename = "type")]
-    kind: String,
+    kind: TextOf<EventTypeView>,
     created: When,
     data: EventDataView,
 }
 
-/// What happened, to which client.
+/// What happened, and to which client.
 #[derive(Object, Serialize)]
 #[oai(rename = "EventData", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct EventDataView {
     msp_id: String,
     client_id: Uid,
-    /// The state now, with `sequence`: it rises by commit; ask for what comes `after` it.
+    /// The state after the event. Its `sequence` rises in commit order; pass it as `after` to get later events. The guide at
+    /// `/docs/events` describes the object of each event type.
     object: Free,
-    /// What differed; absent where there was no earlier state.
+    /// The previous values of what changed. Absent if there was no earlier state.
     #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<Free>,
 }
 
 impl EventView {
-    /// The very body that a delivery of it carries.
+    /// The same body that a delivery of the event contains.
     fn of(event: &Event) -> Result<Self> {
         let mut body: Value = serde_json::from_str(&event.body).map_err(Error::internal)?;
         let data = &mut body["data"];
         let previous = data.get_mut("previous").map(Value::take);
         Ok(Self {
             id: event.id.wire(),
-            kind: event.kind.clone(),
+            kind: TextOf::of(&event.kind),
             created: When(event.created),
             data: EventDataView {
                 msp_id: data["mspId"].as_str().unwrap_or_default().to_owned(),
@@ -73,13 +75,13 @@ pub struct Events;
 impl Events {
     /// Pull events
     ///
-    /// In commit order: whoever asks for what comes after the last sequence it saw misses nothing.
+    /// In commit order. A caller who always asks for events after the last sequence it received misses none.
     #[oai(path = "/events", method = "get", operation_id = "list_events")]
     async fn list_events(
         &self,
         web: Held<&Arc<Web>>,
         by: By<View>,
-        /// The last sequence that was seen. Default 0: from the start.
+        /// Return events after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<EventView>>, Failure> {

@@ -1,20 +1,21 @@
-//! Facts: what connectors and integrators tell of a client.
+//! Facts: what connectors and integrators report about a client.
 
 use std::sync::Arc;
 
 use poem::web::Data as Held;
 use poem_openapi::param::{Header, Path};
 use poem_openapi::{Object, OpenApi};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::PushFacts;
 use crate::api::manage::intake::imports::ChangedView;
-use crate::api::wire::body::Body;
+use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::input::Sha256Text;
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Rendered};
-use crate::api::wire::view::{AssetTypeView, Uid};
+use crate::api::wire::reply::{Data, Null, Rendered};
+use crate::api::wire::view::{AssetTypeView, ReportedStatusView, SyncStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::intake::ingest::Outcome;
 use crate::app::intake::list::Moved;
@@ -24,65 +25,90 @@ use crate::app::intake::push::{
 use crate::auth::caller::Caller;
 use crate::error::Error;
 
-/// What one run of a source tells of a client. Every part but the source may be absent; what is absent is not spoken of.
-#[derive(Object)]
-#[oai(rename = "Facts", rename_all = "camelCase")]
+/// What one run of a source reports about a client. Everything except the source may be absent. An absent list says
+/// nothing.
+// It is read as `FactsBody`, on a floor below the API. A test compares the fields of both.
+#[derive(Object, Deserialize)]
+#[oai(rename = "Facts", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FactsDoc {
-    /// Who tells. Of a key: its source label. Of a user or the operator: any name.
-    #[oai(validator(max_length = 200))]
+    /// The name of the source. An API key must send its own source label; a user or the operator may send any name.
+    #[oai(validator(min_length = 1, max_length = 200))]
     source: String,
-    /// Which part of the client the source speaks of: an account, a tenant, a host, a subnet.
+    /// The part of the client that the source reports about: an account, a tenant, a host, a subnet. Default: empty.
     #[oai(validator(max_length = 200))]
+    #[serde(default, deserialize_with = "present")]
     scope: Option<String>,
-    /// The source saw everything of the lists that it sends, in that scope: what is absent is gone.
-    #[oai(default)]
-    complete: bool,
-    /// A complete list that shrinks by more than 30 % (and 5) is taken as partial until a second one agrees; this says
-    /// that it did shrink.
-    #[oai(default)]
-    confirm_shrink: bool,
-    /// RFC 3339. Default: now.
-    observed_at: Option<String>,
-    observations: Option<Vec<FactsObservationDoc>>,
-    identities: Option<Vec<FactsIdentityDoc>>,
-    assets: Option<Vec<FactsAssetDoc>>,
-    apps: Option<Vec<FactsAppDoc>>,
-    evidence: Option<Vec<FactsEvidenceDoc>>,
-    sync: Option<FactsSyncDoc>,
-}
-
-/// What the source saw of a control: a status, or how many passed and failed.
-#[derive(Object)]
-#[oai(rename = "FactsObservation", rename_all = "camelCase")]
-pub struct FactsObservationDoc {
-    /// A control's code.
-    control: String,
-    /// Tells several observations of one control apart. Not `identities`: so is called what lists of accounts say.
-    check: Option<String>,
-    /// `compliant`, `partial` or `non_compliant`.
-    status: Option<String>,
-    passed: Option<u32>,
-    failed: Option<u32>,
-    total: Option<u32>,
-    #[oai(validator(max_length = 1000))]
-    findings: Option<String>,
-    /// RFC 3339. Default: as long as the control says.
-    valid_until: Option<String>,
-}
-
-/// An account. Null means unknown, never no.
-#[derive(Object)]
-#[oai(rename = "FactsIdentity", rename_all = "camelCase")]
-pub struct FactsIdentityDoc {
-    /// The source's own identifier of it. Default: `user`.
-    external_id: Option<String>,
-    user: String,
+    /// The lists in this body are complete for the scope: what they do not contain is treated as removed.
+    /// Default: false.
+    #[serde(default, deserialize_with = "present")]
+    complete: Option<bool>,
+    /// A complete list that is more than 30 % (and more than 5 entries) shorter than before is treated as partial until a
+    /// second one confirms it. True confirms it at once. Default: false.
+    #[serde(default, deserialize_with = "present")]
+    confirm_shrink: Option<bool>,
+    /// Default: now. At most five minutes in the future.
     #[oai(nullable)]
+    observed_at: Option<When>,
+    #[oai(nullable)]
+    observations: Option<Vec<FactsObservationDoc>>,
+    #[oai(nullable)]
+    identities: Option<Vec<FactsIdentityDoc>>,
+    #[oai(nullable)]
+    assets: Option<Vec<FactsAssetDoc>>,
+    #[oai(nullable)]
+    apps: Option<Vec<FactsAppDoc>>,
+    #[oai(nullable)]
+    evidence: Option<Vec<FactsEvidenceDoc>>,
+    /// How the run went. Default: completed if `complete` is true, otherwise the run is not recorded.
+    sync: Option<Null<FactsSyncDoc>>,
+}
+
+/// What a source observed about a control: a status, or how many subjects passed and failed.
+#[derive(Object, Deserialize)]
+#[oai(rename = "FactsObservation", skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FactsObservationDoc {
+    /// The code of a control in the catalog.
+    control: String,
+    /// Distinguishes several observations of one control. Default: `reported`. `identities` is reserved for what follows
+    /// from lists of accounts.
+    #[oai(nullable, validator(min_length = 1, max_length = 200))]
+    check: Option<String>,
+    /// Required without counts. Not together with counts.
+    status: Option<Null<ReportedStatusView>>,
+    /// Two of `passed`, `failed` and `total` are required without a status.
+    #[oai(nullable, validator(minimum(value = "0")))]
+    passed: Option<u32>,
+    #[oai(nullable, validator(minimum(value = "0")))]
+    failed: Option<u32>,
+    #[oai(nullable, validator(minimum(value = "0")))]
+    total: Option<u32>,
+    #[oai(nullable, validator(min_length = 1, max_length = 1000))]
+    findings: Option<String>,
+    /// Default: as long as observations of the control count.
+    #[oai(rename = "validUntil", nullable)]
+    valid_until: Option<When>,
+}
+
+/// An account. Null means unknown, never "no".
+#[derive(Object, Deserialize)]
+#[oai(rename = "FactsIdentity", rename_all = "camelCase", skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct FactsIdentityDoc {
+    /// The source's own identifier of the account. Default: `user`.
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
+    external_id: Option<String>,
+    #[oai(validator(min_length = 1, max_length = 500))]
+    user: String,
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     display_name: Option<String>,
-    /// `member` (default) or `guest`.
+    /// `guest`, or `member` (default).
     #[oai(nullable)]
     user_type: Option<String>,
     admin: bool,
+    #[oai(validator(max_items = 200))]
+    #[serde(default, deserialize_with = "present")]
     roles: Option<Vec<String>>,
     #[oai(nullable)]
     mfa: Option<bool>,
@@ -90,86 +116,118 @@ pub struct FactsIdentityDoc {
     mfa_enforced: Option<bool>,
     enabled: bool,
     #[oai(nullable)]
-    created_at: Option<String>,
-    /// RFC 3339, `never`, or null for unknown.
+    created_at: Option<When>,
+    /// A date-time of RFC 3339, or `never`. Null: unknown.
     #[oai(nullable)]
     last_sign_in: Option<String>,
 }
 
-/// An asset. What is set here of owner, criticality, tags and description stays as a person left it.
-#[derive(Object)]
-#[oai(rename = "FactsAsset", rename_all = "camelCase")]
+/// An asset. Owner, criticality, tags and description apply only until a person changes them.
+#[derive(Object, Deserialize)]
+#[oai(rename = "FactsAsset", rename_all = "camelCase", skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FactsAssetDoc {
+    #[oai(validator(min_length = 1, max_length = 500))]
     external_id: String,
+    #[oai(validator(min_length = 1, max_length = 500))]
     name: String,
     asset_type: AssetTypeView,
-    #[oai(nullable)]
+    #[oai(nullable, validator(max_length = 500))]
     display_name: Option<String>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(min_length = 1, max_length = 100))]
     category: Option<String>,
+    #[oai(nullable)]
     is_critical: Option<bool>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(max_length = 255))]
     owner: Option<String>,
-    #[oai(nullable)]
+    /// At most 16 KiB.
+    #[oai(nullable, validator(max_length = 16384))]
     description: Option<String>,
+    /// At most 128 characters each.
+    #[oai(nullable, validator(max_items = 64))]
     tags: Option<Vec<String>>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     hostname: Option<String>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     ip: Option<String>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     mac: Option<String>,
-    #[oai(nullable)]
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     serial: Option<String>,
-    #[oai(default)]
-    is_managed: bool,
+    /// Default: false.
+    #[serde(default, deserialize_with = "present")]
+    is_managed: Option<bool>,
     #[oai(nullable)]
-    last_seen_at: Option<String>,
+    last_seen_at: Option<When>,
 }
 
-/// An app in use.
-#[derive(Object)]
-#[oai(rename = "FactsApp", rename_all = "camelCase")]
+/// An application in use.
+#[derive(Object, Deserialize)]
+#[oai(rename = "FactsApp", skip_serializing_if_is_none)]
+#[serde(deny_unknown_fields)]
 pub struct FactsAppDoc {
+    #[oai(validator(min_length = 1, max_length = 500))]
     name: String,
-    #[oai(nullable)]
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     publisher: Option<String>,
+    /// How many users use it.
+    #[oai(validator(minimum(value = "0")))]
     users: u32,
-    /// Absent or null: as the client's `sanctionedApps` say.
+    /// Whether the client allows it. Null or absent: the client's setting `sanctionedApps` decides.
     #[oai(nullable)]
     sanctioned: Option<bool>,
 }
 
 /// Where the evidence for a control is.
-#[derive(Object)]
-#[oai(rename = "FactsEvidence", rename_all = "camelCase")]
+#[derive(Object, Deserialize)]
+#[oai(rename = "FactsEvidence", rename_all = "camelCase", skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FactsEvidenceDoc {
+    /// The code of a control in the catalog.
     control: String,
+    #[oai(validator(min_length = 1, max_length = 200))]
     title: String,
     #[oai(nullable)]
-    valid_until: Option<String>,
+    valid_until: Option<When>,
+    #[oai(validator(min_length = 1, max_length = 1000))]
     reference: String,
     #[oai(nullable)]
-    sha256: Option<String>,
+    sha256: Option<Sha256Text>,
 }
 
 /// How the run went.
-#[derive(Object)]
-#[oai(rename = "FactsSync")]
+#[derive(Object, Deserialize)]
+#[oai(rename = "FactsSync", skip_serializing_if_is_none)]
+#[serde(deny_unknown_fields)]
 pub struct FactsSyncDoc {
-    /// `completed`, `partial` or `failed`.
-    status: String,
+    status: SyncStatusView,
+    #[oai(nullable, validator(min_length = 1, max_length = 500))]
     message: Option<String>,
 }
 
-/// How one list moved.
+example!(FactsDoc, {
+    "source": "entra",
+    "scope": "contoso.onmicrosoft.com",
+    "complete": true,
+    "observations": [{"control": "ID-01", "passed": 20, "failed": 2, "findings": "2 of 22 users have no MFA"}],
+    "identities": [{
+        "user": "ada@example.com",
+        "admin": true,
+        "roles": ["Global Administrator"],
+        "mfa": true,
+        "enabled": true,
+        "lastSignIn": "2026-11-19T08:12:00Z",
+    }],
+});
+
+/// How one list changed.
 #[derive(Object, Serialize)]
 #[oai(rename = "ListChange")]
 pub struct MovedView {
     added: u32,
     changed: u32,
     gone: u32,
-    /// It had far fewer than before and was taken as partial: send it again, or confirm it.
+    /// The list was much shorter than before and was treated as partial. Send it again or confirm it.
     held: bool,
 }
 
@@ -185,11 +243,11 @@ impl MovedView {
 #[oai(rename = "FactsOutcome", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct FactsOutcomeView {
-    /// The record of the run, among the imports.
+    /// The id of the run in the list of imports.
     import_id: Uid,
-    /// Observations taken, those that follow from complete lists of accounts included.
+    /// Observations that were stored, including those that follow from complete lists of accounts.
     observations: u32,
-    /// The observations had far fewer checks than before and were taken as partial.
+    /// There were far fewer checks than before, and the observations were treated as partial.
     observations_held: bool,
     assets_added: u32,
     assets_updated: u32,
@@ -229,8 +287,8 @@ pub struct Facts;
 impl Facts {
     /// Push facts
     ///
-    /// All or nothing. The same `Idempotency-Key` with the same body within 24 hours answers as before and does nothing;
-    /// with another body it is refused with 409. Scope: `write:assessments`.
+    /// The facts are taken completely or not at all. The same `Idempotency-Key` with the same body within 24 hours returns
+    /// the earlier response and changes nothing; with another body it is answered with 409. Scope: `write:assessments`.
     #[oai(path = "/clients/:clientId/facts", method = "post", operation_id = "push_facts")]
     async fn push_facts(
         &self,
@@ -241,7 +299,7 @@ impl Facts {
         body: Body<FactsDoc, FACTS_BYTES_MAX>,
     ) -> Result<Data<FactsOutcomeView>, Failure> {
         let (_, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let facts = body.read::<FactsBody>()?;
+        let facts = body.read_as::<FactsBody>()?;
         if let Caller::Key(_) = &by.0
             && facts.source != by.0.source()
         {

@@ -1,4 +1,4 @@
-//! Imports: bring a file in, list what came, take one back.
+//! Imports: import a file, list imports, undo an import.
 
 use std::sync::Arc;
 
@@ -10,14 +10,12 @@ use sha2::{Digest, Sha256};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewCompliance, Work};
-use crate::api::wire::body;
-use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::upload::Upload;
 use crate::api::wire::view::{Uid, When};
+use crate::api::wire::{body, param, reply};
 use crate::api::{Group, Web};
 use crate::app::event::change::Announced;
 use crate::app::intake::file::{Imported, ObservedAt, Order};
@@ -29,37 +27,38 @@ use crate::page::Page;
 use crate::store::per_client::import::Import;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// One file that came in.
+/// One import of a file, push of facts, or scan.
 #[derive(Object, Serialize)]
 #[oai(rename = "Import", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ImportView {
     id: Uid,
-    /// As it was called where it came from.
+    /// The name of the file where it came from. Empty: unknown.
     file_name: String,
+    /// The format of the file; `facts` for pushed facts, `scan` for a network scan.
     format: String,
     source: String,
-    /// The first 100 parts of the client that it speaks of: accounts, tenants, hosts.
+    /// The first 100 parts of the client that it is about: accounts, tenants, hosts.
     scopes: Vec<String>,
-    /// All of them.
+    /// How many parts of the client it is about.
     scope_count: u32,
     observed_from: Null<When>,
     observed_to: Null<When>,
     /// Records read.
     records: u64,
-    /// Observations kept: one for each check and scope.
+    /// Observations that were stored: one per check and scope.
     facts: u32,
     assets_added: u32,
     assets_updated: u32,
     skipped: Vec<SkippedView>,
-    /// It told everything of its scopes: what it no longer had is gone.
+    /// The import covered its scopes in full: what it did not contain was treated as removed.
     complete: bool,
     by: String,
     at: When,
     undone_at: Null<When>,
 }
 
-/// Records that are no evidence, and why.
+/// Records that were not used, and why.
 #[derive(Object, Serialize)]
 #[oai(rename = "Skipped")]
 pub struct SkippedView {
@@ -92,30 +91,31 @@ impl ImportView {
     }
 }
 
-/// What an import, or its undoing, changed.
+/// What an import, or undoing it, changed.
 #[derive(Object, Serialize)]
 #[oai(rename = "ImportOutcome", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct OutcomeView {
     import: ImportView,
-    /// The same bytes came before, in this import: nothing was done.
+    /// The same bytes were imported before, in this import. Nothing changed.
     already_imported: bool,
     changed: ChangedView,
 }
 
-/// How the posture moved.
+/// How the posture changed.
 #[derive(Default, Object, Serialize)]
 #[oai(rename = "PostureChange", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedView {
+    /// Controls whose result changed.
     controls: u32,
-    /// Frameworks whose readiness moved.
+    /// Frameworks whose readiness changed.
     frameworks: u32,
     risks_opened: u32,
     risks_closed: u32,
     score_before: Null<u8>,
     score_after: Null<u8>,
-    /// Events written.
+    /// Events that were announced.
     events: u32,
 }
 
@@ -156,33 +156,36 @@ pub struct Imports;
 impl Imports {
     /// Import a file
     ///
-    /// The body is the file itself, up to 256 MiB. All of it or nothing: a broken file changes nothing. The same bytes
-    /// again change nothing and say so.
+    /// The body is the file itself, up to 256 MiB. A file is imported completely or not at all. Importing the same bytes again
+    /// changes nothing, and the response says so.
     #[oai(path = "/clients/:clientId/imports", method = "post", operation_id = "add_import")]
     async fn add_import(
         &self,
         web: Held<&Arc<Web>>,
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
-        /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: told from the file's start, but for facts.
-        format: Query<Option<Raw<Text>>>,
-        /// The source's name. Default: the tool's.
+        /// Default: detected from the beginning of the file. `facts` is not detected.
+        format: Query<Option<Raw<FormatWord>>>,
+        /// The name of the source. Default: the name of the tool.
         source: Query<Option<Raw<Text>>>,
-        #[oai(name = "fileName")] file_name: Query<Option<Raw<Text>>>,
-        /// `file` (default), `now` or a date-time: which time the observations count from.
+        /// The name of the file, for the list of imports.
+        #[oai(name = "fileName")]
+        file_name: Query<Option<Raw<Text>>>,
+        /// When the observations were made: `file` (default) as the file says, `now`, or a date-time.
         #[oai(name = "observedAt")]
         observed_at: Query<Option<Raw<Text>>>,
-        /// Import the same bytes once more.
+        /// Import a file again that was imported before.
         again: Query<Option<Raw<TrueWord>>>,
-        /// The file tells everything of the scopes in it: what it no longer has is gone.
+        /// The file covers the scopes in it in full: what it does not contain is treated as removed.
         complete: Query<Option<Raw<TrueWord>>>,
         file: Upload,
     ) -> Result<Data<OutcomeView>, Failure> {
         let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
-        if format.0.as_ref().is_some_and(|it| it.text == "facts") {
+        let format = format.0.map(|it| it.text);
+        if format.as_deref() == Some("facts") {
             let own = [("source", source.0.is_some()), ("complete", complete.0.is_some())];
             if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
-                let rule = "stands in the facts themselves";
+                let rule = "must be in the facts body instead";
                 return Err(Error::invalid_field(*name, rule).into());
             }
             let order = FactsOrder {
@@ -193,7 +196,7 @@ impl Imports {
             let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
             return Ok(Data::of(&import_facts(&web, &by, &rows, order, file).await?));
         }
-        let format = text(format.0).map(|it| format_named(&it)).transpose()?;
+        let format = format.map(|it| format_named(&it)).transpose()?;
         let order = Order {
             file_name: text(file_name.0).unwrap_or_default(),
             format,
@@ -228,7 +231,7 @@ impl Imports {
 
     /// Undo an import
     ///
-    /// Takes its facts back and reassesses. The assets that it found stay.
+    /// Removes the facts of an import and reassesses the client. Assets that it found stay.
     #[oai(
         path = "/clients/:clientId/imports/:importId",
         method = "delete",
@@ -247,7 +250,7 @@ impl Imports {
     }
 }
 
-/// How a file of facts is to be taken.
+/// How to import a file of facts.
 struct FactsOrder {
     file_name: String,
     observed_at: ObservedAt,
@@ -268,7 +271,7 @@ async fn import_facts(
         ObservedAt::File => facts,
         ObservedAt::Now => facts.observed_now(),
         ObservedAt::At(_) => {
-            return Err(Error::invalid_field("observedAt", "stands in the facts themselves"));
+            return Err(Error::invalid_field("observedAt", "must be in the facts body instead"));
         }
     };
     let push =
@@ -291,7 +294,7 @@ fn observed(text: Option<&str>) -> Result<ObservedAt> {
     }
 }
 
-/// A longer name of a source is refused.
+/// A source with a longer name is refused.
 const SOURCE_CHARS_MAX: usize = 200;
 
 fn source_name(name: String) -> Result<String> {

@@ -1,4 +1,4 @@
-//! The dashboard's key figures.
+//! The dashboard's key performance indicators.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewKpis;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::Uid;
+use crate::api::wire::view::{FrameworkIdView, Uid};
 use crate::api::{Group, Web};
 use crate::app::report::kpi::{Attention, Kpis, MeanReadiness};
 
@@ -27,29 +27,29 @@ macro_rules! figures {
 }
 
 figures! {
-    /// Key figures of the active clients that the caller may see.
+    /// Key performance indicators of the active clients that the caller may see.
     KpisView as "Kpis" {
         clients: ClientsView,
-        /// Of the clients with a score, rounded down; null when there is none.
+        /// Of the clients with a score, rounded down. Null: no client has a score.
         mean_score: Null<u8>,
         /// Clients by grade.
         grades: GradesView,
-        /// Mean share of the applicable controls' weight that is assessed, in percent; null without clients.
+        /// The mean share of the applicable controls, by weight, that is assessed, in percent. Null: there are no clients.
         coverage: Null<u8>,
-        /// One for each framework: over the clients with a score that have it in scope.
+        /// One entry per framework, over the clients with a score that have the framework in scope.
         readiness: Vec<ReadinessView>,
-        /// Open risks that nobody accepted, by severity.
+        /// Open risks that are not accepted, by severity.
         risks: RisksView,
         dollar_impact: DollarsView,
         assets: AssetsView,
         tasks: TasksView,
         sources: SourcesView,
-        /// Endpoints whose last attempts failed, or that were disabled for it; null for callers who are limited to
+        /// Webhooks whose last attempts failed, or that were disabled because of failures. Null for callers who are limited to
         /// clients.
         webhooks_failing: Null<u32>,
-        /// Network scans that wait or run.
+        /// Network scans that are queued or running.
         scans_running: u32,
-        /// The ten clients that need it most.
+        /// The ten clients that need attention most.
         attention: Vec<AttentionView>,
     }
 }
@@ -57,10 +57,10 @@ figures! {
 figures! {
     /// How many clients there are.
     ClientsView as "KpiClients" {
-        /// Inactive ones too; nothing else counts those.
+        /// Includes inactive clients, which no other figure counts.
         total: u32,
         active: u32,
-        /// Active ones with a score.
+        /// Active clients with a score.
         scored: u32,
         unscored: u32,
     }
@@ -88,11 +88,11 @@ pub struct GradesView {
 }
 
 figures! {
-    /// How ready clients are for a framework.
+    /// The readiness of clients for a framework.
     ReadinessView as "KpiReadiness" {
-        framework: String,
+        framework: FrameworkIdView,
         clients: u32,
-        /// Rounded down; null without clients.
+        /// Rounded down. Null: no client has the framework in scope.
         mean: Null<u8>,
     }
 }
@@ -103,27 +103,27 @@ figures! {
 }
 
 figures! {
-    /// What the open risks are expected to cost.
+    /// The estimated cost of the open risks.
     DollarsView as "KpiDollarImpact" {
-        /// Dollars a year, of those risks of which it is known.
+        /// Dollars per year, of the risks with an estimate.
         sum: u64,
-        /// Risks of which it is not.
+        /// Risks without an estimate.
         unknown: u64,
     }
 }
 
 figures! {
-    /// Assets that are still there.
+    /// Assets that are not retired.
     AssetsView as "KpiAssets" { total: u64, critical: u64, unmanaged: u64, }
 }
 
 figures! {
-    /// Remediation tasks that are to be done.
+    /// Remediation tasks that are open or in progress.
     TasksView as "KpiTasks" { open: u64, overdue: u64, }
 }
 
 figures! {
-    /// Sources of facts that are not well.
+    /// Sources of facts that fail or no longer report.
     SourcesView as "KpiSources" { failing: u64, silent: u64, }
 }
 
@@ -132,8 +132,8 @@ figures! {
     AttentionView as "KpiAttention" {
         client_id: Uid,
         client_name: String,
-        /// In words, what weighs most first: critical risks, sources failing or silent, tasks overdue, a score below
-        /// 60, high risks.
+        /// In words, most important first: critical risks, failing or silent sources, overdue tasks, a score below 60, high
+        /// risks.
         reasons: Vec<String>,
     }
 }
@@ -179,7 +179,7 @@ impl GradesView {
 impl ReadinessView {
     fn of(it: MeanReadiness) -> Self {
         let MeanReadiness { framework, n_clients, mean } = it;
-        Self { framework: framework.as_str().to_owned(), clients: n_clients, mean: mean.into() }
+        Self { framework: FrameworkIdView(framework), clients: n_clients, mean: mean.into() }
     }
 }
 
@@ -194,9 +194,9 @@ pub struct Dashboard;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Second")]
 impl Dashboard {
-    /// Show key performance indicators
+    /// Get key performance indicators
     ///
-    /// Of the clients that the caller may see. At most 30 a minute.
+    /// Of the clients that the caller may see. Each caller may ask at most 30 times per minute.
     #[oai(path = "/dashboard/kpis", method = "get", operation_id = "get_kpis")]
     async fn get_kpis(
         &self,

@@ -9,34 +9,33 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::wire::param;
-use crate::api::wire::param::{FrameworkWord, Limit, Offset, Raw, StatusWord, Text, cut};
+use crate::api::wire::param::{Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply;
 use crate::api::wire::reply::{Null, Rendered};
-use crate::api::wire::view::{StatusView, Uid};
+use crate::api::wire::view::{FrameworkIdView, StatusView, Uid};
+use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::report::portfolio::{Line, Question};
 use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::error::{Error, Result};
 use crate::page::Page;
 
-/// How one client does in a framework.
+/// The compliance of one client with a framework.
 #[derive(Object, Serialize)]
 #[oai(rename = "PortfolioLine", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct LineView {
     client_id: Uid,
     client_name: String,
-    framework: String,
+    framework: FrameworkIdView,
     /// 0 to 100.
     readiness_score: u8,
-    /// Applicable requirements. Those neither passed, partial nor failed are not assessed yet.
+    /// Applicable requirements. Those that are not passed, partial or failed are not assessed yet.
     total_controls: u32,
     passed_controls: u32,
     partial_controls: u32,
     failed_controls: u32,
-    /// The one that was asked for; null when none was, like the next two.
+    /// The requirement of the request. Null if the request had none, like the next two fields.
     requirement: Null<String>,
     overall_status: Null<StatusView>,
     /// 0 to 100.
@@ -49,7 +48,7 @@ impl LineView {
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
-            framework: framework.as_str().to_owned(),
+            framework: FrameworkIdView(framework),
             readiness_score: summary.readiness,
             total_controls: summary.total,
             passed_controls: summary.passed,
@@ -62,7 +61,7 @@ impl LineView {
     }
 }
 
-/// The row that a requirement names.
+/// Finds the row of a requirement.
 fn row(
     catalog: &Catalog,
     framework: FrameworkId,
@@ -80,28 +79,28 @@ pub struct Portfolio;
 impl Portfolio {
     /// Compare clients in a framework
     ///
-    /// One row for each active client. With `requirement` each row says how the client does there, and `status` keeps
-    /// the clients that stand so. Scope: `read:compliance`.
+    /// Returns one row per active client. With `requirement`, each row also has the client's status there, and `status`
+    /// filters by it. Scope: `read:compliance`.
     #[oai(path = "/portfolio/compliance", method = "get", operation_id = "list_portfolio")]
     async fn list_portfolio(
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewCompliance>,
-        /// A framework identifier, without regard to case.
-        framework: Query<Option<Raw<FrameworkWord>>>,
-        /// A reference of the framework, such as `CC6.1`.
+        /// A framework identifier, in upper or lower case. Required.
+        framework: Query<Option<Raw<FrameworkIdView>>>,
+        /// A reference of the framework, for example `CC6.1`.
         requirement: Query<Option<Raw<Text>>>,
-        /// Takes a `requirement`.
-        status: Query<Option<Raw<StatusWord>>>,
+        /// Only clients with this status. Requires `requirement`.
+        status: Query<Option<Raw<StatusView>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::Page<LineView>, Failure> {
         let framework = param::framework(framework.0.as_ref())?;
         let requirement = requirement.0.map(|it| it.text);
         let row = row(&web.app.catalog, framework, requirement.as_deref())?;
-        let status = param::status(status.0.as_ref())?;
+        let status = param::word("status", status.0.as_ref())?.map(|it: StatusView| it.0);
         if status.is_some() && row.is_none() {
-            let rule = "is about a requirement; give one";
+            let rule = "requires the parameter requirement";
             return Err(Error::invalid_field("status", rule).into());
         }
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;

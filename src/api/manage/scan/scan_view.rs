@@ -1,10 +1,12 @@
-//! Network scans, and what they found, as the wire shows them.
+//! Network scans and their results, as the wire shows them.
 
 use poem_openapi::Object;
 use serde::Serialize;
 
 use crate::api::wire::reply::Null;
-use crate::api::wire::view::{AssetStatusView, AssetTypeView, Uid, When};
+use crate::api::wire::view::{
+    AnswersView, AssetStatusView, AssetTypeView, ScanStatusView, Uid, When,
+};
 use crate::app::scan::request::Shown;
 use crate::engine::asset::Asset;
 use crate::engine::network::scan::{Certificate, FoundHost, FoundPort};
@@ -17,16 +19,15 @@ use crate::store::global::scan::Difference;
 #[serde(rename_all = "camelCase")]
 pub struct ScanView {
     id: Uid,
-    /// Whose assets it finds; null: nobody's.
+    /// The client that the assets belong to. Null: the scan is for no client.
     client_id: Null<Uid>,
     name: Null<String>,
-    /// `queued`, `running`, `completed`, `failed` or `cancelled`. A running scan goes on after a restart.
-    status: String,
+    status: ScanStatusView,
     targets: Vec<String>,
     exclude: Vec<String>,
-    /// As ranges.
+    /// As port ranges.
     ports: String,
-    /// Probes under way at once.
+    /// How many probes may be in progress at once.
     threads: u32,
     progress: ProgressView,
     created_at: When,
@@ -34,9 +35,9 @@ pub struct ScanView {
     finished_at: Null<When>,
     /// Why it failed.
     error: Null<String>,
-    /// What to know of how it ended, such as why it found nothing.
+    /// Additional information about the result, for example why the scan found nothing.
     note: Null<String>,
-    /// What changed since the last completed scan of the same targets; null without one.
+    /// What changed since the last completed scan of the same targets. Null: there was none.
     difference: Null<DifferenceView>,
 }
 
@@ -57,10 +58,10 @@ struct DifferenceView {
     previous_scan_id: Uid,
     hosts_new: u32,
     hosts_gone: u32,
-    /// Of ports that both scans asked.
+    /// Counts only ports that both scans probed.
     ports_opened: u32,
     ports_closed: u32,
-    /// The first 200, for a person.
+    /// The first 200 changes, as text.
     changes: Vec<String>,
 }
 
@@ -71,7 +72,7 @@ impl ScanView {
             id: Uid::of(scan.id.as_bytes()),
             client_id: scan.client.map(|it| Uid::of(it.as_bytes())).into(),
             name: scan.name.into(),
-            status: scan.status.as_str().to_owned(),
+            status: ScanStatusView(scan.status),
             targets: scan.targets,
             exclude: scan.exclude,
             ports: scan.ports,
@@ -113,17 +114,16 @@ pub struct HostView {
     address: String,
     hostname: Null<String>,
     mac: Null<String>,
-    /// How it was noticed.
+    /// How the scan noticed the host.
     evidence: String,
     asset_type: AssetTypeView,
-    /// Why it is taken for that.
+    /// Why the scan assumes this type.
     because: String,
-    /// `own`; `every_port` or `every_address`: something answers for it.
-    answers: String,
+    answers: AnswersView,
     open_ports: u32,
     closed_ports: u32,
     silent_ports: u32,
-    /// Open ones; of very many the first 256.
+    /// The open ports, at most the first 256.
     ports: Vec<PortView>,
 }
 
@@ -132,14 +132,14 @@ pub struct HostView {
 #[serde(rename_all = "camelCase")]
 struct PortView {
     port: u16,
-    /// nmap's name; empty when nothing tells it.
+    /// nmap's name of the service. Empty: unknown.
     service: String,
-    /// What it said: printable ASCII, anything else as `\xNN`; at most 512 characters.
+    /// What the service sent, at most 512 characters. Printable ASCII; other bytes as `\xNN`.
     banner: String,
-    /// The service is known by what it said, not by its port.
+    /// The service was identified by what it sent, not only by its port.
     identified: bool,
     encrypted: bool,
-    /// The newest TLS version that it speaks, and outdated ones that it takes.
+    /// The newest TLS version that it supports, and outdated versions that it accepts.
     tls: Vec<String>,
     certificate: Null<CertificateView>,
 }
@@ -165,7 +165,7 @@ impl HostView {
             evidence: host.evidence,
             asset_type: AssetTypeView(host.asset_type),
             because: host.because,
-            answers: host.answers.as_str().to_owned(),
+            answers: AnswersView(host.answers),
             open_ports: host.n_open,
             closed_ports: host.n_closed,
             silent_ports: host.n_silent,
@@ -207,7 +207,7 @@ impl CertificateView {
 #[serde(rename_all = "camelCase")]
 pub struct FoundView {
     id: Uid,
-    /// null: found by a scan for no client.
+    /// Null: a scan for no client found it.
     client_id: Null<Uid>,
     name: String,
     asset_type: AssetTypeView,

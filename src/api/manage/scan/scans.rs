@@ -1,4 +1,4 @@
-//! Network scans: start, watch, cancel, and what they found.
+//! Network scans: start, watch, cancel, list results.
 
 use std::sync::Arc;
 
@@ -10,64 +10,57 @@ use serde::Deserialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{CancelScan, StartScan, ViewScanned, ViewScans, WatchScan};
 use crate::api::manage::scan::scan_view::{FoundView, HostView, ScanView};
-use crate::api::wire::body::Body;
+use crate::api::wire::body::{Body, example};
+use crate::api::wire::input::Ref;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Accepted, Data, Page, Rendered};
-use crate::api::wire::view::Uid;
 use crate::api::{Group, Web};
 use crate::app::scan::request::NewScan;
-use crate::error::{Error, Result};
-use crate::id::ScanId;
+use crate::error::Result;
+use crate::id::{ClientId, ScanId};
 
 /// What to scan.
-#[derive(Object)]
-#[oai(rename = "ScanStart", rename_all = "camelCase")]
-pub struct ScanDoc {
-    /// Networks in CIDR notation, all within `scan.allowed_networks`; a bare address is one host. At most 65,536 addresses.
+#[derive(Object, Deserialize)]
+#[oai(rename = "ScanStart", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct ScanBody {
+    /// Networks in CIDR notation, all within `scan.allowed_networks` of the configuration. An address alone is one host. At
+    /// most 65,536 addresses in total.
     #[oai(validator(min_items = 1, max_items = 32))]
     targets: Vec<String>,
-    /// Such as `22,80,8000-8100`. Default: 200 usual ones.
+    /// For example `22,80,8000-8100`. Default: 200 common ports.
     #[oai(nullable)]
     ports: Option<String>,
-    /// Probes under way at once, 1 to 1,024; others are brought within. Default: 256.
+    /// How many probes may be in progress at once, 1 to 1,024. Values outside that range are changed to the nearest valid
+    /// one. Default: 256.
     #[oai(nullable)]
-    threads: Option<u64>,
-    /// Whose assets are found. Default: the caller's only client, else the only one there is, else nobody's: they are
-    /// listed in `GET /api/assets` without a client, for users that are not limited to clients. Who is limited to
-    /// several clients must name one.
+    threads: Option<i64>,
+    /// The client that the assets belong to. Default: the only client that the caller may see, or the only client there
+    /// is. Otherwise the scan is for no client, and only users who are not limited to clients see its assets, in
+    /// `GET /api/assets`. Callers who are limited to several clients must send it.
     #[oai(nullable)]
-    client_id: Option<Uid>,
-    /// Networks in CIDR notation that are left out.
+    client_id: Option<Ref<ClientId>>,
+    /// Networks in CIDR notation to leave out.
     #[oai(nullable, validator(max_items = 256))]
     exclude: Option<Vec<String>>,
     #[oai(nullable, validator(max_length = 200))]
     name: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct ScanBody {
-    targets: Vec<String>,
-    ports: Option<String>,
-    threads: Option<i64>,
-    client_id: Option<String>,
-    exclude: Option<Vec<String>>,
-    name: Option<String>,
-}
+example!(ScanBody, {"targets": ["192.168.1.0/24"], "ports": "22,80,443,3389"});
 
 impl ScanBody {
-    fn new_scan(self) -> Result<NewScan> {
-        let not_an_id = |_| Error::invalid_field("clientId", "must be a UUID");
-        Ok(NewScan {
-            client: self.client_id.map(|it| it.parse().map_err(not_an_id)).transpose()?,
+    fn new_scan(self) -> NewScan {
+        NewScan {
+            client: self.client_id.map(|it| it.0),
             name: self.name,
             targets: self.targets,
             exclude: self.exclude.unwrap_or_default(),
             ports: self.ports,
             threads: self.threads.map(|it| u64::try_from(it).unwrap_or(0)),
-        })
+        }
     }
 }
 
@@ -77,22 +70,22 @@ pub struct Scans;
 impl Scans {
     /// Start a network scan
     ///
-    /// It is queued, and runs in the background. TCP connects only: nothing is sent to raw printing ports. At
-    /// most 10 an hour for each caller. Scope: `write:assets`.
+    /// The scan is queued and runs in the background. It opens TCP connections only and sends nothing to raw printing
+    /// ports. Each caller may start at most 10 scans per hour. Scope: `write:assets`.
     #[oai(path = "/scan", method = "post", operation_id = "start_scan")]
     async fn start_scan(
         &self,
         web: Held<&Arc<Web>>,
         by: By<StartScan>,
-        body: Body<ScanDoc>,
+        body: Body<ScanBody>,
     ) -> Result<Accepted<ScanView>, Failure> {
-        let new = body.read::<ScanBody>()?.new_scan()?;
+        let new = body.read()?.new_scan();
         Ok(Accepted(ScanView::of(web.app.start_scan(&by.0, new).await?)))
     }
 
     /// List network scans
     ///
-    /// Newest first. The 50 newest of each client are kept. Scope: `read:assets`.
+    /// Newest first. The 50 newest scans of each client are kept. Scope: `read:assets`.
     #[oai(path = "/scan", method = "get", operation_id = "list_scans")]
     async fn list_scans(
         &self,
@@ -110,7 +103,7 @@ impl Scans {
 
     /// Get a network scan
     ///
-    /// At most 100 a minute for each caller. Scope: `read:assets` or `write:assets`.
+    /// Each caller may ask at most 100 times per minute. Scope: `read:assets` or `write:assets`.
     #[oai(path = "/scan/:scan_id/status", method = "get", operation_id = "get_scan")]
     async fn get_scan(
         &self,
@@ -124,7 +117,7 @@ impl Scans {
 
     /// Cancel a network scan
     ///
-    /// What it found stays listed with it, and comes into no inventory. Scope: `write:assets`.
+    /// What the scan found stays in its results and is not added to the inventory. Scope: `write:assets`.
     #[oai(path = "/scan/:scan_id/cancel", method = "post", operation_id = "cancel_scan")]
     async fn cancel_scan(
         &self,
@@ -136,9 +129,9 @@ impl Scans {
         Ok(Data::of(&ScanView::of(web.app.cancel_scan(&by.0, id).await?)))
     }
 
-    /// List what a network scan found
+    /// List the results of a network scan
     ///
-    /// Hosts in the order of their addresses, also while it runs. Scope: `read:assets`.
+    /// Hosts in the order of their addresses, also while the scan is running. Scope: `read:assets`.
     #[oai(path = "/scan/:scan_id/results", method = "get", operation_id = "list_scan_results")]
     async fn list_scan_results(
         &self,
@@ -156,8 +149,9 @@ impl Scans {
 
     /// List assets that network scans found
     ///
-    /// Of all clients or one, in the order in which they were first seen; also those that another source knew before.
-    /// Without a client: those of scans for none. At most 60 a minute for each caller.
+    /// Assets of all clients or of one, in the order in which they were first seen, including assets that another source
+    /// reported before. An asset with no client was found by a scan for no client. Each caller may ask at most 60 times per
+    /// minute.
     #[oai(path = "/assets", method = "get", operation_id = "list_scanned_assets")]
     async fn list_scanned_assets(
         &self,

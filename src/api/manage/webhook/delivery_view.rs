@@ -1,20 +1,22 @@
-//! Deliveries as the management API shows them.
+//! Webhook deliveries as the management API shows them.
 
 use poem_openapi::Object;
 use serde::Serialize;
 
+use crate::api::wire::input::TextOf;
 use crate::api::wire::reply::Null;
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{DeliveryStatusView, EventTypeView, Uid, When};
 use crate::store::global::delivery::{Attempt, Delivery, DeliveryState};
 
-/// One try to deliver.
+/// One attempt at a delivery.
 #[derive(Object, Serialize)]
 #[oai(rename = "DeliveryAttempt")]
 pub struct AttemptView {
     number: u32,
     at: When,
+    /// How long the request took, in milliseconds.
     ms: u32,
-    /// Of the answer; null when there was none.
+    /// The HTTP status of the answer; null if there was none.
     status: Null<u16>,
     /// The first KiB of the answer, or what went wrong.
     answer: String,
@@ -27,7 +29,7 @@ impl AttemptView {
     }
 }
 
-/// One event for one endpoint.
+/// The delivery of one event to one webhook.
 #[derive(Object, Serialize)]
 #[oai(rename = "Delivery", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -35,19 +37,18 @@ pub struct DeliveryView {
     event_id: String,
     #[oai(rename = "type")]
     #[serde(rename = "type")]
-    kind: String,
+    kind: TextOf<EventTypeView>,
     sequence: u64,
     client_id: Uid,
-    /// `waiting`, `sending`, `delivered`, `exhausted` (all attempts failed) or `skipped` (the endpoint was disabled
-    /// meanwhile, or the event is no longer kept).
-    status: String,
-    /// Of the next attempt.
+    status: DeliveryStatusView,
+    /// When the next attempt is due.
     due_at: Null<When>,
     created_at: When,
+    /// When it was last queued by a recovery.
     recovered_at: Null<When>,
-    /// Begun so far: the number of the last one.
+    /// Attempts that were started: the number of the last one.
     attempt_count: u32,
-    /// The last ones, oldest first.
+    /// The last attempts, oldest first.
     attempts: Vec<AttemptView>,
 }
 
@@ -62,10 +63,10 @@ impl DeliveryView {
         };
         Self {
             event_id: delivery.event.wire(),
-            kind: delivery.kind,
+            kind: TextOf::of(&delivery.kind),
             sequence: delivery.sequence,
             client_id: Uid::of(delivery.client.as_bytes()),
-            status: delivery.state.as_str().to_owned(),
+            status: DeliveryStatusView(delivery.state.as_str()),
             due_at: due_at.into(),
             created_at: When(delivery.created_at),
             recovered_at: delivery.recovered.map(|it| When(it.at)).into(),

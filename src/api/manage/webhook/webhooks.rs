@@ -1,4 +1,4 @@
-//! Webhook endpoints: register, change, rotate, test, look at deliveries, recover.
+//! Webhooks: register, change, rotate, test, list deliveries, recover.
 
 use std::sync::Arc;
 
@@ -10,12 +10,13 @@ use serde::{Deserialize, Serialize};
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::manage::webhook::delivery_view::DeliveryView;
-use crate::api::wire::body::{Body, client_ids, present, time};
+use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::input::{ClientIds, TextOf, Url, Words};
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made, Null};
-use crate::api::wire::view::{Uid, When};
+use crate::api::wire::view::{DisabledReasonView, EventChoice, EventTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::webhook::endpoint::{
     NewWebhook, OVERLAP_S, Recovered, Recovery, Shown, Tested, WebhookChange,
@@ -27,7 +28,7 @@ use crate::id::WebhookId;
 use crate::store::global::webhook::WebhookState;
 use crate::webhook::sign::SigningSecret;
 
-/// An endpoint that events are sent to.
+/// An endpoint that events are sent to, and the state of its deliveries.
 #[derive(Object, Serialize)]
 #[oai(rename = "Webhook", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -35,29 +36,30 @@ pub struct WebhookView {
     id: Uid,
     url: String,
     description: String,
-    /// Event types; empty: all.
-    events: Vec<String>,
-    /// Empty: all clients.
+    /// Event types that are sent. Empty: all.
+    events: Vec<TextOf<EventTypeView>>,
+    /// Only events of these clients are sent. Empty: of all clients.
     client_ids: Vec<Uid>,
     enabled: bool,
-    /// `operator`, `gone` (it answered 410), `failing` (nothing but failures for five days) or `queue_full`; null while
-    /// it is enabled.
-    disabled_because: Null<String>,
+    /// Null while it is enabled.
+    disabled_because: Null<DisabledReasonView>,
     disabled_at: Null<When>,
-    /// The secret was sealed with a key that is not here: rotate it. Until then its queue waits.
+    /// The secret was encrypted with a key that is not available on this server. Nothing is sent until the secret is
+    /// rotated.
     needs_secret: bool,
-    /// Until when deliveries are signed with the secret before the last rotation too.
+    /// Until when deliveries are or were also signed with the secret before the last rotation. Null: it was never
+    /// rotated.
     previous_until: Null<When>,
-    /// Deliveries that wait or are under way.
+    /// Deliveries that are queued or in progress.
     waiting: u32,
-    /// Failures since the last success.
+    /// Failed attempts since the last successful one.
     failures: u32,
     failing_since: Null<When>,
     last_success_at: Null<When>,
     last_failure_at: Null<When>,
     created_at: When,
     updated_at: When,
-    /// The signing secret. Shown this once.
+    /// The signing secret. It is shown only in this response.
     #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
@@ -67,14 +69,14 @@ impl WebhookView {
     fn of(shown: &Shown, secret: Option<&SigningSecret>) -> Self {
         let Shown { webhook, lane, needs_secret } = shown;
         let (disabled_because, disabled_at) = match webhook.state {
-            WebhookState::Disabled { at, why } => (Some(why.as_str().to_owned()), Some(When(at))),
+            WebhookState::Disabled { at, why } => (Some(DisabledReasonView(why)), Some(When(at))),
             WebhookState::Enabled { .. } | WebhookState::Removing => (None, None),
         };
         Self {
             id: Uid::of(webhook.id.as_bytes()),
             url: webhook.url.clone(),
             description: webhook.description.clone(),
-            events: webhook.kinds.clone(),
+            events: webhook.kinds.iter().map(|it| TextOf::of(it)).collect(),
             client_ids: webhook.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             enabled: webhook.is_enabled(),
             disabled_because: disabled_because.into(),
@@ -93,113 +95,123 @@ impl WebhookView {
     }
 }
 
-/// Where to send which events. For a new endpoint `url` and `events` are required; for a change absent fields stay.
-#[derive(Object)]
-#[oai(rename = "WebhookChange", rename_all = "camelCase")]
-pub struct WebhookDoc {
-    /// `https:`, unless the configuration allows `http:` for its network.
-    #[oai(validator(max_length = 2048))]
-    url: Option<String>,
+/// A webhook to register.
+#[derive(Object, Deserialize)]
+#[oai(rename = "WebhookCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
+pub struct NewWebhookBody {
+    /// Where to send events. It must begin with `https:` unless the configuration allows `http:` for its network.
+    url: Url,
     #[oai(validator(max_length = 200))]
+    #[serde(default, deserialize_with = "present")]
     description: Option<String>,
-    /// Event types, or `all` alone.
-    events: Option<Vec<String>>,
-    /// Only events of these clients. Empty: of all.
-    client_ids: Option<Vec<Uid>>,
-    /// What waited when it was disabled is not sent on its own when it is enabled: recover it.
+    /// Event types to send, or only `all`.
+    events: Words<EventChoice>,
+    /// Send only events of these clients. Empty or absent: of all clients.
+    #[serde(default, deserialize_with = "present")]
+    client_ids: Option<ClientIds>,
+    /// Must be true if present: a new webhook is enabled.
+    #[serde(default, deserialize_with = "present")]
     enabled: Option<bool>,
 }
 
-#[derive(Default, Deserialize)]
+example!(NewWebhookBody, {
+    "url": "https://hooks.example.com/posture",
+    "events": ["risk_item_created", "risk_item_resolved"],
+});
+
+impl NewWebhookBody {
+    fn new_webhook(self) -> Result<NewWebhook> {
+        if self.enabled == Some(false) {
+            let rule = "must be true; disable the webhook after it was registered";
+            return Err(Error::invalid_field("enabled", rule));
+        }
+        Ok(NewWebhook {
+            url: self.url.0,
+            description: self.description.unwrap_or_default(),
+            kinds: kinds(&self.events)?,
+            clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
+        })
+    }
+}
+
+/// What to change of a webhook. Absent fields stay as they are.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "WebhookChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-struct WebhookBody {
+pub struct WebhookBody {
+    /// Where to send events. It must begin with `https:` unless the configuration allows `http:` for its network.
     #[serde(deserialize_with = "present")]
-    url: Option<String>,
+    url: Option<Url>,
+    #[oai(validator(max_length = 200))]
     #[serde(deserialize_with = "present")]
     description: Option<String>,
+    /// Event types to send, or only `all`.
     #[serde(deserialize_with = "present")]
-    events: Option<Vec<String>>,
+    events: Option<Words<EventChoice>>,
+    /// Send only events of these clients. Empty: of all clients.
     #[serde(deserialize_with = "present")]
-    client_ids: Option<Vec<String>>,
+    client_ids: Option<ClientIds>,
+    /// Events that occur while it is disabled are not sent when it is enabled again. Recover them.
     #[serde(deserialize_with = "present")]
     enabled: Option<bool>,
 }
+
+example!(WebhookBody, {"enabled": true});
 
 impl WebhookBody {
     fn change(self) -> Result<WebhookChange> {
         Ok(WebhookChange {
-            url: self.url,
+            url: self.url.map(|it| it.0),
             description: self.description,
-            kinds: self.events.map(|it| kinds(&it)).transpose()?,
-            clients: self.client_ids.as_deref().map(client_ids).transpose()?,
+            kinds: self.events.as_ref().map(kinds).transpose()?,
+            clients: self.client_ids.map(|it| it.0),
             enabled: self.enabled,
-        })
-    }
-
-    fn new_webhook(self) -> Result<NewWebhook> {
-        let change = self.change()?;
-        let required = |field| move || Error::invalid_field(field, "is required");
-        if change.enabled == Some(false) {
-            return Err(Error::invalid_field("enabled", "a new webhook is enabled"));
-        }
-        Ok(NewWebhook {
-            url: change.url.ok_or_else(required("url"))?,
-            description: change.description.unwrap_or_default(),
-            kinds: change.kinds.ok_or_else(required("events"))?,
-            clients: change.clients.unwrap_or_default(),
         })
     }
 }
 
 /// Empty for `all`.
-fn kinds(words: &[String]) -> Result<Vec<EventKind>> {
-    if words == ["all"] {
-        return Ok(Vec::new());
+fn kinds(words: &Words<EventChoice>) -> Result<Vec<EventKind>> {
+    let refused = |rule| Error::invalid_field("events", rule);
+    match words.0.as_slice() {
+        [] => Err(refused("must name at least one event type, or `all`")),
+        [EventChoice(None)] => Ok(Vec::new()),
+        all => {
+            let kinds = all.iter().map(|it| it.0).collect::<Option<Vec<_>>>();
+            kinds.ok_or_else(|| refused("must not name event types besides `all`"))
+        }
     }
-    if words.is_empty() {
-        return Err(Error::invalid_field("events", "name at least one event type, or `all`"));
-    }
-    let kind = |it: &String| it.parse::<EventKind>().map_err(|error| error.about("events"));
-    words.iter().map(kind).collect()
 }
 
-/// How to rotate a secret.
-#[derive(Object)]
-#[oai(rename = "WebhookRotation", rename_all = "camelCase")]
-pub struct RotationDoc {
-    /// Seconds for which deliveries are signed with the old secret too; 0: no longer.
-    #[oai(default = "overlap_default")]
-    overlap_s: u32,
-}
-
-const fn overlap_default() -> u32 {
-    OVERLAP_S
-}
-
-#[derive(Deserialize)]
+/// How to rotate a webhook's secret.
+#[derive(Object, Deserialize)]
+#[oai(rename = "WebhookRotation", rename_all = "camelCase", example)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-struct RotationBody {
-    #[serde(default = "overlap_default")]
-    overlap_s: u32,
+pub struct RotationBody {
+    /// For how many seconds deliveries are signed with the old secret too. 0: only with the new one. Default: 86400, one
+    /// day.
+    #[oai(validator(minimum(value = "0"), maximum(value = "2592000")))]
+    #[serde(default, deserialize_with = "present")]
+    overlap_s: Option<u32>,
 }
 
-/// Which event a test pretends to be.
-#[derive(Object)]
-#[oai(rename = "WebhookTest")]
-pub struct TestDoc {
-    /// One that the endpoint subscribes to. Default: its first.
-    #[oai(rename = "type")]
-    kind: Option<String>,
-}
+example!(RotationBody, {"overlapS": 3600});
 
-#[derive(Deserialize)]
+/// Which event to send as a test.
+#[derive(Object, Deserialize)]
+#[oai(rename = "WebhookTest", example, skip_serializing_if_is_none)]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
-struct TestBody {
+pub struct TestBody {
+    /// An event type that the webhook subscribes to. Default: the first of them.
+    #[oai(rename = "type")]
     #[serde(rename = "type", default, deserialize_with = "present")]
-    kind: Option<String>,
+    kind: Option<EventTypeView>,
 }
 
-/// What the endpoint said to a test delivery.
+example!(TestBody, {"type": "risk_item_created"});
+
+/// What the endpoint answered to a test delivery.
 #[derive(Object, Serialize)]
 #[oai(rename = "WebhookTested", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
@@ -207,10 +219,12 @@ pub struct TestedView {
     event_id: String,
     #[oai(rename = "type")]
     #[serde(rename = "type")]
-    kind: String,
-    /// It answered 2xx.
+    kind: EventTypeView,
+    /// The endpoint answered with a 2xx status.
     delivered: bool,
+    /// The HTTP status; null if there was no answer.
     status: Null<u16>,
+    /// How long the request took, in milliseconds.
     ms: u32,
     /// The beginning of the answer, or what went wrong.
     answer: String,
@@ -221,7 +235,7 @@ impl TestedView {
         let (status, answer) = tested.posted.told();
         Self {
             event_id: tested.event_id,
-            kind: tested.kind.as_str().to_owned(),
+            kind: EventTypeView(tested.kind),
             delivered: status.is_some_and(|it| (200..300).contains(&it)),
             status: status.into(),
             ms: tested.posted.ms,
@@ -230,52 +244,51 @@ impl TestedView {
     }
 }
 
-/// What to send again: one event by `sequence`, or what this endpoint did not get of a time range.
-#[derive(Object)]
-#[oai(rename = "WebhookRecovery", rename_all = "camelCase")]
-pub struct RecoveryDoc {
+/// Which events to send again: one event by its `sequence`, or those since a point in time that the endpoint did not
+/// get.
+#[derive(Default, Object, Deserialize)]
+#[oai(rename = "WebhookRecovery", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
+pub struct RecoveryBody {
+    /// The sequence of one event. Not together with `since`.
+    #[oai(validator(minimum(value = "0")))]
+    #[serde(deserialize_with = "present")]
     sequence: Option<u64>,
-    /// RFC 3339. The first moment of the range.
-    since: Option<String>,
-    /// RFC 3339. The first moment behind it. Default: now.
-    until: Option<String>,
-    /// Goes on behind this sequence, as the last answer's `next` said.
+    /// The start of the range. Required without `sequence`.
+    #[serde(deserialize_with = "present")]
+    since: Option<When>,
+    /// The end of the range, exclusive. Default: now.
+    #[serde(deserialize_with = "present")]
+    until: Option<When>,
+    /// Continue after this sequence: `next` of the previous response.
+    #[oai(validator(minimum(value = "0")))]
+    #[serde(deserialize_with = "present")]
     after: Option<u64>,
 }
 
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
-struct RecoveryBody {
-    #[serde(deserialize_with = "present")]
-    sequence: Option<u64>,
-    #[serde(deserialize_with = "present")]
-    since: Option<String>,
-    #[serde(deserialize_with = "present")]
-    until: Option<String>,
-    #[serde(deserialize_with = "present")]
-    after: Option<u64>,
-}
+example!(RecoveryBody, {"since": "2026-11-20T00:00:00Z"});
 
 impl RecoveryBody {
     fn resolve(self, now: Time) -> Result<Recovery> {
         match (self.sequence, self.since) {
             (Some(sequence), None) => Ok(Recovery::One(sequence)),
-            (None, Some(since)) => Ok(Recovery::Range {
-                since: time("since", &since)?,
-                until: self.until.map_or(Ok(now), |it| time("until", &it))?,
+            (None, Some(When(since))) => Ok(Recovery::Range {
+                since,
+                until: self.until.map_or(now, |it| it.0),
                 after: self.after.unwrap_or(0),
             }),
-            _ => Err(Error::invalid_field("since", "give either sequence or since")),
+            _ => Err(Error::invalid_field("since", "send either sequence or since")),
         }
     }
 }
 
-/// What a recovery came to.
+/// The result of a recovery.
 #[derive(Object, Serialize)]
 #[oai(rename = "WebhookRecovered")]
 pub struct RecoveredView {
+    /// Deliveries that were queued.
     queued: u32,
-    /// Ask again with this as `after`; null when the whole range was looked at.
+    /// Send the request again with this as `after`. Null: the whole range was processed.
     next: Null<u64>,
 }
 
@@ -284,6 +297,8 @@ pub struct Webhooks;
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Webhooks {
     /// List webhooks
+    ///
+    /// Oldest first, with the state of their deliveries.
     #[oai(path = "/webhooks", method = "get", operation_id = "list_webhooks")]
     async fn list_webhooks(
         &self,
@@ -296,37 +311,39 @@ impl Webhooks {
 
     /// Register a webhook
     ///
-    /// The answer shows the signing secret this once.
+    /// The response contains the signing secret. It is not shown again.
     #[oai(path = "/webhooks", method = "post", operation_id = "add_webhook")]
     async fn add_webhook(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
-        body: Body<WebhookDoc>,
+        body: Body<NewWebhookBody>,
     ) -> Result<Made<WebhookView>, Failure> {
-        let new = body.read::<WebhookBody>()?.new_webhook()?;
+        let new = body.read()?.new_webhook()?;
         let (shown, secret) = web.app.add_webhook(new).await?;
         Ok(Made::Added(WebhookView::of(&shown, Some(&secret))))
     }
 
     /// Change a webhook
+    ///
+    /// Applies to events from now on.
     #[oai(path = "/webhooks/:webhookId", method = "patch", operation_id = "change_webhook")]
     async fn change_webhook(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        body: Body<WebhookDoc>,
+        body: Body<WebhookBody>,
     ) -> Result<Data<WebhookView>, Failure> {
         let id = webhook_id.read::<WebhookId>()?;
         web.app.get_webhook(id).await?;
-        let change = body.read::<WebhookBody>()?.change()?;
+        let change = body.read()?.change()?;
         Ok(Data::of(&WebhookView::of(&web.app.change_webhook(id, change).await?, None)))
     }
 
     /// Remove a webhook
     ///
-    /// Its deliveries go with it; events stay in the log.
+    /// Its deliveries are deleted too. Events stay in the log.
     #[oai(path = "/webhooks/:webhookId", method = "delete", operation_id = "remove_webhook")]
     async fn remove_webhook(
         &self,
@@ -340,7 +357,8 @@ impl Webhooks {
 
     /// Rotate a webhook's secret
     ///
-    /// The answer shows the new secret this once. Until the overlap ends deliveries carry signatures of both.
+    /// The response contains the new secret. It is not shown again. Until the overlap ends, deliveries are signed with
+    /// both secrets.
     #[oai(
         path = "/webhooks/:webhookId/rotate-secret",
         method = "post",
@@ -351,37 +369,35 @@ impl Webhooks {
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        body: Body<RotationDoc>,
+        body: Body<RotationBody>,
     ) -> Result<Made<WebhookView>, Failure> {
         let id = webhook_id.read::<WebhookId>()?;
         web.app.get_webhook(id).await?;
-        let RotationBody { overlap_s } = body.read()?;
+        let overlap_s = body.read()?.overlap_s.unwrap_or(OVERLAP_S);
         let (shown, secret) = web.app.rotate_webhook(id, overlap_s).await?;
         Ok(Made::Known(WebhookView::of(&shown, Some(&secret))))
     }
 
     /// Send a test delivery
     ///
-    /// At once, with `object.test` true; nothing of it is kept.
+    /// Sends one event at once, with `object.test` true. Nothing about it is stored.
     #[oai(path = "/webhooks/:webhookId/test", method = "post", operation_id = "test_webhook")]
     async fn test_webhook(
         &self,
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        body: Body<TestDoc>,
+        body: Body<TestBody>,
     ) -> Result<Data<TestedView>, Failure> {
         let id = webhook_id.read::<WebhookId>()?;
         web.app.get_webhook(id).await?;
-        let kind = body.read::<TestBody>()?.kind;
-        let kind = kind.map(|it| it.parse::<EventKind>()).transpose();
-        let kind = kind.map_err(|error| error.about("type"))?;
+        let kind = body.read()?.kind.map(|it| it.0);
         Ok(Data::of(&TestedView::of(web.app.test_webhook(id, kind).await?)))
     }
 
     /// List a webhook's deliveries
     ///
-    /// In the order of their events, with the attempts made.
+    /// In the order of their events, with the attempts that were made.
     #[oai(
         path = "/webhooks/:webhookId/deliveries",
         method = "get",
@@ -392,7 +408,7 @@ impl Webhooks {
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        /// The last sequence that was seen. Default 0: from the start.
+        /// List deliveries after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<DeliveryView>>, Failure> {
@@ -404,7 +420,8 @@ impl Webhooks {
 
     /// Send events again
     ///
-    /// With the same ids and bodies: one event, or what the endpoint did not get of a time range.
+    /// Sends one event again, or the events of a time range that the endpoint did not get. Ids and bodies are the same as
+    /// before.
     #[oai(
         path = "/webhooks/:webhookId/recover",
         method = "post",
@@ -415,11 +432,11 @@ impl Webhooks {
         web: Held<&Arc<Web>>,
         _by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        body: Body<RecoveryDoc>,
+        body: Body<RecoveryBody>,
     ) -> Result<Data<RecoveredView>, Failure> {
         let id = webhook_id.read::<WebhookId>()?;
         web.app.get_webhook(id).await?;
-        let wanted = body.read::<RecoveryBody>()?.resolve(web.app.clock.now())?;
+        let wanted = body.read()?.resolve(web.app.clock.now())?;
         let Recovered { n_queued, next } = web.app.recover_deliveries(id, wanted).await?;
         Ok(Data::of(&RecoveredView { queued: n_queued, next: next.into() }))
     }
