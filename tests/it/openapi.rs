@@ -1,6 +1,7 @@
 //! The document says what the service does, and the service does what it says.
 
 mod body;
+mod tool;
 
 use serde_json::{Value, json};
 

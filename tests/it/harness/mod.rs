@@ -7,6 +7,7 @@ pub mod http;
 pub mod process;
 pub mod sample;
 pub mod sink;
+pub mod tool;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};

@@ -13,8 +13,8 @@ use posture::webhook::sign::SigningSecret;
 use serde_json::{Value, json};
 
 use super::{Receiver, add, change, path, push, start, wait_first, wait_for};
-use crate::harness::Posture;
 use crate::harness::sink::Request;
+use crate::harness::{Posture, tool};
 
 /// Interpreters take a while to start.
 const WAIT: Duration = Duration::from_secs(30);
@@ -174,17 +174,17 @@ given = json.load(sys.stdin)
 print(json.dumps(Webhook(given['secret']).verify(given['body'], given['headers'])))
 ";
 
-/// A Python with the package of Standard Webhooks, which `tests/run` installs.
+/// A Python with the package of Standard Webhooks, which `tests/tools` installs.
 fn python() -> Option<PathBuf> {
-    let python = root().join("target/venv/bin/python");
-    let has_it = Command::new(&python).args(["-c", "import standardwebhooks"]).status();
-    if has_it.is_ok_and(|it| it.success()) {
-        return Some(python);
+    let python = tool::python();
+    assert!(
+        python.is_some() || !tool::are_required(),
+        "run tests/tools: it installs standardwebhooks"
+    );
+    if python.is_none() {
+        eprintln!("passed over: no standardwebhooks; tests/tools installs it");
     }
-    let required = std::env::var_os("POSTURE_REQUIRE_SAMPLES").is_some_and(|it| it == "1");
-    assert!(!required, "standardwebhooks is required, and not in {}", python.display());
-    eprintln!("passed over: no standardwebhooks in target/venv; tests/run installs it");
-    None
+    python
 }
 
 /// What the package makes of a delivery.
