@@ -16,6 +16,7 @@ use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
 use crate::app::App;
 use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
+use edge::metric::Metrics;
 use edge::page_cache::{Key, PageCache};
 use wire::reply::Rendered;
 
@@ -41,6 +42,7 @@ impl Group {
 pub struct Web {
     pub app: Arc<App>,
     pub cache: PageCache,
+    pub metrics: Metrics,
     /// Peers whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
     /// Set once the log said that a proxy is not configured.
@@ -51,7 +53,8 @@ impl Web {
     #[must_use]
     pub fn new(app: Arc<App>, trusted_proxies: Vec<IpNetwork>) -> Arc<Self> {
         let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
-        Arc::new(Self { app, cache, trusted_proxies, untrusted_proxy: Once::new() })
+        let metrics = Metrics::default();
+        Arc::new(Self { app, cache, metrics, trusted_proxies, untrusted_proxy: Once::new() })
     }
 
     /// Returns the cached answer, or renders it off the async threads and caches it. The key's versions are read before

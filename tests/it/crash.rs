@@ -178,10 +178,10 @@ fn keys_and_the_day_s_counter_survive_kill_9() {
         assert_eq!(remaining(&server), 5_000 - used);
     }
     // Nothing else writes, so the next commit is the counters'.
-    let before = server.metric("posture_store_commits");
+    let before = server.metric("posture_store_commits_total");
     let kept = wait_until(Duration::from_secs(15), || {
         sleep(Duration::from_millis(50));
-        before < server.metric("posture_store_commits")
+        before < server.metric("posture_store_commits_total")
     });
     assert!(kept, "the counters were not stored in time");
     let rotated = folder.key("1000");

@@ -190,8 +190,9 @@ fn rate(n_endpoints: u64, n_deliveries: u64, seconds: u64) {
     let (folder, client) = prepare(&receiver, n_endpoints);
     queue(&folder, &client, n_deliveries / n_endpoints);
     let server = serve(&folder);
-    let counters =
-        || (cpu_ms(server.id()), server.metric("posture_store_commits"), receiver.n_requests());
+    let counters = || {
+        (cpu_ms(server.id()), server.metric("posture_store_commits_total"), receiver.n_requests())
+    };
     let (since, (cpu_before_ms, commits_before, n_before)) = (Instant::now(), counters());
     let is_drained = || n_deliveries <= receiver.n_requests() as u64;
     assert!(wait_until(PATIENCE, is_drained), "{} came", receiver.n_requests());

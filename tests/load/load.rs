@@ -234,8 +234,10 @@ impl Load {
         let seconds = self.size.seconds;
         Report::section("Pushes of new assets to a client of their own");
         let client = self.folder.client("Pushed");
-        let counters =
-            || ["posture_store_commits", "posture_store_writes"].map(|it| self.server.metric(it));
+        let counters = || {
+            ["posture_store_commits_total", "posture_store_writes_total"]
+                .map(|it| self.server.metric(it))
+        };
         let mut rates = Vec::new();
         for n in [1, 64] {
             let before = counters();

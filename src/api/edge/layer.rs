@@ -5,16 +5,10 @@ use std::sync::Arc;
 use poem::endpoint::{make, make_sync};
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
-use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
+use super::caller::{CallerSlot, Noted, client_address, web};
 use crate::api::Web;
-use crate::api::edge::caller::{CallerSlot, Noted, client_address, web};
 use crate::api::wire::problem;
-use crate::app::webhook::delivery::DeliveryHealth;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
 use crate::error::Error;
 use crate::peer::Peer;
@@ -136,6 +130,10 @@ async fn finish(
             }
         }
     }
+    if response.status() == StatusCode::UNAUTHORIZED && path.starts_with(VERSIONED) {
+        let scheme = HeaderValue::from_static("ApiKey header=\"X-API-Key\"");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+    }
     let headers = response.headers_mut();
     if let Some(standing) = standing {
         put_limits(headers, &standing);
@@ -241,43 +239,6 @@ async fn show_metrics(request: &Request) -> Response {
 }
 
 async fn metrics_text(web: &Web) -> String {
-    let mut registry = Registry::with_prefix("posture");
-    let health = web.app.health();
-    let mut gauge = |name: &str, help: &str, value: u64| {
-        let gauge = Gauge::<i64>::default();
-        gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
-        registry.register(name, help, gauge);
-    };
-    gauge("ready", "1 when the store reads and writes", u64::from(health.ready));
-    gauge("clients", "Clients of any state", web.app.clients.directory.list().len() as u64);
-    gauge("store_commits", "Commits since the start", health.n_commits);
-    gauge("store_writes", "Writes since the start", health.n_writes);
-    gauge("store_damaged", "Reads that met a damaged record since the start", health.n_damaged);
-    gauge("store_queue", "Writes that wait or are under way", health.queue_len);
-    gauge(
-        "store_failures",
-        "Storage errors after which the database was reopened",
-        health.n_failures,
-    );
-    gauge(
-        "store_disk_full",
-        "1 while writes are refused for lack of space",
-        u64::from(health.disk_full),
-    );
-    // A store that does not read has nothing to say of deliveries; what it is like is above.
-    if let Ok(deliveries) = web.app.delivery_health().await {
-        let DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled } = deliveries;
-        let help = "Deliveries to enabled webhooks that wait or are under way";
-        gauge("webhook_waiting", help, n_waiting);
-        gauge("webhook_disabled", "Webhooks that are disabled", n_disabled);
-        let attempts = Family::<[(&str, &str); 1], Counter>::default();
-        for (outcome, n) in [("delivered", n_delivered), ("failed", n_failed)] {
-            attempts.get_or_create(&[("outcome", outcome)]).inc_by(n);
-        }
-        let help = "Attempts at webhook deliveries that ended since the start";
-        registry.register("webhook_attempts", help, attempts);
-    }
-    let mut text = String::new();
-    encode(&mut text, &registry).expect("writing to a String does not fail");
-    text
+    let deliveries = web.app.delivery_health().await.ok();
+    web.metrics.text(&web.app.health(), web.app.clients.directory.list().len() as u64, deliveries)
 }

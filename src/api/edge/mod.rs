@@ -2,5 +2,6 @@
 
 pub mod caller;
 pub mod layer;
+pub mod metric;
 pub mod page_cache;
 pub mod right;

@@ -58,7 +58,8 @@ fn every_operation_needs_a_key_and_its_own_scope() {
             let (path, body) = (at(path, &client, &asset), body_of(method, &client));
             let stranger = send(posture.address, method, &format!("/api/v1{path}"), &[], b"");
             assert_problem(&stranger, 401, "UNAUTHORIZED");
-            assert!(stranger.header("www-authenticate").is_some());
+            let scheme = stranger.header("www-authenticate");
+            assert_eq!(scheme, Some("ApiKey header=\"X-API-Key\""), "tokens are not for this");
             let answer = posture.send(method, &without, &path, &body);
             let message = assert_problem(&answer, 403, "FORBIDDEN");
             assert_eq!(message, format!("API key missing required scope: {scope}"));

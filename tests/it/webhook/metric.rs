@@ -39,3 +39,37 @@ fn the_metrics_count_attempts_and_what_waits() {
     change(&posture, &webhook, &json!({ "enabled": true }));
     metrics(1, 3, 0, 0);
 }
+
+#[test]
+fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
+    let posture = start();
+    let scrape = || posture.operator("GET", "/metrics", &Value::Null).text();
+    let types = |text: &str| {
+        let types = text.lines().filter_map(|it| it.strip_prefix("# TYPE posture_"));
+        types.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let first = scrape();
+    let expected = [
+        "ready gauge",
+        "clients gauge",
+        "store_queue gauge",
+        "store_disk_full gauge",
+        "store_commits counter",
+        "store_writes counter",
+        "store_damaged counter",
+        "store_failures counter",
+        "webhook_waiting gauge",
+        "webhook_disabled gauge",
+        "webhook_attempts counter",
+    ];
+    assert_eq!(types(&first), expected);
+    let writes = |text: &str| {
+        let line = text.lines().find_map(|it| it.strip_prefix("posture_store_writes_total "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    posture.client("A");
+    let second = scrape();
+    assert_eq!(types(&second), expected, "no metric is registered twice");
+    assert!(writes(&first) < writes(&second));
+    assert!(second.ends_with("# EOF\n"));
+}

@@ -1,0 +1,121 @@
+//! The metrics in the OpenMetrics text format. They are registered once and set at each scrape.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::app::webhook::delivery::DeliveryHealth;
+use crate::store::Health;
+
+type Amount = Gauge<u64, AtomicU64>;
+
+/// All metrics of the service.
+pub struct Metrics {
+    store: Registry,
+    /// Left out of a scrape when the store cannot be read.
+    webhooks: Registry,
+    ready: Amount,
+    clients: Amount,
+    commits: Counter,
+    writes: Counter,
+    damaged: Counter,
+    queue: Amount,
+    failures: Counter,
+    disk_full: Amount,
+    waiting: Amount,
+    disabled: Amount,
+    attempts: Family<[(&'static str, &'static str); 1], Counter>,
+}
+
+const DELIVERED: [(&str, &str); 1] = [("outcome", "delivered")];
+const FAILED: [(&str, &str); 1] = [("outcome", "failed")];
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut store = Registry::with_prefix("posture");
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Amount::default();
+            store.register(name, help, gauge.clone());
+            gauge
+        };
+        let ready = gauge("ready", "1 if the store can be read and written");
+        let clients = gauge("clients", "Clients in any state");
+        let queue = gauge("store_queue", "Writes that are queued or in progress");
+        let disk_full = gauge("store_disk_full", "1 while writes are refused for lack of space");
+        let mut counter = |name: &str, help: &str| {
+            let counter = Counter::default();
+            store.register(name, help, counter.clone());
+            counter
+        };
+        let commits = counter("store_commits", "Commits since the start");
+        let writes = counter("store_writes", "Writes since the start");
+        let damaged = counter("store_damaged", "Reads that found a damaged record since the start");
+        let help = "Storage errors after which the database was reopened, since the start";
+        let failures = counter("store_failures", help);
+        let mut webhooks = Registry::with_prefix("posture");
+        let (waiting, disabled, attempts) =
+            (Amount::default(), Amount::default(), Family::default());
+        let help = "Deliveries to enabled webhooks that are queued or in progress";
+        webhooks.register("webhook_waiting", help, waiting.clone());
+        webhooks.register("webhook_disabled", "Webhooks that are disabled", disabled.clone());
+        let help = "Attempts at webhook deliveries that ended since the start";
+        webhooks.register("webhook_attempts", help, attempts.clone());
+        Self {
+            store,
+            webhooks,
+            ready,
+            clients,
+            commits,
+            writes,
+            damaged,
+            queue,
+            failures,
+            disk_full,
+            waiting,
+            disabled,
+            attempts,
+        }
+    }
+}
+
+impl Metrics {
+    /// Sets the metrics and returns their text. `deliveries`: `None` when the store cannot be read.
+    #[must_use]
+    pub fn text(
+        &self,
+        health: &Health,
+        n_clients: u64,
+        deliveries: Option<DeliveryHealth>,
+    ) -> String {
+        self.ready.set(u64::from(health.ready));
+        self.clients.set(n_clients);
+        self.queue.set(health.queue_len);
+        self.disk_full.set(u64::from(health.disk_full));
+        count(&self.commits, health.n_commits);
+        count(&self.writes, health.n_writes);
+        count(&self.damaged, health.n_damaged);
+        count(&self.failures, health.n_failures);
+        let mut text = String::new();
+        encode_registry(&mut text, &self.store).expect(NEVER);
+        if let Some(DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled }) = deliveries {
+            self.waiting.set(n_waiting);
+            self.disabled.set(n_disabled);
+            count(&self.attempts.get_or_create(&DELIVERED), n_delivered);
+            count(&self.attempts.get_or_create(&FAILED), n_failed);
+            encode_registry(&mut text, &self.webhooks).expect(NEVER);
+        }
+        encode_eof(&mut text).expect(NEVER);
+        text
+    }
+}
+
+const NEVER: &str = "writing to a String does not fail";
+
+/// Two scrapes at once must not make a counter go back.
+fn count(counter: &Counter, n: u64) {
+    counter.inner().fetch_max(n, Ordering::Relaxed);
+}
