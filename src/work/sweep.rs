@@ -1,42 +1,39 @@
-//! The sweep: what time leaves to do.
+//! Periodic maintenance: due reassessments, counters, retention, unfinished erasures.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 
 use crate::app::App;
 use crate::background::drive;
 
 /// How often due clients are looked for. A pushed asset's reassessment follows within this and its delay.
 const SWEEP_EVERY: Duration = Duration::from_secs(2);
-/// How often request counters are stored; a crash forgets at most this much of them.
+/// How often request counters are stored. A crash loses at most this much of them.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
-/// How often events are looked at for those past their time.
+/// How often expired events, answers, audit entries and deliveries are looked for.
 const FORGET_EVERY: Duration = Duration::from_mins(10);
 
-/// Runs the sweep's tasks until the stop.
+/// Runs the maintenance tasks until the stop.
 pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
-    let [sweep, checkpoint, forget, erase, deliveries] = [const { Notify::const_new() }; 5];
     tokio::join!(
-        drive("sweep", SWEEP_EVERY, &sweep, stop.clone(), async || app.sweep().await),
-        drive("checkpoint", CHECKPOINT_EVERY, &checkpoint, stop.clone(), async || {
+        drive("sweep", SWEEP_EVERY, stop.clone(), async || app.sweep().await),
+        drive("checkpoint", CHECKPOINT_EVERY, stop.clone(), async || {
             app.checkpoint_audit().await?;
             app.checkpoint_limits().await.map(|()| false)
         }),
-        drive("forget-events", FORGET_EVERY, &forget, stop.clone(), async || {
+        drive("forget-events", FORGET_EVERY, stop.clone(), async || {
             app.checkpoint_unauthenticated().await?;
             app.log_audit_head().await?;
             Ok(app.forget_events().await?
                 | app.forget_answers().await?
                 | app.forget_audit().await?)
         }),
-        drive("erase", FORGET_EVERY, &erase, stop.clone(), async || {
+        drive("erase", FORGET_EVERY, stop.clone(), async || {
             app.finish_erasures().await?;
             app.finish_webhook_removals().await.map(|()| false)
         }),
-        drive("forget-deliveries", FORGET_EVERY, &deliveries, stop, async || {
-            app.forget_deliveries().await
-        }),
+        drive("forget-deliveries", FORGET_EVERY, stop, async || app.forget_deliveries().await),
     );
 }
