@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod input;
+pub mod kind;
 pub mod param;
 pub mod problem;
 pub mod reply;

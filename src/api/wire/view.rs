@@ -8,7 +8,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-use super::problem;
+use super::kind;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::catalog;
@@ -393,7 +393,7 @@ word!(
 );
 word!(
     /// What kind of error it is.
-    ErrorCodeView, &'static str, "ErrorCode", problem::KINDS.map(|it| it.code), same
+    ErrorCodeView, &'static str, "ErrorCode", kind::KINDS.map(|it| it.code), same
 );
 word!(
     /// The status of a control as a source reports it.

@@ -22,7 +22,7 @@ use poem::{Endpoint, Request, RequestParts, Response};
 use tokio::sync::watch;
 
 use super::body;
-use crate::api::wire::problem;
+use crate::api::wire::kind;
 use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
@@ -76,7 +76,7 @@ impl Line {
         let uri_bytes_max = self.limits.uri_bytes_max;
         if uri_bytes(&parts.uri) > uri_bytes_max {
             let message = format!("the request target is longer than {uri_bytes_max} bytes");
-            return Some(problem::URI_TOO_LONG.respond(&message));
+            return Some(kind::URI_TOO_LONG.respond(&message));
         }
         if let Some(refused) = refuse_host(parts, self.peer) {
             return Some(refused);
@@ -116,16 +116,14 @@ pub(in crate::serve) fn stopping(stop: &watch::Receiver<bool>) -> bool {
 
 fn refuse_body(fault: Fault) -> Response {
     match fault {
-        Fault::Stalled => {
-            problem::REQUEST_TIMEOUT.respond("the request body did not arrive in time")
-        }
-        Fault::TooLarge => problem::TOO_LARGE.respond("the request body is too large"),
+        Fault::Stalled => kind::REQUEST_TIMEOUT.respond("the request body did not arrive in time"),
+        Fault::TooLarge => kind::TOO_LARGE.respond("the request body is too large"),
         Fault::Broken => invalid("the request body is malformed or was cut off"),
     }
 }
 
 fn invalid(message: &str) -> Response {
-    problem::INVALID.respond(message)
+    kind::INVALID.respond(message)
 }
 
 /// Whoever stands before us must not read another host out of the request than we do.
