@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use posture::cli::{Cli, failure, run};
 
-/// The system's allocator keeps what threads of the blocking pool once used, and takes longer.
+/// The system's allocator holds on to memory that threads of the blocking pool freed, and is slower.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Nobody is left to tell when standard error is closed.
+            // A closed standard error cannot be reported.
             let _ = writeln!(std::io::stderr(), "posture: {}", failure(&error));
             ExitCode::FAILURE
         }

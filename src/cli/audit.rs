@@ -10,16 +10,16 @@ use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Show the last entries, newest first.
+    /// List entries, newest first.
     List {
-        /// At most 100.
+        /// Number of entries, at most 100.
         #[arg(long, default_value_t = 50)]
         limit: u32,
-        /// Only entries before this one.
+        /// Only entries before this sequence number.
         #[arg(long, value_name = "SEQUENCE")]
         before: Option<u64>,
     },
-    /// Walk along the whole log. Ends with 1 when an entry does not follow the one before it.
+    /// Verify the hashes of the whole log. Exits with 1 if an entry does not match.
     Verify,
 }
 
@@ -61,9 +61,9 @@ fn verify(json: bool, answer: &Value) -> Result<()> {
     }
     match answer["data"]["brokenAt"].as_u64() {
         Some(sequence) => Err(Error::invalid(format!(
-            "the audit log is broken: entry {sequence} does not follow the one before it"
+            "the audit log was altered: the hash of entry {sequence} does not match"
         ))),
         None if json => Ok(()),
-        None => print::line("the audit log is whole"),
+        None => print::line("the audit log is intact"),
     }
 }

@@ -1,4 +1,4 @@
-//! Sends a management request to the running server, or handles it here when none runs.
+//! Sends a management request to the running server, or handles it in this process if none is running.
 
 use std::path::Path;
 
@@ -41,11 +41,10 @@ impl Call {
     }
 }
 
-/// Makes the calls one after the other on a runtime of its own.
+/// Runs `talk`, which makes calls, on a runtime of its own.
 ///
 /// # Errors
-/// The API's own sentence for the first call that it refuses; `Conflict` when the database is held by a process that
-/// does not answer.
+/// Those of `talk`; `Conflict` when a process that does not answer has the database open.
 pub(super) fn with_session<T>(
     options: &Options,
     talk: impl AsyncFnOnce(&Session) -> Result<T>,
@@ -63,7 +62,7 @@ pub(super) fn with_session<T>(
     })
 }
 
-/// The API's answer to one call.
+/// The API's response to one call.
 ///
 /// # Errors
 /// As [`with_session`].
@@ -72,9 +71,9 @@ pub(super) fn call(options: &Options, call: Call) -> Result<Value> {
 }
 
 pub(super) enum Session {
-    /// A server runs and listens on this socket.
+    /// A server is running and listens on this socket.
     Server(std::path::PathBuf),
-    /// No server runs: the database is ours for now.
+    /// No server is running: this process has the database open.
     Here(Box<crate::serve::Opened>),
 }
 
@@ -85,10 +84,10 @@ impl Session {
             return Ok(Self::Server(socket));
         }
         if options.file.is_none() && !options.data.dir.exists() {
-            // Somebody is in another folder than the service: a new, empty installation would only confuse.
+            // The command was run in another directory than the service: do not create an empty installation there.
             return Err(Error::invalid(format!(
-                "there is no posture.toml and no {} here: go where the service keeps them, name its configuration with \
-                 --config FILE or POSTURE_CONFIG, or begin a new installation with `posture init`",
+                "no posture.toml and no {} here; run this from the service's directory, pass --config FILE (or set \
+                 POSTURE_CONFIG), or create an installation with `posture init`",
                 options.data.dir.display()
             )));
         }
@@ -97,10 +96,11 @@ impl Session {
         Ok(Self::Here(Box::new(opened)))
     }
 
-    /// The first administrator's name and password, when there was no user and no server runs that will make one.
+    /// Adds the first administrator if there are no users. Returns the name and password, or `None` where there are users,
+    /// or where a server is running, which adds it itself.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` when the disk is full.
     pub(super) async fn add_first_admin(&self) -> Result<Option<(String, String)>> {
         match self {
             Self::Server(_) => Ok(None),
@@ -115,10 +115,10 @@ impl Session {
         }
     }
 
-    /// The answer's JSON; null when it has no body.
+    /// The response's JSON; null when it has no body.
     ///
     /// # Errors
-    /// The API's own sentence.
+    /// `Invalid` with the API's message when it refuses the call.
     pub(super) async fn call(&self, call: Call) -> Result<Value> {
         let (status, bytes) = match self {
             Self::Server(socket) => over(socket, call).await?,
@@ -132,8 +132,11 @@ impl Session {
         if (200..300).contains(&status) {
             return Ok(body);
         }
-        let message = body["error"]["message"].as_str().unwrap_or("the server gave no reason");
-        Err(Error::invalid(message.to_owned()))
+        let message = body["error"]["message"].as_str().map_or_else(
+            || format!("the server responded with status {status} and no message"),
+            str::to_owned,
+        );
+        Err(Error::invalid(message))
     }
 }
 
@@ -150,7 +153,7 @@ async fn here(opened: &crate::serve::Opened, call: Call) -> Result<(u16, Bytes)>
     Ok((status, bytes))
 }
 
-/// The user that this process runs as: the owner of its own entry in `/proc`.
+/// The user that this process runs as, which owns its entry in `/proc`.
 fn uid() -> u32 {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata("/proc/self").map_or(0, |it| it.uid())
@@ -158,7 +161,7 @@ fn uid() -> u32 {
 
 async fn over(socket: &Path, call: Call) -> Result<(u16, Bytes)> {
     let lost = |error: hyper::Error| {
-        Error::unavailable("the server closed the connection before it answered").caused_by(error)
+        Error::unavailable("the server closed the connection before it responded").caused_by(error)
     };
     let stream = UnixStream::connect(socket).await.map_err(Error::internal)?;
     let (mut sender, connection) =
@@ -176,7 +179,7 @@ async fn over(socket: &Path, call: Call) -> Result<(u16, Bytes)> {
         let status = response.status().as_u16();
         Ok((status, response.into_body().collect().await?.to_bytes()))
     };
-    // The connection drives the exchange, and ends once the sender is dropped with it.
+    // The connection drives the exchange and ends when the exchange drops the sender.
     let (answer, _) = tokio::join!(exchange, connection);
     answer.map_err(lost)
 }

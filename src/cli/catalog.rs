@@ -1,4 +1,4 @@
-//! `posture catalog`: the catalogue in this executable, as the API shows it.
+//! `posture catalog`: the catalog in this executable, as the API shows it.
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ use crate::error::{Error, Result};
 pub(super) enum Command {
     /// List the frameworks.
     List,
-    /// Show a framework, or one of its rows by reference.
+    /// Show a framework, or the requirements with a reference.
     Show {
-        /// A framework identifier such as `SOC2`, or a reference such as CC6.1.
+        /// Framework identifier such as `SOC2`, or requirement reference such as CC6.1.
         reference: String,
     },
     /// Show a technical control.
     Control {
-        /// Its code, such as ID-01.
+        /// Control code, such as ID-01.
         code: String,
     },
 }
@@ -48,7 +48,7 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
             let answer = session.call(Call::get("/api/controls")).await?;
             let all = answer["data"].as_array().cloned().unwrap_or_default();
             let found = all.into_iter().find(|it| is_named(&it["controlCode"], &code));
-            show_control(json, &found.ok_or_else(|| unknown("control", &code))?)
+            show_control(json, &found.ok_or_else(|| unknown_control(&code))?)
         }
     })
 }
@@ -61,8 +61,16 @@ fn is_named(value: &Value, name: &str) -> bool {
     value.as_str().is_some_and(|it| it.eq_ignore_ascii_case(name))
 }
 
-fn unknown(what: &str, name: &str) -> Error {
-    Error::not_found(format!("no {what} `{name}`; `posture catalog list` and `show` name them"))
+fn unknown_control(code: &str) -> Error {
+    Error::not_found(format!(
+        "unknown control `{code}`; `posture catalog show FRAMEWORK` lists controls by requirement"
+    ))
+}
+
+fn unknown_reference(name: &str) -> Error {
+    Error::not_found(format!(
+        "unknown framework or reference `{name}`; `posture catalog list` lists the frameworks"
+    ))
 }
 
 fn list(json: bool, answer: &Value) -> Result<()> {
@@ -75,7 +83,7 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             .to_vec()
     };
     let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
-    print::table(&["ID", "VERSION", "ROWS", "DETAILS", "AUTOMATIC", "NAME"], &rows)
+    print::table(&["ID", "VERSION", "REQUIREMENTS", "DETAILS", "AUTOMATIC", "NAME"], &rows)
 }
 
 fn show_framework(json: bool, answer: &Value) -> Result<()> {
@@ -94,7 +102,7 @@ fn show_framework(json: bool, answer: &Value) -> Result<()> {
 
 fn show_rows(json: bool, reference: &str, found: &[(FrameworkId, Value)]) -> Result<()> {
     if found.is_empty() {
-        return Err(unknown("framework or reference", reference));
+        return Err(unknown_reference(reference));
     }
     if json {
         let rows: Vec<_> = found.iter().map(|(_, it)| it).collect();
@@ -136,7 +144,7 @@ fn show_control(json: bool, control: &Value) -> Result<()> {
             ("requires", "requires"),
             ("decided by", "decidedBy"),
             ("platforms", "platforms"),
-            ("counts for days", "maxAgeDays"),
+            ("max age (days)", "maxAgeDays"),
             ("question", "question"),
             ("risk", "risk"),
             ("remediation", "remediation"),

@@ -11,18 +11,18 @@ use crate::page::LIMIT_MAX;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Add a client organization; prints its id.
+    /// Add a client organization and print its id.
     Add(AddArgs),
     /// List all clients.
     List,
-    /// Show one client.
+    /// Show a client.
     Show { id: String },
     /// Change a client.
     Set(SetArgs),
-    /// Erase a client and everything about it. There is no way back but a backup.
+    /// Erase a client and all of its data. Only a backup can bring it back.
     Remove {
         id: String,
-        /// Do it without asking.
+        /// Confirm the erasure. Without it, nothing is erased.
         #[arg(long)]
         yes: bool,
     },
@@ -36,7 +36,7 @@ pub(super) struct AddArgs {
     industry: Option<String>,
     #[arg(long)]
     employees: Option<u32>,
-    /// What the client uses: QUESTION=used|unused|unknown, such as m365=used. May be repeated.
+    /// What the client uses: QUESTION=used|unused|unknown, such as m365=used. Can be repeated.
     #[arg(long = "profile", value_name = "QUESTION=USAGE")]
     profile: Vec<String>,
 }
@@ -46,18 +46,18 @@ pub(super) struct SetArgs {
     id: String,
     #[arg(long)]
     name: Option<String>,
-    /// An empty text clears it.
+    /// An empty value clears it.
     #[arg(long)]
     industry: Option<String>,
     #[arg(long)]
     employees: Option<u32>,
-    /// Inactive clients are not served; their data is kept.
+    /// `false` leaves the client out of the API; its data is kept.
     #[arg(long)]
     active: Option<bool>,
-    /// What the client uses: QUESTION=used|unused|unknown, such as aws=unused. May be repeated.
+    /// What the client uses: QUESTION=used|unused|unknown, such as aws=unused. Can be repeated.
     #[arg(long = "profile", value_name = "QUESTION=USAGE")]
     profile: Vec<String>,
-    /// A member of the settings: NAME=JSON, such as staleAssetDays=14. May be repeated.
+    /// A setting: NAME=JSON, such as staleAssetDays=14. Can be repeated.
     #[arg(long = "setting", value_name = "NAME=JSON")]
     settings: Vec<String>,
 }
@@ -76,7 +76,8 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
         }
         Command::Remove { id, yes } => {
             if !yes {
-                let how = "this erases everything about the client; repeat with --yes to do it";
+                let how =
+                    "this erases the client and all of its data; repeat with --yes to confirm";
                 return Err(Error::invalid(how));
             }
             let answer = call(options, Call::delete(path(&id)?))?;
@@ -85,10 +86,11 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
     }
 }
 
-/// The path of one client. What is not an id could name another path.
+/// The path of one client. Only an id is accepted: other text could name another path.
 pub(super) fn path(id: &str) -> Result<String> {
-    let id: crate::id::ClientId =
-        id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a client id")))?;
+    let id: crate::id::ClientId = id.parse().map_err(|_| {
+        Error::invalid(format!("`{id}` is not a client id; `posture client list` shows the ids"))
+    })?;
     Ok(format!("/api/clients/{id}"))
 }
 
@@ -139,7 +141,7 @@ impl SetArgs {
             body.insert("settings".into(), Value::Object(settings));
         }
         if body.is_empty() {
-            return Err(Error::invalid("nothing to change: name at least one option"));
+            return Err(Error::invalid("nothing to change; pass at least one option"));
         }
         Ok(Value::Object(body))
     }
@@ -152,7 +154,8 @@ fn profile(pairs: &[String]) -> Result<Value> {
 }
 
 fn split(pair: &str) -> Result<(&str, &str)> {
-    pair.split_once('=').ok_or_else(|| Error::invalid(format!("`{pair}` is not NAME=VALUE")))
+    pair.split_once('=')
+        .ok_or_else(|| Error::invalid(format!("`{pair}` must have the form NAME=VALUE")))
 }
 
 fn list(options: &Options, json: bool) -> Result<()> {

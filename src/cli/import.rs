@@ -20,22 +20,22 @@ use crate::text::visible;
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Whose file it is.
+    /// The client that the file is about.
     #[arg(long, value_name = "ID", required = true)]
     client: Option<String>,
-    /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: told from the file's start, but for facts.
+    /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: detected from the file, except for facts.
     #[arg(long)]
     format: Option<String>,
-    /// Which time the observations count from: `file` (the file's own), `now`, or a date-time.
+    /// Time of the observations: `file` (the times in the file), `now`, or a date-time.
     #[arg(long, default_value = "file", value_name = "file|now|TIME")]
     observed_at: String,
-    /// The source's name. Default: the tool's.
+    /// Name of the source. Default: the name of the tool.
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,
-    /// Import the same bytes once more.
+    /// Import the file even if the same bytes were imported before.
     #[arg(long)]
     again: bool,
-    /// The file tells everything of the accounts or hosts in it: what it no longer has is gone.
+    /// The file covers its accounts or hosts in full: anything missing from it is treated as removed.
     #[arg(long)]
     complete: bool,
     #[arg(required = true, value_name = "FILE")]
@@ -49,11 +49,11 @@ enum Command {
         #[arg(long, value_name = "ID")]
         client: String,
     },
-    /// Take an import's facts back and reassess.
+    /// Undo an import: retract its facts and reassess the client.
     Undo {
         #[arg(long, value_name = "ID")]
         client: String,
-        /// As `posture import list` shows it.
+        /// Import id, as shown by `posture import list`.
         import: String,
     },
 }
@@ -80,7 +80,7 @@ async fn import(session: &Session, args: &Args, path: &Path) -> Result<Value> {
     let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
     let metadata = file.metadata().await.map_err(unreadable)?;
     if metadata.is_dir() {
-        return Err(Error::invalid("is a directory; name the file in it"));
+        return Err(Error::invalid("is a directory; pass a file"));
     }
     let bar = progress(metadata.len());
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
@@ -103,7 +103,7 @@ async fn import(session: &Session, args: &Args, path: &Path) -> Result<Value> {
     answer
 }
 
-/// Shown only where somebody looks.
+/// Shown only on a terminal.
 fn progress(n_bytes: u64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -123,17 +123,16 @@ fn show(json: bool, file: &str, answer: &Value) -> Result<()> {
     let cell = |name: &str| print::cell(&import[name]);
     if data["alreadyImported"] == Value::Bool(true) {
         return print::line(&format!(
-            "{file}: already imported as {} at {}; nothing changed (--again imports it once more)",
+            "{file}: already imported as {} at {}; nothing changed (use --again to import it anyway)",
             cell("id"),
             cell("at")
         ));
     }
     print::line(&format!("{file}: imported as {}", cell("id")))?;
     print::line(&format!(
-        "  {} records of {} -> {} facts; assets: {} new, {} updated",
-        cell("records"),
-        cell("format"),
-        cell("facts"),
+        "  {} -> {}; assets: {} new, {} updated",
+        print::count(&import["records"], &format!("{} record", cell("format"))),
+        print::count(&import["facts"], "fact"),
         cell("assetsAdded"),
         cell("assetsUpdated")
     ))?;
@@ -145,19 +144,19 @@ fn show(json: bool, file: &str, answer: &Value) -> Result<()> {
 }
 
 fn show_changes(changed: &Value) -> Result<()> {
-    let cell = |name: &str| print::cell(&changed[name]);
+    let count = |name: &str, noun: &str| print::count(&changed[name], noun);
     let score = match (changed["scoreBefore"].as_u64(), changed["scoreAfter"].as_u64()) {
-        (_, None) => "score as before".to_owned(),
+        (_, None) => "score unchanged".to_owned(),
         (None, Some(to)) => format!("first score {to}"),
         (Some(from), Some(to)) => format!("score {from} -> {to}"),
     };
     print::line(&format!(
-        "  changed: {score}; {} controls; readiness of {} frameworks; risks {} opened, {} closed; {} events",
-        cell("controls"),
-        cell("frameworks"),
-        cell("risksOpened"),
-        cell("risksClosed"),
-        cell("events")
+        "  changed: {score}; {}; readiness of {}; {} opened, {} closed; {}",
+        count("controls", "control"),
+        count("frameworks", "framework"),
+        count("risksOpened", "risk"),
+        print::cell(&changed["risksClosed"]),
+        count("events", "event")
     ))
 }
 
@@ -176,14 +175,17 @@ fn list(options: &Options, json: bool, client: &str) -> Result<()> {
     print::table(&["ID", "AT", "SOURCE", "FORMAT", "FILE", "FACTS", "UNDONE"], &rows)?;
     let (n, total) = (rows.len() as u64, answer["pagination"]["total"].as_u64().unwrap_or(0));
     if n < total {
-        print::line(&format!("the newest {n} of {total}"))?;
+        print::line(&format!("showing the newest {n} of {total}"))?;
     }
     Ok(())
 }
 
 fn undo(options: &Options, json: bool, client: &str, import: &str) -> Result<()> {
-    let id: ImportId =
-        import.parse().map_err(|_| Error::invalid(format!("`{import}` is not an import id")))?;
+    let id: ImportId = import.parse().map_err(|_| {
+        Error::invalid(format!(
+            "`{import}` is not an import id; `posture import list` shows the ids"
+        ))
+    })?;
     let path = format!("{}/imports/{id}", client::path(client)?);
     let answer = super::call::call(options, Call::delete(path))?;
     if json {

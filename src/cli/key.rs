@@ -13,21 +13,21 @@ use crate::id::KeyId;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Issue a key; prints it once.
+    /// Issue a key and print it. It is shown only once.
     Issue(IssueArgs),
     /// List all keys.
     List,
-    /// Give a key a new secret; prints it once. Id, scopes and limits stay.
+    /// Replace the secret of a key and print the new key. It is shown only once. Id, scopes and limits stay.
     Rotate {
         id: String,
-        /// How long the old secret goes on working: 0 for not at all, else such as 90m, 24h, 7d.
+        /// How long the old secret stays valid, such as 90m, 24h or 7d; 0 for not at all. Default: 24h.
         #[arg(long)]
         grace: Option<String>,
-        /// Print the key alone.
+        /// Print only the key.
         #[arg(long, short)]
         quiet: bool,
     },
-    /// Revoke a key. Acts on its next request.
+    /// Revoke a key. Takes effect with its next request.
     Revoke { id: String },
 }
 
@@ -35,17 +35,17 @@ pub(super) enum Command {
 pub(super) struct IssueArgs {
     #[arg(long)]
     name: String,
-    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments. May be
-    /// repeated, or separated by commas.
+    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments. Can be
+    /// repeated or comma-separated.
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     scopes: Vec<String>,
-    /// Only these clients. May be repeated. Default: all.
+    /// Restrict the key to this client. Can be repeated. Default: all clients.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
-    /// Only from these networks. May be repeated. Default: from anywhere.
+    /// Accept the key only from this network. Can be repeated. Default: any address.
     #[arg(long = "ip", value_name = "CIDR")]
     networks: Vec<String>,
-    /// The source under which pushed assets and facts are kept. Default: the key's name.
+    /// Name of the source of assets and facts that are pushed with the key. Default: the key's name.
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,
     #[arg(long)]
@@ -54,10 +54,10 @@ pub(super) struct IssueArgs {
     per_hour: Option<u32>,
     #[arg(long)]
     per_day: Option<u32>,
-    /// Such as 12h or 90d. Default: never.
+    /// Time until the key expires, such as 12h or 90d. Default: never.
     #[arg(long)]
     expires_in: Option<String>,
-    /// Print the key alone.
+    /// Print only the key.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -83,7 +83,9 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
 }
 
 fn path(id: &str) -> Result<String> {
-    let id: KeyId = id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a key id")))?;
+    let id: KeyId = id.parse().map_err(|_| {
+        Error::invalid(format!("`{id}` is not a key id; `posture key list` shows the ids"))
+    })?;
     Ok(format!("/api/keys/{id}"))
 }
 
@@ -116,7 +118,7 @@ impl IssueArgs {
 pub(super) fn seconds(text: &str) -> Result<i64> {
     let bad = || {
         Error::invalid(format!(
-            "`{text}` is not a duration: write a number and s, m, h or d, such as 90d"
+            "`{text}` is not a duration; use a number followed by s, m, h or d, such as 90d"
         ))
     };
     if text == "0" {
@@ -155,7 +157,7 @@ fn show_key(json: bool, quiet: bool, answer: &Value) -> Result<()> {
             ("expires", "expiresAt"),
         ],
     )?;
-    print::line(&format!("\n{key}\n\nThis is the only time the key is shown. Keep it safe."))
+    print::line(&format!("\n{key}\n\nSave the key now: it is not shown again."))
 }
 
 fn list(json: bool, answer: &Value) -> Result<()> {

@@ -1,5 +1,5 @@
-//! The words typed. Every data command is a management API request: sent over the control socket when a server runs,
-//! else handled by the same application in this process.
+//! The command line. Every data command is a management API request. It is sent over the control socket if a server is
+//! running, or handled by the same application in this process.
 
 mod audit;
 mod call;
@@ -26,10 +26,10 @@ use crate::text::visible;
 #[derive(Debug, Parser)]
 #[command(name = "posture", version, about, max_term_width = 100)]
 pub struct Cli {
-    /// Configuration file. Default: the file that `POSTURE_CONFIG` names, else ./posture.toml, else the defaults.
+    /// Configuration file. Default: the file that `POSTURE_CONFIG` names, or else ./posture.toml if it exists.
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Print the API's answer as JSON.
+    /// Print the API's response as JSON.
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -40,46 +40,46 @@ pub struct Cli {
 enum Command {
     /// Run the service.
     Serve(serve::Args),
-    /// Write posture.toml, make the data directory and the first administrator.
+    /// Create posture.toml, the data directory and the first administrator.
     Init,
-    /// Client organizations.
+    /// Manage client organizations.
     #[command(subcommand)]
     Client(client::Command),
-    /// API keys.
+    /// Manage API keys.
     #[command(subcommand)]
     Key(key::Command),
-    /// Users who log in.
+    /// Manage the users who log in.
     #[command(subcommand)]
     User(user::Command),
-    /// Endpoints that events are sent to.
+    /// Manage the endpoints that events are sent to.
     #[command(subcommand)]
     Webhook(webhook::Command),
-    /// Import assessor files for a client, or undo an import.
+    /// Import reports and facts for a client, or undo an import.
     Import(import::Args),
-    /// Network scans.
+    /// Start, show and cancel network scans.
     #[command(subcommand)]
     Scan(scan::Command),
-    /// The catalogue: frameworks, requirements and the controls that decide them.
+    /// Show the catalog: frameworks, requirements and technical controls.
     #[command(subcommand)]
     Catalog(catalog::Command),
-    /// Who changed what, and who was refused.
+    /// Show or verify the audit log: who changed what, and who was refused.
     #[command(subcommand)]
     Audit(audit::Command),
-    /// Show the service's state.
+    /// Show the state of the service.
     Status,
     /// Print the OpenAPI document.
     Openapi,
-    /// The configuration.
+    /// Check or show the configuration.
     #[command(subcommand)]
     Config(system::ConfigCommand),
     /// Print a completion script for a shell.
     Completions { shell: clap_complete::Shell },
 }
 
-/// Does what the words say.
+/// Runs the command.
 ///
 /// # Errors
-/// What the API refused, or what kept the request from it: one sentence for the terminal.
+/// Why the API refused the request, or why the request did not reach it: one sentence for the terminal.
 pub fn run(cli: Cli) -> Result<()> {
     let Cli { config: path, json, command } = cli;
     let path = path.as_deref();
@@ -102,7 +102,7 @@ pub fn run(cli: Cli) -> Result<()> {
     }
 }
 
-/// What is said of a failure, on one line. Only what nobody foresaw is told with its causes.
+/// The message for a failure, on one line. Only an internal error is shown with its causes.
 #[must_use]
 pub fn failure(error: &Error) -> String {
     if error.code == Code::Internal {
@@ -111,7 +111,7 @@ pub fn failure(error: &Error) -> String {
     visible(error.message()).into_owned()
 }
 
-/// What the serving rooms want of the configuration.
+/// The part of the configuration that the server needs.
 fn serve_options(options: &Options) -> crate::serve::Options {
     let days = |it: u32| u16::try_from(it).unwrap_or(u16::MAX);
     let assessment = &options.assessment;

@@ -1,4 +1,4 @@
-//! What the terminal shows. Nothing else prints.
+//! Output on the terminal. Nothing else prints.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -75,6 +75,12 @@ pub(super) fn cell(value: &Value) -> String {
         Value::Array(all) => all.iter().map(cell).collect::<Vec<_>>().join(","),
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
     }
+}
+
+/// A number and its noun, such as `1 record` or `2 records`.
+pub(super) fn count(number: &Value, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", cell(number))
 }
 
 /// Prints named fields of an object, one on each line.

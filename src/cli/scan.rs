@@ -14,22 +14,22 @@ use crate::error::{Error, Result};
 use crate::id::ScanId;
 use crate::page::LIMIT_MAX;
 
-/// How often a scan that is waited for is looked at.
+/// Time between two requests for the status of a scan.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Start a scan; the running server carries it out.
+    /// Start a scan. The running server performs it.
     Start(StartArgs),
     /// List scans, newest first.
     List {
-        /// Only those of this client.
+        /// Only scans of this client.
         #[arg(long, value_name = "ID")]
         client: Option<String>,
     },
-    /// Show a scan and what it found.
+    /// Show a scan and its results.
     Show { id: String },
-    /// Stop a scan that is queued or running.
+    /// Cancel a queued or running scan.
     Cancel { id: String },
 }
 
@@ -38,21 +38,21 @@ pub(super) struct StartArgs {
     /// Networks in CIDR notation, or addresses.
     #[arg(required = true, value_name = "NETWORK")]
     targets: Vec<String>,
-    /// Whose assets are found. Default: the only client.
+    /// The client that the networks belong to. Default: the only client, if there is just one.
     #[arg(long, value_name = "ID")]
     client: Option<String>,
-    /// Such as 22,80,8000-8100. Default: 200 usual ones.
+    /// Ports to scan, such as 22,80,8000-8100. Default: 200 common ports.
     #[arg(long)]
     ports: Option<String>,
-    /// Probes under way at once, 1 to 1024. Default: 256.
+    /// Simultaneous probes, 1 to 1024. Default: 256.
     #[arg(long)]
     threads: Option<u64>,
-    /// A network to leave out. May be repeated.
+    /// Network to exclude. Can be repeated.
     #[arg(long, value_name = "NETWORK")]
     exclude: Vec<String>,
     #[arg(long)]
     name: Option<String>,
-    /// Wait until it is over, and show what it found.
+    /// Wait until the scan ends, then show its results.
     #[arg(long)]
     wait: bool,
 }
@@ -71,13 +71,15 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
         Command::Cancel { id } => {
             let answer =
                 call(options, Call::of("POST", format!("{}/cancel", path(&id)?), &Value::Null))?;
-            if json { print::json(&answer) } else { print::line(&format!("cancelled {id}")) }
+            if json { print::json(&answer) } else { print::line(&format!("canceled scan {id}")) }
         }
     }
 }
 
 fn path(id: &str) -> Result<String> {
-    let id: ScanId = id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a scan id")))?;
+    let id: ScanId = id.parse().map_err(|_| {
+        Error::invalid(format!("`{id}` is not a scan id; `posture scan list` shows the ids"))
+    })?;
     Ok(format!("/api/scan/{id}"))
 }
 
@@ -102,7 +104,7 @@ fn start(options: &Options, json: bool, args: &StartArgs) -> Result<()> {
         let is_served = matches!(session, Session::Server(_));
         if args.wait && !is_served {
             return Err(Error::unavailable(
-                "no server runs that could scan; start `posture serve` first",
+                "no server is running to perform the scan; start `posture serve` first",
             ));
         }
         let mut scan = session.call(Call::of("POST", "/api/scan", &args.body())).await?;
@@ -116,13 +118,13 @@ fn start(options: &Options, json: bool, args: &StartArgs) -> Result<()> {
         }
         print::line(&id)?;
         if !is_served {
-            print::line("it is queued, and runs once `posture serve` runs")?;
+            print::line("the scan is queued; it starts when `posture serve` runs")?;
         }
         Ok(())
     })
 }
 
-/// Watches a scan to its end.
+/// Waits for the end of a scan. Returns its last status.
 async fn wait(session: &Session, id: &str) -> Result<Value> {
     let path = format!("{}/status", path(id)?);
     let bar = progress();
@@ -131,7 +133,7 @@ async fn wait(session: &Session, id: &str) -> Result<Value> {
         let number = |name: &str| scan["data"]["progress"][name].as_u64().unwrap_or(0);
         bar.set_length(number("hostsTotal"));
         bar.set_position(number("hostsDone"));
-        bar.set_message(format!("{} up, {} ports open", number("hostsUp"), number("portsOpen")));
+        bar.set_message(format!("{} up, {} open ports", number("hostsUp"), number("portsOpen")));
         let status = scan["data"]["status"].as_str().unwrap_or_default();
         if !["queued", "running"].contains(&status) {
             bar.finish_and_clear();
@@ -141,7 +143,7 @@ async fn wait(session: &Session, id: &str) -> Result<Value> {
     }
 }
 
-/// Shown only where somebody looks.
+/// Shown only on a terminal.
 fn progress() -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -174,7 +176,7 @@ fn list(options: &Options, json: bool, client: Option<&str>) -> Result<()> {
     print::table(&["ID", "CREATED", "STATUS", "TARGETS", "DONE", "UP", "OPEN"], &rows)
 }
 
-/// A scan and its hosts. With `json`: the scan, with its hosts as a member of their own.
+/// Prints a scan and its hosts. With `json`, the hosts are a member of the scan.
 async fn show(session: &Session, json: bool, scan: &Value) -> Result<()> {
     let data = &scan["data"];
     let path = path(&print::cell(&data["id"]))?;
@@ -218,7 +220,7 @@ async fn show(session: &Session, json: bool, scan: &Value) -> Result<()> {
     let rows: Vec<_> = hosts.iter().map(row).collect();
     print::table(&["ADDRESS", "HOSTNAME", "MAC", "TYPE", "BECAUSE", "OPEN"], &rows)?;
     for change in data["difference"]["changes"].as_array().into_iter().flatten() {
-        print::line(&format!("since the scan before: {}", print::cell(change)))?;
+        print::line(&format!("since the previous scan: {}", print::cell(change)))?;
     }
     Ok(())
 }

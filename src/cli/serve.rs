@@ -14,12 +14,12 @@ use crate::demo::fill;
 use crate::error::{Error, Result};
 use crate::serve;
 
-/// Threads for reads and imports; more would only hold memory.
+/// Threads for reads and imports. More would only take memory.
 const N_BLOCKING_THREADS: usize = 64;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Fill an empty database with a believable portfolio first.
+    /// Fill an empty database with a made-up portfolio first.
     #[arg(long)]
     demo: bool,
 }
@@ -43,9 +43,10 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
         let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);
         let admin = opened.app.add_first_admin().await?;
         if let Some((name, password)) = &admin {
-            // Now: should the address be taken, nobody will say it again.
+            // Before listening: if the address is in use, the process ends and the password is not shown again.
             print::line(&format!(
-                "the first administrator is `{name}`, password `{password}`: shown this once, to be replaced"
+                "the first administrator is `{name}` with password `{password}`; save it now: it is not shown again and must be \
+                 changed at first login"
             ))?;
         }
         let greet = |address| greet(address, is_new, key, admin);
@@ -65,14 +66,14 @@ fn start_log(options: &Options) {
         .with_env_filter(EnvFilter::new(format!("warn,posture={level}")))
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    // A log that is there already is a test's.
+    // In a test the log may have been set up already.
     let _ = match options.log.format {
         LogFormat::Text => log.try_init(),
         LogFormat::Json => log.json().try_init(),
     };
 }
 
-/// Done when the process is asked to stop.
+/// Completes when the process is asked to stop.
 fn stop_signal() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::internal)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::internal)?;
@@ -84,11 +85,13 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
     })
 }
 
-/// Where it is and what to do next.
+/// Prints the address of the service and what to do next.
 fn greet(address: SocketAddr, is_new: bool, key: Option<&str>, admin: Option<(String, String)>) {
     let now = Clock::System.now();
-    let mut lines =
-        vec![format!("posture {} serves http://{address} since {now}", env!("CARGO_PKG_VERSION"))];
+    let mut lines = vec![format!(
+        "posture {} is listening on http://{address} since {now}",
+        env!("CARGO_PKG_VERSION")
+    )];
     lines.push(format!("API documentation: http://{address}/docs"));
     if let Some(key) = key {
         lines.push("Try it:".to_owned());
@@ -111,7 +114,7 @@ fn greet(address: SocketAddr, is_new: bool, key: Option<&str>, admin: Option<(St
         ));
     }
     for line in lines {
-        // The log goes to standard error; a closed standard output does not stop the service.
+        // A closed standard output does not stop the service: the log goes to standard error.
         let _ = print::line(&line);
     }
 }

@@ -13,18 +13,18 @@ use crate::config::{self, Options};
 use crate::error::{Error, Result};
 use crate::scan::attached_networks;
 
-/// A host with more networks than that is a router of many, and `attached` stays written.
+/// A host with more networks is probably a router: `attached` is not replaced by their names.
 const N_NETWORKS_NAMED: usize = 16;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Read the configuration and name everything that is wrong with it.
+    /// Check the configuration and list every problem in it.
     Check,
-    /// Show what holds, and which of it is not the default.
+    /// Show the values in effect and where they come from.
     Show,
 }
 
-/// Writes the configuration with every default, and makes the data directory and the first administrator.
+/// Writes the configuration with every default, and creates the data directory and the first administrator.
 pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     let path = config::destination(path);
     let path = path.as_path();
@@ -32,7 +32,7 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
     let mut file = file.map_err(|error| {
         if error.kind() == std::io::ErrorKind::AlreadyExists {
-            return Error::conflict(format!("{shown} is there already; it was left as it is"));
+            return Error::conflict(format!("{shown} already exists and was not changed"));
         }
         Error::invalid(format!("cannot write {shown}: {error}"))
     })?;
@@ -41,7 +41,7 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     let options = config::load(Some(path))?;
     let dir = &options.data.dir;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
-        Error::invalid(format!("cannot make the data directory {}: {error}", dir.display()))
+        Error::invalid(format!("cannot create the data directory {}: {error}", dir.display()))
     })?;
     let admin = with_session(&options, async |session| session.add_first_admin().await)?;
     if json {
@@ -49,16 +49,18 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
         let admin = admin.map(|(name, password)| json!({ "username": name, "password": password }));
         return print::json(&json!({ "data": { "file": file, "dataDir": dir, "admin": admin } }));
     }
-    print::line(&format!("wrote {shown}; data goes to {}", dir.display()))?;
+    print::line(&format!("wrote {shown}; the data directory is {}", dir.display()))?;
     if let Some((name, password)) = admin {
         print::line(&format!(
-            "the first administrator is `{name}`, password `{password}`: shown this once, to be replaced at the first login"
+            "the first administrator is `{name}` with password `{password}`; save it now: it is not shown again and must be \
+             changed at first login"
         ))?;
     }
-    print::line("next: posture serve")
+    print::line("next: run `posture serve`")
 }
 
-/// The example, but naming the networks that may be scanned: what this host is attached to later is not meant.
+/// The example, with the networks that this host is attached to now in place of `attached`: networks that it joins later
+/// are not to be scanned without a decision.
 fn first_config() -> String {
     let attached = attached_networks();
     if attached.is_empty() || N_NETWORKS_NAMED < attached.len() {
@@ -107,7 +109,7 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
             }
             match lines.len() {
                 0 if json => Ok(()),
-                0 => print::line("the configuration is in order"),
+                0 => print::line("the configuration is valid"),
                 1 => Err(Error::invalid("1 problem")),
                 n => Err(Error::invalid(format!("{n} problems"))),
             }

@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Add a user. Without --password-stdin a password is made and printed once, to be replaced at the first login.
+    /// Add a user. Without --password-stdin, a password is generated and printed once; it must be changed at first login.
     Add(AddArgs),
     /// List all users.
     List,
-    /// Change a user. Acts on its next request.
+    /// Change a user. Takes effect with the user's next request.
     Set(SetArgs),
-    /// Give a user a new password; its sessions end. Without --password-stdin one is made and printed once.
+    /// Set a new password and end all sessions of a user. Without --password-stdin, it is generated and printed once.
     Password {
         /// Id, email or user name.
         user: String,
@@ -33,15 +33,15 @@ pub(super) enum Command {
 pub(super) struct AddArgs {
     #[arg(long)]
     email: String,
-    /// viewer (reads), analyst (also works on clients) or admin (also runs the installation).
+    /// viewer (reads), analyst (also works on clients) or admin (also manages the installation).
     #[arg(long)]
     role: String,
-    /// Another name to log in with.
+    /// Additional name to log in with.
     #[arg(long)]
     username: Option<String>,
     #[arg(long)]
     name: Option<String>,
-    /// Only these clients. May be repeated. Default: all.
+    /// Restrict the user to this client. Can be repeated. Default: all clients.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
     /// Read the password from the first line of standard input.
@@ -61,14 +61,16 @@ pub(super) struct SetArgs {
     username: Option<String>,
     #[arg(long)]
     name: Option<String>,
-    /// Only these clients. May be repeated.
+    /// Restrict the user to this client. Can be repeated.
     #[arg(long = "client", value_name = "ID", conflicts_with = "all_clients")]
     clients: Vec<String>,
+    /// Let the user reach all clients.
     #[arg(long)]
     all_clients: bool,
-    /// Ends all its sessions and lets it log in no more.
+    /// End all sessions of the user and refuse further logins.
     #[arg(long, conflicts_with = "enable")]
     disable: bool,
+    /// Let a disabled user log in again.
     #[arg(long)]
     enable: bool,
 }
@@ -97,14 +99,16 @@ fn change(options: &Options, json: bool, user: &str, body: &Value) -> Result<()>
     show(json, &answer?)
 }
 
-/// By id, email or user name.
+/// The id of the user with this id, email or user name.
 fn id_of(all: &Value, wanted: &str) -> Result<String> {
     let is_wanted = |it: &&Value| {
         let names = ["id", "email", "username"].map(|name| it[name].as_str());
         names.into_iter().flatten().any(|it| it.to_lowercase() == wanted.to_lowercase())
     };
     let found = all["data"].as_array().into_iter().flatten().find(is_wanted);
-    let absent = || Error::not_found(format!("there is no user `{wanted}`; see posture user list"));
+    let absent = || {
+        Error::not_found(format!("unknown user `{wanted}`; `posture user list` shows all users"))
+    };
     found.map(|it| print::cell(&it["id"])).ok_or_else(absent)
 }
 
@@ -147,7 +151,7 @@ impl SetArgs {
     }
 }
 
-/// The first line, without its end.
+/// The first line of standard input, without its line break.
 fn read_password() -> Result<String> {
     let mut text = String::new();
     let unreadable = |error| Error::invalid(format!("cannot read the password: {error}"));
@@ -155,7 +159,7 @@ fn read_password() -> Result<String> {
     std::io::stdin().take(most).read_to_string(&mut text).map_err(unreadable)?;
     let line = text.lines().next().unwrap_or_default();
     if line.is_empty() {
-        return Err(Error::invalid("standard input holds no password"));
+        return Err(Error::invalid("standard input contains no password"));
     }
     Ok(line.to_owned())
 }
@@ -178,7 +182,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     )?;
     match user["password"].as_str() {
         Some(password) => print::line(&format!(
-            "\n{password}\n\nThis is the only time the password is shown. It is to be replaced at the next login."
+            "\n{password}\n\nSave the password now: it is not shown again and must be changed at the next login."
         )),
         None => Ok(()),
     }

@@ -16,31 +16,31 @@ use crate::id::WebhookId;
 use crate::page::LIMIT_MAX;
 use crate::webhook::sign::SigningSecret;
 
-/// A larger body is no delivery.
+/// No delivery has a larger body.
 const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Register an endpoint; prints its signing secret, this once.
+    /// Register an endpoint and print its signing secret. It is shown only once.
     Add(AddArgs),
-    /// List all endpoints and how they do.
+    /// List all endpoints and their state.
     List,
     /// Change, enable or disable an endpoint.
     Set(SetArgs),
-    /// Send a test delivery and show the answer.
+    /// Send a test delivery and show the response.
     Test {
         id: String,
-        /// The event type to pretend. Default: the first that the endpoint subscribes to.
+        /// Event type of the test delivery. Default: the first that the endpoint subscribes to.
         #[arg(long, value_name = "TYPE")]
         event: Option<String>,
     },
-    /// Give an endpoint a new secret; prints it, this once.
+    /// Replace the signing secret of an endpoint and print the new one. It is shown only once.
     Rotate {
         id: String,
-        /// How long deliveries are signed with the old secret too, such as 24h; 0: no longer. Default: 24h.
+        /// How long deliveries are also signed with the old secret, such as 24h; 0 for not at all. Default: 24h.
         #[arg(long)]
         overlap: Option<String>,
-        /// Print the secret alone.
+        /// Print only the secret.
         #[arg(long, short)]
         quiet: bool,
     },
@@ -49,21 +49,21 @@ pub(super) enum Command {
     /// List an endpoint's deliveries, with the last attempt of each.
     Deliveries {
         id: String,
-        /// Only those that are not delivered.
+        /// Only deliveries that have not succeeded.
         #[arg(long)]
         failed: bool,
     },
-    /// Send events again, with the same ids and bodies.
+    /// Queue events for delivery again, with the same ids and bodies.
     Recover(RecoverArgs),
-    /// Check a delivery's signature, as a receiver must: the raw body is read from a file or standard input.
+    /// Verify the signature of a delivery, as a receiver must. Reads the raw body from a file or standard input.
     Verify {
-        /// The file that holds the secret alone.
+        /// File that contains only the secret.
         #[arg(long, value_name = "FILE")]
         secret_file: PathBuf,
         /// The value of X-Service-Signature.
         #[arg(long, value_name = "HEX")]
         signature: String,
-        /// The raw body. Default: standard input.
+        /// File with the raw body. Default: standard input.
         body: Option<PathBuf>,
     },
 }
@@ -72,15 +72,15 @@ pub(super) enum Command {
 pub(super) struct AddArgs {
     #[arg(long)]
     url: String,
-    /// An event type, or `all`. May be repeated.
+    /// Event type, or `all`. Can be repeated.
     #[arg(long = "event", value_name = "TYPE", required = true)]
     events: Vec<String>,
-    /// Only events of this client. May be repeated. Default: of all.
+    /// Send only events of this client. Can be repeated. Default: all clients.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
     #[arg(long, default_value = "")]
     description: String,
-    /// Print the secret alone.
+    /// Print only the secret.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -90,10 +90,10 @@ pub(super) struct SetArgs {
     id: String,
     #[arg(long)]
     url: Option<String>,
-    /// An event type, or `all`. May be repeated.
+    /// Event type, or `all`. Can be repeated.
     #[arg(long = "event", value_name = "TYPE")]
     events: Vec<String>,
-    /// Only events of this client, or `all`. May be repeated.
+    /// Send only events of this client, or `all`. Can be repeated.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
     #[arg(long)]
@@ -107,13 +107,13 @@ pub(super) struct SetArgs {
 pub(super) struct RecoverArgs {
     #[arg(group = "webhook")]
     id: String,
-    /// One event.
+    /// Recover the event with this sequence number.
     #[arg(long, conflicts_with_all = ["since", "until"])]
     sequence: Option<u64>,
-    /// What the endpoint did not get of the events from this moment on (RFC 3339).
+    /// Recover the events since this time (RFC 3339) that the endpoint has not received.
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Up to before this moment. Default: now.
+    /// Recover only events before this time. Default: now.
     #[arg(long, value_name = "TIME", requires = "since")]
     until: Option<String>,
 }
@@ -154,8 +154,9 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
 }
 
 fn path(id: &str) -> Result<String> {
-    let id: WebhookId =
-        id.parse().map_err(|_| Error::invalid(format!("`{id}` is not a webhook id")))?;
+    let id: WebhookId = id.parse().map_err(|_| {
+        Error::invalid(format!("`{id}` is not a webhook id; `posture webhook list` shows the ids"))
+    })?;
     Ok(format!("/api/webhooks/{id}"))
 }
 
@@ -243,7 +244,7 @@ fn list(json: bool, answer: &Value) -> Result<()> {
 }
 
 /// # Errors
-/// `Invalid` when the endpoint did not take it, so that scripts notice.
+/// `Invalid` when the endpoint did not accept the delivery, so that scripts notice.
 fn show_tested(json: bool, answer: &Value) -> Result<()> {
     let data = &answer["data"];
     if json {
@@ -263,7 +264,7 @@ fn show_tested(json: bool, answer: &Value) -> Result<()> {
     if data["delivered"] == true {
         return Ok(());
     }
-    Err(Error::invalid("the endpoint did not take the test delivery"))
+    Err(Error::invalid("the endpoint did not accept the test delivery"))
 }
 
 fn deliveries(options: &Options, json: bool, path: &str, failed: bool) -> Result<()> {
@@ -324,7 +325,8 @@ fn recover(options: &Options, json: bool, args: RecoverArgs) -> Result<()> {
     if json {
         return print::json(&json!({ "data": { "queued": n_queued } }));
     }
-    print::line(&format!("{n_queued} deliveries queued"))
+    let noun = if n_queued == 1 { "delivery" } else { "deliveries" };
+    print::line(&format!("{n_queued} {noun} queued"))
 }
 
 fn verify(
@@ -353,7 +355,7 @@ fn verify(
         return Err(Error::invalid("the body is empty"));
     }
     if !secret.verifies(signature.trim(), &bytes) {
-        let how = "the signature is not this secret's of this body: check that the body is the raw bytes as they came";
+        let how = "the signature does not match the secret and the body; make sure that the body is the raw bytes as received";
         return Err(Error::invalid(how));
     }
     if json { print::json(&json!({ "data": { "valid": true } })) } else { print::line("valid") }

@@ -217,19 +217,19 @@ fn a_command_in_a_folder_of_nobody_s_makes_no_installation_there() {
 fn init_writes_a_configuration_that_is_in_order_and_overwrites_nothing() {
     let folder = Folder::new();
     let mine = folder.run(&["init"]);
-    assert!(refusal(&mine).contains("posture.toml is there already"));
+    assert!(refusal(&mine).contains("posture.toml already exists"));
     assert!(folder.ok(&["config", "show"]).contains("127.0.0.1:0"), "as it was");
     std::fs::remove_file(folder.path().join("posture.toml")).unwrap();
     let out = folder.ok(&["init"]);
     assert!(out.contains("wrote posture.toml"), "{out}");
-    let (_, behind) = out.split_once("administrator is `admin`, password `").unwrap();
+    let (_, behind) = out.split_once("administrator is `admin` with password `").unwrap();
     let (password, _) = behind.split_once('`').unwrap();
     let shown = folder.json(&["user", "list"]);
     assert_eq!(shown["data"][0]["username"], "admin");
     assert_eq!(shown["data"][0]["role"], "admin");
     assert_eq!(shown["data"][0]["mustChangePassword"], true);
     assert!(!shown.to_string().contains(password));
-    assert_eq!(folder.ok(&["config", "check"]), "the configuration is in order\n");
+    assert_eq!(folder.ok(&["config", "check"]), "the configuration is valid\n");
     let written = std::fs::read_to_string(folder.path().join("posture.toml")).unwrap();
     let line =
         |text: &str| text.lines().position(|it| it.starts_with("allowed_networks = ")).unwrap();

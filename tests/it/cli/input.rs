@@ -73,7 +73,7 @@ fn the_same_file_again_is_a_no_op_that_says_so_and_an_import_can_be_undone() {
     folder.write("some.json", &some_checks(now_s()));
     let import = ["import", "--client", &client, "some.json"];
     let out = folder.ok(&import);
-    assert!(out.contains("3 records of prowler-ocsf -> 3 facts; assets: 3 new"), "{out}");
+    assert!(out.contains("3 prowler-ocsf records -> 3 facts; assets: 3 new"), "{out}");
     let listed = || folder.json(&["import", "list", "--client", &client])["data"].clone();
     let id = listed()[0]["id"].as_str().unwrap().to_owned();
     let out = folder.ok(&import);
@@ -118,7 +118,7 @@ fn a_sample_of_a_real_assessor_moves_the_posture() {
     let file = samples.join("prowler/aws_moto_small.ocsf.json");
     let file = file.to_str().unwrap();
     let out = folder.ok(&["import", "--client", &client, "--observed-at", "now", file]);
-    assert!(out.contains("123 records of prowler-ocsf -> 76 facts; assets: 7 new"), "{out}");
+    assert!(out.contains("123 prowler-ocsf records -> 76 facts; assets: 7 new"), "{out}");
     assert!(out.contains("changed: first score"), "{out}");
     let (scores, imports, n_assets) = known(&folder, &server, &key, &client);
     assert!(scores["current"]["overallScore"].is_u64());

@@ -44,12 +44,12 @@ fn a_user_that_was_added_logs_in_and_one_that_was_disabled_does_not() {
 #[test]
 fn what_is_wrong_with_a_user_is_said_in_a_line() {
     let folder = Folder::new();
-    assert!(refusal(&folder.feed(&ADD, "")).contains("standard input holds no password"));
+    assert!(refusal(&folder.feed(&ADD, "")).contains("standard input contains no password"));
     assert!(refusal(&folder.feed(&ADD, "short\n")).contains("at least 12 characters"));
     let weak = folder.feed(&ADD, "password1234\n");
     assert!(refusal(&weak).contains("is too easy to guess"), "{}", weak.err);
     let absent = folder.run(&["user", "set", "bob", "--enable"]);
-    assert!(refusal(&absent).contains("there is no user `bob`; see posture user list"));
+    assert!(refusal(&absent).contains("unknown user `bob`; `posture user list` shows all users"));
     let role = folder.run(&["user", "add", "--email", "a@b", "--role", "root"]);
     assert!(refusal(&role).contains("must be one of viewer, analyst, admin"));
 }
@@ -80,7 +80,7 @@ fn the_audit_log_is_shown_and_verified() {
     folder.client("Acme");
     let list = folder.ok(&["audit", "list", "--limit", "5"]);
     assert!(list.contains("POST /api/clients") && list.contains("operator uid"), "{list}");
-    assert!(folder.ok(&["audit", "verify"]).ends_with("the audit log is whole\n"));
+    assert!(folder.ok(&["audit", "verify"]).ends_with("the audit log is intact\n"));
     assert_eq!(folder.json(&["audit", "verify"])["data"]["entries"], 1);
     assert!(refusal(&folder.run(&["audit", "list", "--limit", "101"])).contains("limit"));
 }

@@ -55,9 +55,9 @@ fn a_scan_goes_on_behind_what_was_kept_before_the_kill() {
     // Without a server the same words work on the file, and a new scan waits.
     assert_eq!(folder.json(&["scan", "list"])["data"].as_array().unwrap().len(), 1);
     let queued = folder.ok(&["scan", "start", "127.34.0.9", "--ports", "80"]);
-    assert!(queued.contains("runs once `posture serve` runs"), "{queued}");
+    assert!(queued.contains("starts when `posture serve` runs"), "{queued}");
     let id = queued.lines().next().unwrap();
-    assert_eq!(folder.ok(&["scan", "cancel", id]).trim_end(), format!("cancelled {id}"));
+    assert_eq!(folder.ok(&["scan", "cancel", id]).trim_end(), format!("canceled scan {id}"));
     let list = folder.ok(&["scan", "list"]);
     assert!(list.contains("cancelled") && list.contains("completed"), "{list}");
     drop(listeners);
