@@ -36,14 +36,16 @@ fn a_head_that_drips_is_dropped_at_the_deadline() {
 
 #[test]
 fn an_idle_connection_is_closed_and_a_busy_one_is_kept() {
-    let edge = Edge::start(short());
+    // Long enough for a machine that is busy to ask again before it is over.
+    let idle = 6 * SHORT;
+    let edge = Edge::start(Limits { head_timeout: idle, ..lazy() });
     let mut wire = edge.connect();
     for _ in 0..5 {
         wire.send(HELLO);
         assert_eq!(wire.answer().body, "hello");
-        thread::sleep(SHORT / 4);
+        thread::sleep(idle / 4);
     }
-    wire.lasted(SHORT);
+    wire.lasted(idle);
     assert_eq!(wire.closes(), "");
 }
 
@@ -82,7 +84,7 @@ fn a_body_that_drips_gets_408() {
 
 #[test]
 fn a_body_in_pieces_arrives_whole() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send("POST /echo HTTP/1.1\r\nHost: here\r\nContent-Length: 6\r\n\r\n");
     for piece in ["pi", "ec", "es"] {
@@ -94,7 +96,7 @@ fn a_body_in_pieces_arrives_whole() {
 
 #[test]
 fn a_body_beyond_the_largest_is_refused_however_it_is_framed() {
-    let edge = Edge::start(Limits { body_bytes_max: 1_000, ..short() });
+    let edge = Edge::start(Limits { body_bytes_max: 1_000, ..lazy() });
     for (framing, status) in [
         (format!("Content-Length: 1000\r\n\r\n{}", "x".repeat(1_000)), 200),
         (format!("Content-Length: 1001\r\n\r\n{}", "x".repeat(1_001)), 413),
@@ -116,7 +118,7 @@ fn a_body_beyond_the_largest_is_refused_however_it_is_framed() {
 
 #[test]
 fn a_refusal_is_seen_although_the_body_goes_on() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send("POST /deaf HTTP/1.1\r\nHost: here\r\nContent-Length: 4000000\r\n\r\n");
     wire.send(&"x".repeat(4_000_000));
@@ -126,7 +128,7 @@ fn a_refusal_is_seen_although_the_body_goes_on() {
 
 #[test]
 fn a_short_body_that_nobody_wants_does_not_cost_the_connection() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send("POST /deaf HTTP/1.1\r\nHost: here\r\nContent-Length: 6\r\n\r\nlat");
     thread::sleep(SHORT / 5);
@@ -138,7 +140,7 @@ fn a_short_body_that_nobody_wants_does_not_cost_the_connection() {
 
 #[test]
 fn a_broken_body_gets_400() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send("POST /echo HTTP/1.1\r\nHost: here\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello");
     wire.answer().refuses(400, "VALIDATION_ERROR");
@@ -147,12 +149,12 @@ fn a_broken_body_gets_400() {
 
 #[test]
 fn heads_are_taken_up_to_the_limits_and_no_further() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let padded = |bytes: usize| {
         let start = "GET /hello HTTP/1.1\r\nHost: here\r\nPadding: ";
         format!("{start}{}\r\n\r\n", "x".repeat(bytes - start.len() - 4))
     };
-    let edge_of_1_000 = Edge::start(Limits { head_bytes_max: 1_000, ..short() });
+    let edge_of_1_000 = Edge::start(Limits { head_bytes_max: 1_000, ..lazy() });
     for (bytes, status) in [(1_000, 200), (1_001, 431), (10_000, 431)] {
         let mut wire = edge_of_1_000.connect();
         wire.send(&padded(bytes));
@@ -186,7 +188,7 @@ fn heads_are_taken_up_to_the_limits_and_no_further() {
 
 #[test]
 fn a_request_names_exactly_one_host() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     for (head, status) in [
         ("GET /hello HTTP/1.1\r\nHost: here\r\n", 200),
         ("GET /hello HTTP/1.1\r\nHost: [::1]:8080\r\n", 200),
@@ -211,7 +213,7 @@ fn a_request_names_exactly_one_host() {
 
 #[test]
 fn only_paths_reach_the_application() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     for (line, status, body) in [
         ("GET /target?a=b", 200, "GET /target?a=b"),
         ("GET http://elsewhere/target?a=b", 200, "GET /target?a=b"),
@@ -240,7 +242,7 @@ fn only_paths_reach_the_application() {
 
 #[test]
 fn head_is_get_without_the_body() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("GET", "HEAD"));
     wire.send(&HELLO.replace("GET", "HEAD").replace("here\r\n", "here\r\nConnection: close\r\n"));
@@ -252,7 +254,7 @@ fn head_is_get_without_the_body() {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     let all: String = (0..40).map(|it| HELLO.replace("/hello", &format!("/target?{it}"))).collect();
     wire.send(&all);
@@ -263,7 +265,7 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn a_panic_is_a_500_and_the_connection_lives_on() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("/hello", "/panic"));
     wire.answer().refuses(500, "INTERNAL");
@@ -273,7 +275,7 @@ fn a_panic_is_a_500_and_the_connection_lives_on() {
 
 #[test]
 fn what_the_application_lets_through_is_still_the_error_body() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("/hello", "/nowhere"));
     wire.answer().refuses(404, "NOT_FOUND");
@@ -281,7 +283,7 @@ fn what_the_application_lets_through_is_still_the_error_body() {
 
 #[test]
 fn garbage_gets_400_and_the_connection_is_closed() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     for garbage in [
         "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}\u{fc}\u{3}\u{3}",
         "hello?\r\n\r\n",
@@ -307,7 +309,7 @@ fn garbage_gets_400_and_the_connection_is_closed() {
 
 #[test]
 fn a_request_with_two_lengths_is_read_one_way_and_is_the_last_one() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let smuggled = "GET /target HTTP/1.1\r\nHost: here\r\n\r\n";
     for framing in [
         format!("Content-Length: {}\r\nTransfer-Encoding: chunked\r\n", 5 + smuggled.len()),
@@ -323,7 +325,7 @@ fn a_request_with_two_lengths_is_read_one_way_and_is_the_last_one() {
 
 #[test]
 fn an_upgrade_is_not_offered() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     let upgrade =
         "here\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n";
@@ -395,7 +397,8 @@ fn an_old_connection_is_closed_after_the_request_it_is_at() {
 
 #[test]
 fn the_stop_lets_requests_finish_and_refuses_connections() {
-    let edge = Edge::start(lazy());
+    // An idle connection that was waited for would outlast the test.
+    let edge = Edge::start(Limits { drain_timeout: 4 * PATIENCE, ..lazy() });
     let mut idle = edge.connect();
     let mut slow = edge.connect();
     slow.send(&HELLO.replace("/hello", "/slow"));

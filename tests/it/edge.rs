@@ -18,8 +18,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-/// No wait of these tests is longer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// What takes longer hangs. How busy the machine is must not decide a test.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// The waits that the edge is told to keep; long enough to be told from none.
 pub(crate) const SHORT: Duration = Duration::from_millis(500);
 /// More than the kernel takes off our hands for a reader that does not read.
@@ -38,7 +38,7 @@ pub(crate) fn lazy() -> Limits {
         head_timeout: never,
         body_timeout: never,
         write_timeout: never,
-        drain_timeout: PATIENCE / 4,
+        drain_timeout: PATIENCE / 2,
         ..Limits::default()
     }
 }
@@ -210,10 +210,10 @@ impl<S: Read + Write> Wire<S> {
         String::from_utf8_lossy(&all).into_owned()
     }
 
-    /// Checks that the connection is at least `least` old, and not as old as a test may wait.
+    /// Checks that the connection is at least `least` old, and did not hang.
     pub(crate) fn lasted(&self, least: Duration) {
         let age = self.begin.elapsed();
-        assert!(least <= age && age < PATIENCE, "{age:?}");
+        assert!(least <= age && age < 2 * PATIENCE, "{age:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use posture::error::{Code, Error};
 use posture::serve::http::listen;
@@ -17,12 +17,12 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use crate::edge::{Edge, HELLO, PATIENCE, Wire, lazy, short};
+use crate::edge::{Edge, HELLO, PATIENCE, Wire, lazy};
 
 fn start(path: &Path) -> Result<Edge, Error> {
     let runtime = Runtime::new().expect("a runtime");
     let listener = runtime.block_on(Listener::socket(path))?;
-    Ok(Edge::on(runtime, listener, short(), watch::Sender::new(false)))
+    Ok(Edge::on(runtime, listener, lazy(), watch::Sender::new(false)))
 }
 
 fn refused(path: &Path) -> Code {
@@ -44,7 +44,7 @@ fn folder() -> TempDir {
 
 #[test]
 fn a_tcp_request_carries_its_peer() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("/hello", "/peer"));
     let ours = wire.stream.local_addr().expect("an address");
@@ -56,7 +56,7 @@ fn an_ipv4_peer_is_not_shown_in_its_ipv6_form() {
     let runtime = Runtime::new().expect("a runtime");
     let any = "[::]:0".parse().expect("an address");
     let listener = runtime.block_on(Listener::tcp(any)).expect("a free port");
-    let mut edge = Edge::on(runtime, listener, short(), watch::Sender::new(false));
+    let mut edge = Edge::on(runtime, listener, lazy(), watch::Sender::new(false));
     edge.address = ([127, 0, 0, 1], edge.address.port()).into();
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("/hello", "/peer"));
@@ -66,7 +66,7 @@ fn an_ipv4_peer_is_not_shown_in_its_ipv6_form() {
 
 #[test]
 fn an_address_in_use_is_a_conflict() {
-    let edge = Edge::start(short());
+    let edge = Edge::start(lazy());
     let runtime = Runtime::new().expect("a runtime");
     let second = runtime.block_on(Listener::tcp(edge.address));
     assert_eq!(second.err().map(|it| it.code), Some(Code::Conflict));
@@ -166,7 +166,7 @@ fn an_edge_with_few_files() {
     rlimit::setrlimit(rlimit::Resource::NOFILE, OPEN_FILES_MAX, OPEN_FILES_MAX).expect("fewer");
     println!("\n{LISTENING}{}", edge.address);
     // The parent ends this process; if it cannot, the process ends itself.
-    thread::sleep(PATIENCE);
+    thread::sleep(4 * PATIENCE);
 }
 
 struct Process(Child);
@@ -208,13 +208,11 @@ fn running_out_of_files_neither_spins_nor_lasts() {
     assert!(spent_ms <= 200, "{spent_ms} ms of processor time in 2 s");
 
     drop(clients);
-    let begin = Instant::now();
     let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("a connection");
     stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
     let mut wire = Wire::new(stream);
     wire.send(HELLO);
     assert_eq!(wire.answer().body, "hello");
-    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
 }
 
 /// Processor time of a process so far.

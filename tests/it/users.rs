@@ -392,8 +392,8 @@ fn a_token_with_other_claims_is_nobody_s() {
 fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let folder = tempfile::TempDir::new().unwrap();
-    let disk = Disk::default().slow(Duration::from_millis(300));
-    let store = Store::on_backend(disk, 1 << 20).unwrap();
+    let disk = Disk::default();
+    let store = Store::on_backend(disk.clone(), 1 << 20).unwrap();
     let clock = Clock::manual(Time::from_s(NOW_S));
     let opened = Opened::on(store, clock, &options(folder.path())).unwrap();
     let app = &opened.app;
@@ -409,9 +409,23 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
         let (ada, _) = app.add_user(user("ada@example.com")).await.unwrap();
         app.add_user(user("bob@example.com")).await.unwrap();
         let disable = UserChange { enabled: Some(false), ..UserChange::default() };
-        let left = app.change_user(ada.id, disable);
-        let left = tokio::time::timeout(Duration::from_millis(100), left).await;
-        assert!(left.is_err(), "the commit takes longer than its caller waits");
+        disk.hold();
+        let is_syncing = async {
+            while !disk.is_syncing() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            answer = app.change_user(ada.id, disable) => {
+                panic!("answered before it was durable: {:?}", answer.is_ok())
+            }
+            () = is_syncing => (),
+        }
+        let held = disk.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            held.release();
+        });
         let login = app.log_in("ada@example.com", PASSWORD, None).await;
         assert!(login.is_err(), "she was disabled before");
         assert!(!app.get_user(ada.id).unwrap().enabled);

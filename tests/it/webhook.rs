@@ -20,8 +20,8 @@ use crate::harness::process::wait_until;
 use crate::harness::sink::{Request, Sink};
 use crate::harness::{Answer, Posture};
 
-/// What is to happen happens well within this.
-const SOON: Duration = Duration::from_secs(10);
+/// What has not happened by then never does. How busy the machine is must not decide a test.
+const SOON: Duration = Duration::from_mins(1);
 /// What is not to happen has not happened by then.
 const A_WHILE: Duration = Duration::from_millis(1_500);
 

@@ -98,9 +98,9 @@ fn a_stop_lets_an_idle_connection_go_at_once() {
     let folder = Folder::new();
     let server = folder.serve();
     let _idle = std::net::TcpStream::connect(server.address).unwrap();
-    let before = std::time::Instant::now();
     assert!(server.stop().success());
-    assert!(before.elapsed().as_secs() < 5, "{:?}", before.elapsed());
+    let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
+    assert!(!log.contains("not done in time"), "it was waited for: {log}");
 }
 
 #[test]

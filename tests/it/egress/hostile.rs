@@ -5,14 +5,14 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use posture::egress::{ANSWER_BYTES_MAX, Egress, Failure, Outcome};
+use posture::egress::{ANSWER_BYTES_MAX, Failure, Outcome};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::sink::Sink;
-use super::{TIMEOUT, egress, failure, local, post, post_with, runtime, status};
+use super::{LONG, TIMEOUT, egress, failure, hasty, local, post, post_with};
 
 const AT: &str = "127.0.0.1:0";
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n";
@@ -31,6 +31,13 @@ fn fails(sink: &Sink) -> Failure {
     failure(post(&egress(local()), &sink.url()))
 }
 
+/// The request ended by its own timeout.
+fn times_out(url: &str, body: &str) {
+    let posted = post_with(&hasty(local()), url, Vec::new(), body);
+    assert!(TIMEOUT.as_millis() / 2 < posted.ms.into(), "{posted:?}");
+    assert_eq!(failure(posted), Failure::TimedOut);
+}
+
 fn answer(sink: &Sink) -> (u16, String) {
     match post(&egress(local()), &sink.url()).outcome {
         Outcome::Answered { status, answer, .. } => (status, answer),
@@ -40,9 +47,9 @@ fn answer(sink: &Sink) -> (u16, String) {
 
 #[test]
 fn an_endpoint_that_says_nothing_times_out() {
-    let hangs = |_stream| thread::sleep(10 * TIMEOUT);
-    assert_eq!(fails(&Sink::after_request(AT, hangs)), Failure::TimedOut);
-    assert_eq!(fails(&Sink::raw(AT, hangs)), Failure::TimedOut);
+    let hangs = |_stream| thread::sleep(LONG);
+    times_out(&Sink::after_request(AT, hangs).url(), "{}");
+    times_out(&Sink::raw(AT, hangs).url(), "{}");
 }
 
 #[test]
@@ -55,7 +62,7 @@ fn dripped_headers_time_out() {
             stream.write_all(start.as_bytes()).unwrap();
             drip(&mut stream, rest.as_bytes());
         });
-        assert_eq!(fails(&sink), Failure::TimedOut, "after {start:?}");
+        times_out(&sink.url(), "{}");
     }
 }
 
@@ -73,10 +80,28 @@ fn a_dripped_body_is_cut_off_in_time_and_the_status_counts() {
 }
 
 #[test]
+fn a_timeout_in_the_middle_of_a_body_does_not_undo_the_status() {
+    let sink = Sink::after_request(AT, |mut stream| {
+        stream.write_all(HEAD).unwrap();
+        drip(&mut stream, b"a");
+    });
+    // A machine that stalls for the whole timeout does not see the head in time, which says nothing.
+    let mut outcomes = (0..10).map(|_| post(&hasty(local()), &sink.url()).outcome);
+    let is_answer = |it: &Outcome| match it {
+        Outcome::Answered { status: 200, answer, .. } => answer.starts_with('a'),
+        other => {
+            assert_eq!(other, &Outcome::Failed(Failure::TimedOut));
+            false
+        }
+    };
+    assert!(outcomes.any(|it| is_answer(&it)), "no status although its head had come");
+}
+
+#[test]
 fn a_body_that_never_comes_does_not_undo_the_status() {
     let sink = Sink::after_request(AT, |mut stream| {
         stream.write_all(b"HTTP/1.1 503 x\r\nContent-Length: 5\r\n\r\n").unwrap();
-        thread::sleep(10 * TIMEOUT);
+        thread::sleep(LONG);
     });
     assert_eq!(answer(&sink), (503, String::new()));
 }
@@ -85,12 +110,9 @@ fn a_body_that_never_comes_does_not_undo_the_status() {
 fn a_body_is_not_waited_for_as_long_as_a_head() {
     let sink = Sink::after_request(AT, |mut stream| {
         stream.write_all(HEAD).unwrap();
-        thread::sleep(10 * TIMEOUT);
+        thread::sleep(LONG);
     });
-    let egress = Egress::new(local(), 8 * TIMEOUT, 1).unwrap();
-    let posted = runtime().block_on(egress.post(sink.url(), Vec::new(), "{}".into()));
-    assert_eq!(status(&posted), 200);
-    assert!(posted.ms < 3_000, "{posted:?}");
+    assert_eq!(answer(&sink), (200, String::new()), "long before the request's own timeout");
 }
 
 #[test]
@@ -105,9 +127,7 @@ fn of_a_body_without_end_only_the_beginning_is_read() {
             counter.fetch_add(piece.len(), Ordering::SeqCst);
         }
     });
-    let start = Instant::now();
     assert_eq!(answer(&sink), (200, "a".repeat(ANSWER_BYTES_MAX)));
-    assert!(start.elapsed() < TIMEOUT / 2);
     thread::sleep(TIMEOUT / 4);
     let n_written = n_written.load(Ordering::SeqCst);
     assert!(n_written < 32 << 20, "{n_written} bytes were taken: more than sockets hold");
@@ -122,10 +142,8 @@ fn headers_without_end_are_cut_off_at_once() {
             drop(stream.write_all(b"HTTP/1.1 200 OK\r\n"));
             while stream.write_all(piece.as_bytes()).is_ok() {}
         });
-        let start = Instant::now();
         let failed = fails(&sink);
         assert!(matches!(failed, Failure::Broken(_)), "{endless:?}: {failed:?}");
-        assert!(start.elapsed() < TIMEOUT / 2, "{endless:?}");
     }
 }
 
@@ -143,7 +161,7 @@ fn a_flood_of_interim_answers_ends_in_time() {
         while stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok() {}
     });
     let failed = fails(&sink);
-    assert!(matches!(failed, Failure::Broken(_) | Failure::TimedOut), "{failed:?}");
+    assert!(matches!(failed, Failure::Broken(_)), "{failed:?}");
 }
 
 #[test]
@@ -188,7 +206,7 @@ fn a_reset_is_broken() {
 #[test]
 fn an_endpoint_that_does_not_read_times_out() {
     let huge = "a".repeat(24 << 20); // More than sockets hold.
-    let hangs = Sink::raw(AT, |_stream| thread::sleep(10 * TIMEOUT));
+    let hangs = Sink::raw(AT, |_stream| thread::sleep(LONG));
     let drips = Sink::raw(AT, |mut stream| {
         let mut piece = [0; 4096];
         while stream.read(&mut piece).is_ok_and(|it| 0 < it) {
@@ -196,8 +214,7 @@ fn an_endpoint_that_does_not_read_times_out() {
         }
     });
     for sink in [hangs, drips] {
-        let posted = post_with(&egress(local()), &sink.url(), Vec::new(), &huge);
-        assert_eq!(failure(posted), Failure::TimedOut);
+        times_out(&sink.url(), &huge);
     }
 }
 
@@ -242,12 +259,12 @@ fn what_is_not_tls_is_no_trusted_connection() {
 
 #[test]
 fn a_handshake_that_hangs_or_drips_times_out() {
-    let hangs = Sink::raw(AT, |_stream| thread::sleep(10 * TIMEOUT));
+    let hangs = Sink::raw(AT, |_stream| thread::sleep(LONG));
     let drips = Sink::raw(AT, |mut stream| {
         stream.write_all(&[22, 3, 3, 0x3f, 0xff, 2, 0, 0x3f, 0xf0]).unwrap();
         drip(&mut stream, &[3]);
     });
     for sink in [hangs, drips] {
-        assert_eq!(failure(post(&egress(local()), &https(&sink))), Failure::TimedOut);
+        times_out(&https(&sink), "{}");
     }
 }

@@ -24,6 +24,10 @@ struct State {
     /// Became shorter since the last sync.
     is_shorter: bool,
     sync_wait: Duration,
+    /// No sync ends.
+    is_held: bool,
+    /// Syncs that wait for the disk to be released.
+    n_held: usize,
     /// Calls of any kind.
     n_calls: u64,
     n_reads: u64,
@@ -58,6 +62,20 @@ impl Disk {
     pub(crate) fn slow(self, sync_wait: Duration) -> Self {
         self.state().sync_wait = sync_wait;
         self
+    }
+
+    /// Lets no sync end until the disk is released.
+    pub(crate) fn hold(&self) {
+        self.state().is_held = true;
+    }
+
+    pub(crate) fn release(&self) {
+        self.state().is_held = false;
+    }
+
+    /// Whether a sync waits for the disk to be released.
+    pub(crate) fn is_syncing(&self) -> bool {
+        0 < self.state().n_held
     }
 
     /// Makes the n-th call from now fail; the first is 1.
@@ -206,6 +224,13 @@ impl StorageBackend for Disk {
                 durable[offset..end].copy_from_slice(&live[offset..end]);
             }
         }
+        state.n_held += 1;
+        while state.is_held {
+            drop(state);
+            std::thread::sleep(Duration::from_millis(1));
+            state = self.state();
+        }
+        state.n_held -= 1;
         drop(state);
         std::thread::sleep(wait);
         Ok(())

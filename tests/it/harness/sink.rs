@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 /// No endpoint waits longer for the rest of a request.
-const WAIT: Duration = Duration::from_secs(20);
+const WAIT: Duration = Duration::from_mins(1);
 
 #[derive(Clone, Debug)]
 pub struct Request {

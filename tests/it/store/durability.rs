@@ -15,7 +15,7 @@ use crate::harness::backend::{Disk, Random};
 /// Runs of the power loss. The same seeds lose the power at the same places.
 const N_SEEDS: u64 = 1_000;
 /// The longest wait for a reopening.
-const REOPEN_WAIT: Duration = Duration::from_secs(10);
+const REOPEN_WAIT: Duration = Duration::from_mins(1);
 
 /// Writes until the disk fails; says which writes were answered, and which one was not.
 fn write_until_failure(store: &Store) -> (Vec<String>, String) {

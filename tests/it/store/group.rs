@@ -144,11 +144,23 @@ fn the_answer_is_that_of_the_run_which_counts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_write_whose_caller_has_left_still_commits() {
-    let store = slow(Duration::from_millis(50));
+    let disk = Disk::default();
+    let store = Store::on_backend(disk.clone(), CACHE_BYTES).expect("a sound disk opens");
     let rows = store.client_store(ClientId::UNASSIGNED);
-    let left = rows.write(|batch| batch.add_asset(new_asset("one")));
-    let left = tokio::time::timeout(Duration::from_millis(5), left).await;
-    assert!(left.is_err(), "the caller left before the answer");
+    disk.hold();
+    {
+        let write = rows.write(|batch| batch.add_asset(new_asset("one")));
+        let is_syncing = async {
+            while !disk.is_syncing() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        tokio::select! {
+            answer = write => panic!("answered before it was durable: {answer:?}"),
+            () = is_syncing => (),
+        }
+    }
+    disk.release();
     // Queued behind it, so answered behind it.
     let twin = rows.write(|batch| batch.add_asset(new_asset("one"))).await.unwrap_err();
     assert_eq!(twin.code, Code::Conflict);
@@ -175,7 +187,7 @@ async fn closing_finishes_what_waits_and_refuses_what_comes() {
     let rows = store.client_store(ClientId::UNASSIGNED);
     let (tell, told) = std::sync::mpsc::channel::<()>();
     let mut running = Box::pin(rows.write(move |batch| {
-        told.recv_timeout(Duration::from_secs(10)).expect("the test tells");
+        told.recv_timeout(Duration::from_mins(1)).expect("the test tells");
         batch.add_asset(new_asset("one"))
     }));
     let mut waiting = Box::pin(rows.write(|batch| batch.add_asset(new_asset("two"))));

@@ -135,7 +135,7 @@ fn no_event_is_lost_to_kill_9_and_no_attempt_s_number_is_used_twice() {
             server.kill();
             pushers.into_iter().map(|it| it.join().unwrap()).sum::<u64>()
         });
-        assert!(wait_until(Duration::from_secs(10), || sink.is_idle()), "a dead server's requests");
+        assert!(wait_until(super::SOON, || sink.is_idle()), "a dead server's requests");
         server = folder.serve();
     }
     let is_drained = || server.metric("posture_webhook_waiting") == 0;
