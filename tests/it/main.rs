@@ -27,6 +27,7 @@ mod secret;
 mod store;
 mod story;
 mod strangers;
+mod suite;
 mod text;
 mod users;
 mod v1;

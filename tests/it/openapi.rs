@@ -1,7 +1,7 @@
 //! The document says what the service does, and the service does what it says.
 
 mod body;
-mod tool;
+mod needs_npm;
 
 use serde_json::{Value, json};
 

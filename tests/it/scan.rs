@@ -4,9 +4,9 @@ mod crash;
 mod host;
 mod hostile;
 mod name;
+mod needs_netns;
 mod plan;
 pub mod world;
-mod worlds;
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};

@@ -110,12 +110,11 @@ fn several_files_are_imported_until_one_is_refused() {
 }
 
 #[test]
-fn a_sample_of_a_real_assessor_moves_the_posture() {
-    let Some(samples) = sample::folder() else { return };
+fn a_file_of_an_assessor_moves_the_posture() {
     let folder = Folder::new();
     let server = folder.serve();
     let (client, key) = (folder.client("Acme"), folder.key("100000"));
-    let file = samples.join("prowler/aws_moto_small.ocsf.json");
+    let file = sample::own_folder().join("prowler/aws.ocsf.json");
     let file = file.to_str().unwrap();
     let out = folder.ok(&["import", "--client", &client, "--observed-at", "now", file]);
     assert!(out.contains("123 prowler-ocsf records -> 76 facts; assets: 7 new"), "{out}");

@@ -349,16 +349,21 @@ fn the_service_never_calls_itself() {
     assert_eq!(status(&post(&other, &url("127.0.0.3"))), 200, "another port is another service");
 }
 
-#[test]
-fn listening_everywhere_includes_the_address_that_others_call() {
-    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
-    let outside = socket.connect("93.184.216.34:9").and_then(|()| socket.local_addr());
-    let Ok(outside) = outside else { return }; // A host with loopback alone has no such address.
-    let own = vec!["0.0.0.0:8443".parse().unwrap()];
-    let egress = egress(Policy { own, ..everything() });
-    let own = egress.check(&format!("https://{}:8443/", outside.ip())).unwrap_err();
-    assert!(own.message().contains("this service itself"), "{own}");
-    egress.check(&format!("https://{}:8444/", outside.ip())).unwrap();
+mod needs_route {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs an address besides loopback"]
+    fn listening_everywhere_includes_the_address_that_others_call() {
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        socket.connect("93.184.216.34:9").unwrap();
+        let outside = socket.local_addr().unwrap();
+        let own = vec!["0.0.0.0:8443".parse().unwrap()];
+        let egress = egress(Policy { own, ..everything() });
+        let own = egress.check(&format!("https://{}:8443/", outside.ip())).unwrap_err();
+        assert!(own.message().contains("this service itself"), "{own}");
+        egress.check(&format!("https://{}:8444/", outside.ip())).unwrap();
+    }
 }
 
 #[test]

@@ -1,25 +1,35 @@
-//! Other people's sample files, read in place.
+//! Sample files: our own, which are in the repository, and other people's, which are not.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
-/// The folder of samples. `None`: it is not there, and the test says that it was passed over.
-///
-/// `POSTURE_SAMPLES` names it; `POSTURE_REQUIRE_SAMPLES=1` makes its absence a failure.
-pub fn folder() -> Option<PathBuf> {
-    let named = std::env::var_os("POSTURE_SAMPLES").map(PathBuf::from);
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
-    let folder = named.unwrap_or_else(beside);
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    let required = std::env::var_os("POSTURE_REQUIRE_SAMPLES").is_some_and(|it| it == "1");
-    assert!(!required, "the samples are required, and {} is not there", folder.display());
-    eprintln!("passed over: no samples in {}", folder.display());
-    None
+/// The folder of our own samples.
+pub fn own_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/samples")
 }
 
-/// The bytes of one sample file.
-pub fn read(path: &str) -> Option<Vec<u8>> {
-    let folder = folder()?;
-    Some(std::fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}")))
+/// The bytes of one of our own samples.
+pub fn own(path: &str) -> Vec<u8> {
+    read(&own_folder(), path)
+}
+
+/// The folder of other people's samples: what `POSTURE_SAMPLES` names, or one beside the repository.
+///
+/// # Panics
+/// When it is not there. Only tests in a module named `needs_samples` ask for it.
+pub fn foreign_folder() -> PathBuf {
+    let named = std::env::var_os("POSTURE_SAMPLES").map(PathBuf::from);
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/samples");
+    let folder = named.unwrap_or_else(beside);
+    assert!(folder.is_dir(), "no samples in {}; set POSTURE_SAMPLES", folder.display());
+    folder
+}
+
+/// The bytes of one of other people's samples.
+pub fn foreign(path: &str) -> Vec<u8> {
+    read(&foreign_folder(), path)
+}
+
+fn read(folder: &Path, path: &str) -> Vec<u8> {
+    fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }

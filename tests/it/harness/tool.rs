@@ -4,11 +4,6 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
-/// True where a missing tool must fail its test: `POSTURE_REQUIRE_TOOLS=1`.
-pub fn are_required() -> bool {
-    std::env::var_os("POSTURE_REQUIRE_TOOLS").is_some_and(|it| it == "1")
-}
-
 fn cache() -> PathBuf {
     let named = std::env::var_os("XDG_CACHE_HOME").filter(|it| !it.is_empty()).map(PathBuf::from);
     let home = || PathBuf::from(std::env::var_os("HOME").unwrap()).join(".cache");
@@ -24,8 +19,9 @@ pub fn npm() -> PathBuf {
     folder
 }
 
-/// A Python with the package standardwebhooks. `None`: it is not installed.
-pub fn python() -> Option<PathBuf> {
+/// A Python with the package standardwebhooks.
+pub fn python() -> PathBuf {
     let python = cache().join("venv-standardwebhooks-1.0.1/bin/python");
-    python.is_file().then_some(python)
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
 }

@@ -1,9 +1,7 @@
-//! Other people's files, read in place.
+//! Sample files: our own, and with `needs_samples` other people's too.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::BufReader;
-use std::path::PathBuf;
 
 use posture::clock::Time;
 use posture::engine::asset::{AssetType, Seen};
@@ -12,23 +10,10 @@ use posture::import::fold::Folded;
 use posture::import::{self, Format, HEAD_BYTES_MAX};
 
 use super::{MANUAL, NOW_S, TENANT, counts, folded, records, skipped, total};
+use crate::harness::sample::{foreign, own, own_folder};
 
-/// `None` where the folder with other people's files is absent, which is said once per test.
-#[expect(clippy::print_stderr, reason = "a test that was passed over must say so")]
-fn sample(name: &str) -> Option<Vec<u8>> {
-    let folder = std::env::var_os("POSTURE_SAMPLES").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/samples")),
-        PathBuf::from,
-    );
-    if folder.is_dir() {
-        let file = folder.join(name);
-        return Some(fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display())));
-    }
-    let required = std::env::var_os("POSTURE_REQUIRE_SAMPLES").is_some_and(|it| it == "1");
-    assert!(!required, "{} is absent and POSTURE_REQUIRE_SAMPLES=1", folder.display());
-    eprintln!("passed over: no samples in {} (set POSTURE_SAMPLES)", folder.display());
-    None
-}
+/// Reads a sample by its path.
+type Read = fn(&str) -> Vec<u8>;
 
 /// What a sample comes to, counted by other means.
 struct Expected {
@@ -63,12 +48,78 @@ impl Expected {
     }
 }
 
-const PROWLER: [Expected; 16] = {
+/// Our own samples.
+const OWN: &[Expected] = {
+    use AssetType::{
+        CloudResource, Container, Device, Identity, Mailbox, NetworkDevice, Server, VirtualMachine,
+        Workstation,
+    };
+    use Format::{Nmap, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf};
+    const AWS: &[&str] = &["aws/123456789012"];
+    const LOCAL: &[&str] = &["127.0.0.1"];
+    &[
+        expected("prowler/aws.ocsf.json", Ocsf, (123, 76), (48, 68, 0), AWS)
+            .skipped(&[(MANUAL, 7)])
+            .assets(&[(CloudResource, 4), (Identity, 3)]),
+        expected("prowler/aws.csv", Csv, (123, 76), (48, 68, 0), AWS)
+            .skipped(&[(MANUAL, 7)])
+            .assets(&[(CloudResource, 4), (Identity, 3)]),
+        expected("prowler/m365.ocsf.json", Ocsf, (14, 8), (5, 6, 1), M365)
+            .skipped(&[(MANUAL, 2)])
+            .assets(&[(Identity, 4), (Mailbox, 2)]),
+        expected("prowler/m365.csv", Csv, (14, 8), (5, 6, 1), M365)
+            .skipped(&[(MANUAL, 2)])
+            .assets(&[(Identity, 4), (Mailbox, 2)]),
+        expected("prowler/azure.ocsf.json", Ocsf, (5, 5), (1, 3, 1), AZURE).assets(&[
+            (CloudResource, 1),
+            (Container, 1),
+            (Identity, 1),
+        ]),
+        expected("prowler/azure.csv", Csv, (5, 5), (1, 3, 1), AZURE).assets(&[
+            (CloudResource, 1),
+            (Container, 1),
+            (Identity, 1),
+        ]),
+        expected("prowler/gcp.csv", Csv, (4, 3), (2, 1, 0), &["gcp/example-project"])
+            .skipped(&[(MANUAL, 1)])
+            .assets(&[(VirtualMachine, 1)]),
+        expected("prowler/kubernetes.ocsf.json", Ocsf, (4, 4), (1, 3, 0), KUBERNETES)
+            .assets(&[(Server, 1)]),
+        expected("prowler/kubernetes.csv", Csv, (4, 4), (1, 3, 0), KUBERNETES)
+            .assets(&[(Server, 1)]),
+        expected("prowler/v3.json", Json, (3, 3), (0, 3, 0), AWS)
+            .assets(&[(CloudResource, 1), (Identity, 1)]),
+        expected("prowler/v4.2.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS)
+            .assets(&[(CloudResource, 1), (Identity, 1)]),
+        expected("prowler/v4.5.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS)
+            .assets(&[(CloudResource, 1), (Identity, 1)]),
+        expected("prowler/none.ocsf.json", Ocsf, (0, 0), (0, 0, 0), &[]),
+        expected("nmap/localhost.xml", Nmap, (10, 10), (10, 0, 0), LOCAL).assets(&[(Server, 1)]),
+        expected("nmap/udp.xml", Nmap, (1, 1), (1, 0, 0), LOCAL).assets(&[(Device, 1)]),
+        expected(
+            "nmap/network.xml",
+            Nmap,
+            // Ten classes of TCP ports for each host, two certificates, TLS versions; and 22 hosts that are down.
+            (65, 43),
+            (37, 6, 0),
+            &["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.5"],
+        )
+        .skipped(&[("host is down", 22)])
+        .assets(&[(Device, 1), (NetworkDevice, 1), (Server, 1), (Workstation, 1)]),
+    ]
+};
+const M365: &[&str] = &["m365/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
+const AZURE: &[&str] =
+    &["azure/11111111-2222-4333-8444-555555555555", "azure/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
+const KUBERNETES: &[&str] = &["kubernetes/cluster-1"];
+
+/// Other people's samples, counted by other means.
+const FOREIGN_PROWLER: &[Expected] = {
     use AssetType::{CloudResource, Container, Identity, Mailbox};
     use Format::{ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf};
     const MOTO: &[(AssetType, usize)] = &[(CloudResource, 4), (Identity, 3)];
     const AWS: &[&str] = &["aws/123456789012"];
-    [
+    &[
         expected("prowler/aws_moto_small.ocsf.json", Ocsf, (123, 76), (48, 68, 0), AWS)
             .skipped(&[(MANUAL, 7)])
             .assets(MOTO),
@@ -149,11 +200,11 @@ const PROWLER: [Expected; 16] = {
     ]
 };
 
-const NMAP: [Expected; 8] = {
+const FOREIGN_NMAP: &[Expected] = {
     use AssetType::{Device, NetworkDevice, Server, Workstation};
     use Format::Nmap;
     const LOCAL: &[&str] = &["127.0.0.1"];
-    [
+    &[
         expected("nmap/nmap_localhost_full.xml", Nmap, (10, 10), (10, 0, 0), LOCAL)
             .assets(&[(Server, 1)]),
         expected("nmap/nmap_udp.xml", Nmap, (1, 1), (1, 0, 0), LOCAL).assets(&[(Device, 1)]),
@@ -179,10 +230,10 @@ const NMAP: [Expected; 8] = {
     ]
 };
 
-#[test]
-fn every_sample_comes_to_what_was_counted_by_other_means() {
-    for it in PROWLER.iter().chain(&NMAP) {
-        let Some(file) = sample(it.file) else { return };
+/// Each sample is told by its beginning and comes to what is expected of it.
+fn comes_to_what_is_expected(read: Read, all: &[Expected]) {
+    for it in all {
+        let file = read(it.file);
         let head = &file[..file.len().min(HEAD_BYTES_MAX)];
         assert_eq!(import::detect(head), Some(it.format), "{}", it.file);
         let run = folded(it.format, &file).unwrap_or_else(|error| panic!("{}: {error}", it.file));
@@ -208,11 +259,11 @@ fn every_sample_comes_to_what_was_counted_by_other_means() {
     }
 }
 
-#[test]
-fn the_json_and_the_csv_of_one_run_say_the_same() {
-    for name in ["prowler/aws_moto_small", "prowler_m365/m365_unit_fixture"] {
-        let Some(json) = sample(&format!("{name}.ocsf.json")) else { return };
-        let Some(csv) = sample(&format!("{name}.csv")) else { return };
+/// The JSON and the CSV of one run say the same.
+fn say_the_same(read: Read, names: &[&str]) {
+    for name in names {
+        let json = read(&format!("{name}.ocsf.json"));
+        let csv = read(&format!("{name}.csv"));
         let json = folded(Format::ProwlerOcsf, &json).unwrap();
         let csv = folded(Format::ProwlerCsv, &csv).unwrap();
 
@@ -237,9 +288,59 @@ fn the_json_and_the_csv_of_one_run_say_the_same() {
     }
 }
 
+/// Each sample is cut at so many places, and at as many bytes before its end.
+const N_CUTS: usize = 25;
+
+/// Each sample is refused when its end is missing.
+fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
+    for it in all {
+        let file = read(it.file);
+        let whole = file.trim_ascii_end().len();
+        let step = (whole / N_CUTS).max(1);
+        let positions = (0..whole).step_by(step).chain(whole.saturating_sub(N_CUTS)..whole);
+        for end in positions.filter(|end| *end < whole) {
+            let Ok(run) = folded(it.format, &file[..end]) else { continue };
+            // A table says nowhere how many rows it has.
+            let between_rows = it.format == Format::ProwlerCsv && file[..end].ends_with(b"\n");
+            assert!(between_rows, "{} up to byte {end} of {whole}: {run:?}", it.file);
+        }
+    }
+}
+
+/// A sample reads the same byte by byte.
+fn reads_the_same(read: Read, names: &[&str]) {
+    for name in names {
+        let file = read(name);
+        let format = import::detect(&file[..file.len().min(HEAD_BYTES_MAX)]).unwrap();
+        let mut slowly = BufReader::with_capacity(1, file.as_slice());
+        let slow = records(format, &mut slowly).unwrap();
+        assert_eq!(slow, records(format, &mut file.as_slice()).unwrap());
+    }
+}
+
+#[test]
+fn each_sample_is_told_by_its_beginning_and_comes_to_what_is_expected() {
+    comes_to_what_is_expected(own, OWN);
+}
+
+#[test]
+fn each_of_our_samples_is_expected() {
+    for folder in ["prowler", "nmap"] {
+        for entry in std::fs::read_dir(own_folder().join(folder)).unwrap() {
+            let name = format!("{folder}/{}", entry.unwrap().file_name().to_str().unwrap());
+            assert!(OWN.iter().any(|it| it.file == name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_json_and_the_csv_of_one_run_say_the_same() {
+    say_the_same(own, &["prowler/aws", "prowler/m365", "prowler/azure", "prowler/kubernetes"]);
+}
+
 #[test]
 fn the_findings_of_a_sample_name_who_failed() {
-    let Some(file) = sample("prowler/aws_moto_small.ocsf.json") else { return };
+    let file = own("prowler/aws.ocsf.json");
     let run = folded(Format::ProwlerOcsf, &file).unwrap();
 
     let check = "iam_user_hardware_mfa_enabled";
@@ -259,8 +360,7 @@ fn the_findings_of_a_sample_name_who_failed() {
 
 #[test]
 fn the_hosts_of_a_sample_are_told_apart_by_their_macs() {
-    let Some(file) = sample("nmap/full_sudo6.xml") else { return };
-    let run = folded(Format::Nmap, &file).unwrap();
+    let run = folded(Format::Nmap, &own("nmap/network.xml")).unwrap();
 
     let hosts: Vec<(&str, &str, AssetType)> = run
         .assets
@@ -270,77 +370,141 @@ fn the_hosts_of_a_sample_are_told_apart_by_their_macs() {
     assert_eq!(
         hosts,
         [
-            ("00:1f:3c:87:66:50", "192.168.1.5", AssetType::Server),
-            ("192.168.1.3", "192.168.1.3", AssetType::Workstation),
-            ("6c:2e:85:19:af:00", "192.168.1.1", AssetType::NetworkDevice),
-            ("c0:63:94:05:01:03", "192.168.1.2", AssetType::Device),
+            ("00:1b:2c:00:00:01", "192.0.2.1", AssetType::NetworkDevice),
+            ("00:1b:2c:00:00:02", "192.0.2.2", AssetType::Device),
+            ("00:1b:2c:00:00:05", "192.0.2.5", AssetType::Server),
+            // Its MAC was made up by software.
+            ("192.0.2.3", "192.0.2.3", AssetType::Workstation),
         ]
     );
     let find = |scope: &str, check: &str| {
         run.observations.iter().find(|it| it.scope == scope && it.check == check).unwrap()
     };
-    let telnet = find("192.168.1.1", "telnet");
-    assert_eq!(telnet.failing, [subject_hash("6c:2e:85:19:af:00")]);
+    let telnet = find("192.0.2.1", "telnet");
+    assert_eq!(telnet.failing, [subject_hash("00:1b:2c:00:00:01")]);
     assert!(telnet.findings.as_deref().unwrap().contains("tcp/23 open (telnet "), "{telnet:?}");
-    assert_eq!(counts(find("192.168.1.1", "certificate")), (1, 0, 0), "it ended years later");
-    assert_eq!(counts(find("192.168.1.1", "tls-version")), (0, 1, 0), "it takes SSL 2");
-    assert_eq!(counts(find("192.168.1.3", "vnc")), (0, 1, 0));
-    assert_eq!(counts(find("192.168.1.3", "rdp")), (0, 1, 0));
+    assert_eq!(counts(find("192.0.2.1", "certificate")), (1, 0, 0), "it ends years later");
+    assert_eq!(counts(find("192.0.2.1", "tls-version")), (0, 1, 0), "it takes SSL 2");
+    assert_eq!(counts(find("192.0.2.5", "certificate")), (0, 1, 0), "it ends within days");
+    assert_eq!(counts(find("192.0.2.3", "vnc")), (0, 1, 0));
+    assert_eq!(counts(find("192.0.2.3", "rdp")), (0, 1, 0));
 }
 
 #[test]
 fn files_that_look_alike_are_not_taken() {
     for name in [
-        "prowler_compliance/aws_comp_cmmc_2.0.ocsf.json",
-        "prowler_compliance/aws_comp_hipaa_aws.csv",
-        "prowler_compliance/aws_comp2_pci_4.0_aws.csv",
-        "asff/prowler_5.46_small.asff.json",
-        "ocsf/okta_2004_v1.3.0.ocsf.json",
-        "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
-        "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
+        "other/not-prowler.ocsf.json",
+        "other/prowler-compliance.csv",
+        "other/prowler-compliance.ocsf.json",
+        "other/prowler.asff.json",
     ] {
-        let Some(file) = sample(name) else { return };
-        assert_eq!(import::detect(&file), None, "{name}");
+        assert_eq!(import::detect(&own(name)), None, "{name}");
     }
-    let Some(okta) = sample("ocsf/okta_2004_v1.3.0.ocsf.json") else { return };
-    assert_eq!(skipped(&folded(Format::ProwlerOcsf, &okta).unwrap()), [("not made by Prowler", 1)]);
-    let Some(report) = sample("prowler_compliance/aws_comp_cmmc_2.0.ocsf.json") else { return };
-    let report = folded(Format::ProwlerOcsf, &report).unwrap();
-    assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 422)]);
+    let other = folded(Format::ProwlerOcsf, &own("other/not-prowler.ocsf.json")).unwrap();
+    assert_eq!(skipped(&other), [("not made by Prowler", 1)]);
+    let report = folded(Format::ProwlerOcsf, &own("other/prowler-compliance.ocsf.json")).unwrap();
+    assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 3)]);
 }
-
-/// Each sample is cut at so many places, and at as many bytes before its end.
-const N_CUTS: usize = 25;
 
 #[test]
 fn a_sample_that_is_cut_off_is_refused() {
-    for it in PROWLER.iter().chain(&NMAP) {
-        let Some(file) = sample(it.file) else { return };
-        let whole = file.trim_ascii_end().len();
-        let step = (whole / N_CUTS).max(1);
-        let positions = (0..whole).step_by(step).chain(whole.saturating_sub(N_CUTS)..whole);
-        for end in positions.filter(|end| *end < whole) {
-            let Ok(run) = folded(it.format, &file[..end]) else { continue };
-            // A table says nowhere how many rows it has.
-            let between_rows = it.format == Format::ProwlerCsv && file[..end].ends_with(b"\n");
-            assert!(between_rows, "{} up to byte {end} of {whole}: {run:?}", it.file);
-        }
-    }
+    is_refused_when_cut_off(own, OWN);
 }
 
 #[test]
 fn a_sample_reads_the_same_byte_by_byte() {
-    for name in ["prowler/v4_pre450_many_vuln.ocsf.json", "prowler/example_output_azure.csv"] {
-        let Some(file) = sample(name) else { return };
-        let format = import::detect(&file).unwrap();
-        let mut slowly = BufReader::with_capacity(1, file.as_slice());
+    reads_the_same(own, &["prowler/v4.2.ocsf.json", "prowler/azure.csv", "nmap/network.xml"]);
+}
+
+mod needs_samples {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs other people's samples"]
+    fn every_sample_comes_to_what_was_counted_by_other_means() {
+        comes_to_what_is_expected(foreign, FOREIGN_PROWLER);
+        comes_to_what_is_expected(foreign, FOREIGN_NMAP);
+    }
+
+    #[test]
+    #[ignore = "needs other people's samples"]
+    fn the_json_and_the_csv_of_one_run_say_the_same() {
+        say_the_same(foreign, &["prowler/aws_moto_small", "prowler_m365/m365_unit_fixture"]);
+    }
+
+    #[test]
+    #[ignore = "needs other people's samples"]
+    fn the_hosts_of_a_sample_are_told_apart_by_their_macs() {
+        let file = foreign("nmap/full_sudo6.xml");
+        let run = folded(Format::Nmap, &file).unwrap();
+
+        let hosts: Vec<(&str, &str, AssetType)> = run
+            .assets
+            .iter()
+            .map(|it| (it.external_id.as_str(), it.ip.as_deref().unwrap(), it.asset_type))
+            .collect();
         assert_eq!(
-            records(format, &mut slowly).unwrap(),
-            records(format, &mut file.as_slice()).unwrap()
+            hosts,
+            [
+                ("00:1f:3c:87:66:50", "192.168.1.5", AssetType::Server),
+                ("192.168.1.3", "192.168.1.3", AssetType::Workstation),
+                ("6c:2e:85:19:af:00", "192.168.1.1", AssetType::NetworkDevice),
+                ("c0:63:94:05:01:03", "192.168.1.2", AssetType::Device),
+            ]
+        );
+        let find = |scope: &str, check: &str| {
+            run.observations.iter().find(|it| it.scope == scope && it.check == check).unwrap()
+        };
+        let telnet = find("192.168.1.1", "telnet");
+        assert_eq!(telnet.failing, [subject_hash("6c:2e:85:19:af:00")]);
+        assert!(telnet.findings.as_deref().unwrap().contains("tcp/23 open (telnet "), "{telnet:?}");
+        assert_eq!(counts(find("192.168.1.1", "certificate")), (1, 0, 0), "it ended years later");
+        assert_eq!(counts(find("192.168.1.1", "tls-version")), (0, 1, 0), "it takes SSL 2");
+        assert_eq!(counts(find("192.168.1.3", "vnc")), (0, 1, 0));
+        assert_eq!(counts(find("192.168.1.3", "rdp")), (0, 1, 0));
+    }
+
+    #[test]
+    #[ignore = "needs other people's samples"]
+    fn files_that_look_alike_are_not_taken() {
+        for name in [
+            "prowler_compliance/aws_comp_cmmc_2.0.ocsf.json",
+            "prowler_compliance/aws_comp_hipaa_aws.csv",
+            "prowler_compliance/aws_comp2_pci_4.0_aws.csv",
+            "asff/prowler_5.46_small.asff.json",
+            "ocsf/okta_2004_v1.3.0.ocsf.json",
+            "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
+            "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
+        ] {
+            assert_eq!(import::detect(&foreign(name)), None, "{name}");
+        }
+        let okta = foreign("ocsf/okta_2004_v1.3.0.ocsf.json");
+        assert_eq!(
+            skipped(&folded(Format::ProwlerOcsf, &okta).unwrap()),
+            [("not made by Prowler", 1)]
+        );
+        let report = foreign("prowler_compliance/aws_comp_cmmc_2.0.ocsf.json");
+        let report = folded(Format::ProwlerOcsf, &report).unwrap();
+        assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 422)]);
+    }
+
+    #[test]
+    #[ignore = "needs other people's samples"]
+    fn a_sample_that_is_cut_off_is_refused() {
+        is_refused_when_cut_off(foreign, FOREIGN_PROWLER);
+        is_refused_when_cut_off(foreign, FOREIGN_NMAP);
+    }
+
+    #[test]
+    #[ignore = "needs other people's samples"]
+    fn a_sample_reads_the_same_byte_by_byte() {
+        reads_the_same(
+            foreign,
+            &[
+                "prowler/v4_pre450_many_vuln.ocsf.json",
+                "prowler/example_output_azure.csv",
+                "nmap/full_sudo6.xml",
+            ],
         );
     }
-    let Some(file) = sample("nmap/full_sudo6.xml") else { return };
-    let mut slowly = BufReader::with_capacity(1, file.as_slice());
-    let slow = records(Format::Nmap, &mut slowly).unwrap();
-    assert_eq!(slow, records(Format::Nmap, &mut file.as_slice()).unwrap());
 }

@@ -23,9 +23,11 @@ fn ip(args: &[&str]) -> bool {
 }
 
 impl World {
-    /// The scanner at 10.76.0.1, the world behind 10.76.0.2, where everything else of 10.0.0.0/8 is. `None`, and it says
-    /// so: this machine does not permit namespaces.
-    pub fn make() -> Option<Self> {
+    /// The scanner at 10.76.0.1, the world behind 10.76.0.2, where everything else of 10.0.0.0/8 is.
+    ///
+    /// # Panics
+    /// When this machine does not permit network namespaces. Only tests in a module named `needs_netns` make one.
+    pub fn make() -> Self {
         let name = format!("{}-{}", std::process::id(), N_WORLDS.fetch_add(1, Ordering::Relaxed));
         let world = Self { scanner: format!("ps-{name}"), world: format!("pw-{name}") };
         let (scanner, other) = (world.scanner.as_str(), world.world.as_str());
@@ -42,11 +44,8 @@ impl World {
                     && ip(&["-n", it, "link", "set", "lo", "up"])
             })
             && ip(&["-n", scanner, "route", "add", "10.0.0.0/8", "via", "10.76.0.2"]);
-        if is_made {
-            return Some(world);
-        }
-        eprintln!("skipped: this machine does not permit network namespaces (ip netns)");
-        None
+        assert!(is_made, "this machine does not permit network namespaces (ip netns)");
+        world
     }
 
     /// Gives the world addresses: single ones, or whole networks of which every address answers.

@@ -17,12 +17,13 @@ const RISK: &[(&str, &str)] = &[
     ("createdAt", "date-time"),
 ];
 
-const MANY: &str = "prowler/aws_moto_small.csv";
+const MANY: &str = "prowler/aws.csv";
 
 /// A client with what a real file tells of it.
-fn imported(posture: &Posture, body: &Value) -> Option<String> {
+fn imported(posture: &Posture, body: &Value) -> String {
     let client = posture.client_with(body);
-    import_sample(posture, &client, MANY).then_some(client)
+    import_sample(posture, &client, MANY);
+    client
 }
 
 fn order(risk: &Value) -> (std::cmp::Reverse<u64>, String) {
@@ -42,7 +43,7 @@ fn a_new_client_has_no_risks() {
 #[test]
 fn a_risk_has_the_contracts_fields_and_no_others() {
     let posture = Posture::start();
-    let Some(client) = imported(&posture, &json!({"name": "Shown"})) else { return };
+    let client = imported(&posture, &json!({"name": "Shown"}));
     let body = posture.read(&posture.key(), &format!("/clients/{client}/risks?limit=100"));
     assert_eq!(body.as_object().unwrap().len(), 2, "data and pagination");
     for risk in rows(&body) {
@@ -61,7 +62,7 @@ fn a_risk_has_the_contracts_fields_and_no_others() {
 fn risks_are_ordered_by_falling_score_then_by_id_across_pages() {
     let posture = Posture::start();
     let key = posture.key();
-    let Some(client) = imported(&posture, &json!({"name": "Ordered"})) else { return };
+    let client = imported(&posture, &json!({"name": "Ordered"}));
     let path = format!("/clients/{client}/risks");
     let whole = posture.read(&key, &format!("{path}?limit=100"));
     let all = rows(&whole);
@@ -85,7 +86,7 @@ fn risks_are_ordered_by_falling_score_then_by_id_across_pages() {
 fn the_severity_filter_takes_the_contracts_four_words_alone() {
     let posture = Posture::start();
     let key = posture.key();
-    let Some(client) = imported(&posture, &json!({"name": "Filtered"})) else { return };
+    let client = imported(&posture, &json!({"name": "Filtered"}));
     let path = format!("/clients/{client}/risks");
     let whole = posture.read(&key, &format!("{path}?limit=100"));
     let mut n_found = 0;
@@ -112,9 +113,9 @@ fn the_dollar_impact_is_null_until_the_clients_size_is_known() {
         it.app.settings.downtime_cost_per_hour = Some(5_000);
     });
     let key = posture.key();
-    let Some(unknown) = imported(&posture, &json!({"name": "Unknown"})) else { return };
+    let unknown = imported(&posture, &json!({"name": "Unknown"}));
     let body = json!({"name": "Known", "industry": "Legal", "employeeCount": 40});
-    let known = imported(&posture, &body).unwrap();
+    let known = imported(&posture, &body);
     let impacts = |client: &str| {
         let body = posture.read(&key, &format!("/clients/{client}/risks?limit=100"));
         rows(&body).iter().map(|it| it["dollarImpact"].clone()).collect::<Vec<_>>()
@@ -131,7 +132,7 @@ fn the_dollar_impact_is_null_until_the_clients_size_is_known() {
 fn a_risk_keeps_its_id_when_its_file_comes_again_and_when_its_evidence_lapses() {
     let posture = Posture::start();
     let key = posture.key();
-    let Some(client) = imported(&posture, &json!({"name": "Kept"})) else { return };
+    let client = imported(&posture, &json!({"name": "Kept"}));
     let path = format!("/clients/{client}/risks?limit=100");
     let ids = || {
         let mut ids = column(&posture.read(&key, &path), "id");
@@ -140,7 +141,7 @@ fn a_risk_keeps_its_id_when_its_file_comes_again_and_when_its_evidence_lapses() 
     };
     let first = ids();
     posture.pass_days(1);
-    let file = crate::harness::sample::read(MANY).unwrap();
+    let file = crate::harness::sample::own(MANY);
     let answer = posture.import(&client, "observedAt=now&again=true", &file);
     assert_eq!(answer.status, 200);
     assert_eq!(ids(), first);
@@ -152,7 +153,7 @@ fn a_risk_keeps_its_id_when_its_file_comes_again_and_when_its_evidence_lapses() 
 fn risks_leave_when_the_import_behind_them_is_undone() {
     let posture = Posture::start();
     let key = posture.key();
-    let Some(client) = imported(&posture, &json!({"name": "Undone"})) else { return };
+    let client = imported(&posture, &json!({"name": "Undone"}));
     let imports = format!("/api/clients/{client}/imports");
     let import = posture.operator("GET", &imports, &Value::Null).json()["data"][0]["id"].clone();
     let path = format!("{imports}/{}", import.as_str().unwrap());

@@ -204,10 +204,8 @@ fn an_asset_of_an_inactive_client_is_not_found() {
 fn what_a_person_set_survives_the_next_import() {
     let posture = Posture::start();
     let (key, client) = (posture.key(), posture.client("Kept"));
-    let file = "prowler/aws_moto_small.csv";
-    if !import_sample(&posture, &client, file) {
-        return;
-    }
+    let file = "prowler/aws.csv";
+    import_sample(&posture, &client, file);
     let list = format!("/clients/{client}/assets?limit=100");
     let before = rows(&posture.read(&key, &list)).clone();
     let set = json!({
@@ -219,7 +217,7 @@ fn what_a_person_set_survives_the_next_import() {
     let answer = posture.send("PUT", &key, &path, &set).json()["data"].clone();
     assert_eq!(answer["riskScore"], found["riskScore"], "a write shows the risk too");
     posture.pass_days(2);
-    let file = crate::harness::sample::read(file).unwrap();
+    let file = crate::harness::sample::own(file);
     assert_eq!(posture.import(&client, "observedAt=now&again=true", &file).status, 200);
     let after = rows(&posture.read(&key, &list)).clone();
     assert_eq!(after.len(), before.len());

@@ -30,7 +30,9 @@ const COMPILER: &str = r#"{
     "files": ["client.ts"]
 }"#;
 
-fn check() {
+#[test]
+#[ignore = "needs the Node packages that tests/tools installs"]
+fn linters_and_generators_read_the_document() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
@@ -49,17 +51,4 @@ fn check() {
     run("spectral", &["lint", "openapi.json", "--fail-severity=error"]);
     run("openapi-typescript", &["openapi.json", "--output", "api.d.ts"]);
     run("tsc", &["--project", "tsconfig.json"]);
-}
-
-#[test]
-#[ignore = "needs Node and what tests/tools installs; with POSTURE_REQUIRE_TOOLS=1 the next test runs it"]
-fn linters_and_generators_read_the_document() {
-    check();
-}
-
-#[test]
-fn where_tools_are_required_they_read_the_document() {
-    if tool::are_required() {
-        check();
-    }
 }

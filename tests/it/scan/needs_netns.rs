@@ -1,4 +1,4 @@
-//! Networks with routers, silence and neighbours, in namespaces that the tests make.
+//! Networks with routers, silence and neighbors, in network namespaces that the tests make.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -14,8 +14,9 @@ use super::world::World;
 use super::{plan, scan, settings};
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn the_few_that_are_there_are_found_in_a_large_network() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     let there: Vec<String> =
         (0..40_u32).map(|it| Ipv4Addr::from(0x0a4d_0007 + it * 401).to_string()).collect();
     world.have(&there);
@@ -42,8 +43,9 @@ fn the_few_that_are_there_are_found_in_a_large_network() {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn a_scan_that_finds_nobody_says_why() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     world.route(&["unreachable", "10.80.0.0/24"]);
     let scan_in = |target: &str| world.enter_scanner(|| scan(&plan(&[target], "80"), &settings()));
     let silent = scan_in("10.81.0.0/28");
@@ -56,8 +58,9 @@ fn a_scan_that_finds_nobody_says_why() {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn a_neighbour_has_a_hardware_address() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     let found = world.enter_scanner(|| scan(&plan(&["10.76.0.2"], "80"), &settings()));
     let mac = found.host("10.76.0.2").mac.as_deref().expect("it is on the same cable");
     assert_eq!(mac.split(':').count(), 6);
@@ -70,8 +73,9 @@ fn a_neighbour_has_a_hardware_address() {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn a_network_is_attached_when_it_is_reached_without_a_gateway() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     for words in [
         &["addr", "add", "10.91.0.5/32", "dev", "cable"][..],
         &["route", "add", "10.90.0.0/24", "dev", "cable"],
@@ -89,8 +93,9 @@ fn a_network_is_attached_when_it_is_reached_without_a_gateway() {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn our_own_listeners_are_not_called_at_any_address_of_this_host() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     world.scanner_ip(&["addr", "add", "fd12::5/64", "dev", "cable", "nodad"]);
     let own: Vec<SocketAddr> = ["0.0.0.0:8000", "[::]:8000"].map(|it| it.parse().unwrap()).into();
     let scan_own = |own: &[SocketAddr]| {
@@ -108,8 +113,9 @@ fn our_own_listeners_are_not_called_at_any_address_of_this_host() {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn init_names_the_networks_that_this_host_is_attached_to() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     let folder = Folder::new();
     let file = folder.path().join("posture.toml");
     let allowed = || {
@@ -123,8 +129,9 @@ fn init_names_the_networks_that_this_host_is_attached_to() {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn a_gateway_that_answers_for_everybody_is_seen_through() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     world.have(&["10.82.0.0/24"]);
     world.listen("0.0.0.0:80");
     world.listen("10.82.0.77:445");
@@ -156,8 +163,9 @@ fn name_server(socket: &UdpSocket, name: &[&str]) {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn a_host_has_the_name_that_the_name_server_tells() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     for (name, expected) in [
         (&["Nas", "Example", "org"][..], Some("nas.example.org")),
         (&["evil\u{1b}[2J", "org"][..], None),
@@ -182,8 +190,9 @@ fn under_way() -> BTreeSet<String> {
 }
 
 #[test]
+#[ignore = "needs the permission to make network namespaces"]
 fn no_host_has_more_connections_under_way_than_allowed() {
-    let Some(world) = World::make() else { return };
+    let world = World::make();
     world.have(&["10.83.0.1"]);
     world.drop_tcp_to("10.83.0.1");
     let is_over = AtomicBool::new(false);
