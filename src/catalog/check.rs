@@ -1,4 +1,4 @@
-//! `checks/<tool>.toml`: which checks of a tool decide which controls.
+//! `checks/<tool>.toml`: the checks of a tool, and the controls that each of them decides.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -8,8 +8,7 @@ use super::{Problem, Source};
 const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
 
-/// The tool, and its check ids with the indices of the controls that each decides, in the
-/// catalogue's order.
+/// The tool, and its check ids with the indices of the controls that each decides, in the order of the catalog.
 pub(super) fn read(
     source: &Source<'_>,
     controls: &BTreeMap<String, usize>,
@@ -18,7 +17,7 @@ pub(super) fn read(
     let mut root = source.root();
     let tool = root.text("tool", TOOL_CHARS);
     if format!("checks/{}.toml", tool.text) != source.name {
-        root.problem(tool.line, format!("tool: {:?} is not the file's name", tool.text));
+        root.problem(tool.line, format!("tool: {:?} does not match the file's name", tool.text));
     }
     let mut checks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let lists = root.table("controls").map(|it| it.lists(&CHECK_CHARS, problems));

@@ -31,7 +31,7 @@ const CATEGORY_NAME_CHARS: RangeInclusive<usize> = 2..=32;
 const TITLE_CHARS: RangeInclusive<usize> = 5..=100;
 const SENTENCE_CHARS: RangeInclusive<usize> = 20..=300;
 const REMEDIATION_CHARS: RangeInclusive<usize> = 40..=600;
-/// An observation counts for at least a day and at most ten years.
+/// An observation is valid for at least a day and at most ten years.
 const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
 
 const SEVERITIES: [(&str, Severity); 4] = [
@@ -51,7 +51,7 @@ const DECIDERS: [(&str, Decider); 7] = [
     ("derived", Decider::Derived),
 ];
 
-/// What `controls.toml` says.
+/// The content of `controls.toml`.
 #[derive(Default)]
 pub(super) struct Controls {
     pub(super) categories: Vec<Category>,
@@ -71,7 +71,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Vec<Problem>) -> Controls
     for mut item in root.tables("control") {
         let control = control(&mut item, &read.categories);
         if read.index.insert(control.code.clone(), read.list.len()).is_some() {
-            item.problem(item.line_of("code"), "a control has this code already");
+            item.problem(item.line_of("code"), "another control has this code");
         }
         read.list.push(control);
         root.absorb(item);
@@ -85,10 +85,10 @@ fn category(item: &mut Item<'_>, earlier: &[Category]) -> Category {
     item.set_label("category", &code.text);
     let name = item.text("name", CATEGORY_NAME_CHARS);
     if earlier.iter().any(|it| it.code == code.text) {
-        item.problem(code.line, "a category has this code already");
+        item.problem(code.line, "another category has this code");
     }
     if earlier.iter().any(|it| it.name == name.text) {
-        item.problem(name.line, format!("a category has the name {:?} already", name.text));
+        item.problem(name.line, format!("another category has the name {:?}", name.text));
     }
     Category { code: code.text, name: name.text }
 }
@@ -98,15 +98,16 @@ fn control(item: &mut Item<'_>, categories: &[Category]) -> Control {
     item.set_label("control", &code.text);
     let category = category_of(&code.text, categories);
     if category.is_none() {
-        item.problem(code.line, "the code must be a category's, a hyphen and two digits");
+        item.problem(code.line, "the code must be a category's code, a hyphen and two digits");
     }
     let decided_by = item.words("decided_by", &DECIDERS);
     if decided_by.is_empty() {
-        item.problem(item.line_of("decided_by"), "decided_by: nothing decides it");
+        item.problem(item.line_of("decided_by"), "decided_by: must not be empty");
     }
     let question = item.find_text("question", SENTENCE_CHARS).map(|it| it.text);
     if question.is_some() != decided_by.contains(&Decider::Attestation) {
-        let rule = "question: must be there if, and only if, decided_by has attestation";
+        let rule =
+            "question: is required with attestation in decided_by, and not allowed without it";
         item.problem(item.line_of("question"), rule);
     }
     let questions = PLATFORM_QUESTIONS.map(|it| (it, it));

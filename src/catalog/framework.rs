@@ -47,7 +47,7 @@ struct Written {
     parent: Option<Text>,
 }
 
-/// `None` when the file's name is no framework's.
+/// `None` when the file's name is not that of a framework.
 pub(super) fn read(
     source: &Source<'_>,
     controls: &BTreeMap<String, usize>,
@@ -55,12 +55,12 @@ pub(super) fn read(
 ) -> Option<Framework> {
     let mut root = source.root();
     let Some(id) = FrameworkId::ALL.into_iter().find(|it| name_of(*it) == source.name) else {
-        problems.push(whole(source.name, "no framework has this identifier"));
+        problems.push(whole(source.name, "unknown framework identifier"));
         return None;
     };
     let written_id = root.text("id", CODE_CHARS);
     if written_id.text != id.as_str() {
-        let message = format!("id: {:?} is not the file's name", written_id.text);
+        let message = format!("id: {:?} does not match the file's name", written_id.text);
         root.problem(written_id.line, message);
     }
     let name = root.text("name", NAME_CHARS).text;
@@ -84,12 +84,12 @@ pub(super) fn read(
     Some(Framework { id, name, version, readiness, rows: join(rows, &parents) })
 }
 
-/// Of its file, below the catalogue's folder.
+/// The name of its file, below the catalog's folder.
 pub(super) fn name_of(id: FrameworkId) -> String {
     format!("frameworks/{}.toml", id.as_str())
 }
 
-/// Where the references come from and who has looked at the mapping: for the file's readers only.
+/// Where the references come from and who reviewed the mapping. Only for readers of the file.
 fn provenance(root: &mut Item<'_>) {
     root.text("source", SOURCE_CHARS);
     root.text("reviewer", REVIEWER_CHARS);
@@ -127,7 +127,7 @@ fn sprs(item: &mut Item<'_>) -> Option<Sprs> {
     if partial.is_some_and(|it| weight <= it) {
         table.problem(table.line(), "sprs: partial must be less than weight");
     }
-    table.flag("poam"); // Whether it may wait for a plan of action: for the file's readers.
+    table.flag("poam"); // Whether it may wait for a plan of action. Only for readers of the file.
     item.absorb(table);
     let small = |it| u8::try_from(it).expect("at most the end of SPRS_WEIGHT");
     Some(Sprs { weight: small(weight), partial: partial.map(small) })
@@ -165,22 +165,23 @@ fn check_order(root: &Item<'_>, rows: &[Written]) {
     let first_detail = rows.iter().position(|it| it.row.level == Level::Detail);
     let late = rows.iter().skip(first_detail.unwrap_or(rows.len()));
     for it in late.filter(|it| it.row.level == Level::Requirement) {
-        let message = format!("row {:?}: requirements must stand before details", it.row.reference);
+        let message = format!("row {:?}: requirements must come before details", it.row.reference);
         root.problem(it.line, message);
     }
 }
 
-/// No two rows have one reference, nor one description.
+/// No two rows share a reference or a description.
 fn check_twins(root: &Item<'_>, rows: &[Written]) {
     let mut references = BTreeSet::new();
     let mut descriptions = BTreeMap::new();
     for Written { row, line, description_line, .. } in rows {
         let reference = &row.reference;
         if !references.insert(reference) {
-            root.problem(*line, format!("row {reference:?}: a row has this reference already"));
+            root.problem(*line, format!("row {reference:?}: another row has this reference"));
         }
         if let Some(twin) = descriptions.insert(&row.description, reference) {
-            let message = format!("row {reference:?}: the description is that of row {twin:?}");
+            let message =
+                format!("row {reference:?}: the description duplicates that of row {twin:?}");
             root.problem(*description_line, message);
         }
     }
@@ -197,7 +198,7 @@ fn check_sprs(root: &Item<'_>, readiness: ReadinessRule, rows: &[Written]) {
         return;
     }
     for (it, _) in weighed {
-        let message = format!("row {:?}: sprs needs readiness = \"sprs\"", it.row.reference);
+        let message = format!("row {:?}: sprs requires readiness = \"sprs\"", it.row.reference);
         root.problem(it.line, message);
     }
 }
@@ -225,7 +226,7 @@ fn parents(root: &Item<'_>, rows: &[Written]) -> Vec<Option<usize>> {
 fn check_cycles(root: &Item<'_>, rows: &[Written], parents: &[Option<usize>]) {
     for (start, it) in rows.iter().enumerate() {
         let ancestors = std::iter::successors(parents[start], |at| parents[*at]);
-        // More steps than rows are a circle that does not come back to the start.
+        // After more steps than rows, the walk is in a circle that does not contain the start.
         if ancestors.take(rows.len()).any(|at| at == start) {
             root.problem(it.line, format!("row {:?}: is its own ancestor", it.row.reference));
         }
@@ -235,7 +236,7 @@ fn check_cycles(root: &Item<'_>, rows: &[Written], parents: &[Option<usize>]) {
 fn join(written: Vec<Written>, parents: &[Option<usize>]) -> Vec<Row> {
     let levels: Vec<Level> = written.iter().map(|it| it.row.level).collect();
     let rows = written.into_iter().zip(parents).map(|(it, parent)| {
-        // A detail under a requirement is listed there, and that is all: its controls stay its own.
+        // A detail under a requirement is only listed there: its controls stay its own.
         let parent = parent.filter(|at| levels[*at] == it.row.level);
         Row { parent, ..it.row }
     });

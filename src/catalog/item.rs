@@ -1,6 +1,6 @@
-//! A table of the catalogue's files.
+//! A table of the catalog's files.
 //!
-//! A wrong value is answered by a placeholder, so that reading goes on; its problem refuses the whole catalogue.
+//! A wrong value is answered by a placeholder, so that reading goes on; its problem refuses the whole catalog.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -1,7 +1,7 @@
-//! Our catalogue: the files under `assets/catalog`, embedded, as types of the engine.
+//! The catalog: the files under `assets/catalog`, embedded, as types of the engine.
 //!
-//! Reading goes in two steps, and each reports everything that is wrong: first the TOML of every
-//! file, then what the files say. No catalogue comes out while anything is wrong anywhere.
+//! Reading takes two steps, and each reports every problem: first the TOML of every file, then their content. With any
+//! problem there is no catalog.
 
 mod check;
 mod control;
@@ -67,18 +67,18 @@ impl Source<'_> {
     }
 }
 
-/// The catalogue that this release carries.
+/// The catalog that this release carries.
 ///
 /// # Errors
-/// Everything that is wrong with it; a test makes sure that nothing is.
+/// Every problem in it. A test makes sure that there is none.
 pub fn embedded() -> Result<Catalog, Vec<Problem>> {
     load(&FILES)
 }
 
-/// Reads a catalogue from the names (below `assets/catalog`) and texts of its files, in any order.
+/// Reads a catalog from the names (below `assets/catalog`) and texts of its files, in any order.
 ///
 /// # Errors
-/// Everything that is wrong, by file in the given order, then by line.
+/// Every problem, by file in the given order, then by line.
 pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut sources = Vec::new();
@@ -89,7 +89,7 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
     }
     if !problems.is_empty() {
         sort(&mut problems, files);
-        return Err(problems); // What a file says cannot be told from half of it.
+        return Err(problems); // The content of a file cannot be judged by half of it.
     }
     let mut catalog = Catalog {
         digest: digest(files),
@@ -112,7 +112,7 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
                 catalog.checks.insert(tool, checks);
             }
             Some(_) | None if source.name == CONTROLS => (),
-            Some(_) | None => problems.push(whole(source.name, "not a file of the catalogue")),
+            Some(_) | None => problems.push(whole(source.name, "not a file of the catalog")),
         }
     }
     check_names(files, &mut problems);
@@ -141,7 +141,7 @@ fn digest(files: &[(&str, &str)]) -> u64 {
 fn check_names(files: &[(&str, &str)], problems: &mut Vec<Problem>) {
     for (index, (name, _)) in files.iter().enumerate() {
         if files[..index].iter().any(|(earlier, _)| earlier == name) {
-            problems.push(whole(name, "given twice"));
+            problems.push(whole(name, "appears more than once"));
         }
     }
     let frameworks = FrameworkId::ALL.map(framework::name_of);

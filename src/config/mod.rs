@@ -1,7 +1,6 @@
-//! Configuration: one TOML file as written -> options as wanted.
+//! The configuration: one TOML file -> options.
 //!
-//! `posture.toml.example` is embedded and is the defaults. Lower rooms have their own options and
-//! never see these.
+//! `posture.toml.example` is embedded and holds the defaults. Lower modules have options of their own and never see these.
 
 mod file;
 mod options;
@@ -24,22 +23,22 @@ use crate::error::{Detail, Error};
 use crate::toml_reader::Document;
 pub use crate::toml_reader::Problem;
 
-/// A configuration with every key: its default, or a sample behind a `#` where there is none.
+/// A configuration with every key and its default. A key without a default follows a `#`, with an example.
 pub const EXAMPLE: &str = include_str!("../../posture.toml.example");
 
-/// Names the file when the command line does not.
+/// The environment variable that names the file, unless the command line does.
 pub const PATH_VARIABLE: &str = "POSTURE_CONFIG";
-/// Read from the working folder when nothing names a file.
+/// The file that is read from the working directory if nothing names a file.
 pub const FILE_NAME: &str = "posture.toml";
 /// A longer file is refused.
 pub const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The options that hold for this process: of the file at `path`, else of the file that
-/// [`PATH_VARIABLE`] names, else of `./posture.toml` if there is one, else the defaults.
+/// The options in effect for this process: those of the file at `path`, or else of the file that [`PATH_VARIABLE`] names,
+/// or else of `./posture.toml` if it exists, or else the defaults.
 ///
 /// # Errors
-/// `Invalid` when the file cannot be read or breaks a rule. The message is the first problem, and
-/// how many more there are; the details are all of them.
+/// `Invalid` when the file cannot be read or breaks a rule. The message has the first problem and the number of others; the
+/// details have all of them.
 pub fn load(path: Option<&Path>) -> Result<Options, Error> {
     let Some(path) = found(path) else {
         return Ok(Options::default());
@@ -52,7 +51,7 @@ pub fn load(path: Option<&Path>) -> Result<Options, Error> {
     Ok(Options { file: Some(path), ..options })
 }
 
-/// Everything that is wrong with the file that [`load`] would read; nothing when there is none.
+/// Every problem of the file that [`load`] would read. Empty if there is no file.
 ///
 /// # Errors
 /// `Invalid` when the file cannot be read.
@@ -73,14 +72,14 @@ pub fn check(path: Option<&Path>) -> Result<Vec<Problem>, Error> {
 pub fn parse(name: &str, text: &str) -> Result<Options, Vec<Problem>> {
     let (document, problems) = Document::parse(name, text);
     if !problems.is_empty() {
-        return Err(problems); // What a file says cannot be told from half of it.
+        return Err(problems); // The content of a file cannot be judged by half of it.
     }
     let (defaults, _) = Document::parse("posture.toml.example", EXAMPLE);
     Options::read(Reader::new(&document, &defaults))
 }
 
-/// The file to read: the one given, else the one that the environment names, else `posture.toml` in
-/// `folder` if it is there. An empty variable names nothing.
+/// The file to read: the one given, or else the one that the environment names, or else `posture.toml` in `folder` if it
+/// exists. An empty variable names nothing.
 #[must_use]
 pub fn locate(given: Option<&Path>, named: Option<OsString>, folder: &Path) -> Option<PathBuf> {
     let named = named.filter(|it| !it.is_empty()).map(PathBuf::from);
@@ -88,7 +87,7 @@ pub fn locate(given: Option<&Path>, named: Option<OsString>, folder: &Path) -> O
     given.map(Path::to_path_buf).or(named).or_else(here)
 }
 
-/// Where a first configuration goes: to the file that [`load`] will read then.
+/// Where `posture init` writes the configuration: the file that [`load`] will read.
 #[must_use]
 pub fn destination(given: Option<&Path>) -> PathBuf {
     found(given).unwrap_or_else(|| PathBuf::from(FILE_NAME))
@@ -108,13 +107,13 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     file.and_then(|it| it.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))?;
     if FILE_BYTES_MAX < bytes.len() as u64 {
-        let rule = format!("{}: longer than {FILE_BYTES_MAX} bytes", path.display());
+        let rule = format!("{} is longer than {FILE_BYTES_MAX} bytes", path.display());
         return Err(Error::invalid(rule));
     }
     Ok(bytes)
 }
 
-/// One line for the terminal, all problems as details.
+/// One line for the terminal, with all problems as details.
 fn refusal(problems: &[Problem]) -> Error {
     let first = problems.first().map(ToString::to_string).unwrap_or_default();
     let message = match problems.len() {

@@ -1,4 +1,4 @@
-//! Options as wanted: plain values, one struct a section.
+//! The options: plain values, one struct for each section.
 
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -23,7 +23,7 @@ const TIMEOUT_S: RangeInclusive<u32> = 1..=120;
 const N_RETRY_GAPS: RangeInclusive<usize> = 1..=20;
 /// At most a week.
 const RETRY_GAP_S: RangeInclusive<u32> = 0..=604_800;
-/// A gap grows by chance by at most this share of it.
+/// A gap grows randomly by at most this share of it.
 const RETRY_JITTER_PERCENT: u64 = 20;
 /// At most ten years.
 const DAYS: RangeInclusive<u32> = 1..=3_650;
@@ -31,10 +31,10 @@ const DAYS: RangeInclusive<u32> = 1..=3_650;
 const DOLLARS: RangeInclusive<u64> = 0..=1_000_000_000;
 const S_PER_DAY: u64 = 86_400;
 
-/// What the process is to do. Every value keeps its rule, and the values go together.
+/// What the process is to do. Every value obeys its rule, and no values contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Where they were read from. `None`: they are the defaults, or come from a text.
+    /// The file that they were read from. `None`: they are the defaults, or come from a text.
     pub file: Option<PathBuf>,
     pub server: Server,
     pub data: Data,
@@ -44,7 +44,7 @@ pub struct Options {
     pub webhooks: Webhooks,
     pub assessment: Assessment,
     pub log: Log,
-    /// As they were read, for showing.
+    /// As they were read, for `posture config show`.
     pub(super) settings: Vec<Setting>,
 }
 
@@ -60,17 +60,17 @@ pub struct Server {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Data {
     pub dir: PathBuf,
-    /// Of the database's own cache.
+    /// Size of the database's page cache.
     pub cache_mib: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Msp {
-    /// `None`: generated once and kept.
+    /// `None`: it is generated once and kept.
     pub id: Option<String>,
 }
 
-/// Calls of one API key in each window.
+/// Requests of one API key in each window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub per_minute: u32,
@@ -80,29 +80,29 @@ pub struct Limits {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scan {
-    /// Whether the private networks attached to this host may be scanned.
+    /// The private networks attached to this host may be scanned.
     pub allow_attached: bool,
     /// What else may be scanned.
     pub allowed_networks: Vec<IpNetwork>,
     /// What may never be scanned, allowed or not.
     pub excluded_networks: Vec<IpNetwork>,
-    /// Of all scans together.
+    /// All scans together.
     pub packets_per_s: u32,
     pub per_host_connections: u32,
-    /// Scans at once.
+    /// Scans that run at the same time.
     pub concurrent: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhooks {
     pub timeout_s: u32,
-    /// Before each attempt, the first included. Never get shorter.
+    /// The wait before each attempt, including the first. Never shorter than the one before it.
     pub retry_gaps_s: Vec<u32>,
-    /// Where an endpoint may have an `http:` URL.
+    /// Networks in which an endpoint may have an `http:` URL.
     pub allow_http_networks: Vec<IpNetwork>,
-    /// Private networks where an endpoint may be.
+    /// Private networks in which an endpoint may be.
     pub allow_private_networks: Vec<IpNetwork>,
-    /// How long a finished delivery stays listed. Longer than all attempts take.
+    /// How long a finished delivery stays listed. Longer than all attempts together.
     pub retention_days: u32,
 }
 
@@ -111,9 +111,9 @@ pub struct Assessment {
     pub stale_asset_days: u32,
     pub dormant_after_days: u32,
     pub evidence_warning_days: u32,
-    /// Dollars that one lost record costs. `None`: no dollar impact is shown.
+    /// Dollars per lost record. `None`: no dollar impact is shown.
     pub record_cost: Option<u64>,
-    /// Dollars that one hour of standstill costs. `None`: no dollar impact is shown.
+    /// Dollars per hour of downtime. `None`: no dollar impact is shown.
     pub downtime_cost_per_hour: Option<u64>,
 }
 
@@ -143,13 +143,13 @@ const LOG_LEVELS: [(&str, LogLevel); 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     Text,
-    /// One object a line.
+    /// One object on each line.
     Json,
 }
 
 const LOG_FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 
-/// What `posture.toml.example` says.
+/// The values of `posture.toml.example`.
 impl Default for Options {
     fn default() -> Self {
         super::parse("posture.toml.example", "").expect("nothing is wrong with an empty file")
@@ -196,7 +196,7 @@ fn limits(it: &mut Reader<'_>) -> Limits {
         per_hour: it.get("limits.per_hour", number(CALLS)),
         per_day: it.get("limits.per_day", number(CALLS)),
     };
-    // A longer window that allows less would make the shorter one a promise that is never kept.
+    // A longer window that allows less makes the limit of the shorter one meaningless.
     if limits.per_hour < limits.per_minute {
         let keys = ["limits.per_hour", "limits.per_minute"];
         it.clash(&keys, "must not be less than limits.per_minute");
@@ -229,13 +229,16 @@ fn webhooks(it: &mut Reader<'_>) -> Webhooks {
         retention_days: it.get("webhooks.retention_days", number(DAYS)),
     };
     if !options.retry_gaps_s.is_sorted() {
-        it.clash(&["webhooks.retry_gaps_s"], "gaps must not get shorter");
+        it.clash(
+            &["webhooks.retry_gaps_s"],
+            "each wait must be at least as long as the one before it",
+        );
     }
     let gaps_s: u64 = options.retry_gaps_s.iter().copied().map(u64::from).sum();
     let attempts_s = gaps_s + gaps_s * RETRY_JITTER_PERCENT / 100;
     if u64::from(options.retention_days) * S_PER_DAY <= attempts_s {
         let keys = ["webhooks.retention_days", "webhooks.retry_gaps_s"];
-        it.clash(&keys, "must be longer than all of webhooks.retry_gaps_s with a fifth added");
+        it.clash(&keys, "must be longer than the sum of webhooks.retry_gaps_s plus a fifth of it");
     }
     options
 }

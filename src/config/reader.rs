@@ -154,12 +154,12 @@ fn removed(name: &str) -> Option<String> {
     REMOVED.contains(&name).then(|| "; it never had an effect, so remove it".to_owned())
 }
 
-/// The known name nearest to a wrong one, as the end of a sentence; nothing when none is near.
+/// The known name nearest to a wrong one, as the end of a sentence. Empty if none is near.
 fn guess(wrong: &str, known: &[&str]) -> String {
     let word_of = |key: &str| key.rsplit('.').next().map_or(String::new(), str::to_owned);
     let word = word_of(wrong);
     let distance = |key: &&&str| {
-        // The right word in the wrong section is as near as one letter.
+        // The right word in the wrong section counts as one letter.
         let moved = strsim::damerau_levenshtein(&word, &word_of(key)) + 1;
         let whole = strsim::damerau_levenshtein(wrong, key);
         (moved.min(whole), whole)

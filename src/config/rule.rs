@@ -8,18 +8,21 @@ use ipnetwork::IpNetwork;
 use crate::egress::is_url;
 use crate::toml_reader::{Ruled, Value, string, wrong};
 
-/// Is not looked at: whoever opens it says what is wrong there.
+/// A path. Whether it exists is reported where it is opened.
 pub(super) fn path(value: &Value<'_>) -> Ruled<PathBuf> {
     let path = string(value)?;
-    if path.is_empty() || path.contains(char::is_control) {
-        return wrong(value, "must be a path");
+    if path.is_empty() {
+        return wrong(value, "must not be empty");
+    }
+    if path.contains(char::is_control) {
+        return wrong(value, "must not contain control characters");
     }
     Ok(PathBuf::from(path))
 }
 
 pub(super) fn socket_addr(value: &Value<'_>) -> Ruled<SocketAddr> {
     let text = string(value)?;
-    let rule = format!("{text:?} is not an IP address and a port such as \"127.0.0.1:8080\"");
+    let rule = format!("{text:?} is not an IP address with a port, such as \"127.0.0.1:8080\"");
     text.parse().or_else(|_| wrong(value, rule))
 }
 
@@ -35,11 +38,14 @@ pub(super) fn url(value: &Value<'_>) -> Ruled<String> {
     Ok(url.to_owned())
 }
 
-/// A bare address is a network of one.
+/// A bare address is a network of one address.
 pub(super) fn network(value: &Value<'_>) -> Ruled<IpNetwork> {
     let text = string(value)?;
     let Ok(network) = text.parse::<IpNetwork>() else {
-        return wrong(value, format!("{text:?} is not a network such as \"10.0.0.0/8\""));
+        return wrong(
+            value,
+            format!("{text:?} is not a network in CIDR notation, such as \"10.0.0.0/8\""),
+        );
     };
     if network.ip() != network.network() {
         let meant = format!("{}/{}", network.network(), network.prefix());

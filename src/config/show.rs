@@ -6,8 +6,8 @@ use super::options::Options;
 use super::reader::section_of;
 use crate::text::visible;
 
-/// Every key that was read, with where a value that is not the default came from. Reading it again
-/// gives the same values.
+/// Every key with its value in effect, and where a value that is not the default came from. Reading the result gives the
+/// same values.
 #[must_use]
 pub fn show(options: &Options) -> String {
     let mut text = match &options.file {

@@ -135,41 +135,41 @@ controls.toml:21 | severity = "high"\n => | control "NET-01": missing key "sever
 controls.toml:24 | "high" => "awful" | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "awful"
 controls.toml:24 | "high" => 5 | control "NET-01": severity: must be a string, not an integer
 controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: must be one of "assessor", "connector", "scan", "dns", "push", "attestation", "derived", not "oracle"
-controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: nothing decides it
+controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: must not be empty
 controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" appears more than once
 controls.toml:15 | "google"] => "lotus"] | control "ID-01": platforms: must be one of "m365", "google", "aws", "azure", "gcp", "onPremNetwork", "mobileDevices", "servers", "customerWebApps", "cardPayments", "softwareDevelopment", "criminalJusticeInformation", "educationRecords", not "lotus"
 controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: must be 1 to 3650, not 0
 controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: must be 1 to 3650, not 3651
 controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: must be 1 to 3650, not -1
 controls.toml:16 | = 35\n => = \n | string values must be quoted, expected literal string
-controls.toml:21 | question =  => #  | control "NET-01": question: must be there if, and only if, decided_by has attestation
-controls.toml:29 | "scan", "attestation" => "scan" | control "NET-01": question: must be there if, and only if, decided_by has attestation
+controls.toml:21 | question =  => #  | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
+controls.toml:29 | "scan", "attestation" => "scan" | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
 controls.toml:28 | from outside." => from outside. " | control "NET-01": requires: must be one line without leading or trailing spaces
 controls.toml:19 | Turn on the defaults that ask => Ask | control "ID-01": remediation: must have 40 to 600 characters, not 24
 controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
-controls.toml:7 | code = "NET" => code = "ID" | category "ID": a category has this code already
-controls.toml:8 | "Network" => "Identity" | category "NET": a category has the name "Identity" already
-controls.toml:22 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's, a hyphen and two digits
-controls.toml:22 | code = "NET-01" => code = "ID-01" | control "ID-01": a control has this code already
-frameworks/SOC2.toml:2 | id = "SOC2" => id = "HIPAA" | id: "HIPAA" is not the file's name
+controls.toml:7 | code = "NET" => code = "ID" | category "ID": another category has this code
+controls.toml:8 | "Network" => "Identity" | category "NET": another category has the name "Identity"
+controls.toml:22 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's code, a hyphen and two digits
+controls.toml:22 | code = "NET-01" => code = "ID-01" | control "ID-01": another control has this code
+frameworks/SOC2.toml:2 | id = "SOC2" => id = "HIPAA" | id: "HIPAA" does not match the file's name
 frameworks/SOC2.toml:1 | name = "A framework"\n => | missing key "name"
 frameworks/SOC2.toml:5 | "mean" => "best" | readiness: must be one of "mean", "sprs", "compliant_share", not "best"
 frameworks/SOC2.toml:5 | "mean" => "sprs" | the sprs weights sum to 0, must be 313
 frameworks/SOC2.toml:7 | 2026-11-20 => 2026-02-30 | date: "2026-02-30" is not a date such as 2026-01-31
 frameworks/SOC2.toml:8 | reviewer =  => viewer = "me"\nreviewer =  | unknown key "viewer"
-frameworks/SOC2.toml:22 | "A.1.1" => "A.1" | row "A.1": a row has this reference already
-frameworks/SOC2.toml:26 | the second row => the first row | row "A.1.1": the description is that of row "A.1"
+frameworks/SOC2.toml:22 | "A.1.1" => "A.1" | row "A.1": another row has this reference
+frameworks/SOC2.toml:26 | the second row => the first row | row "A.1.1": the description duplicates that of row "A.1"
 frameworks/SOC2.toml:26 | What must be true so that the second => The second | row "A.1.1": description: must have 40 to 300 characters, not 22
 frameworks/SOC2.toml:25 | "Second" => "2" | row "A.1.1": title: must have 2 to 240 characters, not 1
 frameworks/SOC2.toml:12 | level = "requirement" => level = "note" | row "A.1": level: must be one of "requirement", "detail", not "note"
 frameworks/SOC2.toml:15 | gate = true => gate = "yes" | row "A.1": gate: must be a boolean, not a string
 frameworks/SOC2.toml:15 | gate = true => gates = true | row "A.1": unknown key "gates"
 frameworks/SOC2.toml:27 | creditReports => bank | row "A.1.1": applies: must be one of "paymentServiceProvider", "creditReports", not "bank"
-frameworks/SOC2.toml:11 | gate = true => sprs = { weight = 5 } | row "A.1": sprs needs readiness = "sprs"
+frameworks/SOC2.toml:11 | gate = true => sprs = { weight = 5 } | row "A.1": sprs requires readiness = "sprs"
 frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.9" | row "A.1.1": parent "A.9" is unknown
 frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.1.d" | row "A.1.1": parent "A.1.d" is of level detail
 frameworks/SOC2.toml:22 | parent = "A.1" => parent = "A.1.1" | row "A.1.1": is its own ancestor
-frameworks/SOC2.toml:22 | level = "requirement" => level = "detail" | row "A.1.1": requirements must stand before details
+frameworks/SOC2.toml:22 | level = "requirement" => level = "detail" | row "A.1.1": requirements must come before details
 frameworks/SOC2.toml:18 | "NET-01" => "XYZ-9" | row "A.1": unknown control "XYZ-9"
 frameworks/SOC2.toml:18 | "NET-01" => "ID-01" | row "A.1": control "ID-01" appears more than once
 frameworks/SOC2.toml:17 | "decides" => "proves" | row "A.1": role: must be one of "decides", "supports", not "proves"
@@ -178,7 +178,7 @@ frameworks/SOC2.toml:17 | role = "decides",  => | row "A.1": missing key "role"
 frameworks/SOC2.toml:17 | role =  => weight = 3, role =  | row "A.1": unknown key "weight"
 frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
 frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be a table, not a string
-checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" is not the file's name
+checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" does not match the file's name
 checks/prowler.toml:6 | "NET-01" => "NET-09" | unknown control "NET-09"
 checks/prowler.toml:5 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" appears more than once
 checks/prowler.toml:6 | ["users_have_mfa"] => [] | control "NET-01": no checks
@@ -257,9 +257,9 @@ fn files_that_are_missing_unknown_or_there_twice_are_named() {
     files.push(files[1].clone());
     let found = load_all(&files).unwrap_err();
     let expected = [
-        "assets/catalog/checks/prowler.toml: given twice",
-        "assets/catalog/frameworks/OTHER.toml: no framework has this identifier",
-        "assets/catalog/notes.toml: not a file of the catalogue",
+        "assets/catalog/checks/prowler.toml: appears more than once",
+        "assets/catalog/frameworks/OTHER.toml: unknown framework identifier",
+        "assets/catalog/notes.toml: not a file of the catalog",
         "assets/catalog/frameworks/HIPAA.toml: missing",
     ];
     assert_eq!(found, expected);

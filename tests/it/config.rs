@@ -154,14 +154,14 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
 
 #[test]
 fn a_wrong_value_is_refused_with_its_rule() {
-    let network = "is not a network such as \"10.0.0.0/8\"";
+    let network = "is not a network in CIDR notation, such as \"10.0.0.0/8\"";
     let url = "is not an absolute URL without a query, such as \"https://posture.example.com\"";
     let cases = [
         ("server", "listen = 8080", "must be a string, not an integer".to_owned()),
         (
             "server",
             "listen = \"localhost:80\"",
-            "\"localhost:80\" is not an IP address and a port such as \"127.0.0.1:8080\""
+            "\"localhost:80\" is not an IP address with a port, such as \"127.0.0.1:8080\""
                 .to_owned(),
         ),
         ("server", "public_url = \"posture.lan\"", format!("\"posture.lan\" {url}")),
@@ -180,8 +180,8 @@ fn a_wrong_value_is_refused_with_its_rule() {
             "\"10.0.0.1/8\" is an address in a network; did you mean \"10.0.0.0/8\"?".to_owned(),
         ),
         ("server", "trusted_proxies = [3]", "must be a string, not an integer".to_owned()),
-        ("data", "dir = \"\"", "must be a path".to_owned()),
-        ("data", "dir = \"a\\u0000b\"", "must be a path".to_owned()),
+        ("data", "dir = \"\"", "must not be empty".to_owned()),
+        ("data", "dir = \"a\\u0000b\"", "must not contain control characters".to_owned()),
         ("data", "cache_mib = \"128\"", "must be an integer, not a string".to_owned()),
         ("data", "cache_mib = 128.0", "must be an integer, not a float".to_owned()),
         ("data", "cache_mib = 7", "must be 8 to 65536, not 7".to_owned()),
@@ -234,11 +234,11 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
         ("[limits]\nper_day = 999", "2: limits.per_day: must not be less than limits.per_hour"),
         (
             "[webhooks]\nretry_gaps_s = [0, 5, 4]",
-            "2: webhooks.retry_gaps_s: gaps must not get shorter",
+            "2: webhooks.retry_gaps_s: each wait must be at least as long as the one before it",
         ),
         (
             "[webhooks]\nretention_days = 3",
-            "2: webhooks.retention_days: must be longer than all of webhooks.retry_gaps_s with a fifth added",
+            "2: webhooks.retention_days: must be longer than the sum of webhooks.retry_gaps_s plus a fifth of it",
         ),
     ];
     for (text, expected) in cases {
@@ -268,8 +268,8 @@ fn every_problem_is_reported_with_its_line() {
         "4: log.format: must be a string, not an integer",
         "7: limits.per_day: must not be less than limits.per_hour",
         "9: unknown key \"server.port\"",
-        "12: server.trusted_proxies: \"x\" is not a network such as \"10.0.0.0/8\"",
-        "13: server.trusted_proxies: \"10.0.0.0/99\" is not a network such as \"10.0.0.0/8\"",
+        "12: server.trusted_proxies: \"x\" is not a network in CIDR notation, such as \"10.0.0.0/8\"",
+        "13: server.trusted_proxies: \"10.0.0.0/99\" is not a network in CIDR notation, such as \"10.0.0.0/8\"",
         "15: unknown section \"lok\"; did you mean \"log\"?",
     ];
     assert_eq!(problems(text), expected);
@@ -355,7 +355,7 @@ fn a_file_that_is_not_there_or_too_long_is_refused() {
     assert_eq!(load(Some(&path)).unwrap().log, Options::default().log);
     fs::write(&path, "#".repeat(long + 1)).unwrap();
     let message = load(Some(&path)).unwrap_err().message().to_owned();
-    assert!(message.ends_with("longer than 1048576 bytes"), "{message}");
+    assert!(message.ends_with("is longer than 1048576 bytes"), "{message}");
 }
 
 #[test]
