@@ -1,11 +1,11 @@
-//! What a host is, by its open ports and what they say; and why. Pure.
+//! Tells what a host is from its open ports and their banners, and gives the reason. Pure.
 
 use crate::engine::asset::AssetType;
 use crate::engine::network::scan::{Answers, FoundPort};
 
 use AssetType::{Device, FileShare, NetworkDevice, Server, Workstation};
 
-/// Words in a banner or certificate that give a device away, in lower case; the first one decides.
+/// Words in a banner or certificate that identify a device, in lower case. The first match decides.
 const WORDS: &[(&str, AssetType, &str)] = &[
     ("routeros", NetworkDevice, "a MikroTik router"),
     ("rosssh", NetworkDevice, "a MikroTik router"),
@@ -60,7 +60,7 @@ const WORDS: &[(&str, AssetType, &str)] = &[
     ("dovecot", Server, "a mail server"),
 ];
 
-/// Ports of which all must be open, in order of how much they tell.
+/// Sets of ports that must all be open, the most telling first.
 const SETS: &[(&[u16], AssetType, &str)] = &[
     (&[88, 389], Server, "a domain controller"),
     (&[9100], Device, "a printer"),
@@ -71,10 +71,10 @@ const SETS: &[(&[u16], AssetType, &str)] = &[
     (&[37777], Device, "a camera or recorder"),
     (&[554], Device, "a camera or recorder"),
     (&[62078], Device, "an iPhone or iPad"),
-    (&[502], Device, "a controller of a plant"),
-    (&[102], Device, "a controller of a plant"),
-    (&[44818], Device, "a controller of a plant"),
-    (&[47808], Device, "a controller of a building"),
+    (&[502], Device, "an industrial controller"),
+    (&[102], Device, "an industrial controller"),
+    (&[44818], Device, "an industrial controller"),
+    (&[47808], Device, "a building controller"),
     (&[902, 443], Server, "a VMware ESXi host"),
     (&[8006], Server, "a Proxmox host"),
     (&[25], Server, "a mail server"),
@@ -87,13 +87,13 @@ const SETS: &[(&[u16], AssetType, &str)] = &[
     (&[548], FileShare, "a file server (AFP)"),
     (&[53], Server, "a name server"),
     (&[5985, 445, 80], Server, "a Windows server"),
-    (&[135, 445], Workstation, "a Windows machine without a server's services"),
-    (&[5357], Workstation, "a Windows machine without a server's services"),
+    (&[135, 445], Workstation, "a Windows machine without server services"),
+    (&[5357], Workstation, "a Windows machine without server services"),
     (&[22, 443], Server, "a machine with SSH and a web service"),
     (&[22, 80], Server, "a machine with SSH and a web service"),
 ];
 
-/// The type, and the reason for a person to read.
+/// The type, and the reason as people read it.
 pub(super) fn identify(ports: &[FoundPort], answers: Answers) -> (AssetType, String) {
     match answers {
         Answers::Own => (),
@@ -101,14 +101,14 @@ pub(super) fn identify(ports: &[FoundPort], answers: Answers) -> (AssetType, Str
             return (Device, "almost every port is open: a tarpit or a middlebox".to_owned());
         }
         Answers::OnEveryAddress => {
-            let because = "almost every address of its block answers in the same way";
+            let because = "almost every address in its block answers the same way";
             return (Device, because.to_owned());
         }
     }
     by_words(ports).or_else(|| by_ports(ports)).unwrap_or_else(|| {
         let because = match ports {
             [] => "it answers, but no scanned port is open",
-            [..] => "no open port tells what it is",
+            [..] => "no open port identifies it",
         };
         (Device, because.to_owned())
     })
@@ -128,7 +128,7 @@ fn by_words(ports: &[FoundPort]) -> Option<(AssetType, String)> {
     })
 }
 
-/// Not as a part of a longer word: `axis` is not in `taxis`.
+/// Returns true if the text has the word, and not only as a part of a longer one: `axis` is not in `taxis`.
 fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, _)| {
         let before = text[..at].chars().next_back();

@@ -1,4 +1,4 @@
-//! Who is there: echo requests where they are permitted, then a few TCP ports; a refusal is an answer too.
+//! Finds the addresses that answer: echo requests where they are permitted, then a few TCP ports. A refusal is an answer too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -8,21 +8,21 @@ use crate::error::Result;
 use crate::scan::probe::{Bounds, Ending, Found, Goal};
 use crate::scan::sweep::sweep;
 
-/// What every address is asked beside an echo request, and without one.
+/// Ports that every address is probed at, in addition to an echo request, and without one.
 const FEW: [u16; 1] = [445];
 const FEW_WITHOUT_ECHO: [u16; 2] = [443, 445];
-/// What addresses are asked where others of their block are there.
+/// Ports that the silent addresses are probed at if others of their block answered.
 const MANY: [u16; 7] = [443, 445, 22, 80, 135, 3389, 8080];
-/// Short lists of ports are asked for as they are.
+/// A list of at most this many ports is probed in full.
 const N_NAMED_MAX: usize = 16;
-/// Where so many of a block are there, or the scan is small, the rest is asked for more.
+/// If this many addresses of a block answered, or the scan is small, the others are probed at more ports.
 const N_DENSE: usize = 8;
-/// Larger scans look at some addresses of each block first.
+/// A larger scan samples each block first.
 pub(super) const N_SMALL: usize = 1_024;
-/// The last byte of the addresses that are looked at first: gateways, first servers, and some between.
+/// The last byte of the sampled addresses: gateways, first servers, and some between.
 const SAMPLED: [u8; 8] = [1, 2, 10, 50, 100, 150, 200, 254];
 
-/// How an address was noticed, or that it was not.
+/// What an address answered, if anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     Alive(String),
@@ -30,9 +30,9 @@ pub(super) enum Sign {
     Unreachable,
 }
 
-/// The signs of addresses, block by block.
+/// What each address answered, block by block.
 ///
-/// `is_small`: all of them are asked for more.
+/// With `is_small`, all of them are probed at more ports.
 pub(super) fn look(
     blocks: &[Vec<IpAddr>],
     is_small: bool,
@@ -43,7 +43,7 @@ pub(super) fn look(
     let mut signs: BTreeMap<IpAddr, Sign> = BTreeMap::new();
     let mut rtt = bounds.rtt;
     let echoes = ping(&all, &mut rtt, bounds);
-    bounds.rtt = rtt; // From here on it is known how soon answers come.
+    bounds.rtt = rtt; // The round-trip time is known from here on.
     for address in echoes.iter().flatten() {
         signs.insert(*address, Sign::Alive("echo reply".to_owned()));
     }
@@ -64,7 +64,7 @@ pub(super) fn look(
     Ok(blocks.iter().map(|block| block.iter().map(sign).collect()).collect())
 }
 
-/// Asks those that have not answered.
+/// Probes the addresses that have not answered.
 fn ask(
     addresses: &[IpAddr],
     ports: &[u16],
@@ -95,7 +95,7 @@ fn many(few: &[u16], named: &[u16]) -> Vec<u16> {
     ports
 }
 
-/// Which blocks have somebody, by a look at some addresses of each.
+/// Tells for each block whether any of its sampled addresses answered.
 pub(super) fn sample(
     blocks: &[Vec<IpAddr>],
     named: &[u16],

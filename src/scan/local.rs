@@ -1,4 +1,4 @@
-//! This machine's own network: what it is attached to, its addresses, and the hardware addresses of its neighbours.
+//! The network of this host: what it is attached to, its addresses, and the hardware addresses of its neighbors.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,14 +7,14 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use if_addrs::IfAddr;
 use ipnetwork::{IpNetwork, Ipv4Network, Ipv6Network};
 
-/// Networks for private use: only these are meant by `attached`.
+/// Networks for private use. Only these are meant by `attached`.
 const PRIVATE: [&str; 4] = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
 
-/// The private networks that this machine reaches without a gateway. Empty where the system tells nothing of them.
+/// The private networks that this host reaches without a gateway. Empty where the system does not report them.
 ///
 /// For IPv4 these are the routes without a gateway, not the networks of the interfaces' addresses: a VPN's address often
-/// has a prefix of 32 and a route to its network, and the network of an interface that is down is not reachable. No crate
-/// for interface addresses tells the routes, so they are read from the kernel's table.
+/// has a prefix of 32 and a route to its network, and the network of an interface that is down is not reachable. Crates for
+/// interface addresses do not report routes, so they are read from the kernel's table.
 #[must_use]
 pub fn attached_networks() -> Vec<IpNetwork> {
     let mut all = routes_of(&fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default());
@@ -50,17 +50,17 @@ fn routes_of(text: &str) -> Vec<IpNetwork> {
     text.lines().skip(1).filter_map(route).collect()
 }
 
-/// Addresses of interfaces, in the network namespace of this thread. Empty where the system does not tell them: it needs
-/// a netlink socket.
+/// Addresses of interfaces, in the network namespace of this thread. Empty where the system does not report them: that
+/// takes a netlink socket.
 fn interfaces() -> Vec<IfAddr> {
     if_addrs::get_if_addrs().unwrap_or_default().into_iter().map(|it| it.addr).collect()
 }
 
-/// The service's own listeners, none of which a scan calls.
+/// The service's own listeners. A scan does not probe them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Own {
     listeners: Vec<SocketAddr>,
-    /// Filled where a listener is on every address.
+    /// The addresses of this host, if a listener is on every address.
     addresses: Vec<IpAddr>,
 }
 
@@ -80,13 +80,13 @@ impl Own {
     }
 }
 
-/// What the neighbour table says of IPv4 addresses: lower-case, colon-separated.
-pub(super) fn neighbours() -> BTreeMap<IpAddr, String> {
-    neighbours_of(&fs::read_to_string("/proc/thread-self/net/arp").unwrap_or_default())
+/// The hardware addresses of IPv4 neighbors, in lower case with colons.
+pub(super) fn neighbors() -> BTreeMap<IpAddr, String> {
+    neighbors_of(&fs::read_to_string("/proc/thread-self/net/arp").unwrap_or_default())
 }
 
-fn neighbours_of(text: &str) -> BTreeMap<IpAddr, String> {
-    let neighbour = |line: &str| {
+fn neighbors_of(text: &str) -> BTreeMap<IpAddr, String> {
+    let neighbor = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let [address, _, flags, mac, ..] = words.as_slice() else { return None };
         // Complete ones only.
@@ -95,5 +95,5 @@ fn neighbours_of(text: &str) -> BTreeMap<IpAddr, String> {
         let is_known = flags & 2 != 0 && mac.len() == 17 && mac != "00:00:00:00:00:00";
         Some((address.parse().ok()?, mac)).filter(|_| is_known)
     };
-    text.lines().skip(1).filter_map(neighbour).collect()
+    text.lines().skip(1).filter_map(neighbor).collect()
 }

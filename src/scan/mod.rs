@@ -1,6 +1,7 @@
-//! The network scan: who is there, which ports are open, and what they are. Connects only; knows no store.
+//! The network scan: finds the hosts that answer, their open ports, and what they are. It only connects, and knows no
+//! store.
 //!
-//! The one module that opens probe sockets. `run` goes block by block (256 addresses), so that a block that was handed out
+//! This is the only module that opens probe sockets. `run` proceeds in blocks of 256 addresses; a block that was handed out
 //! need not be scanned again after a restart.
 
 mod device;

@@ -1,19 +1,19 @@
-//! How many probes a second leave this machine, all scans together.
+//! Limits the probes per second, all scans together.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 const NS_PER_S: u64 = 1_000_000_000;
-/// Probes that were not sent for so long may follow at once.
+/// After a pause, probes for this much time may be sent at once.
 const BURST_NS: u64 = 5_000_000;
 
-/// Shared by all that probe. Each probe takes a place in time.
+/// Shared by all threads that probe. Each probe takes a place in time.
 #[derive(Debug)]
 pub struct Pace {
     start: Instant,
     per_s: u32,
     gap_ns: u64,
-    /// When the next place is, in nanoseconds since the start.
+    /// The time of the next place, in nanoseconds since the start.
     next_ns: AtomicU64,
 }
 
@@ -28,13 +28,13 @@ impl Pace {
         self.per_s
     }
 
-    /// Places that are worth taking together, so that those who share the pace seldom meet: a millisecond's worth.
+    /// The number of places to take together, so that threads seldom contend: those of a millisecond.
     pub(super) const fn n_at_once(&self) -> u32 {
         let n = self.per_s / 1_000;
         if n == 0 { 1 } else { n }
     }
 
-    /// Takes the next place, whenever it is: when it comes. Who waits for it is not overtaken by those who take.
+    /// Takes the next place and returns its time. Later calls get later places.
     pub(super) fn reserve(&self) -> Instant {
         let now_ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let from_ns = |next_ns: u64| next_ns.max(now_ns.saturating_sub(BURST_NS));
@@ -46,7 +46,7 @@ impl Pace {
     /// Takes `n` places.
     ///
     /// # Errors
-    /// When to ask again; nothing is taken then.
+    /// The time to try again. Nothing is taken then.
     pub(super) fn take(&self, n: u32) -> Result<(), Instant> {
         let now_ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let claim = |next_ns: u64| {

@@ -1,4 +1,4 @@
-//! Echo requests, where the system permits them: the cheapest way to see who is there.
+//! Echo requests, where the system permits them: the cheapest way to find hosts.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,11 +15,11 @@ use rustix::net::{
 use super::rtt::Rtt;
 use crate::scan::probe::Bounds;
 
-/// How long answers are waited for behind the last request.
+/// How long to wait for replies after the last request.
 const WAIT: Duration = Duration::from_millis(400);
-/// Requests between two looks at the answers.
+/// Requests that are sent before replies are read.
 const N_SENT_AT_ONCE: u32 = 64;
-/// How long nothing is sent when the system has no room, and how often in a row.
+/// How long to pause when the system has no buffer space, and how often in a row.
 const HOLD: Duration = Duration::from_millis(20);
 const N_HOLDS_MAX: u32 = 500;
 const PACKET_BYTES_MAX: usize = 2_048;
@@ -29,16 +29,16 @@ const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
 struct Pinger {
     fd: OwnedFd,
     is_v6: bool,
-    /// The system hands out whole IP packets, those of others too.
+    /// The system delivers whole IP packets, including those of other processes.
     is_raw: bool,
-    /// Random, so that nobody answers unasked.
+    /// Random, so that an unsolicited reply is not accepted.
     cookie: [u8; 16],
 }
 
-/// Addresses that were asked, and when; those that answered have no time any more.
+/// The addresses that were pinged, and when. Those that replied have no time.
 type Asked = BTreeMap<IpAddr, Option<Instant>>;
 
-/// The addresses that answered; `rtt` learns how soon. `None`: the system permits no echo requests.
+/// The addresses that replied. `rtt` learns the round-trip times. `None`: the system does not permit echo requests.
 pub(super) fn ping(
     addresses: &[IpAddr],
     rtt: &mut Rtt,
@@ -61,7 +61,7 @@ pub(super) fn ping(
 }
 
 impl Pinger {
-    /// `None`: not permitted.
+    /// `None`: the system does not permit it.
     fn open(is_v6: bool) -> Option<Self> {
         let (family, protocol) = if is_v6 {
             (AddressFamily::INET6, ipproto::ICMPV6)
@@ -70,12 +70,12 @@ impl Pinger {
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let open = |kind| socket_with(family, kind, flags, Some(protocol));
-        // The first needs net.ipv4.ping_group_range, the second a capability; most services have neither.
+        // The first needs net.ipv4.ping_group_range, the second CAP_NET_RAW. Most services have neither.
         let (fd, is_raw) = match open(SocketType::DGRAM) {
             Ok(fd) => (fd, false),
             Err(_) => (open(SocketType::RAW).ok()?, true),
         };
-        let _ = sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER_BYTES); // A wish.
+        let _ = sockopt::set_socket_recv_buffer_size(&fd, RECEIVE_BUFFER_BYTES); // Optional.
         if !is_raw {
             let any: IpAddr =
                 if is_v6 { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -135,11 +135,11 @@ impl Pinger {
 
     fn wait(&self, at_most: Duration) {
         let timeout = Timespec { tv_sec: 0, tv_nsec: at_most.subsec_nanos().into() };
-        // Woken too early, it looks and finds nothing.
+        // An early wake-up finds nothing to read.
         let _ = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&timeout));
     }
 
-    /// How many answered that had not.
+    /// Returns the number of addresses that replied for the first time.
     fn receive(&self, asked: &mut Asked, rtt: &mut Rtt) -> usize {
         let mut n_answered = 0;
         let mut buffer = [0_u8; PACKET_BYTES_MAX];

@@ -1,4 +1,4 @@
-//! What is to be scanned: targets and exclusions, checked, bounded and cut into blocks. Sends nothing.
+//! What is to be scanned: targets and exclusions, checked, bounded and divided into blocks. Sends nothing.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,9 +12,9 @@ pub const N_TARGETS_MAX: usize = 32;
 pub const N_EXCLUDED_MAX: usize = 256;
 /// Addresses of all targets together, without the excluded ones.
 pub const N_HOSTS_MAX: u64 = 65_536;
-/// With them: what is excluded costs little, but not nothing.
+/// The same with the excluded ones, which cost little, but not nothing.
 const N_SPANNED_MAX: u128 = 1 << 20;
-/// A block, the unit of a checkpoint, has up to 256 addresses.
+/// A block is the unit of a checkpoint and has up to 256 addresses.
 const BLOCK_BITS: u8 = 8;
 /// An error shows no more of a text that is not a network.
 const SHOWN_CHARS_MAX: usize = 60;
@@ -32,26 +32,27 @@ pub struct Order {
 /// What may be scanned.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// A target must lie in these.
+    /// A target must be within these.
     pub allowed: Vec<IpNetwork>,
     /// Never scanned, allowed or not.
     pub excluded: Vec<IpNetwork>,
-    /// The service's own listeners: not probed unless `allowed` names their very address.
+    /// The service's own listeners: not probed, unless `allowed` names exactly their address.
     pub own: Vec<SocketAddr>,
 }
 
-/// Checked targets. Equal plans are scans of the same.
+/// Checked targets. Equal plans scan the same addresses and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Disjoint, sorted.
     pub targets: Vec<IpNetwork>,
-    /// Disjoint, sorted: those asked for, those of the policy, and those that are never scanned; as far as they matter here.
+    /// Disjoint, sorted: those of the request, those of the policy, and those that are never scanned, as far as they overlap
+    /// the targets.
     pub exclude: Vec<IpNetwork>,
     pub ports: Ports,
     pub n_hosts: u64,
 }
 
-/// Up to 256 neighbouring addresses.
+/// Up to 256 adjacent addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Block {
     /// Its place in the plan.
@@ -61,7 +62,7 @@ pub struct Block {
 
 impl Plan {
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Forbidden` when a target is not allowed, which says how to allow it.
+    /// `Invalid` with the field that breaks a rule; `Forbidden` when a target is not allowed, with how to allow it.
     pub fn of(order: &Order, policy: &Policy) -> Result<Self> {
         let ports = match &order.ports {
             Some(text) => Ports::parse(text)?,
@@ -84,34 +85,34 @@ impl Plan {
         let n_hosts: u128 =
             targets.iter().map(|it| n_addresses(*it) - covered(*it, &exclude)).sum();
         if n_hosts == 0 {
-            return Err(Error::invalid_field("targets", "every address of them is excluded"));
+            return Err(Error::invalid_field("targets", "all of their addresses are excluded"));
         }
         match u64::try_from(n_hosts) {
             Ok(n_hosts) if n_hosts <= N_HOSTS_MAX && N_SPANNED_MAX < n_spanned => {
                 Err(Error::invalid_field(
                     "targets",
                     format!(
-                        "have {n_hosts} addresses among {n_spanned}, more than {N_SPANNED_MAX}; name what is left \
-                         instead of excluding the rest"
+                        "span {n_spanned} addresses, more than {N_SPANNED_MAX}, to scan {n_hosts} of them; list \
+                         those instead of excluding the rest"
                     ),
                 ))
             }
             Ok(n_hosts) if n_hosts <= N_HOSTS_MAX => Ok(Self { targets, exclude, ports, n_hosts }),
             _ => Err(Error::invalid_field(
                 "targets",
-                format!("have {n_hosts} addresses, more than {N_HOSTS_MAX}; scan the parts"),
+                format!("have {n_hosts} addresses, more than {N_HOSTS_MAX}; scan them in parts"),
             )),
         }
     }
 
-    /// Those that have addresses to be scanned, in rising order.
+    /// The blocks with addresses to scan, in ascending order.
     pub fn blocks(&self) -> impl Iterator<Item = Block> {
         let starts = self.targets.iter().flat_map(|it| blocks_of(*it));
         let all = (0..).zip(starts).map(|(index, network)| Block { index, network });
         all.filter(|it| covered(it.network, &self.exclude) < n_addresses(it.network))
     }
 
-    /// The block's addresses that are to be scanned.
+    /// The addresses of a block that are to be scanned.
     #[must_use]
     pub fn addresses(&self, block: Block) -> Vec<IpAddr> {
         let exclude: Vec<&IpNetwork> =
@@ -123,7 +124,7 @@ impl Plan {
     }
 }
 
-/// Networks of a list, as they stand there.
+/// The networks of a list, in its order.
 fn networks(
     field: &str,
     texts: &[String],
@@ -143,10 +144,9 @@ fn networks(
 /// The rule that the text breaks.
 fn network(text: &str) -> Result<IpNetwork, String> {
     let shown: String = visible(text).chars().take(SHOWN_CHARS_MAX).collect();
-    let network: IpNetwork = text
-        .trim()
-        .parse()
-        .map_err(|_| format!("\"{shown}\" is no network in CIDR notation, such as 10.0.0.0/24"))?;
+    let network: IpNetwork = text.trim().parse().map_err(|_| {
+        format!("\"{shown}\" is not a network in CIDR notation, such as 10.0.0.0/24")
+    })?;
     let network = unmapped(network);
     if network.ip() != network.network() {
         let (meant, prefix) = (network.network(), network.prefix());
@@ -160,7 +160,7 @@ fn network(text: &str) -> Result<IpNetwork, String> {
     Ok(network)
 }
 
-/// An IPv4-mapped network is the IPv4 network.
+/// The IPv4 network of an IPv4-mapped one. Any other network as it is.
 fn unmapped(network: IpNetwork) -> IpNetwork {
     let IpNetwork::V6(v6) = network else { return network };
     let mapped = v6.ip().to_ipv4_mapped().filter(|_| 96 <= v6.prefix());
@@ -168,7 +168,7 @@ fn unmapped(network: IpNetwork) -> IpNetwork {
     v4.map_or(network, IpNetwork::V4)
 }
 
-/// Networks that no scan enters: not as a target, and left out of a target around them.
+/// Networks that are never scanned: refused as a target, and left out of a larger one.
 const NEVER: &[(&str, &str)] = &[
     ("0.0.0.0/8", "an unspecified network"),
     ("100.100.100.200/32", "a metadata service"),
@@ -180,7 +180,7 @@ const NEVER: &[(&str, &str)] = &[
     ("255.255.255.255/32", "the broadcast address"),
     ("::/128", "an unspecified address"),
     ("fd00:ec2::254/128", "a metadata service"),
-    ("fe80::/10", "a link-local network, whose addresses say nothing without an interface"),
+    ("fe80::/10", "a link-local network, whose addresses are ambiguous without an interface"),
     ("ff00::/8", "a multicast network"),
 ];
 
@@ -193,7 +193,7 @@ fn never(network: IpNetwork) -> Option<&'static str> {
     never_scanned().find(|(outer, _)| holds(*outer)).map(|(_, why)| why)
 }
 
-/// Scanning a network twice would double what is sent to it.
+/// A network that is scanned twice would get twice the probes.
 fn refuse_overlaps(targets: &[IpNetwork]) -> Result<()> {
     for (index, target) in targets.iter().enumerate() {
         let Some(earlier) = targets[..index].iter().position(|it| overlap(*it, *target) != 0)
@@ -202,7 +202,7 @@ fn refuse_overlaps(targets: &[IpNetwork]) -> Result<()> {
         };
         let other = targets[earlier];
         let rule = if other == *target {
-            format!("{target} is targets[{earlier}] again")
+            format!("{target} duplicates targets[{earlier}]")
         } else {
             format!("{target} overlaps {other}, which is targets[{earlier}]")
         };
@@ -223,7 +223,7 @@ fn require_allowed(target: IpNetwork, allowed: &[IpNetwork]) -> Result<()> {
     )))
 }
 
-/// At most 2^127: one more would not fit for the whole of IPv6, and both are too many.
+/// At most 2^127: the 2^128 of all of IPv6 do not fit, and both are too many.
 fn n_addresses(network: IpNetwork) -> u128 {
     let bits = match network {
         IpNetwork::V4(it) => 32 - it.prefix(),
@@ -232,7 +232,7 @@ fn n_addresses(network: IpNetwork) -> u128 {
     1 << u32::from(bits.min(127))
 }
 
-/// How many addresses both have: networks hold each other or have nothing in common.
+/// The number of addresses in both networks. One holds the other, or they are disjoint.
 fn overlap(one: IpNetwork, other: IpNetwork) -> u128 {
     if one.contains(other.network()) || other.contains(one.network()) {
         return n_addresses(one).min(n_addresses(other));
@@ -240,13 +240,13 @@ fn overlap(one: IpNetwork, other: IpNetwork) -> u128 {
     0
 }
 
-/// How many addresses of a network lie in disjoint ones.
+/// The number of addresses of a network that are in any of the disjoint ones.
 fn covered(network: IpNetwork, disjoint: &[IpNetwork]) -> u128 {
     let n: u128 = disjoint.iter().map(|it| overlap(network, *it)).fold(0, u128::saturating_add);
     n.min(n_addresses(network))
 }
 
-/// Sorted, and without those that lie in another one.
+/// The networks sorted, without those that are within another one.
 fn disjoint(mut networks: Vec<IpNetwork>) -> Vec<IpNetwork> {
     networks.sort_by_key(|it| (it.is_ipv6(), it.network(), it.prefix()));
     let mut kept: Vec<IpNetwork> = Vec::new();

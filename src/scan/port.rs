@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// TCP ports in rising order, each once; at least one.
+/// TCP ports in ascending order, each once. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ports(Vec<u16>);
 
@@ -69,7 +69,9 @@ fn range(text: &str) -> Result<(u16, u16), String> {
         None => (number(text)?, number(text)?),
     };
     if last < first {
-        return Err(format!("a range goes upwards; did you mean {last}-{first}?"));
+        return Err(format!(
+            "the first port of a range must not be greater than the last; did you mean {last}-{first}?"
+        ));
     }
     Ok((first, last))
 }
@@ -82,25 +84,25 @@ fn number(text: &str) -> Result<u16, String> {
     text.parse().ok().filter(|it| *it != 0).ok_or_else(rule)
 }
 
-/// nmap's name of the service that usually has this port; empty when none is usual.
+/// nmap's name of the service that usually has this port. Empty if there is none.
 #[must_use]
 pub fn usual_service(number: u16) -> &'static str {
     USUAL.binary_search_by_key(&number, |it| it.0).map_or("", |index| USUAL[index].1)
 }
 
-/// Raw printing: whatever is sent there is printed. They are connected to, and nothing is sent.
+/// Returns true for ports of raw printing, which print whatever they receive. A scan connects to them and sends nothing.
 #[must_use]
 pub fn is_raw_printer(number: u16) -> bool {
     (9100..=9107).contains(&number)
 }
 
-/// Where TLS begins at once.
+/// Ports where a connection begins with TLS.
 const TLS: [u16; 26] = [
     443, 465, 563, 636, 853, 989, 990, 992, 993, 994, 995, 2083, 2087, 2376, 3269, 4443, 5061,
     5986, 6443, 8006, 8443, 8834, 8883, 9443, 10250, 10443,
 ];
 
-/// Those of [`USUAL`] where TLS begins at once.
+/// The ports of [`USUAL`] where a connection begins with TLS.
 #[must_use]
 pub fn usual_tls() -> Vec<u16> {
     TLS.into_iter().filter(|it| USUAL.binary_search_by_key(it, |usual| usual.0).is_ok()).collect()
@@ -111,7 +113,7 @@ pub fn is_tls(number: u16) -> bool {
     TLS.binary_search(&number).is_ok()
 }
 
-/// Where HTTP is usual, so that asking for a page breaks nothing.
+/// Returns true for ports where HTTP is usual, so that a request for a page does no harm.
 #[must_use]
 pub fn is_http(number: u16) -> bool {
     const HTTP: [u16; 38] = [
@@ -122,7 +124,7 @@ pub fn is_http(number: u16) -> bool {
     HTTP.binary_search(&number).is_ok()
 }
 
-/// What is scanned when no ports are named: 200 of the services that matter in an office, a server room and a plant.
+/// The ports of a scan that names none: 200 services that matter in offices, server rooms and plants.
 pub const USUAL: [(u16, &str); 200] = [
     (9, "discard"),
     (13, "daytime"),

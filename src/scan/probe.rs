@@ -1,4 +1,4 @@
-//! A probe: what it is for, what bounds it, how it ended, and what the ports of an address came to.
+//! A probe: its purpose, its bounds, how it ended, and the results of the ports of an address.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,10 +7,10 @@ use super::local::Own;
 use super::pace::Pace;
 use super::rtt::Rtt;
 
-/// What a sweep is for.
+/// The purpose of a sweep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Goal {
-    /// Whether there is anything: the first answer of an address ends its probing.
+    /// Whether the address answers: the first answer ends its probing.
     Life,
     /// The state of every port.
     Ports,
@@ -20,16 +20,16 @@ pub(super) enum Goal {
 #[derive(Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub(super) pace: &'a Pace,
-    /// Sockets at once.
+    /// Sockets that are open at the same time.
     pub(super) n_sockets: usize,
     /// Connections under way to one address.
     pub(super) per_host: u32,
     /// Not probed.
     pub(super) own: &'a Own,
-    /// Of what answered so far.
+    /// Of the answers so far.
     pub(super) rtt: Rtt,
     pub(super) stop: &'a (dyn Fn() -> bool + Sync),
-    /// Open ports found, as they are found.
+    /// The open ports found so far.
     pub(super) n_open: &'a AtomicU64,
 }
 
@@ -42,10 +42,10 @@ pub(super) enum Ending {
     Unreachable,
 }
 
-/// What the ports of one address came to.
+/// The results of the ports of one address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
-    /// In the order of finding, at most [`N_OPEN_KEPT`].
+    /// In the order in which they were found, at most [`N_OPEN_KEPT`].
     pub(super) open: Vec<u16>,
     pub(super) n_open: u32,
     pub(super) n_closed: u32,
@@ -57,9 +57,9 @@ pub(super) struct Found {
     pub(super) is_open_everywhere: bool,
 }
 
-/// Open ports that are told one by one.
+/// Open ports of one address that are listed.
 pub(super) const N_OPEN_KEPT: usize = 256;
-/// So many open ports of so many in a hundred are not a host's own.
+/// With at least this many open ports, and at least this share of the probed ones, the ports are not those of a host.
 const N_OPEN_SUSPECT: u32 = 200;
 const PERCENT_OPEN_SUSPECT: u32 = 95;
 

@@ -1,21 +1,21 @@
-//! How long an answer may take, from the answers so far (RFC 6298's estimate).
+//! Estimates how long an answer may take from the answers so far (RFC 6298).
 
 use std::time::Duration;
 
-/// Before anything answered. Below the second after which the kernel would send once more.
+/// The timeout before the first answer. Shorter than the second after which the kernel retransmits.
 const FIRST_MICROS: u32 = 700_000;
 const MAX_MICROS: u32 = 950_000;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rtt {
-    /// `None`: nothing answered yet.
+    /// `None`: there was no answer yet.
     smooth: Option<u32>,
     spread: u32,
     min_micros: u32,
 }
 
 impl Rtt {
-    /// Never waits less than this.
+    /// The timeout is never shorter than this.
     pub(super) const fn at_least(min_micros: u32) -> Self {
         Self { smooth: None, spread: 0, min_micros }
     }

@@ -1,4 +1,4 @@
-//! A scan from its first block to its last.
+//! Runs a scan from its first block to its last.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::device::identify;
 use super::life::{self, N_SMALL, Sign};
-use super::local::{Own, neighbours};
+use super::local::{Own, neighbors};
 use super::name::Names;
 use super::pace::Pace;
 use super::plan::{Block, Plan};
@@ -23,44 +23,44 @@ use crate::scan::sweep::sweep;
 
 /// Addresses that are looked for together.
 const N_LOOKED_FOR: usize = 8_192;
-/// Ports that are probed before blocks are handed out: a restart loses about as many.
+/// Probes between two hand-outs of blocks. A restart loses about as many.
 const N_PROBES_AT_ONCE: usize = 200_000;
-/// Hosts that are asked what they are, at once. A hostile one keeps one of these busy.
+/// Hosts that are asked what they are at the same time. A hostile host occupies one of these.
 const N_TALKERS: usize = 32;
-/// Ports of one host that are asked at once.
+/// Ports of one host that are asked at the same time.
 const N_ASKED_AT_ONCE: usize = 8;
 const TALKER_STACK_BYTES: usize = 512 * 1024;
-/// More hosts do not wait to be asked; the sweep waits for them.
+/// With more hosts waiting to be asked, the sweep pauses.
 const N_WAITING_MAX: usize = 2_048;
-/// How often one who waits for answers looks whether it is to stop.
+/// A wait for answers checks for a stop this often.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Answers from addresses that have not answered yet are waited for at least this long.
+/// The minimum wait for an answer from an address that has not answered yet.
 const UNKNOWN_WAIT_MIN_MICROS: u32 = 300_000;
-/// A block with so many addresses, of which so many percent are up and so many of those alike, is answered for by
-/// something else.
+/// If a block has at least this many addresses, at least this percentage of them answers, and at least this percentage of
+/// those answers alike, then something else answers for them.
 const N_ALIKE_MIN: usize = 64;
 const PERCENT_UP: usize = 95;
 const PERCENT_ALIKE: usize = 80;
 
-/// How a scan goes about it.
+/// How a scan is to proceed.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Probes under way at once.
+    /// Simultaneous probes.
     pub n_sockets: u32,
-    /// The same for one address.
+    /// Simultaneous probes of one address.
     pub per_host: u32,
-    /// The service's own listeners: not probed.
+    /// The service's own listeners, which are not probed.
     pub own: Vec<SocketAddr>,
     /// Open ports are asked what they are, and addresses what their names are.
     pub asks: bool,
-    /// Whom to ask for names. `None`: whom the system asks.
+    /// The name server to ask. `None`: the one that the system is configured to ask.
     pub resolver: Option<SocketAddr>,
 }
 
-/// How far it is, for those who watch.
+/// The progress of a scan.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Addresses of which it is known what they are.
+    /// Addresses that are finished.
     pub n_done: AtomicU64,
     pub n_up: AtomicU64,
     pub n_open: AtomicU64,
@@ -75,13 +75,13 @@ pub struct Done {
     pub tally: ProbeCounts,
 }
 
-/// Scans the blocks of a plan that are not in `done`, and hands out each as it is finished, in any order. A stop leaves the
-/// rest.
+/// Scans the blocks of a plan that are not in `done`, and hands out each when it is finished, in any order. After a stop,
+/// the other blocks are not handed out.
 ///
-/// Blocks the thread; uses some more while it runs.
+/// Blocks the thread, and uses more threads while it runs.
 ///
 /// # Errors
-/// `Unavailable` when the system has no room for it; whatever `sink` returns.
+/// `Unavailable` when the system lacks the resources; whatever `sink` returns.
 pub fn run(
     plan: &Plan,
     done: &BTreeSet<u32>,
@@ -128,7 +128,7 @@ pub fn run(
             sink,
         };
         let ended = scan.all(done);
-        is_over.store(true, Ordering::Relaxed); // Whoever still talks may stop: nobody waits for it.
+        is_over.store(true, Ordering::Relaxed); // The result of a talk that goes on is not needed.
         ended
     })
 }
@@ -168,7 +168,7 @@ fn talk_all(
     }
 }
 
-/// A block some of whose hosts are still asked.
+/// A block with hosts that are still being asked.
 struct Pending {
     hosts: Vec<FoundHost>,
     tally: ProbeCounts,
@@ -186,10 +186,10 @@ struct Scan<'a, 'b> {
     sink: &'a mut dyn FnMut(Done) -> Result<()>,
 }
 
-/// A block whose addresses were looked for.
+/// A block whose hosts were looked for.
 struct Looked {
     block: Block,
-    /// With how each was noticed.
+    /// The hosts that answered, and how.
     alive: Vec<(IpAddr, String)>,
     tally: ProbeCounts,
 }
@@ -204,7 +204,7 @@ impl Scan<'_, '_> {
             self.plan.blocks().filter(|it| !done.contains(&it.index)).collect();
         let is_small = self.plan.n_hosts <= N_SMALL as u64;
         if !is_small {
-            // Where somebody was seen goes first.
+            // Blocks with hosts in the sample go first.
             let addresses: Vec<_> = blocks.iter().map(|it| self.plan.addresses(*it)).collect();
             let sampled = life::sample(&addresses, self.plan.ports.as_slice(), self.bounds)?;
             let seen = blocks.iter().zip(sampled).filter(|it| it.1).map(|it| it.0.index);
@@ -251,7 +251,7 @@ impl Scan<'_, '_> {
         Ok(all)
     }
 
-    /// How many of the blocks to probe together: at least one.
+    /// The number of blocks to probe together: at least one.
     fn n_at_once(&self, looked: &[Looked]) -> usize {
         let n_ports = self.plan.ports.as_slice().len();
         let mut n_probes = 0;
@@ -265,10 +265,10 @@ impl Scan<'_, '_> {
     fn probe(&mut self, looked: &[Looked]) -> Result<()> {
         let alive = || looked.iter().flat_map(|it| &it.alive);
         let addresses: Vec<IpAddr> = alive().map(|it| it.0).collect();
-        let macs = neighbours();
+        let macs = neighbors();
         let found = sweep(Goal::Ports, &addresses, self.plan.ports.as_slice(), self.bounds)?;
         if self.is_stopped() {
-            return Ok(()); // What was not probed to its end is not known.
+            return Ok(()); // The results are not complete.
         }
         let mut found = found.into_iter();
         for it in looked {
@@ -285,7 +285,7 @@ impl Scan<'_, '_> {
         self.settle(N_WAITING_MAX)
     }
 
-    /// Has the hosts of a block asked.
+    /// Queues the hosts of a block to be asked.
     fn order(&mut self, looked: &Looked, hosts: Vec<FoundHost>) {
         let mut tally = looked.tally;
         let mut n_waiting = 0;
@@ -294,7 +294,7 @@ impl Scan<'_, '_> {
             tally.n_closed += u64::from(host.n_closed);
             tally.n_alike += u64::from(host.answers == Answers::OnEveryAddress);
             if self.asks && host.answers != Answers::OnEveryAddress {
-                // What answers everywhere is asked nothing: its ports say nothing of it.
+                // A host that answers on every port is not asked: its ports say nothing about it.
                 let open = if host.answers == Answers::Own {
                     host.ports.iter().map(|it| it.number).collect()
                 } else {
@@ -318,7 +318,7 @@ impl Scan<'_, '_> {
                     continue;
                 };
                 (self.sink)(Done { index, hosts, tally })?;
-                // What counts as done outlives this process.
+                // Counted as done only once the block is kept.
                 self.progress.n_done.fetch_add(tally.n_up, Ordering::Relaxed);
             }
             if self.is_stopped() {
@@ -333,7 +333,7 @@ impl Scan<'_, '_> {
                 Err(RecvTimeoutError::Timeout) => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) if n_waiting == 0 => return Ok(()),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Error::internal("nobody asks hosts any more"));
+                    return Err(Error::internal("the threads that ask hosts have ended"));
                 }
             };
             let Some(pending) = self.pending.get_mut(&talked.block) else { continue };
@@ -373,7 +373,7 @@ fn host(
     }
 }
 
-/// Whose the answers of each host of a block are.
+/// Tells for each host of a block whether its answers are its own.
 fn answers(looked: &Looked, found: &[Found]) -> Vec<Answers> {
     let open = |it: &Found| {
         let mut open = it.open.clone();
@@ -400,28 +400,34 @@ fn answers(looked: &Looked, found: &[Found]) -> Vec<Answers> {
     found.iter().map(answers).collect()
 }
 
-/// What a person should know of how the scan ended: why it found nothing, or what was left out. `None`: nothing.
+/// What people should know about the result: why the scan found nothing, or what was left out. `None`: nothing to add.
 #[must_use]
 pub fn explain(tally: &ProbeCounts) -> Option<String> {
     let ProbeCounts { n_addresses, n_up, n_silent, n_unreachable, n_open, n_closed, n_alike } =
         *tally;
     if n_up == 0 {
         return Some(format!(
-            "none of {n_addresses} addresses answered: {n_silent} were silent (nothing is there, or a firewall drops \
-             what comes from here), {n_unreachable} cannot be reached from here (no route, or a router says so)"
+            "no answer from {}: {n_silent} were silent (no host, or a firewall drops the probes), {n_unreachable} cannot \
+             be reached from here (no route, or a router rejects the probes)",
+            count(n_addresses, "address", "addresses")
         ));
     }
     if n_alike != 0 {
         return Some(format!(
-            "{n_alike} of {n_up} addresses answer like almost all others of their block, as when a gateway answers for \
-             them; they are listed, and are no assets"
+            "{n_alike} of {n_up} addresses answer like almost all others in their block, as if a gateway answered for \
+             them; they are listed, but they are not assets"
         ));
     }
     if n_open == 0 {
         return Some(format!(
-            "{n_up} hosts answered and none has an open port among those scanned: {n_closed} were refused, the rest was \
-             silent"
+            "{} answered, without an open port among those scanned: {} refused the connection, the others were silent",
+            count(n_up, "host", "hosts"),
+            count(n_closed, "port", "ports")
         ));
     }
     None
+}
+
+fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
 }

@@ -1,4 +1,4 @@
-//! A probe's socket: not blocking, used again while its connects are refused.
+//! The socket of a probe: nonblocking, and reused while its connects are refused.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::scan::probe::Ending;
 pub(super) struct Socket {
     pub(super) fd: OwnedFd,
     is_v6: bool,
-    /// Its epoll knows it.
+    /// Registered with epoll.
     pub(super) is_awaited: bool,
 }
 
-/// What came of a connect so far.
+/// The state of a connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Attempt {
     UnderWay,
     Ended(Ending),
-    /// The system cannot do it now.
+    /// The system lacks the resources now.
     NoRoom,
 }
 
 impl Socket {
-    /// One that can reach this address.
+    /// Opens a socket of the family of this address.
     pub(super) fn open(to: IpAddr) -> Result<Self, Errno> {
         let (family, any): (_, IpAddr) = match to {
             IpAddr::V4(_) => (AddressFamily::INET, Ipv4Addr::UNSPECIFIED.into()),
@@ -37,7 +37,7 @@ impl Socket {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let fd = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
         sockopt::set_socket_linger(&fd, Some(Duration::ZERO))?; // Closing resets.
-        // With a port of its own no connect has to search for one. Without, it still works.
+        // With a local port bound, no connect has to search for one. It works without, too.
         let _ = bind(&fd, &SocketAddr::new(any, 0));
         Ok(Self { fd, is_v6: to.is_ipv6(), is_awaited: false })
     }
@@ -47,7 +47,7 @@ impl Socket {
     }
 }
 
-/// Begins to connect, or asks how a connect that was begun does. With `is_eager` it does both.
+/// Begins a connect, or asks for the state of one that was begun. With `is_eager`, does both.
 pub(super) fn attempt(socket: &Socket, to: SocketAddr, is_eager: bool) -> Attempt {
     match connect(&socket.fd, &to) {
         Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) if is_eager => {

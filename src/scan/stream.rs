@@ -1,4 +1,4 @@
-//! A connection to an open port whose every call ends in time, and what is kept of what it says.
+//! A connection to an open port, every call of which ends in time, and the escape for what the port sends.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::pace::Pace;
 
-/// Of what a port says, no more is read.
+/// No more is read of what a port sends.
 const BANNER_BYTES_MAX: usize = 512;
-/// Of what it says, no more is kept; escapes count as what they are written as.
+/// No more is kept of it. An escape counts with all its characters.
 const BANNER_CHARS_MAX: usize = 512;
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
 /// For everything with one port.
@@ -38,7 +38,7 @@ pub fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// What a stream says, up to [`BANNER_BYTES_MAX`] or until it pauses. A silence is no error.
+/// What a stream sends, up to [`BANNER_BYTES_MAX`] or until it pauses. Silence is not an error.
 pub(super) fn read_some<R: Read + ?Sized>(
     stream: &mut R,
     mut begun: impl FnMut(&mut R),
@@ -65,7 +65,7 @@ pub(super) fn read_some<R: Read + ?Sized>(
 
 /// What bounds all connections to one host.
 pub(super) struct Until<'a> {
-    /// When its time is over.
+    /// The deadline of the host.
     pub(super) host: Instant,
     pub(super) pace: &'a Pace,
 }
@@ -77,7 +77,7 @@ impl Until<'_> {
     }
 }
 
-/// A connection whose every call ends in time, and all calls together too.
+/// A connection with a deadline for each call and for all calls together.
 pub(super) struct Timed {
     stream: TcpStream,
     pub(super) until: Instant,
@@ -88,18 +88,18 @@ impl Timed {
         let wait = until.pace.reserve().saturating_duration_since(Instant::now());
         sleep(wait.min(until.left()?));
         let stream = TcpStream::connect_timeout(&to, CONNECT_WAIT.min(until.left()?))?;
-        // Resets instead of lingering; a service that does not know it works as well.
+        // Resets instead of lingering. It works without, too.
         let _ = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
         Ok(Self { stream, until: until.host.min(Instant::now() + PORT_WAIT) })
     }
 
-    /// What it says when it begins before `until`; what it said already is always read.
+    /// What the port sends if it begins before `until`. What has arrived already is always read.
     pub(super) fn read_some(&mut self, until: Instant) -> Vec<u8> {
         const PAUSE: Duration = Duration::from_millis(150);
         const LEAST: Duration = Duration::from_millis(5);
         let all = self.until.max(Instant::now() + LEAST);
         self.until = all.min(until.max(Instant::now() + LEAST));
-        // What comes in pieces comes soon.
+        // The pieces of a message follow each other soon.
         read_some(self, |it| it.until = all.min(Instant::now() + PAUSE)).unwrap_or_default()
     }
 

@@ -1,10 +1,10 @@
 //! The sweep: many TCP connects at once, from few threads.
 //!
-//! What a connect costs is the kernel's work for it, so everything else is avoided. A socket whose connect was refused
-//! connects to the next port: no socket is made or closed for a closed port. It keeps its local port, so that none is
-//! searched for. The outcome is asked for at once, by connecting once more, as an answer from nearby is there already;
-//! only what is still under way is waited for, on an epoll that knows the socket from its first wait on. An open port's
-//! connection is reset, never finished: nothing is sent to it.
+//! A connect costs little more than the kernel's work for it. A socket whose connect was refused connects to the next port,
+//! so that no socket is opened or closed for a closed port. It keeps its local port, so that the kernel need not search for
+//! one. The outcome is queried at once with a second connect, because an answer from nearby has arrived by then. Only
+//! connects that are still under way are waited for, with epoll; a socket is registered at its first wait. The connection
+//! to an open port is reset, never closed normally, and nothing is sent.
 
 use std::net::IpAddr;
 
@@ -12,14 +12,14 @@ use super::probe::{Bounds, Found, Goal};
 use super::worker::Worker;
 use crate::error::{Error, Result};
 
-/// From this many probes a second on, more threads than one are worth it.
+/// From this many probes per second on, more than one thread pays off.
 const THREADS_FROM_PER_S: u32 = 10_000;
 const N_THREADS_MAX: usize = 4;
 
-/// Probes the ports of every address; what each came to, in the same order. A stop leaves the rest unprobed.
+/// Probes the ports of every address. Returns the results in the order of the addresses. A stop leaves the rest unprobed.
 ///
 /// # Errors
-/// `Unavailable` when the system gives no sockets at all.
+/// `Unavailable` when the system has no sockets at all.
 pub(super) fn sweep(
     goal: Goal,
     addresses: &[IpAddr],

@@ -1,5 +1,5 @@
-//! What an open port says of itself: a banner, a page's heading, a certificate. Read with a limit on everything, and kept
-//! as printable ASCII.
+//! Asks an open port what it is: a banner, the heading of a page, a certificate. Everything is read with a limit and kept as
+//! printable ASCII.
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
@@ -11,14 +11,14 @@ use super::stream::{Timed, Until, escaped, read_some};
 use super::tls;
 use crate::engine::network::scan::FoundPort;
 
-/// Whoever does not speak first within this does not.
+/// A service that has not spoken first within this time does not.
 const GREETING_WAIT: Duration = Duration::from_millis(1_200);
-/// More ports of one host are told by their number alone.
+/// More ports of one host are reported by number only.
 const N_PORTS_MAX: usize = 64;
-/// For all ports of one host: what is hostile holds one thread for so long.
+/// For all ports of one host. A hostile host occupies a thread for at most this long.
 const HOST_WAIT: Duration = Duration::from_secs(20);
 
-/// Asks the open ports of one host, a few at once: whoever speaks first is listened to while others are asked.
+/// Asks the open ports of one host, a few at once. Services that speak first are awaited while others are asked.
 pub(super) fn ask(
     address: IpAddr,
     numbers: &[u16],
@@ -60,7 +60,7 @@ pub(super) fn ask(
     ports
 }
 
-/// A port that nobody asked.
+/// A port that was not asked.
 pub(super) fn blank(number: u16) -> FoundPort {
     FoundPort {
         number,
@@ -114,7 +114,7 @@ fn hear(port: &mut FoundPort, said: &[u8]) {
     };
 }
 
-/// Status, server and title of an HTTP answer. `None`: it is none.
+/// Status, server and title of an HTTP response. `None`: it is not one.
 fn heading(said: &[u8]) -> Option<String> {
     if !said.starts_with(b"HTTP/") {
         return None;
@@ -135,7 +135,7 @@ fn heading(said: &[u8]) -> Option<String> {
     Some(parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-/// Beginnings of banners, and nmap's names of the services that speak so.
+/// Beginnings of banners, and nmap's names of the services that send them.
 const GREETINGS: [(&str, &str); 13] = [
     ("SSH-", "ssh"),
     ("HTTP/", "http"),
@@ -152,7 +152,7 @@ const GREETINGS: [(&str, &str); 13] = [
     ("\\xff\\xfd", "telnet"),
 ];
 
-/// Names the service by what it said, where that tells.
+/// Names the service by its banner, if the banner identifies it.
 fn name(port: &mut FoundPort) {
     let said = port.banner.as_str();
     let lower = said.to_ascii_lowercase();

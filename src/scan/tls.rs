@@ -1,4 +1,4 @@
-//! Certificates and versions of TLS servers: whatever they show is read, and nothing of it is trusted.
+//! Certificates and versions of TLS servers. What they present is read and not trusted.
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -20,14 +20,14 @@ use crate::scan::stream::{Timed, escaped};
 const N_NAMES_KEPT: usize = 8;
 const NAME_CHARS_KEPT: usize = 120;
 
-/// What a server showed.
+/// What a server presented.
 pub(super) struct Spoken {
     pub(super) version: &'static str,
     pub(super) certificate: Option<Certificate>,
     pub(super) said: Vec<u8>,
 }
 
-/// Greets as a client, then talks. `None`: it does not speak TLS as we do.
+/// Does a TLS handshake, then runs `talk`. `None`: the server speaks no version of TLS that we do.
 pub(super) fn speak(
     mut stream: Timed,
     address: IpAddr,
@@ -39,14 +39,14 @@ pub(super) fn speak(
         connection.complete_io(&mut stream).ok()?;
     }
     let is_newest = connection.protocol_version()? == ProtocolVersion::TLSv1_3;
-    let version = if is_newest { "TLSv1.3" } else { "TLSv1.2" }; // We speak no other.
+    let version = if is_newest { "TLSv1.3" } else { "TLSv1.2" }; // rustls has no other.
     let shown = connection.peer_certificates().and_then(<[_]>::first);
     let certificate = shown.and_then(|it| read(it));
     let said = talk(&mut Stream::new(&mut connection, &mut stream)).unwrap_or_default();
     Some(Spoken { version, certificate, said })
 }
 
-/// `None`: the crypto library does not have its own defaults, which cannot be.
+/// `None`: the crypto library lacks its own defaults, which does not happen.
 static CONFIG: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
@@ -56,7 +56,7 @@ static CONFIG: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
     Some(Arc::new(builder.with_no_client_auth()))
 });
 
-/// Takes every certificate: a scan reports it, and tells the server nothing.
+/// Accepts every certificate: a scan reports it, and sends the server nothing confidential.
 #[derive(Debug)]
 struct Reader(Arc<CryptoProvider>);
 
@@ -95,7 +95,7 @@ impl ServerCertVerifier for Reader {
     }
 }
 
-/// `None`: it is no X.509 certificate.
+/// `None`: it is not an X.509 certificate.
 fn read(der: &[u8]) -> Option<Certificate> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let text =
@@ -118,11 +118,11 @@ fn read(der: &[u8]) -> Option<Certificate> {
 
 const HANDSHAKE: u8 = 22;
 const SERVER_HELLO: u8 = 2;
-/// What servers of that time take, the most common first.
+/// Ciphers that servers of that time accept, the most common first.
 const OLD_CIPHERS: [u16; 10] =
     [0xc013, 0xc014, 0xc009, 0xc00a, 0x002f, 0x0035, 0x0033, 0x0039, 0x000a, 0x0005];
 
-/// Offers nothing newer than TLS 1.1; the version that the server then takes. `None`: it refuses, as it should.
+/// Offers nothing newer than TLS 1.1. Returns the version that the server chooses. `None`: it refuses, as it should.
 pub(super) fn outdated_version(mut stream: Timed) -> Option<&'static str> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).ok()?;
@@ -138,11 +138,11 @@ pub(super) fn outdated_version(mut stream: Timed) -> Option<&'static str> {
     }
 }
 
-/// A client's greeting as it was before TLS 1.2.
+/// A `ClientHello` as it was before TLS 1.2.
 fn old_hello(random: [u8; 32]) -> Vec<u8> {
     let length = |n: usize| u16::try_from(n).unwrap_or(0).to_be_bytes();
     let mut extensions = vec![0, 10, 0, 8, 0, 6, 0, 29, 0, 23, 0, 24]; // Groups: x25519, P-256, P-384.
-    extensions.extend([0, 11, 0, 2, 1, 0]); // Points as they are.
+    extensions.extend([0, 11, 0, 2, 1, 0]); // Uncompressed points.
     let mut body = vec![3, 2];
     body.extend(random);
     body.push(0); // No session.

@@ -15,20 +15,20 @@ use super::socket::{Attempt, Socket, attempt};
 use crate::error::{Error, Result};
 use crate::scan::probe::{Bounds, Ending, Found, Goal};
 
-/// Probes begun before what ended is looked at again.
+/// Probes that are begun before ended ones are processed.
 const N_LAUNCHED_AT_ONCE: u32 = 256;
-/// Answers from a host that has answered are waited for at least this long.
+/// The minimum wait for an answer from a host that has answered before.
 const WAIT_MIN_MICROS: u32 = 100_000;
-/// Silent ports of a host that are probed once more before it is believed that it drops what it does not want.
+/// Silent ports of a host that are retried before the host counts as one that drops unwanted packets.
 const N_RETRIES_ON_TRIAL: u32 = 16;
-/// One address gets at most this many probes a second for each connection that it may have at a time.
+/// One address gets at most this many probes per second for each simultaneous connection that it may have.
 const PROBES_PER_S_PER_CONNECTION: u32 = 64;
 const WINDOWS_PER_S: u32 = 10;
-/// How long nothing is begun when the system has no room for more.
+/// How long no probe is begun when the system lacks the resources.
 const HOLD: Duration = Duration::from_millis(20);
-/// A host to which the system has no way so often is not reachable.
+/// A host counts as unreachable after this many probes for which the system lacked the resources.
 const N_PUT_OFF_MAX: u32 = 250;
-/// A stop, and a system that has room again, are noticed within this.
+/// The longest wait, so that a stop and new resources are noticed.
 const WAIT_MAX: Duration = Duration::from_millis(50);
 
 pub(super) struct Worker<'a> {
@@ -38,7 +38,7 @@ pub(super) struct Worker<'a> {
     hosts: Vec<Host>,
     /// Hosts with ports to probe that may be probed now.
     ready: VecDeque<usize>,
-    /// Hosts that had their share of this moment.
+    /// Hosts that have used their share of the current time window.
     resting: BinaryHeap<Reverse<(Instant, usize)>>,
     slots: Vec<Slot>,
     free: Vec<usize>,
@@ -46,14 +46,14 @@ pub(super) struct Worker<'a> {
     deadlines: BinaryHeap<Reverse<(Instant, usize, u64)>>,
     epoll: OwnedFd,
     events: Vec<epoll::Event>,
-    /// Of all addresses, for those that have not answered.
+    /// The estimate over all addresses, for those that have not answered.
     rtt: Rtt,
     n_places: u32,
     held_until: Option<Instant>,
-    /// As of the last look.
+    /// The time of the current round.
     now: Instant,
     n_probes: u64,
-    /// The share of probes that were answered at once, of 256.
+    /// The share of probes that were answered at once, in 256ths.
     n_eager: u32,
 }
 
@@ -64,7 +64,7 @@ struct Host {
     again: Vec<u16>,
     n_under_way: u32,
     rtt: Rtt,
-    /// Its probes since then.
+    /// The start of the window in which its probes are counted.
     window_from: Instant,
     n_in_window: u32,
     n_put_off: u32,
@@ -84,7 +84,7 @@ struct Slot {
 
 #[derive(Clone, Copy)]
 struct Probe {
-    /// Tells it from those before it in its slot.
+    /// Distinguishes it from earlier probes in its slot.
     number: u64,
     host: usize,
     port: u16,
@@ -95,7 +95,7 @@ struct Probe {
 /// Whether more may be begun.
 enum Launched {
     Some,
-    /// Not before then, or not before something ends.
+    /// Not before this time, or not before a probe ends.
     Nothing(Option<Instant>),
 }
 
@@ -131,7 +131,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// What the ports of each address came to, in their order.
+    /// Runs to the end. Returns the results of each address, in their order.
     pub(super) fn run(mut self) -> Result<Vec<Found>> {
         while !(self.bounds.stop)() {
             let now = Instant::now();
@@ -155,7 +155,7 @@ impl<'a> Worker<'a> {
         Ok(self.hosts.into_iter().map(|it| it.found).collect())
     }
 
-    /// How long nothing is to be done.
+    /// The time until the next deadline.
     fn idle(&self, now: Instant, until: Option<Instant>) -> Duration {
         let deadline = self.deadlines.peek().map(|Reverse((at, ..))| *at);
         let rested = self.resting.peek().map(|Reverse((at, _))| *at);
@@ -227,7 +227,7 @@ impl<'a> Worker<'a> {
             }
         }
         self.n_probes += 1;
-        // Where answers never come at once, asking at once is a call for nothing; now and then it is tried again.
+        // Where answers never come at once, a second connect is wasted. It is tried again now and then.
         let is_eager = 16 < self.n_eager || self.n_probes.is_multiple_of(64);
         let socket = self.slots[slot].socket.as_ref().expect("it was just put there");
         let ended = attempt(socket, address, is_eager);
@@ -290,7 +290,7 @@ impl<'a> Worker<'a> {
             let index = usize::try_from(event.data.u64()).unwrap_or(usize::MAX);
             let Some(Slot { socket: Some(socket), probe: Some(probe) }) = self.slots.get(index)
             else {
-                continue; // What is told of ended before.
+                continue; // The probe of this event has ended.
             };
             let address = SocketAddr::new(self.hosts[probe.host].address, probe.port);
             let took = probe.sent_at.elapsed();
@@ -303,7 +303,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Ends what was not answered in time.
+    /// Ends the probes that were not answered in time.
     fn expire(&mut self, now: Instant) {
         while let Some(Reverse((at, index, number))) = self.deadlines.peek().copied() {
             if now < at {
@@ -321,7 +321,7 @@ impl<'a> Worker<'a> {
         let slot = &mut self.slots[index];
         let Some(probe) = slot.probe.take() else { return };
         if ending != Ending::Closed {
-            slot.socket = None; // Resets what is connected; a refused one is as new.
+            slot.socket = None; // Resets the connection. A refused socket is reused.
         }
         self.free.push(index);
         self.n_under_way -= 1;
@@ -348,7 +348,7 @@ impl<'a> Worker<'a> {
         self.queue(probe.host, self.now);
     }
 
-    /// The system has no room for this probe now: it waits for its turn again.
+    /// The system lacks the resources for this probe: it is tried again later.
     fn take_back(&mut self, index: usize, probe: Probe) {
         self.slots[index] = Slot::default();
         self.free.push(index);
@@ -364,12 +364,12 @@ impl<'a> Worker<'a> {
         self.held_until = Some(Instant::now() + HOLD);
     }
 
-    /// No socket: probes go on with those there are.
+    /// Without a new socket, probing goes on with the existing ones.
     fn give_up_socket(&mut self, slot: usize, host: usize, port: u16, errno: Errno) {
         let is_alone = self.slots.iter().all(|it| it.socket.is_none());
         let is_full = matches!(errno, Errno::NOBUFS | Errno::NOMEM | Errno::MFILE | Errno::NFILE);
         if !is_full {
-            self.hosts[host].found.take(port, Ending::Unreachable); // Such as IPv6 on a machine without.
+            self.hosts[host].found.take(port, Ending::Unreachable); // Such as IPv6 on a host without IPv6.
             self.free.push(slot);
             return;
         }
@@ -404,7 +404,7 @@ impl Host {
         !self.is_over && (self.next < ports.len() || !self.again.is_empty())
     }
 
-    /// And whether it was probed before.
+    /// The next port, and whether it was probed before.
     fn next_port(&mut self, ports: &[u16], bounds: &Bounds<'_>) -> Option<(u16, bool)> {
         while !self.is_over && self.next < ports.len() {
             let port = ports[self.next];
@@ -416,12 +416,13 @@ impl Host {
         if self.is_over { None } else { self.again.pop().map(|it| (it, true)) }
     }
 
-    /// A lost packet is worth a second one; a host that drops what it does not want is not.
+    /// Returns true if a silent port is to be probed again: a packet may be lost. A host that drops unwanted packets is not
+    /// probed again.
     fn may_retry(&self, goal: Goal) -> bool {
         goal == Goal::Ports && (self.n_retries < N_RETRIES_ON_TRIAL || 0 < self.n_retries_answered)
     }
 
-    /// Until when it must not be probed.
+    /// The time until which the host must not be probed. `None`: it may be probed now.
     fn rest(&mut self, now: Instant, per_host: u32) -> Option<Instant> {
         let n_max = (per_host * PROBES_PER_S_PER_CONNECTION / WINDOWS_PER_S).max(1);
         let length = Duration::from_secs(1) / WINDOWS_PER_S;
@@ -434,5 +435,5 @@ impl Host {
 }
 
 fn no_room(errno: Errno) -> Error {
-    Error::unavailable("the system has no room for the scan's sockets").caused_by(errno)
+    Error::unavailable("the system has no sockets left for the scan").caused_by(errno)
 }

@@ -22,11 +22,11 @@ fn a_target_that_cannot_be_scanned_is_refused_with_the_reason() {
         (&["0.0.0.0/0"], "addresses, more than 65536"),
         (&["::/0"], "addresses, more than 65536"),
         (&["10.0.0.0/15"], "131072 addresses, more than 65536"),
-        (&["10.0.0.0/33"], "targets[0]: \"10.0.0.0/33\" is no network in CIDR notation"),
+        (&["10.0.0.0/33"], "targets[0]: \"10.0.0.0/33\" is not a network in CIDR notation"),
         (&["10.0.0.5/24"], "did you mean 10.0.0.0/24?"),
-        (&["example.org"], "is no network"),
-        (&[""], "is no network"),
-        (&["10.0.0.0/24", "10.0.0.0/24"], "targets[1]: 10.0.0.0/24 is targets[0] again"),
+        (&["example.org"], "is not a network"),
+        (&[""], "is not a network"),
+        (&["10.0.0.0/24", "10.0.0.0/24"], "targets[1]: 10.0.0.0/24 duplicates targets[0]"),
         (&["10.0.0.0/16", "10.0.9.0/24"], "10.0.9.0/24 overlaps 10.0.0.0/16, which is targets[0]"),
         (&["10.0.9.0/24", "10.0.0.0/16"], "10.0.0.0/16 overlaps 10.0.9.0/24"),
         (&["224.0.0.0/24"], "is a multicast network, which is never scanned"),
@@ -65,7 +65,10 @@ fn ports_are_numbers_and_ranges_that_go_upwards() {
     for (text, expected) in [
         ("1-", "\"1-\": must be a port from 1 to 65535"),
         ("-80", "must be a port"),
-        ("80-70", "a range goes upwards; did you mean 70-80?"),
+        (
+            "80-70",
+            "the first port of a range must not be greater than the last; did you mean 70-80?",
+        ),
         ("65536", "must be a port from 1 to 65535"),
         ("0", "must be a port from 1 to 65535"),
         ("0-10", "must be a port"),
@@ -123,7 +126,7 @@ fn what_is_excluded_is_not_among_the_addresses() {
     order.exclude.push("10.0.0.0/24".to_owned());
     order.exclude.push("fd00::/64".to_owned());
     let error = Plan::of(&order, &policy).unwrap_err();
-    assert_eq!(error.message(), "targets: every address of them is excluded");
+    assert_eq!(error.message(), "targets: all of their addresses are excluded");
 }
 
 #[test]
@@ -156,7 +159,7 @@ fn what_is_excluded_is_not_free() {
         let order = Order { targets: vec![target.to_owned()], exclude, ports: None };
         Plan::of(&order, &anything()).unwrap_err().message().to_owned()
     };
-    let says = "have 65536 addresses among 2097152, more than 1048576; name what is left";
+    let says = "span 2097152 addresses, more than 1048576, to scan 65536 of them; list those";
     assert!(refused("10.0.0.0/11", order.exclude).contains(says));
     // Of each half the half that has not the last 65,536 addresses.
     let first = |it: u32| (0xfd00_u128 << 112) + (1 << 64) - (2 << (128 - it));
