@@ -1,4 +1,4 @@
-//! The records of one file -> the observations and assets to store.
+//! Folds the records of one file into the observations and assets to store.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -21,16 +21,16 @@ pub const N_RECORDS_MAX: u64 = 1_000_000;
 pub const N_OBSERVATIONS_MAX: usize = 50_000;
 /// A file with more assets is refused.
 pub const N_ASSETS_MAX: usize = 200_000;
-/// So many failing subjects are named in an observation's findings.
+/// At most this many failing subjects are named in the findings of an observation.
 pub const N_NAMED_MAX: usize = 10;
-/// So many different reasons are counted apart; further ones are counted as [`OTHER_REASONS`].
+/// At most this many different reasons are counted separately. Others are counted as [`OTHER_REASONS`].
 pub const N_REASONS_MAX: usize = 50;
 pub const OTHER_REASONS: &str = "other reasons";
 
-/// Whose records are folded.
+/// The origin of the records.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The catalogue's name of the tool.
+    /// The catalog's name of the tool.
     pub tool: &'static str,
     /// Label of the source.
     pub source: String,
@@ -40,25 +40,25 @@ pub struct Origin {
     pub observed: Observed,
 }
 
-/// Which time of observation counts.
+/// The time of the observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
-    /// The file's. `now` stands in where it says none, and where its clock was ahead.
+    /// The times of the file. `now` replaces a missing time and a time in the future.
     File { now: Time },
-    /// This one, whatever the file says.
+    /// This time, regardless of the file.
     At(Time),
 }
 
-/// What a file comes to.
+/// The content of a file.
 #[derive(Clone, Debug)]
 pub struct Folded {
     /// One for each pair of scope and check, in that order.
     pub observations: Vec<Observation>,
     /// One for each external id, in that order.
     pub assets: Vec<Seen>,
-    /// Reason -> how many records were left out for it.
+    /// Reason -> the number of records that were skipped for it.
     pub skipped: BTreeMap<String, u32>,
-    /// Checks and skipped records. Assets come along with checks and are not counted.
+    /// Checks and skipped records. Assets come with checks and are not counted.
     pub n_records: u64,
     /// Of checks and assets, sorted.
     pub scopes: Vec<String>,
@@ -74,7 +74,7 @@ pub struct Fold {
     origin: Origin,
     /// By scope and check.
     groups: BTreeMap<(String, String), Group>,
-    /// Hash of scope, check and subject -> what it came to. Hashes, so that a large file fits.
+    /// Hash of scope, check and subject -> its outcome. Hashes, so that a large file fits into memory.
     outcomes: HashMap<u64, Outcome>,
     assets: BTreeMap<String, Seen>,
     skipped: BTreeMap<String, u32>,
@@ -200,7 +200,7 @@ impl Fold {
         Ok(())
     }
 
-    /// What all records together say.
+    /// The observations and assets of all records.
     #[must_use]
     pub fn finish(self) -> Folded {
         let Self { origin, groups, .. } = self;
@@ -290,7 +290,7 @@ impl Group {
         }
     }
 
-    /// What was seen, for a person.
+    /// The findings as people read them.
     fn findings(&self) -> String {
         let n_counted = self.passed + self.failed;
         let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! A scanned host -> an asset, and a record for each check.
+//! The records of a scanned host: an asset, and one record for each check.
 
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
 use super::{Check, Outcome, Record, Subject};
@@ -50,12 +50,12 @@ pub fn records_of(
 }
 
 /// # Errors
-/// The reason why it is no asset.
+/// The reason why the host is not an asset.
 fn seen(host: &HostEvidence, address: &str) -> Told<Seen> {
     let scope = text::id(address, "address")?.to_lowercase();
     let mac = host.mac.as_deref().filter(|it| is_global(it)).map(str::to_lowercase);
     let hostname = host.ptr.as_deref().or(host.typed.as_deref()).and_then(hostname);
-    // As assets merge: a MAC of the maker's stays with the device, a name outlives an address.
+    // As assets are merged: a MAC address of the manufacturer stays with the device, and a name outlives an address.
     let external_id = mac.clone().or(hostname.clone()).unwrap_or_else(|| scope.clone());
     Ok(Seen {
         external_id: text::id(&external_id, "host name")?,
@@ -73,8 +73,8 @@ fn seen(host: &HostEvidence, address: &str) -> Told<Seen> {
     })
 }
 
-/// Whether the maker gave it: the last two bits of its first byte are set when software made it up,
-/// or when it is for a group.
+/// Returns true if the manufacturer assigned the MAC address. One of the last two bits of its first byte is set if software
+/// assigned it, or if it is the address of a group.
 fn is_global(mac: &str) -> bool {
     let bytes: Option<Vec<u8>> = mac.split(':').map(|it| u8::from_str_radix(it, 16).ok()).collect();
     bytes.is_some_and(|it| {
@@ -85,7 +85,7 @@ fn is_global(mac: &str) -> bool {
     })
 }
 
-/// In lower case, without the last dot. `None` for names that every host has.
+/// The name in lower case, without the last dot. `None` for names that every host has.
 fn hostname(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_lowercase();
     let common = name == "localhost" || name.starts_with("localhost.");

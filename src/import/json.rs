@@ -1,8 +1,7 @@
-//! Cuts a stream of JSON into its records: the elements of one array, or objects one behind the
-//! other.
+//! Splits a stream of JSON into its records: the elements of one array, or consecutive objects.
 //!
-//! Finds where records end, and leaves their content to the reader of the format: so one broken
-//! record does not lose the others, and no more than one is ever held.
+//! It only finds where records end and leaves their content to the reader of the format: one invalid record does not affect
+//! the others, and only one is in memory at a time.
 
 use std::io::BufRead;
 
@@ -12,7 +11,7 @@ use super::text::Told;
 use super::{RECORD_BYTES_MAX, unreadable};
 use crate::error::{Error, Result};
 
-/// One record as it stands in the file.
+/// One record, as it is in the file.
 pub(super) enum Item<'a> {
     Text(&'a [u8]),
     /// Longer than [`RECORD_BYTES_MAX`].
@@ -21,7 +20,7 @@ pub(super) enum Item<'a> {
 
 impl<'a> Item<'a> {
     /// # Errors
-    /// The reason why the record is none.
+    /// The reason why it is not a valid record.
     pub(super) fn parse<T: Deserialize<'a>>(&self) -> Told<T> {
         let text = match self {
             Self::TooLong => {
@@ -30,7 +29,7 @@ impl<'a> Item<'a> {
             Self::Text(text) => text,
         };
         serde_json::from_slice(text).map_err(|error| {
-            let reason = if error.is_data() { "not shaped like a finding" } else { "broken JSON" };
+            let reason = if error.is_data() { "not a finding" } else { "invalid JSON" };
             reason.to_owned()
         })
     }
@@ -39,8 +38,7 @@ impl<'a> Item<'a> {
 /// Hands out each record with its number, from 1.
 ///
 /// # Errors
-/// `Invalid` when the file ends early, goes on behind its end, or is no JSON array or object at
-/// all.
+/// `Invalid` when the file ends early, continues after its end, or is not a JSON array or object.
 pub(super) fn each(
     input: &mut dyn BufRead,
     record: &mut dyn FnMut(u64, Item) -> Result<()>,
@@ -63,11 +61,11 @@ enum Place {
     /// Before the first bracket or brace.
     #[default]
     Start,
-    /// In the array, before, in or behind a record.
+    /// In the array: before, in or after a record.
     Array,
-    /// Behind the array's end.
+    /// After the end of the array.
     AfterArray,
-    /// Between objects that stand one behind the other.
+    /// Between consecutive objects.
     Between,
     /// In such an object.
     Object,
@@ -79,7 +77,7 @@ enum Quote {
     #[default]
     Outside,
     Inside,
-    /// Inside, and behind a backslash.
+    /// Inside, after a backslash.
     Escaped,
 }
 
@@ -136,12 +134,12 @@ impl Splitter {
             }
             (Place::AfterArray, b'[' | b'{' | b',') => return Err(appended(offset)),
             (Place::Start, _) => {
-                return Err(Error::invalid("not JSON: starts with neither [ nor {"));
+                return Err(Error::invalid("not JSON: the file does not start with [ or {"));
             }
             (Place::AfterArray | Place::Between | Place::Array | Place::Object, _) => {
-                let what = "neither a record nor the end follows record";
                 return Err(Error::invalid(format!(
-                    "broken JSON: {what} {} (byte {offset}); export the report again",
+                    "invalid JSON at byte {offset}: expected a record or the end of the file after record {}; export \
+                     the report again",
                     self.n_records
                 )));
             }
@@ -149,7 +147,7 @@ impl Splitter {
         Ok(at + 1)
     }
 
-    /// Takes what belongs to the current element of the array, and the comma or bracket behind it.
+    /// Takes the rest of the current element of the array, and the comma or bracket after it.
     fn array(
         &mut self,
         chunk: &[u8],
@@ -176,7 +174,7 @@ impl Splitter {
         Ok(end + 1)
     }
 
-    /// Takes what belongs to the current object.
+    /// Takes the rest of the current object.
     fn object(
         &mut self,
         chunk: &[u8],
@@ -256,10 +254,10 @@ impl Splitter {
     fn end(&self) -> Result<()> {
         match self.place {
             Place::AfterArray | Place::Between => Ok(()),
-            Place::Start => Err(Error::invalid("not JSON: the file holds nothing but space")),
+            Place::Start => Err(Error::invalid("not JSON: the file contains only whitespace")),
             Place::Array | Place::Object => Err(Error::invalid(format!(
-                "the file is cut off: it ends at byte {} inside or before record {}, which begins \
-                at byte {}; let the tool finish, or copy the file again",
+                "the file is truncated: it ends at byte {} in or before record {}, which starts at byte {}; let the tool \
+                 finish, or copy the file again",
                 self.n_before,
                 self.n_records + 1,
                 self.record_at
@@ -270,8 +268,7 @@ impl Splitter {
 
 fn appended(offset: u64) -> Error {
     Error::invalid(format!(
-        "the file holds more than one run, one behind the other (the second begins at byte \
-        {offset}): Prowler appends when a run uses the same output name again; delete the file \
-        and run again, or give the run another name (-F)"
+        "the file contains more than one run (the second starts at byte {offset}): Prowler appends to an existing output \
+         file; delete the file and run Prowler again, or use another output name (-F)"
     ))
 }

@@ -1,8 +1,7 @@
-//! Files of known tools -> records, and records -> facts.
+//! Reads the files of known tools into records, and folds records into facts.
 //!
-//! `Result` is for the file as a whole: an `Err` means that it is cut off, broken or of another
-//! format, and nothing of it may be kept. A bad record inside an intact file is
-//! [`Record::Skipped`], with its reason.
+//! `Result` is about the file as a whole: an `Err` means that it is truncated, invalid or of another format, and nothing of
+//! it may be kept. A bad record in an intact file is [`Record::Skipped`], with its reason.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -22,21 +21,20 @@ mod prowler;
 mod scalar;
 mod text;
 
-/// Longer records (a finding, a row, an XML tag) are not held: a finding is skipped, a row or tag
-/// refuses the file.
+/// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
+/// or tag is refused.
 pub const RECORD_BYTES_MAX: usize = 4 << 20;
-/// [`detect`] looks at no more than this much of a file's start.
+/// [`detect`] reads at most this much of the start of a file.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
 
 /// A file format that [`read`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// Prowler 4 and later, OCSF detection findings: an array, one object, or one object behind
-    /// another.
+    /// Prowler 4 and later, OCSF detection findings: an array, one object, or consecutive objects.
     ProwlerOcsf,
     /// Prowler 3 and later, `;` between columns, read by header.
     ProwlerCsv,
-    /// Prowler 3, its own JSON: an array, or one object behind another.
+    /// Prowler 3, its own JSON: an array, or consecutive objects.
     ProwlerJson,
     /// nmap `-oX`.
     Nmap,
@@ -55,7 +53,7 @@ impl Format {
         }
     }
 
-    /// The catalogue's name of the tool whose check ids the file speaks.
+    /// The catalog's name of the tool whose check ids the file has.
     #[must_use]
     pub const fn tool(self) -> &'static str {
         match self {
@@ -71,24 +69,24 @@ impl fmt::Display for Format {
     }
 }
 
-/// An unknown name gets the list of the known.
+/// The error of an unknown name lists the known formats.
 impl FromStr for Format {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(", ");
-            Error::invalid(format!("unknown format; known formats: {known}"))
+            Error::invalid(format!("unknown format; use one of {known}"))
         })
     }
 }
 
-/// What a file says, piece by piece.
+/// One piece of information in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Record {
     Check(Check),
     Asset(Seen),
-    /// Left out, and why. The same reason has the same words each time.
+    /// A record that was skipped, and why. The same reason always has the same words.
     Skipped {
         /// Number of the record in the file (finding, row or host), from 1.
         at: u64,
@@ -96,7 +94,7 @@ pub enum Record {
     },
 }
 
-/// What a tool's check came to for one subject.
+/// The outcome of a tool's check for one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub scope: String,
@@ -106,7 +104,7 @@ pub struct Check {
     pub severity: Severity,
     pub title: String,
     pub remediation: Option<String>,
-    /// What was seen.
+    /// What was observed.
     pub detail: Option<String>,
     pub subject: Subject,
     /// `None`: the file does not say.
@@ -117,7 +115,7 @@ pub struct Check {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     Pass,
-    /// Failed, and muted at the source: never counted as passed or failed.
+    /// Failed, but muted at the source. Never counted as passed or failed.
     Accepted,
     Fail,
 }
@@ -132,7 +130,7 @@ pub struct Subject {
 
 /// The format of a file, from its start (up to [`HEAD_BYTES_MAX`]).
 ///
-/// An array without any element is taken for `prowler-ocsf`. `None`: none of ours.
+/// An empty array counts as `prowler-ocsf`. `None`: an unknown format.
 #[must_use]
 pub fn detect(head: &[u8]) -> Option<Format> {
     let head = &head[..head.len().min(HEAD_BYTES_MAX)];
@@ -155,7 +153,7 @@ fn detect_json(head: &[u8]) -> Option<Format> {
         .then_some(Format::ProwlerOcsf)
 }
 
-/// Whether the first `class_uid` says 2003 (Compliance Finding).
+/// Returns true if the first `class_uid` is 2003 (Compliance Finding).
 fn is_compliance(head: &[u8]) -> bool {
     let key = b"\"class_uid\"";
     let Some(at) = head.windows(key.len()).position(|it| it == key) else { return false };
@@ -174,8 +172,8 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Holds one record at a time.
 ///
 /// # Errors
-/// `Invalid` when the file is cut off, broken, or not of this format: the message says what, where,
-/// and what to do. `Unavailable` when reading it fails. Whatever `records` returns.
+/// `Invalid` when the file is truncated, invalid, or not of this format: the message says what is wrong, where, and what to
+/// do. `Unavailable` when reading it fails. Whatever `records` returns.
 pub fn read(
     format: Format,
     input: &mut dyn BufRead,
@@ -200,15 +198,15 @@ pub fn read(
     }
 }
 
-/// Names the wrappings that a report often comes in by mistake.
+/// Refuses encodings that a report often has by mistake.
 fn refuse_encoded(start: &[u8]) -> Result<()> {
     let wrapping = match start {
         [] => return Err(Error::invalid("the file is empty")),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
-            "the file is UTF-16 (a redirection in PowerShell does that); save it as UTF-8"
+            "the file is UTF-16, as PowerShell redirection writes it; save it as UTF-8"
         }
         [0x1f, 0x8b, ..] | [b'B', b'Z', b'h'] | [b'P', b'K', 3] => {
-            "the file is compressed; unpack it first"
+            "the file is compressed; decompress it first"
         }
         _ => return Ok(()),
     };

@@ -1,4 +1,4 @@
-//! Moments as tools write them.
+//! Points in time as tools write them.
 
 use crate::clock::Time;
 
@@ -7,7 +7,7 @@ const MS_FROM: i64 = 100_000_000_000;
 /// 1973 in microseconds: from here on a number is microseconds.
 const MICROS_FROM: i64 = MS_FROM * 1_000;
 
-/// Seconds, milliseconds or microseconds since 1970, told apart by magnitude.
+/// Seconds, milliseconds or microseconds since 1970, distinguished by magnitude.
 ///
 /// `None` for zero and less, which tools write for "unknown".
 pub(super) fn of_number(number: i64) -> Option<Time> {

@@ -1,4 +1,4 @@
-//! A JSON value of which only a text is wanted, whatever a release wrote in its place.
+//! A JSON value that is read as a text, whatever type a release of the tool gives it.
 
 use std::borrow::Cow;
 use std::fmt;

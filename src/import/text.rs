@@ -2,7 +2,7 @@
 
 pub(super) use crate::text::{block, line, some_block, some_line};
 
-/// What could be understood, or the reason why a record is left out.
+/// The value, or the reason why a record is skipped.
 pub(super) type Told<T> = Result<T, String>;
 
 /// Longer identifiers (scopes, check ids, external ids) are refused, never cut.
@@ -14,7 +14,7 @@ pub(super) const TITLE_CHARS_MAX: usize = 300;
 /// Longer descriptions of what was seen are cut.
 pub(super) const DETAIL_CHARS_MAX: usize = 500;
 
-/// An identifier as it is, without spaces around it.
+/// An identifier, without leading and trailing spaces.
 ///
 /// # Errors
 /// The reason, naming `what`, when it is missing, longer than [`ID_CHARS_MAX`] or has control
@@ -22,7 +22,7 @@ pub(super) const DETAIL_CHARS_MAX: usize = 500;
 pub(super) fn id(text: &str, what: &str) -> Told<String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(format!("no {what}"));
+        return Err(format!("missing {what}"));
     }
     if ID_CHARS_MAX < text.chars().count() {
         return Err(format!("{what} longer than {ID_CHARS_MAX} characters"));

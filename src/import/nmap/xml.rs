@@ -1,4 +1,4 @@
-//! nmap's XML, read as a stream. Nothing of its document type is resolved.
+//! nmap's XML, read as a stream. Its document type is not resolved.
 
 use std::io::{self, BufRead, Read};
 
@@ -14,11 +14,11 @@ use crate::error::{Error, Result};
 use crate::import::host::records_of;
 use crate::import::{RECORD_BYTES_MAX, Record, moment};
 
-/// A host with more listed ports (all of TCP and UDP) refuses the file.
+/// A file with a host of more listed ports (all of TCP and UDP) is refused.
 const N_PORTS_MAX: usize = 2 * 65_536;
-/// Elements nested deeper refuse the file; nmap nests a dozen.
+/// A file with elements nested deeper is refused. nmap nests a dozen.
 const DEPTH_MAX: u32 = 64;
-/// A scan or host with more lists of ports refuses the file.
+/// A file with more lists of ports in a scan or host is refused.
 const N_LISTS_MAX: usize = 1_024;
 
 /// See [`crate::import::read`].
@@ -41,7 +41,9 @@ pub(in crate::import) fn read(
             Event::Start(tag) => {
                 depth += 1;
                 if DEPTH_MAX < depth {
-                    return Err(Error::invalid("not nmap's XML: elements nested too deep"));
+                    return Err(Error::invalid(
+                        "not an nmap report: XML elements are nested too deeply",
+                    ));
                 }
                 scan.open(&tag)?;
             }
@@ -54,7 +56,7 @@ pub(in crate::import) fn read(
                 scan.close(tag.name().as_ref(), records)?;
             }
             Event::DocType(text) if text.contains('[') => {
-                return Err(Error::invalid("not nmap's XML: it defines entities of its own"));
+                return Err(Error::invalid("not an nmap report: the XML defines its own entities"));
             }
             Event::Eof => return scan.end(),
             Event::Text(_)
@@ -94,10 +96,11 @@ impl Scan {
     fn open(&mut self, tag: &BytesStart) -> Result<()> {
         match (self.place, tag.name().as_ref()) {
             (Place::Before, "nmaprun") => self.root(tag),
-            (Place::Before, _) => Err(Error::invalid("not nmap's XML: no nmaprun at its start")),
+            (Place::Before, _) => {
+                Err(Error::invalid("not an nmap report: the XML does not start with nmaprun"))
+            }
             (Place::After, _) => Err(Error::invalid(
-                "the file holds more than one scan, one behind the other; import them as files of \
-                their own",
+                "the file contains more than one scan; import each as a separate file",
             )),
             (Place::Inside, name) => self.inside(name, tag),
         }
@@ -109,8 +112,8 @@ impl Scan {
         match attribute(tag, "scanner").as_deref() {
             Some("nmap") => Ok(()),
             other => Err(Error::invalid(format!(
-                "the report is from {}, which does not tell closed ports from ports that it did \
-                not ask; scan with nmap -oX",
+                "the report is from {}, which does not distinguish closed ports from ports that it did not probe; scan \
+                 with nmap -oX",
                 other.map_or_else(
                     || "an unnamed scanner".to_owned(),
                     |it| crate::import::text::line(it, 40)
@@ -138,11 +141,11 @@ impl Scan {
                 if attribute(tag, "exit").is_some_and(|it| it != "success") {
                     let message = crate::import::text::line(&word(tag, "errormsg"), 200);
                     return Err(Error::invalid(format!(
-                        "nmap gave up before the end of the scan ({message}); scan again"
+                        "nmap stopped before the end of the scan ({message}); run the scan again"
                     )));
                 }
             }
-            // A hosthint, outside of hosts, is a first glance at one that comes again later.
+            // A hosthint, outside of hosts, announces a host that follows later.
             _ => {
                 if let Some(host) = &mut self.host {
                     describe(host, &mut self.port, name, tag)?;
@@ -175,17 +178,17 @@ impl Scan {
     fn end(&self) -> Result<()> {
         match self.place {
             Place::After => Ok(()),
-            Place::Before => Err(Error::invalid("not nmap's XML, or cut off before its nmaprun")),
+            Place::Before => Err(Error::invalid("not an nmap report, or truncated before nmaprun")),
             Place::Inside => Err(self.interrupted()),
         }
     }
 
     fn interrupted(&self) -> Error {
         Error::invalid(format!(
-            "the scan was interrupted: the report ends after {} hosts, without nmap's closing \
-            line; let nmap finish (nmap --resume works with -oN and -oG logs only), or scan fewer \
-            hosts at once",
-            self.n_hosts
+            "the scan was interrupted: the report ends after {} {}, without nmap's closing line; let nmap finish (nmap \
+             --resume works only with -oN and -oG logs), or scan fewer hosts at once",
+            self.n_hosts,
+            if self.n_hosts == 1 { "host" } else { "hosts" }
         ))
     }
 
@@ -194,7 +197,7 @@ impl Scan {
         match error {
             quick_xml::Error::Io(cause) => {
                 if cause.kind() == io::ErrorKind::FileTooLarge {
-                    return Error::invalid(format!("broken XML: {cause} (byte {offset})"));
+                    return Error::invalid(format!("invalid XML at byte {offset}: {cause}"));
                 }
                 Error::unavailable("reading the file failed; try again").caused_by(cause)
             }
@@ -205,13 +208,14 @@ impl Scan {
             | quick_xml::Error::Encoding(_)
             | quick_xml::Error::Escape(_)
             | quick_xml::Error::Namespace(_) => {
-                Error::invalid(format!("broken XML at byte {offset}; scan again")).caused_by(error)
+                Error::invalid(format!("invalid XML at byte {offset}; run the scan again"))
+                    .caused_by(error)
             }
         }
     }
 }
 
-/// Takes a tag inside of a host.
+/// Reads a tag inside of a host.
 fn describe(
     host: &mut HostEvidence,
     port: &mut Option<PortEvidence>,
@@ -255,8 +259,7 @@ fn describe(
             let accuracy = word(tag, "accuracy").parse().unwrap_or(0);
             let (class, family) = (word(tag, "type"), word(tag, "osfamily"));
             let os = host.os.get_or_insert_default();
-            // Of equals the ordinary one: what runs on many machines also runs on some access
-            // point.
+            // Of equal guesses the general one: a system of many machines also runs on some access points.
             let usual = |class: &str| class == "general purpose";
             if (os.accuracy, usual(&os.class)) < (accuracy, usual(&class)) {
                 *os = Os { accuracy, class, family, ..std::mem::take(os) };
@@ -274,7 +277,7 @@ fn describe(
     Ok(())
 }
 
-/// `None`: a port of a protocol that says nothing here.
+/// `None`: a port of a protocol that is not assessed.
 fn begun(tag: &BytesStart) -> Option<PortEvidence> {
     Some(PortEvidence {
         protocol: Protocol::find(&word(tag, "protocol"))?,
@@ -297,14 +300,14 @@ fn service(tag: &BytesStart) -> Service {
     }
 }
 
-/// `None`: not there. A value with a reference that XML does not know stays as it is written.
+/// `None`: the tag does not have it. A value with a reference that XML does not define stays as it is written.
 fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
     let attribute = tag.try_get_attribute(name).ok()??;
     let value = attribute.normalized_value(XmlVersion::Implicit1_0);
     Some(value.map_or_else(|_| attribute.value.to_string(), std::borrow::Cow::into_owned))
 }
 
-/// Empty: not there.
+/// Empty: the tag does not have it.
 fn word(tag: &BytesStart, name: &str) -> String {
     attribute(tag, name).unwrap_or_default()
 }
@@ -317,8 +320,7 @@ fn refuse_beyond(n: usize, n_max: usize, what: &str) -> Result<()> {
     if n <= n_max { Ok(()) } else { Err(Error::invalid(format!("more than {n_max} {what}"))) }
 }
 
-/// Bounds what the XML reader holds: it gathers a whole tag, comment or text before it says
-/// anything.
+/// Bounds the memory of the XML reader, which collects a whole tag, comment or text before it returns.
 struct Ration<'a> {
     input: &'a mut dyn BufRead,
     /// Bytes that the current tag may still have.
@@ -337,7 +339,7 @@ impl BufRead for Ration<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let chunk = self.input.fill_buf()?;
         if self.n_left == 0 && !chunk.is_empty() {
-            let message = format!("something is longer than {} MiB", RECORD_BYTES_MAX >> 20);
+            let message = format!("an element is longer than {} MiB", RECORD_BYTES_MAX >> 20);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
         Ok(&chunk[..chunk.len().min(self.n_left)])
@@ -349,7 +351,7 @@ impl BufRead for Ration<'_> {
     }
 }
 
-/// Takes what one of nmap's scripts found at this port.
+/// Takes the output of one of nmap's scripts for this port.
 fn learn(port: &mut PortEvidence, script: &str, output: &str) {
     match script {
         "ssl-cert" => {

@@ -11,9 +11,9 @@ use crate::import::prowler::finding::Finding;
 use crate::import::text::Told;
 use crate::import::{RECORD_BYTES_MAX, Record};
 
-/// Whether a file that starts so has a header of Prowler's findings.
+/// Returns true if a file that starts so has the header of Prowler's findings.
 ///
-/// That of version 2 counts too, so that [`read`] can say what to do about it.
+/// Also for the header of version 2, so that [`read`] can say what to do about it.
 pub(in crate::import) fn is_header(head: &[u8]) -> bool {
     let line = head.split(|it| *it == b'\n').next().unwrap_or_default();
     let Ok(line) = str::from_utf8(line) else { return false };
@@ -28,7 +28,7 @@ fn unquoted(name: &str) -> &str {
     name.trim().trim_matches('"')
 }
 
-/// Without the apostrophe that recent releases put before what could be a spreadsheet's formula.
+/// The text without the apostrophe that recent releases put before a possible spreadsheet formula.
 fn unguarded(text: &str) -> &str {
     let bare =
         text.strip_prefix('\'').filter(|it| it.starts_with(['=', '+', '-', '@', '\t', '\r']));
@@ -58,8 +58,8 @@ pub(in crate::import) fn read(
         at += 1;
         if row == header {
             return Err(Error::invalid(format!(
-                "the file holds more than one run, one behind the other (row {at} is a header \
-                again): delete the file and run Prowler again, or give the run another name (-F)"
+                "the file contains more than one run (row {at} repeats the header): delete the file and run Prowler \
+                 again, or use another output name (-F)"
             )));
         }
         if row.len() < header.len() {
@@ -75,14 +75,14 @@ pub(in crate::import) fn read(
     let watch = rows.get_ref();
     if watch.quoted || !watch.at_line_start {
         return Err(Error::invalid(format!(
-            "the file is cut off: it ends inside row {at}; let the tool finish, or copy the file \
-            again (a complete file ends with a line break)"
+            "the file is truncated: it ends in row {at}; let the tool finish, or copy the file again (a complete file ends \
+             with a line break)"
         )));
     }
     Ok(())
 }
 
-/// What went wrong below the csv reader, which itself takes any bytes.
+/// An error from below the csv reader, which itself accepts any bytes.
 fn broken(error: csv::Error) -> Error {
     let kind = error.into_kind();
     if let csv::ErrorKind::Io(cause) = kind {
@@ -94,8 +94,7 @@ fn broken(error: csv::Error) -> Error {
     Error::invalid("not a CSV file")
 }
 
-/// Passes bytes on and watches where rows end, as the csv reader does not tell a cut row from a
-/// whole one.
+/// Passes bytes on and watches where rows end: the csv reader does not distinguish a truncated row from a complete one.
 struct Watch<'a> {
     input: &'a mut dyn BufRead,
     /// Inside quotes.
@@ -135,9 +134,9 @@ impl Read for Watch<'_> {
         }
         if RECORD_BYTES_MAX < self.n_bytes {
             let message = format!(
-                "broken CSV: a row is longer than {} MiB (line {}); is a quote missing?",
-                RECORD_BYTES_MAX >> 20,
-                self.n_lines + 1
+                "invalid CSV: the row at line {} is longer than {} MiB; is a quote missing?",
+                self.n_lines + 1,
+                RECORD_BYTES_MAX >> 20
             );
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
@@ -145,7 +144,7 @@ impl Read for Watch<'_> {
     }
 }
 
-/// Where the header says that things stand. `None`: this release does not write it.
+/// The columns of the header. `None`: the release of Prowler does not write it.
 struct Columns {
     provider: usize,
     check: usize,
@@ -175,14 +174,13 @@ impl Columns {
         };
         if header.iter().any(|it| str::from_utf8(it).is_ok_and(is_version_2)) {
             return Err(Error::invalid(
-                "a report of Prowler 2, whose checks have other names; run Prowler 4 or later",
+                "this is a report of Prowler 2, whose checks have different names; run Prowler 4 or later",
             ));
         }
         let need = |name: &'static str| {
             find(&[name]).ok_or_else(|| {
                 Error::invalid(format!(
-                    "not Prowler's CSV of findings: the header has no {name} among columns \
-                    divided by `;`"
+                    "not a Prowler CSV report: the header has no {name} column (columns are separated by `;`)"
                 ))
             })
         };

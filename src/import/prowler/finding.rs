@@ -1,4 +1,4 @@
-//! A finding of Prowler's, as any of its formats says it.
+//! A finding of Prowler, independent of its file format.
 
 use crate::clock::Time;
 
@@ -19,7 +19,7 @@ pub(in crate::import) struct Finding<'a> {
     pub(in crate::import) remediation: &'a str,
     pub(in crate::import) detail: &'a str,
     pub(in crate::import) service: &'a str,
-    /// What the check says it looks at; the resource itself may be something else.
+    /// The type that the check is about. The resource itself may be of another type.
     pub(in crate::import) resource_type: &'a str,
     pub(in crate::import) resource_uid: &'a str,
     pub(in crate::import) resource_name: &'a str,

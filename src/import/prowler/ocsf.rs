@@ -23,7 +23,7 @@ pub(in crate::import) fn read(
         match item.parse::<Document>() {
             Err(reason) => skip(reason),
             Ok(document) if document.metadata.product.name.0 != "Prowler" => {
-                skip("not made by Prowler".to_owned())
+                skip("not produced by Prowler".to_owned())
             }
             Ok(document) if !matches!(&*document.class_uid.0, "" | "2004") => {
                 skip("not a detection finding (class 2004)".to_owned())
@@ -40,9 +40,9 @@ struct Document<'a> {
     metadata: Metadata<'a>,
     class_uid: Scalar<'a>,
     severity: Scalar<'a>,
-    /// Of the work on the finding; `Suppressed` is muted.
+    /// The state of the finding. `Suppressed` is muted.
     status: Scalar<'a>,
-    /// Of the check.
+    /// The result of the check.
     status_code: Scalar<'a>,
     status_detail: Scalar<'a>,
     message: Scalar<'a>,
@@ -130,7 +130,7 @@ struct Unmapped<'a> {
 }
 
 impl Document<'_> {
-    /// Hands out one check for each resource; a finding without any is about the account.
+    /// Hands out one check for each resource. A finding without resources is about the account.
     fn tell(&self, at: u64, records: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
         let cloud = self.cloud.as_ref();
         let unmapped = self.unmapped.as_ref();
@@ -197,8 +197,8 @@ fn first<'a, const N: usize>(texts: [Option<&'a Scalar<'_>>; N]) -> &'a str {
     texts.into_iter().flatten().map(|it| &*it.0).find(|it| !it.is_empty()).unwrap_or("")
 }
 
-/// The cluster of a Kubernetes finding, which has no `cloud` object: it stands in the middle of
-/// `prowler-kubernetes-<check>-<cluster>-<namespace>-<name>`. Empty when the id is not made so.
+/// The cluster of a Kubernetes finding, which has no `cloud` object: it is the middle of
+/// `prowler-kubernetes-<check>-<cluster>-<namespace>-<name>`. Empty when the id does not have this form.
 fn cluster<'a>(uid: &'a str, check: &str, resource: &Resource) -> &'a str {
     let (namespace, name) = (&*resource.namespace.0, &*resource.name.0);
     let cluster = uid

@@ -1,4 +1,4 @@
-//! A finding of Prowler, whatever file it came in, -> a check and maybe an asset.
+//! The records of a Prowler finding: a check and maybe an asset.
 
 use super::finding::Finding;
 use super::resource;
@@ -10,7 +10,7 @@ use crate::import::text;
 use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
 use crate::import::{Check, Outcome, Record, Subject};
 
-/// Hands out what finding number `at` says: its asset first, if it is one, then its check.
+/// Hands out the records of the finding with number `at`: its asset first, if it is one, then its check.
 pub(in crate::import) fn tell(
     at: u64,
     finding: &Finding,
@@ -28,7 +28,7 @@ pub(in crate::import) fn tell(
 }
 
 /// # Errors
-/// The reason why the finding says nothing.
+/// The reason why the finding is skipped.
 fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
     let outcome = outcome(finding)?;
     let check = text::id(finding.check, "check id")?;
@@ -67,19 +67,19 @@ fn outcome(finding: &Finding) -> Told<Outcome> {
         "PASS" => Ok(Outcome::Pass),
         "FAIL" if finding.muted => Ok(Outcome::Accepted),
         "FAIL" => Ok(Outcome::Fail),
-        "MANUAL" => Err("status MANUAL: a person has to look".to_owned()),
-        "" => Err("no status".to_owned()),
-        other => Err(format!("status {}: says nothing", text::line(other, STATUS_CHARS_MAX))),
+        "MANUAL" => Err("status MANUAL: needs a manual check".to_owned()),
+        "" => Err("missing status".to_owned()),
+        other => Err(format!("status {}: not a result", text::line(other, STATUS_CHARS_MAX))),
     }
 }
 
 /// Longer words in place of a status are cut.
 const STATUS_CHARS_MAX: usize = 20;
 
-/// `<provider>/<account>`, in lower case where the provider does not tell cases apart.
+/// `<provider>/<account>`, in lower case where the provider ignores case.
 ///
-/// A tenant of m365 is its GUID where the file has it, as other tools name it so. A Kubernetes
-/// cluster without a name in the file is `kubernetes`.
+/// A tenant of m365 is named by its GUID if the file has it, as in other tools. A Kubernetes cluster without a name in the
+/// file is `kubernetes`.
 fn scope(finding: &Finding) -> Told<String> {
     let provider = text::id(finding.provider, "provider")?.to_lowercase();
     let account = match provider.as_str() {
@@ -100,7 +100,7 @@ fn is_guid(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
 }
 
-/// The resource; its name where it has no id; the account where it has neither.
+/// The resource, by its id or else by its name. Without both, the account.
 fn subject(finding: &Finding) -> Told<Subject> {
     let named = [finding.resource_uid, finding.resource_name, finding.account, finding.provider];
     let id = named.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_default();
@@ -110,7 +110,7 @@ fn subject(finding: &Finding) -> Told<Subject> {
     Ok(Subject { id, name })
 }
 
-/// `Informational` is low; a word that is not Prowler's is medium.
+/// `Informational` is low. A word that Prowler does not use is medium.
 fn severity(text: &str) -> Severity {
     match text.trim().to_ascii_lowercase().as_str() {
         "critical" => Severity::Critical,

@@ -1,12 +1,11 @@
 //! Which of the resources that Prowler names are assets, and of what type.
 //!
-//! Prowler's own resource type belongs to the check, not to the resource (a trail may be called an
-//! S3 bucket), so what a resource is comes from its id wherever that tells: the ARN of aws, the
-//! resource id of azure. The tables below are whole: what they do not list is a subject of checks,
-//! not an asset. Left out on purpose are the account itself and its settings; snapshots, images,
-//! backups, launch templates, task definitions, pods and others that come and go by themselves; and
-//! what only says who may do what: policies, roles, groups, keys of users, security groups, network
-//! ACLs, subnets, trails, detectors, alarms.
+//! Prowler's own resource type belongs to the check, not to the resource (a trail may be called an S3 bucket), so the type
+//! comes from the id wherever that has it: the ARN of aws, the resource id of azure. The tables below are complete: what
+//! they do not list is a subject of checks, not an asset. Deliberately left out are the account itself and its settings;
+//! snapshots, images, backups, launch templates, task definitions, pods and others that are created and removed
+//! automatically; and what only defines permissions or watches: policies, roles, groups, access keys of users, security
+//! groups, network ACLs, subnets, trails, detectors, alarms.
 
 use std::borrow::Cow;
 
@@ -104,7 +103,7 @@ const AZURE: &[(&str, AssetType)] = &[
     ("microsoft.web/sites", CloudResource),
 ];
 
-/// Resource types of gcp, whose ids tell nothing.
+/// Resource types of gcp, whose ids do not have the type.
 const GCP: &[(&str, AssetType)] = &[
     ("bigquery.googleapis.com/Dataset", Database),
     ("cloudfunctions.googleapis.com/Function", CloudResource),
@@ -120,7 +119,7 @@ const GCP: &[(&str, AssetType)] = &[
     ("storage.googleapis.com/Bucket", CloudResource),
 ];
 
-/// Checks whose resource is a user or a mailbox, where neither type nor id says so (`NotDefined`).
+/// Checks whose resource is a user or a mailbox although neither its type (`NotDefined`) nor its id says so.
 const BY_CHECK: &[(&str, &str, AssetType)] = &[
     ("azure", "entra_non_privileged_user_has_mfa", Identity),
     ("azure", "entra_privileged_user_has_mfa", Identity),
@@ -134,7 +133,7 @@ const BY_CHECK: &[(&str, &str, AssetType)] = &[
     ("m365", "exchange_user_mailbox_auditing_enabled", Mailbox),
 ];
 
-/// `None`: a subject of checks only.
+/// `None`: it is only a subject of checks.
 pub(in crate::import) fn asset_type(finding: &Finding) -> Option<AssetType> {
     let uid = finding.resource_uid.trim();
     if uid.is_empty() || uid == finding.account || uid == finding.organization {
@@ -155,8 +154,7 @@ pub(in crate::import) fn asset_type(finding: &Finding) -> Option<AssetType> {
     }
 }
 
-/// The id by which a resource is known everywhere: in lower case where the provider does not tell
-/// cases apart and writes one resource in several.
+/// The id of a resource for all tools: in lower case where the provider ignores case and writes one id in several ways.
 pub(in crate::import) fn external_id<'a>(provider: &str, uid: &'a str) -> Cow<'a, str> {
     let uid = uid.trim();
     if provider == "azure" && is_azure_id(uid) {
@@ -197,7 +195,7 @@ fn azure(uid: &str) -> Option<AssetType> {
     }
     let uid = uid.to_lowercase();
     let (_, resource) = uid.rsplit_once("/providers/")?;
-    // Namespace, then type and name by turns.
+    // Namespace, then type and name alternately.
     let parts: Vec<&str> = resource.split('/').collect();
     let (namespace, rest) = parts.split_first()?;
     if !rest.len().is_multiple_of(2) || rest.iter().any(|it| it.is_empty()) {

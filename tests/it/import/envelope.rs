@@ -35,11 +35,11 @@ fn one_bad_record_loses_only_itself() {
     assert_eq!(
         skipped(&run),
         [
-            ("broken JSON", 1),
-            ("no check id", 1),
+            ("invalid JSON", 1),
+            ("missing check id", 1),
             ("not a detection finding (class 2004)", 1),
-            ("not made by Prowler", 1),
-            ("not shaped like a finding", 3),
+            ("not a finding", 3),
+            ("not produced by Prowler", 1),
         ]
     );
     assert_eq!(run.n_records, 10);
@@ -61,7 +61,7 @@ fn objects_behind_each_other_are_read_like_an_array() {
         assert_eq!(run.observations, of_array.observations);
     }
     let text = [findings[0].clone(), findings[1].clone()].join("\n") + "]";
-    assert!(refusal(Format::ProwlerOcsf, text.as_bytes()).starts_with("broken JSON"));
+    assert!(refusal(Format::ProwlerOcsf, text.as_bytes()).starts_with("invalid JSON"));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
     assert_eq!((run.n_records, skipped(&run).len()), (2, 0), "a list in place of a text is none");
     for end in 0..json.len() {
         let message = refusal(Format::ProwlerOcsf, &json[..end]);
-        let at_byte = message.contains(&format!("cut off: it ends at byte {end} "));
+        let at_byte = message.contains(&format!("truncated: it ends at byte {end} "));
         assert!(at_byte || end == 0, "{end}: {message}");
     }
     for end in 0..hard.len() {
@@ -149,12 +149,12 @@ fn a_file_that_is_cut_off_is_refused_wherever_it_is_cut() {
 fn a_file_in_a_wrapping_is_told_so() {
     for (file, word) in [
         (b"".as_slice(), "empty"),
-        (b"  ", "nothing but space"),
+        (b"  ", "only whitespace"),
         (b"\xff\xfe[\0]\0", "UTF-16"),
-        (b"\x1f\x8b\x08\0\0", "unpack"),
-        (b"PK\x03\x04", "unpack"),
-        (b"hello", "starts with neither"),
-        (b"\"text\"", "starts with neither"),
+        (b"\x1f\x8b\x08\0\0", "decompress"),
+        (b"PK\x03\x04", "decompress"),
+        (b"hello", "does not start with [ or {"),
+        (b"\"text\"", "does not start with [ or {"),
     ] {
         assert!(refusal(Format::ProwlerOcsf, file).contains(word), "{word}");
     }

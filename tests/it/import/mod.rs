@@ -19,7 +19,7 @@ mod sample;
 mod table;
 mod text;
 
-const MANUAL: &str = "status MANUAL: a person has to look";
+const MANUAL: &str = "status MANUAL: needs a manual check";
 const TENANT: &str = "m365/0d3bdcf4-9f1b-4b62-9d1c-6d2c0ef6a111";
 
 /// 2026-12-01, later than every sample.

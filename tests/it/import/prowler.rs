@@ -62,8 +62,8 @@ fn only_pass_and_fail_are_evidence() {
     assert_eq!(outcome("PASS", &[muted]), Outcome::Pass);
 
     assert_eq!(told_reason(&[("status_code", r#""MANUAL""#)]), MANUAL);
-    assert_eq!(told_reason(&[("status_code", r#""INFO""#)]), "status INFO: says nothing");
-    assert_eq!(told_reason(&[("status_code", "null")]), "no status");
+    assert_eq!(told_reason(&[("status_code", r#""INFO""#)]), "status INFO: not a result");
+    assert_eq!(told_reason(&[("status_code", "null")]), "missing status");
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn a_scope_is_the_provider_and_its_account() {
         "kubernetes/prod-2"
     );
 
-    assert_eq!(told_reason(&[("cloud", "null")]), "no provider");
-    assert_eq!(told_reason(&[("cloud", r#"{"provider": "aws"}"#)]), "no account id");
+    assert_eq!(told_reason(&[("cloud", "null")]), "missing provider");
+    assert_eq!(told_reason(&[("cloud", r#"{"provider": "aws"}"#)]), "missing account id");
 }
 
 #[test]

@@ -401,7 +401,7 @@ fn files_that_look_alike_are_not_taken() {
         assert_eq!(import::detect(&own(name)), None, "{name}");
     }
     let other = folded(Format::ProwlerOcsf, &own("other/not-prowler.ocsf.json")).unwrap();
-    assert_eq!(skipped(&other), [("not made by Prowler", 1)]);
+    assert_eq!(skipped(&other), [("not produced by Prowler", 1)]);
     let report = folded(Format::ProwlerOcsf, &own("other/prowler-compliance.ocsf.json")).unwrap();
     assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 3)]);
 }

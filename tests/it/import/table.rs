@@ -107,7 +107,7 @@ fn a_muted_row_is_accepted_and_others_are_no_evidence() {
     ]);
     let run = folded(Format::ProwlerCsv, file.as_bytes()).unwrap();
     assert_eq!(counts(&run.observations[0]), (1, 1, 1));
-    assert_eq!(skipped(&run), [(MANUAL, 1), ("status WARNING: says nothing", 1)]);
+    assert_eq!(skipped(&run), [(MANUAL, 1), ("status WARNING: not a result", 1)]);
 }
 
 #[test]

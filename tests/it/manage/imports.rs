@@ -29,7 +29,7 @@ fn an_outcome_counts_what_came_and_what_changed() {
         "scopes": ["aws/111122223333"], "scopeCount": 1,
         "observedFrom": "2026-03-10T09:00:00.000Z", "observedTo": "2026-03-10T09:00:00.000Z",
         "records": 6, "facts": 4, "assetsAdded": 4, "assetsUpdated": 0,
-        "skipped": [{"reason": "status MANUAL: a person has to look", "count": 1}],
+        "skipped": [{"reason": "status MANUAL: needs a manual check", "count": 1}],
         "complete": false, "by": shown["by"], "at": "2026-03-10T09:00:00.000Z", "undoneAt": null,
     });
     assert_eq!(shown, &expected);
