@@ -1,4 +1,4 @@
-//! The one error that crosses floors: a code, a public sentence, a private cause. It knows no HTTP.
+//! The error that all modules share: a code, a public message, a private cause. It knows nothing about HTTP.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
@@ -6,7 +6,7 @@ use std::fmt;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, as far as a caller may branch on it.
+/// The kind of an error, as far as callers distinguish it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     Invalid,
@@ -16,17 +16,17 @@ pub enum Code {
     Conflict,
     TooLarge,
     UnsupportedMediaType,
-    /// The same call succeeds after this many seconds.
+    /// The same call is allowed after this many seconds.
     RateLimited {
         retry_s: u32,
     },
-    /// The disk is busy, full or being reopened, or the process is stopping. Retrying is sensible.
+    /// The database is busy, full or being reopened, or the process is stopping. A retry makes sense.
     Unavailable,
-    /// A bug, or a disk that lies. Retrying is not sensible.
+    /// A bug or corrupt data. A retry does not help.
     Internal,
 }
 
-/// One field of the input that broke a rule.
+/// One field of the input that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
     pub field: String,
@@ -36,11 +36,11 @@ pub struct Detail {
 #[derive(Debug)]
 pub struct Error {
     pub code: Code,
-    /// Shown to the caller: no path of the server, no secret, no name from another client.
+    /// Shown to the caller. It must not contain a path of the server, a secret, or a name of another client.
     message: Cow<'static, str>,
-    /// Shown to the caller with an [`Code::Invalid`].
+    /// Shown to the caller with [`Code::Invalid`].
     pub details: Vec<Detail>,
-    /// Logged once, at the edge. Never shown.
+    /// Logged once, by the API. Never shown to the caller.
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -49,7 +49,7 @@ impl Error {
         Self { code, message: message.into(), details: Vec::new(), source: None }
     }
 
-    /// A request, file or option that breaks a rule which the message names.
+    /// A request, file or option that breaks a rule. The message names the rule.
     pub fn invalid(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Invalid, message)
     }
@@ -64,7 +64,7 @@ impl Error {
         }
     }
 
-    /// The same, about this field of the input.
+    /// The same message about one named field.
     #[must_use]
     pub fn about(self, field: &str) -> Self {
         Self::invalid_field(field, self.message.into_owned())
@@ -103,18 +103,18 @@ impl Error {
         Self::new(Code::Unavailable, message)
     }
 
-    /// Hides the cause behind a fixed sentence.
+    /// Hides the cause behind a fixed message.
     pub fn internal(source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..Self::new(Code::Internal, "internal error") }
     }
 
-    /// Keeps the code and puts a private cause behind it.
+    /// Adds a private cause.
     #[must_use]
     pub fn caused_by(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { source: Some(source.into()), ..self }
     }
 
-    /// The public sentence.
+    /// The public message.
     pub fn message(&self) -> &str {
         &self.message
     }

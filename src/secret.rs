@@ -1,6 +1,7 @@
-//! Secrets that must be readable again, such as those that sign webhooks: sealed with a key that is not in the database.
+//! Encryption of secrets that must be readable again, such as those that sign webhooks, with a key that is not in the
+//! database.
 //!
-//! The key is a file of its own beside the database. A copy of the database alone is a backup without these secrets.
+//! The key is a separate file beside the database. A copy of the database alone is a backup without these secrets.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -19,15 +20,15 @@ use crate::error::{Error, Result};
 
 const KEY_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
-/// Of a key's digest: tells sealed values of one key from those of another.
+/// The part of a key's digest that is stored with each sealed value and identifies the key.
 const KEY_ID_BYTES: usize = 8;
 const VERSION: u8 = 1;
-/// Longer key files are no key files.
+/// A longer file is not a key file.
 const FILE_BYTES_MAX: u64 = 256;
-/// What group and world must not have of a key file.
+/// Permissions that group and others must not have on a key file.
 const OTHERS: u32 = 0o077;
 
-/// Seals and opens secrets with one key.
+/// Encrypts and decrypts secrets with one key.
 #[derive(Clone)]
 pub struct Sealer {
     key: [u8; KEY_BYTES],
@@ -37,17 +38,17 @@ pub struct Sealer {
 /// Why a sealed secret cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Locked {
-    /// It was sealed with a key that is not here.
+    /// It was encrypted with another key.
     OtherKey,
-    /// It is not what was sealed, or not for this place.
+    /// It was changed, or it belongs to another place.
     Damaged,
 }
 
 impl Sealer {
-    /// Reads the key from its file; makes both when the file is not there.
+    /// Reads the key from its file. Creates both if the file does not exist.
     ///
     /// # Errors
-    /// `Invalid` when the file is no key, or group or world may read it; `Unavailable` when it cannot be read or made.
+    /// `Invalid` if the file is not a key or other users can read it; `Unavailable` if it cannot be read or created.
     pub fn open(path: &Path) -> Result<Self> {
         match File::open(path) {
             Ok(file) => Self::read(file, path),
@@ -56,7 +57,7 @@ impl Sealer {
         }
     }
 
-    /// A key that lives as long as the process.
+    /// A random key that is stored nowhere.
     #[must_use]
     pub fn random() -> Self {
         Self::of(random())
@@ -74,7 +75,7 @@ impl Sealer {
         let mode = file.metadata().map_err(|error| unavailable("read", path, error))?.mode();
         if mode & OTHERS != 0 {
             return Err(Error::invalid(format!(
-                "others may read {shown}: run `chmod 600 {shown}`; if somebody may have read it, rotate every webhook secret"
+                "other users can read {shown}; run `chmod 600 {shown}`, and rotate all webhook secrets if it may have been read"
             )));
         }
         let mut text = String::new();
@@ -82,7 +83,8 @@ impl Sealer {
             .read_to_string(&mut text)
             .map_err(|error| unavailable("read", path, error))?;
         let key = BASE64_STANDARD.decode(text.trim()).ok().and_then(|it| it.try_into().ok());
-        let rule = format!("{shown} is no key file: it must hold {KEY_BYTES} bytes in base64");
+        let rule =
+            format!("{shown} is not a valid key file (expected {KEY_BYTES} bytes in base64)");
         key.map(Self::of).ok_or_else(|| Error::invalid(rule))
     }
 
@@ -93,14 +95,14 @@ impl Sealer {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(|error| unavailable("make", path, error))?;
+            .map_err(|error| unavailable("create", path, error))?;
         let text = format!("{}\n", BASE64_STANDARD.encode(key));
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         written.map_err(|error| unavailable("write", path, error))?;
         Ok(Self::of(key))
     }
 
-    /// `place` says where the value belongs; it opens nowhere else.
+    /// Encrypts a secret. `place` says where the value belongs; it cannot be decrypted for another place.
     #[must_use]
     pub fn seal(&self, place: &str, secret: &str) -> Vec<u8> {
         let nonce: [u8; NONCE_BYTES] = random();
@@ -110,7 +112,7 @@ impl Sealer {
         [&[VERSION], self.id.as_slice(), &nonce, &sealed].concat()
     }
 
-    /// The text that was sealed for `place`.
+    /// Decrypts what was encrypted for `place`.
     pub fn open_sealed(&self, place: &str, sealed: &[u8]) -> std::result::Result<String, Locked> {
         let (version, rest) = sealed.split_first().ok_or(Locked::Damaged)?;
         let (id, rest) = rest.split_at_checked(KEY_ID_BYTES).ok_or(Locked::Damaged)?;
@@ -127,7 +129,7 @@ impl Sealer {
         String::from_utf8(opened).map_err(|_| Locked::Damaged)
     }
 
-    /// A key for one purpose, which tells nothing of this one (HMAC-SHA256 of the purpose).
+    /// Derives a key for one purpose (HMAC-SHA256 of the purpose). It reveals nothing about this key.
     #[must_use]
     pub fn derive(&self, purpose: &str) -> [u8; 32] {
         let mut mac =
@@ -141,16 +143,16 @@ impl Sealer {
     }
 }
 
-/// Shows nothing of the key.
+/// Hides the key.
 impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Sealer")
     }
 }
 
-/// Bytes that nobody can guess.
+/// Returns random bytes.
 ///
-/// Panics when the system has no randomness to give: nothing secret can be made then.
+/// Panics if the system provides no randomness, because no secret can be generated then.
 #[must_use]
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];

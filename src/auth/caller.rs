@@ -1,4 +1,4 @@
-//! Who is calling, and the one way from a caller to a client's rows.
+//! The caller of a request, and the only way from a caller to a client's rows.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use crate::store::global::key::Scope;
 use crate::store::global::user::{Role, User};
 use crate::store::{ClientStore, Store};
 
-/// Somebody who has shown who they are.
+/// An authenticated caller.
 #[derive(Clone, Debug)]
 pub enum Caller {
     Key(Arc<Held>),
-    /// Somebody who has logged in.
+    /// A user who logged in.
     User(Arc<User>),
-    /// The administrator of this machine: the control socket, or the command line with the database at hand.
+    /// The administrator of this machine, over the control socket or on the command line with the database open.
     Operator {
         uid: u32,
     },
 }
 
-/// Tells one caller from all others, for as long as its key or user lives.
+/// Identifies a caller. It stays the same as long as the API key or user exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Account {
     Key(KeyId),
@@ -30,7 +30,7 @@ pub enum Account {
 }
 
 impl Caller {
-    /// Whether the caller holds one of these scopes, or has at least this role.
+    /// Requires one of these scopes of an API key, or at least this role of a user.
     ///
     /// # Errors
     /// `Forbidden` with the contract's sentence for a key, and with the role for a user.
@@ -45,12 +45,14 @@ impl Caller {
             Self::User(user) if role <= user.role => Ok(()),
             Self::User(user) => {
                 let (needed, has) = (role.as_str(), user.role.as_str());
-                Err(Error::forbidden(format!("this needs the role {needed}; yours is {has}")))
+                Err(Error::forbidden(format!(
+                    "this requires the role {needed}; your role is {has}"
+                )))
             }
         }
     }
 
-    /// `None`: all clients.
+    /// The only clients that the caller may access. `None`: all clients.
     #[must_use]
     pub fn allowed_clients(&self) -> Option<&[ClientId]> {
         let listed = match self {
@@ -66,14 +68,14 @@ impl Caller {
         self.allowed_clients().is_none_or(|it| it.contains(&client))
     }
 
-    /// Whether a list of clients, of which an empty one means all, names none but the caller's.
+    /// Returns true if the caller may access all clients of a list. An empty list means all clients.
     #[must_use]
     pub fn may_reach_all(&self, clients: &[ClientId]) -> bool {
         let Some(allowed) = self.allowed_clients() else { return true };
         !clients.is_empty() && clients.iter().all(|it| allowed.contains(it))
     }
 
-    /// Under which name this caller's facts and assets are kept.
+    /// The label under which this caller's facts and assets are stored.
     #[must_use]
     pub fn source(&self) -> &str {
         match self {
@@ -92,7 +94,7 @@ impl Caller {
         }
     }
 
-    /// Who to name in a record: never a secret.
+    /// The caller's name in records. Never a secret.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -102,7 +104,7 @@ impl Caller {
         }
     }
 
-    /// Who says something that is kept: a user by name, whoever the user says it comes from.
+    /// The name to store with a statement: of a user always the user's own, also if the user names somebody else.
     #[must_use]
     pub fn signature(&self, given: Option<String>) -> Option<String> {
         match (self, given) {
@@ -112,11 +114,11 @@ impl Caller {
         }
     }
 
-    /// The rows of one client. Whether the client exists is for the caller of this to ask, and only after it: who may
-    /// not reach it learns nothing.
+    /// The rows of one client. Check only afterwards whether the client exists, so that a caller who may not access it
+    /// learns nothing.
     ///
     /// # Errors
-    /// `Forbidden` when the caller may not act on that client, existing or not.
+    /// `Forbidden` if the caller may not access the client, whether it exists or not.
     pub fn reach(&self, store: &Store, client: ClientId) -> Result<ClientStore> {
         if self.may_reach(client) {
             return Ok(store.client_store(client));

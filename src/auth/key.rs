@@ -1,7 +1,7 @@
 //! The text form of an API key: `service_<prefix>_<secret>`.
 //!
-//! Prefix: 10 base62 characters, the look-up key and display name. Secret: 32 base62 characters (190 bits) and 6 base62
-//! characters of the CRC-32 of everything before them, so that a typing error or a guess is refused before any look-up.
+//! Prefix: 10 base62 characters, for look-up and display. Secret: 32 base62 characters (190 bits), then 6 base62 characters
+//! of the CRC-32 of everything before them, so that typing errors and guesses are rejected without a look-up.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ const CHECK_CHARS: usize = 6;
 const KEY_CHARS: usize = LEAD.len() + PREFIX_CHARS + 1 + SECRET_CHARS + CHECK_CHARS;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// A key as it is shown once. Its `Debug` hides the secret.
+/// The complete text of a key. `Debug` hides the secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KeyText(String);
 
@@ -38,7 +38,7 @@ impl KeyText {
         Self(text)
     }
 
-    /// `None` when the form or the checksum is wrong.
+    /// `None` if the format or the checksum is wrong.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let rest = text.strip_prefix(LEAD)?;
@@ -59,13 +59,13 @@ impl KeyText {
         &self.0[LEAD.len()..LEAD.len() + PREFIX_CHARS]
     }
 
-    /// What is stored of it. The secret's 190 bits make a plain hash enough (ASVS 5.0, 6.5.2).
+    /// The digest that is stored. A secret of 190 bits needs only a plain hash (ASVS 5.0, 6.5.2).
     #[must_use]
     pub fn digest(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The whole key, to be shown once.
+    /// The complete key, to be shown once.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -73,7 +73,7 @@ impl KeyText {
 }
 
 fn push_random(text: &mut String, n_chars: usize) {
-    // The largest multiple of 62 in a byte; bytes from there on would favour the first characters.
+    // The largest multiple of 62 in a byte. Bytes from there on would favor the first characters.
     const FAIR_BELOW: u8 = 248;
     let mut n_left = n_chars;
     while 0 < n_left {

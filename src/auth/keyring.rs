@@ -1,4 +1,4 @@
-//! All API keys in memory: verified without the disk, changed after the commit.
+//! All API keys in memory. They are verified without disk access and changed after the commit.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,17 +14,17 @@ use crate::error::{Error, Result};
 use crate::id::KeyId;
 use crate::store::global::key::Key;
 
-/// A key and what was computed from it once.
+/// A key, with its networks parsed.
 #[derive(Debug)]
 pub struct Held {
     pub key: Key,
-    /// Empty: from anywhere.
+    /// Empty: any network.
     pub networks: Vec<IpNetwork>,
 }
 
 impl Held {
     /// # Errors
-    /// `Internal` when a network of the key does not parse.
+    /// `Internal` if a network of the key cannot be parsed.
     pub fn of(key: Key) -> Result<Arc<Self>> {
         let networks = key.networks.iter().map(|it| network::parse(it)).collect::<Result<_>>();
         let networks = networks.map_err(Error::internal)?;
@@ -36,14 +36,14 @@ impl Held {
 pub struct Keyring {
     by_prefix: RwLock<HashMap<String, Arc<Held>>>,
     version: AtomicU64,
-    /// Held from the reading of a key to the keeping of its next state, also when the caller has left meanwhile, so that no
-    /// change undoes another: a revocation stays.
+    /// Locked from reading a key until its new state is stored, even if the caller has disconnected meanwhile, so that
+    /// concurrent changes cannot undo each other and a revocation is final.
     pub changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Keyring {
     /// # Errors
-    /// `Internal` when a stored network does not parse.
+    /// `Internal` if a stored network cannot be parsed.
     pub fn of(keys: Vec<Key>) -> Result<Self> {
         let ring = Self::default();
         for key in keys {
@@ -52,7 +52,7 @@ impl Keyring {
         Ok(ring)
     }
 
-    /// Takes the place of the key with the same id. Acts on the next request.
+    /// Replaces the key with the same id. Takes effect with the next request.
     pub fn put(&self, held: &Arc<Held>) {
         let mut all = self.by_prefix.write().expect("no holder of this lock panics");
         all.retain(|_, it| it.key.id != held.key.id);
@@ -82,8 +82,8 @@ impl Keyring {
     }
 
     /// # Errors
-    /// `Unauthenticated` when the key is malformed, unknown, wrong, expired, revoked or past its grace. One sentence
-    /// for all of them: which it was is nobody's business who does not hold the key.
+    /// `Unauthenticated` if the key is malformed, unknown, wrong, expired, revoked, or was rotated out. The message is the
+    /// same for all of them, so that it reveals nothing about a key.
     pub fn verify(&self, presented: &str, now: Time) -> Result<Arc<Held>> {
         let refused = || Error::unauthenticated("API key missing or invalid");
         let text = KeyText::parse(presented).ok_or_else(refused)?;
@@ -93,7 +93,7 @@ impl Keyring {
         };
         let digest = text.digest();
         let expected = held.as_ref().and_then(|it| live_digest(&it.key, text.prefix(), now));
-        // An unknown prefix costs the same comparison as a known one.
+        // An unknown prefix takes the same comparison as a known one.
         let matches = digest.ct_eq(&expected.unwrap_or([0; 32]));
         match held {
             Some(held) if bool::from(matches) && expected.is_some() => Ok(held),
@@ -102,7 +102,7 @@ impl Keyring {
     }
 }
 
-/// `None` when nothing with this prefix is alive.
+/// The digest that a key with this prefix must have. `None`: no valid key has this prefix.
 fn live_digest(key: &Key, prefix: &str, now: Time) -> Option<[u8; 32]> {
     if key.revoked_at.is_some() || key.expires_at.is_some_and(|it| it <= now) {
         return None;

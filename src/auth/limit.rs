@@ -1,4 +1,4 @@
-//! Rate limits: three windows for each key, consumed together, kept in memory and checkpointed.
+//! Rate limits: three windows per key, counted together, kept in memory and checkpointed.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,10 +14,10 @@ pub const WINDOWS_S: [u32; 3] = [60, 3_600, 86_400];
 /// Requests that a caller may make in each window.
 pub type Quota = [u32; 3];
 
-/// In a place of a [`Quota`]: no limit of that length.
+/// In a [`Quota`]: no limit for that window.
 pub const UNLIMITED: u32 = u32::MAX;
 
-/// Operations of the contract's second group that are limited by themselves.
+/// Operations of the contract's second group that have rate limits of their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     AddUser,
@@ -27,20 +27,20 @@ pub enum Operation {
     ShowKpis,
 }
 
-/// What the `RateLimit-*` headers say of one request.
+/// What the `RateLimit-*` headers say about one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub quota: Quota,
-    /// Of the window closest to exhaustion.
+    /// The limit of the window that is closest to exhaustion.
     pub limit: u32,
     pub remaining: u32,
     /// Seconds until that window ends.
     pub reset_s: u32,
-    /// Seconds until the request would pass. `None`: it passed.
+    /// Seconds until the request would be allowed. `None`: it was allowed.
     pub refused_s: Option<u32>,
 }
 
-/// The counters of all callers; in the versioned interface, of all keys.
+/// The counters of all callers; for the versioned interface, of all API keys.
 #[derive(Debug)]
 pub struct Limiter<K = KeyId> {
     windows: Mutex<HashMap<K, Counter>>,
@@ -60,7 +60,7 @@ impl<K> Default for Limiter<K> {
 }
 
 impl<K: Copy + Eq + Hash> Limiter<K> {
-    /// Goes on from a checkpoint.
+    /// Continues from a checkpoint.
     #[must_use]
     pub fn resume(stored: Vec<(K, Windows)>) -> Self {
         let counter = |windows| Counter { windows, moved: false };
@@ -72,7 +72,7 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         self.windows.lock().expect("no holder of this lock panics")
     }
 
-    /// Counts one request in all three windows, or in none when one of them is exhausted.
+    /// Counts one request in all three windows, or in none if one of them is exhausted.
     pub fn take(&self, key: K, quota: Quota, now: Time) -> Standing {
         let mut all = self.lock();
         let counter = all.entry(key).or_default();
@@ -84,7 +84,7 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
                 windows.used[index] = 0;
                 windows.started[index] = now;
             } else if now < windows.started[index] {
-                // A clock that went back neither refills a window nor keeps it open for ever.
+                // A clock that was set back neither resets a window nor extends it forever.
                 windows.started[index] = now;
             }
         }
@@ -98,7 +98,7 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         standing(quota, windows.used, resets, refused_s)
     }
 
-    /// A use of the key that these windows do not count.
+    /// Records a use of the key that these windows do not count.
     pub fn note_use(&self, key: K, now: Time) {
         let mut all = self.lock();
         let counter = all.entry(key).or_default();
@@ -111,7 +111,7 @@ impl<K: Copy + Eq + Hash> Limiter<K> {
         self.lock().get(&key).and_then(|it| it.windows.last_used_at)
     }
 
-    /// Counters that moved since the last call, to be stored.
+    /// Returns the counters that changed since the last call, to be stored.
     pub fn drain_moved(&self) -> Vec<(K, Windows)> {
         let mut all = self.lock();
         let moved = all.iter_mut().filter(|(_, counter)| counter.moved);

@@ -1,4 +1,4 @@
-//! Who is calling, whether they may, and how often.
+//! Authentication, authorization and rate limits.
 
 pub mod caller;
 pub mod key;

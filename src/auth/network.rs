@@ -1,4 +1,4 @@
-//! Which network a request came from, and whether that network may use a key.
+//! The network that a request comes from, and whether an API key may be used from it.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -6,10 +6,10 @@ use ipnetwork::IpNetwork;
 
 use crate::error::{Error, Result};
 
-/// Reads a network in CIDR notation; a bare address is a network of one.
+/// Parses a network in CIDR notation. An address alone is a network of one address.
 ///
 /// # Errors
-/// `Invalid` when it is neither, or has host bits set.
+/// `Invalid` if it is neither, or has host bits set.
 pub fn parse(text: &str) -> Result<IpNetwork> {
     let network: IpNetwork = text
         .parse()
@@ -23,14 +23,14 @@ pub fn parse(text: &str) -> Result<IpNetwork> {
     Ok(network)
 }
 
-/// Whether one of the networks holds the address. IPv4-mapped addresses count as IPv4.
+/// Returns true if one of the networks contains the address. IPv4-mapped addresses count as IPv4.
 #[must_use]
 pub fn holds(networks: &[IpNetwork], address: IpAddr) -> bool {
     let address = address.to_canonical();
     networks.iter().any(|it| it.contains(address))
 }
 
-/// What stands for an address where callers are counted: one subscriber has a whole IPv6 /64.
+/// The unit in which callers are counted: an IPv4 address, or an IPv6 /64, because one subscriber has a whole /64.
 #[must_use]
 pub fn source_of(address: IpAddr) -> IpAddr {
     match address {
@@ -41,9 +41,9 @@ pub fn source_of(address: IpAddr) -> IpAddr {
 
 /// The address of the client behind `peer`.
 ///
-/// `forwarded` are the values of `X-Forwarded-For` in the order of the request; they count only when the peer is a
-/// trusted proxy, and are read right to left up to the first hop that is not trusted. `None`: the header is malformed,
-/// so that nothing can be said; an allow-list must then refuse.
+/// `forwarded` are the values of `X-Forwarded-For` in the order of the request. They are used only if the peer is a trusted
+/// proxy, and are read from right to left up to the first hop that is not trusted. `None`: the header is malformed and the
+/// address unknown; an allow-list must then deny the request.
 #[must_use]
 pub fn client_address(peer: IpAddr, forwarded: &[&str], trusted: &[IpNetwork]) -> Option<IpAddr> {
     let mut address = peer.to_canonical();

@@ -1,4 +1,4 @@
-//! Passwords: what makes a good one, and argon2id, at most four at once.
+//! Passwords: rules for new ones, and hashing with argon2id, at most four at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,22 +13,23 @@ use crate::error::{Error, Result};
 use crate::secret;
 
 pub const CHARS_MIN: usize = 12;
-/// Longer passwords are refused, never cut.
+/// Longer passwords are refused, never truncated.
 pub const BYTES_MAX: usize = 512;
-/// Hashes under way at once. Each takes 19 MiB: the least that OWASP recommends (2 passes, 1 lane).
+/// Hashes that are computed at once. Each takes 19 MiB, the minimum that OWASP recommends (2 passes, 1 lane).
 pub const N_HASHING_MAX: usize = 4;
-/// How long a hash waits for its turn.
+/// How long a hash waits for a free place.
 const TURN_WAIT: Duration = Duration::from_secs(2);
-/// A stored hash that asks for more memory, in KiB, is not computed: somebody else wrote it.
+/// A stored hash that requires more memory, in KiB, is not computed, because this service did not write it.
 const MEMORY_KIB_MAX: u32 = 128 * 1024;
 const PASSES_MAX: u32 = 10;
 const LANES_MAX: u32 = 4;
-/// Letters and digits that cannot be taken for each other.
+/// Letters and digits that cannot be confused with each other.
 const PLAIN: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 const GENERATED_GROUPS: usize = 5;
 const GENERATED_GROUP_CHARS: usize = 4;
 
-/// Random bytes in the form of a hash: of no password at all, so that an unknown user costs what a known one does.
+/// Random bytes in the format of a hash, which no password has. It is verified for unknown users, so that they take as long
+/// as known ones.
 const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$4a5exCln2GwEMa134oWQBA$ZmGLPlv2evhArBgGL20QBX3WzboQ5cyohPp219jnLBk";
 
 /// Computes hashes.
@@ -45,15 +46,15 @@ impl Default for Hasher {
 
 impl Hasher {
     /// # Errors
-    /// `Unavailable` when too many wait.
+    /// `Unavailable` if too many logins are waiting.
     pub async fn hash(&self, password: String) -> Result<String> {
         self.in_turn(move || hash(&password)).await
     }
 
-    /// Whether it is this user's password. `None`: there is no such user, which takes as long to say.
+    /// Returns true if the password matches the stored hash. `stored`: `None` for an unknown user, which takes as long.
     ///
     /// # Errors
-    /// `Unavailable` when too many wait; `Internal` for a hash that is none.
+    /// `Unavailable` if too many logins are waiting; `Internal` for an invalid hash.
     pub async fn verify(&self, password: String, stored: Option<&str>) -> Result<bool> {
         let is_known = stored.is_some();
         let stored = stored.unwrap_or(NOBODY).to_owned();
@@ -61,12 +62,12 @@ impl Hasher {
         Ok(matches && is_known)
     }
 
-    /// The turn belongs to the work, not to the one who waits for it: whoever hangs up makes no room.
+    /// The permit belongs to the work, not to its caller: a caller that disconnects does not free a place.
     async fn in_turn<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let busy = || Error::unavailable("too many log in at once; try again in a moment");
+        let busy = || Error::unavailable("too many logins at once; try again in a moment");
         let turn = Arc::clone(&self.turns).acquire_owned();
         let turn = tokio::time::timeout(TURN_WAIT, turn).await.map_err(|_| busy())?;
         let turn = turn.map_err(|_| busy())?;
@@ -85,19 +86,19 @@ fn hash(password: &str) -> Result<String> {
 }
 
 fn verify(password: &str, stored: &str) -> Result<bool> {
-    let broken = || Error::internal("a stored password hash is none");
+    let broken = || Error::internal("a stored password hash is not valid");
     let stored = PasswordHash::new(stored).map_err(|_| broken())?;
     let params = Params::try_from(&stored).map_err(|_| broken())?;
     let is_sane = params.m_cost() <= MEMORY_KIB_MAX
         && params.t_cost() <= PASSES_MAX
         && params.p_cost() <= LANES_MAX;
     if !is_sane {
-        return Err(Error::internal("a stored password hash asks for too much"));
+        return Err(Error::internal("a stored password hash requires too much memory or time"));
     }
     Ok(Argon2::default().verify_password(password.as_bytes(), &stored).is_ok())
 }
 
-/// Refuses what others guess: short, common, or made of what is known of its owner.
+/// Refuses passwords that are easy to guess: short, common, or derived from what is known about the owner.
 ///
 /// # Errors
 /// `Invalid` about `field`.
@@ -117,14 +118,13 @@ pub fn check(field: &str, password: &str, about_owner: &[&str]) -> Result<()> {
         return Ok(());
     }
     let warning = strength.feedback().and_then(zxcvbn::feedback::Feedback::warning);
-    let why =
-        warning.map_or_else(|| "It is made of well-known parts.".to_owned(), |it| it.to_string());
-    let rule =
-        format!("is too easy to guess. {why} Take four or more words that nobody expects together");
+    let why = warning
+        .map_or_else(|| "It consists of common words or patterns.".to_owned(), |it| it.to_string());
+    let rule = format!("is too easy to guess. {why} Use four or more unrelated words");
     Err(Error::invalid_field(field, rule))
 }
 
-/// A password that nobody can guess and everybody can type: 100 bits.
+/// Generates a password of 100 random bits that is easy to type.
 #[must_use]
 pub fn generate() -> String {
     let bytes: [u8; GENERATED_GROUPS * GENERATED_GROUP_CHARS] = secret::random();

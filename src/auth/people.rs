@@ -1,4 +1,4 @@
-//! All users in memory: found without the disk, changed after the commit.
+//! All users in memory. They are found without disk access and changed after the commit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard};
@@ -10,8 +10,8 @@ use crate::store::global::user::{Role, User};
 #[derive(Debug, Default)]
 pub struct People {
     all: RwLock<All>,
-    /// Held from the reading of a user to the keeping of its next state, also when the caller has left meanwhile, so that
-    /// no change undoes another.
+    /// Locked from reading a user until its new state is stored, even if the caller has disconnected meanwhile, so that
+    /// concurrent changes cannot undo each other.
     pub changing: Arc<tokio::sync::Mutex<()>>,
 }
 

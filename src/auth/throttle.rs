@@ -1,5 +1,5 @@
-//! How often somebody may try to log in. A try is counted before its password is looked at, so that tries made at once
-//! are counted like those made one after the other.
+//! Limits for login attempts. An attempt is counted before its password is checked, so that concurrent attempts count like
+//! consecutive ones.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,29 +10,29 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::UserId;
 
-/// Tries at one account that need not wait.
+/// Attempts at one account without a delay.
 pub const N_FREE: u32 = 5;
-/// The first wait; each further try doubles it.
+/// The first delay. Each further attempt doubles it.
 pub const WAIT_S_MIN: i64 = 1;
 pub const WAIT_S_MAX: i64 = 15 * 60;
-/// As many as it takes from the first wait to beyond the last.
+/// Enough doublings to exceed the longest delay.
 const DOUBLINGS_MAX: u32 = 10;
-/// Tries in a minute from one address (IPv6: one /64), whatever the account.
+/// Attempts per minute from one address (IPv6: one /64), for all accounts together.
 pub const N_PER_NETWORK: u32 = 20;
-/// Tries in a minute in all.
+/// Attempts per minute in total.
 pub const N_IN_ALL: u32 = 200;
 const WINDOW_S: i64 = 60;
-/// An account that nobody tried for so long has its free tries again.
+/// After this time without an attempt, an account has its free attempts again.
 pub const FORGET_S: i64 = 3_600;
-/// What is over is forgotten whenever so many are remembered. [`N_IN_ALL`] keeps them near that.
+/// Expired entries are removed when there are this many. [`N_IN_ALL`] keeps the number near it.
 const N_REMEMBERED: usize = 20_000;
 
-/// Where somebody logged in counts as known for so long.
+/// How long a network from which a user logged in is known.
 const KNOWN_S: i64 = 30 * 86_400;
-/// Pairs of who and where that are known at most; of more the oldest are forgotten.
+/// Known pairs of user and network. If there are more, the older half is removed.
 const N_KNOWN_MAX: usize = 10_000;
 
-/// The tries of late.
+/// Recent login attempts.
 #[derive(Debug, Default)]
 pub struct Throttle(Mutex<Tries>);
 
@@ -41,7 +41,7 @@ struct Tries {
     accounts: HashMap<String, Account>,
     networks: HashMap<Option<IpAddr>, Window>,
     all: Window,
-    /// Who logged in from where, and when last: strangers who try the same name keep nobody out from there.
+    /// When each user last logged in from each network. Attempts from elsewhere do not lock out these networks.
     known: HashMap<(String, IpAddr), Time>,
 }
 
@@ -65,7 +65,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// Seconds until it has room. `None`: it has.
+    /// Seconds until another attempt is allowed. `None`: it is allowed now.
     fn wait_s(&mut self, max: u32, now: Time) -> Option<i64> {
         let age_s = now.s_since(self.start);
         if !(0..WINDOW_S).contains(&age_s) {
@@ -76,8 +76,8 @@ impl Window {
 }
 
 impl Throttle {
-    /// Counts a try to log in, or refuses it and counts nothing. `name`: as it was given, whether or not somebody has
-    /// it. `address`: `None` when nobody can say where it came from.
+    /// Counts a login attempt, or refuses it without counting it. `name`: as it was sent, whether or not a user has it.
+    /// `address`: `None` if it is unknown.
     ///
     /// # Errors
     /// `RateLimited`.
@@ -101,7 +101,7 @@ impl Throttle {
         Ok(())
     }
 
-    /// The same for who has logged in and shows the password again: no stranger's tries count against that.
+    /// The same for a user who is logged in and sends the password again. Attempts of others do not count.
     ///
     /// # Errors
     /// `RateLimited`.
@@ -114,7 +114,7 @@ impl Throttle {
         Ok(())
     }
 
-    /// The last try was right: tries are free again, and the place is known.
+    /// Records a successful login: the delay is reset, and the network is known.
     pub fn succeeded(&self, name: &str, address: Option<IpAddr>, now: Time) {
         let mut tries = self.lock();
         let name = name.to_lowercase();
@@ -125,7 +125,7 @@ impl Throttle {
         }
     }
 
-    /// The own password was right.
+    /// Records that the user's own password was right.
     pub fn succeeded_own(&self, user: UserId) {
         self.lock().accounts.remove(&own(user));
     }
@@ -135,7 +135,7 @@ impl Throttle {
     }
 }
 
-/// No name that somebody can give: it has a blank.
+/// A key that cannot be a user name, because it contains a space.
 fn own(user: UserId) -> String {
     format!("own {user}")
 }
@@ -153,7 +153,7 @@ impl Tries {
         at.is_some_and(|it| (0..KNOWN_S).contains(&now.s_since(*it)))
     }
 
-    /// Seconds until the account may be tried again. `None`: now.
+    /// Seconds until the next attempt at the account is allowed. `None`: it is allowed now.
     fn held_s(&self, account: &str, now: Time) -> Option<i64> {
         let account = self.accounts.get(account).filter(|it| it.counts(now))?;
         (now < account.next).then(|| account.next.s_since(now) + 1)
@@ -183,7 +183,7 @@ impl Tries {
 }
 
 impl Account {
-    /// Not for ever, and not when the clock went back: that must not hold anybody.
+    /// Returns false once the entry has expired, or if the clock was set back, which must not lock out anybody.
     fn counts(&self, now: Time) -> bool {
         (0..FORGET_S).contains(&now.s_since(self.last))
     }

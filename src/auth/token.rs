@@ -1,6 +1,6 @@
-//! Session tokens: JSON Web Tokens (RFC 7519) of one form alone, signed with HMAC-SHA256.
+//! Session tokens: JSON Web Tokens (RFC 7519) of a single format, signed with HMAC-SHA256.
 //!
-//! The header is compared byte by byte, so that no token chooses how it is verified.
+//! The header is compared byte by byte, so that a token cannot choose how it is verified.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -12,14 +12,14 @@ use uuid::Uuid;
 use crate::clock::Time;
 use crate::id::UserId;
 
-/// How long a token lives.
+/// How long a token is valid.
 pub const LIFE_S: i64 = 3_600;
-/// Longer ones are none of ours.
+/// Longer tokens are not ours.
 const TOKEN_BYTES_MAX: usize = 1_024;
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 const PARTY: &str = "posture";
 
-/// What signs tokens.
+/// The key that signs tokens.
 #[derive(Clone)]
 pub struct TokenKey([u8; 32]);
 
@@ -27,7 +27,7 @@ pub struct TokenKey([u8; 32]);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Session {
     pub user: UserId,
-    /// The user's session version when it was made.
+    /// The user's session version when the token was issued.
     pub version: u32,
     pub expires_at: Time,
 }
@@ -49,7 +49,7 @@ impl TokenKey {
         Self(key)
     }
 
-    /// A token for a session that begins now.
+    /// Issues a token for a new session.
     #[must_use]
     pub fn issue(&self, user: UserId, version: u32, now: Time) -> (String, Session) {
         let exp = now.s() + LIFE_S;
@@ -68,7 +68,7 @@ impl TokenKey {
         (format!("{signed}.{signature}"), Session { user, version, expires_at: Time::from_s(exp) })
     }
 
-    /// `None` when it is not one of ours, or over. Whether the session still counts is for the user's record to say.
+    /// `None` if the token is not ours or has expired. The user's record decides whether the session is still valid.
     #[must_use]
     pub fn verify(&self, token: &str, now: Time) -> Option<Session> {
         if TOKEN_BYTES_MAX < token.len() {

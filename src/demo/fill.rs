@@ -1,6 +1,6 @@
-//! The demonstration: fills an empty database with a believable portfolio through the real ingest path.
+//! The demonstration: fills an empty database with a realistic portfolio through the real ingest path.
 //!
-//! Nothing is drawn by chance: the same portfolio comes out each time, up to its dates.
+//! It is deterministic: the portfolio is the same each time, except for its dates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,20 +29,20 @@ use crate::store::global::key::Scope;
 use crate::store::per_client::import::Import;
 use crate::store::{self, Store};
 
-/// How far back the portfolio's history reaches.
+/// How many weeks of history the portfolio has.
 const N_WEEKS: i64 = 26;
-/// Sources that do not run each week run each fourth.
+/// Sources that do not run every week run every fourth week.
 const MONTH_WEEKS: i64 = 4;
-/// The member of a client's settings that says it is made up.
+/// The member of a client's settings that marks it as a demonstration client.
 const MARK: &str = "demo";
 const KEY_NAME: &str = "demo";
 
-/// What a run of a source looks at.
+/// The sources of the demonstration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
     /// The remote-management tool: endpoints and backups, every week.
     Rmm,
-    /// Prowler over the cloud tenant, every month.
+    /// Prowler on the cloud tenant, every month.
     Prowler,
     /// The network scan of the main site, every month.
     Nmap,
@@ -71,17 +71,17 @@ impl Tool {
     }
 }
 
-/// Gives the annual-loss model costs where the configuration has none, so that the portfolio shows dollars.
+/// Sets costs for the annual-loss model if the configuration has none, so that the portfolio shows dollars.
 pub fn price(options: &mut Options) {
     let settings = &mut options.app.settings;
     settings.record_cost.get_or_insert(160);
     settings.downtime_cost_per_hour.get_or_insert(5_000);
 }
 
-/// Fills the database if it is empty, and issues a key that reads everything.
+/// Fills the database if it is empty, and issues a key with all scopes.
 ///
 /// # Errors
-/// `Conflict` when the database holds clients that are not made up; those of the store.
+/// `Conflict` if the database contains real clients; those of the store.
 pub async fn fill(options: &Options) -> Result<KeyText> {
     let store_options =
         store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
@@ -96,7 +96,7 @@ pub async fn fill(options: &Options) -> Result<KeyText> {
         write(&app, now).await?;
     } else if !known.iter().all(|it| it.settings.contains(MARK)) {
         return Err(Error::conflict(
-            "the database holds real clients; --demo fills an empty one (another data.dir)",
+            "the database contains real clients; use --demo with an empty database (another data.dir)",
         ));
     }
     let key = issue(&app).await?;
@@ -105,7 +105,7 @@ pub async fn fill(options: &Options) -> Result<KeyText> {
     Ok(key)
 }
 
-/// The last start's key goes: only the one that was just printed works.
+/// Issues a key and revokes the one of the previous start: only the key that was just printed is valid.
 async fn issue(app: &App) -> Result<KeyText> {
     for held in app.access.keyring.list() {
         if held.key.name == KEY_NAME {
@@ -199,7 +199,7 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
             accepted: 0,
             severity,
             title,
-            findings: seen.findings,
+            findings: None, // The counts say it.
             remediation: None,
             failing: seen.failing,
             subject,
@@ -257,7 +257,7 @@ fn scope(tool: Tool, profile: &Profile) -> String {
 
 type Checked = (Subject, String, crate::engine::severity::Severity, String);
 
-/// What a tool looks at, of what the catalogue can decide.
+/// The checks of a tool that decide controls of the catalog.
 fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
     let mapped = |name: &str, wanted: &dyn Fn(&str) -> bool| -> Vec<Checked> {
         let checks: BTreeMap<_, _> = catalog.checks.get(name).cloned().unwrap_or_default();
@@ -293,7 +293,7 @@ fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
     }
 }
 
-/// One look at one check of one client in one week.
+/// One check of one client in one week.
 struct Look<'a> {
     profile: &'a Profile,
     week: i64,
@@ -304,12 +304,11 @@ struct Look<'a> {
 
 struct Sight {
     verdict: Verdict,
-    findings: Option<String>,
     failing: Vec<u64>,
 }
 
 impl Look<'_> {
-    /// A number from 0 to 99 that is the same each time for this client, check and occasion.
+    /// A number from 0 to 99 that is always the same for this client, check and occasion.
     fn chance(&self, occasion: &str) -> u64 {
         let subject = match self.subject {
             Subject::Control(code) => code.as_str(),
@@ -319,7 +318,7 @@ impl Look<'_> {
         xxh3_64(text.as_bytes()) % 100
     }
 
-    /// Clients get better as the weeks pass, check by check; now and then something breaks for two weeks.
+    /// Clients improve over the weeks, check by check. Now and then a check fails for two weeks.
     fn see(&self) -> Sight {
         let weeks = u64::try_from(self.week).unwrap_or(0);
         let maturity =
@@ -330,7 +329,6 @@ impl Look<'_> {
         if is_good && !breaks {
             return Sight {
                 verdict: Verdict::Counted { passed: n_subjects, failed: 0 },
-                findings: None,
                 failing: Vec::new(),
             };
         }
@@ -344,9 +342,8 @@ impl Look<'_> {
             Subject::Control(_) | Subject::Check { .. } => Vec::new(),
         };
         failing.sort_unstable();
-        let findings = Some(format!("{failed} of {n_subjects} do not meet it."));
         let passed = n_subjects - failed;
-        Sight { verdict: Verdict::Counted { passed, failed }, findings, failing }
+        Sight { verdict: Verdict::Counted { passed, failed }, failing }
     }
 
     fn n_subjects(&self) -> u32 {
@@ -367,7 +364,7 @@ fn machine_id(profile: &Profile, index: u32) -> String {
     format!("{}-{index:04}", profile.short())
 }
 
-/// A laptop or desktop for each employee, and the machines that they share.
+/// One machine per employee, some of them shared servers, network devices and phones.
 fn machines(profile: &Profile, scope: &str) -> Vec<Seen> {
     let kind = |index: u32| match index % 12 {
         0 => (AssetType::Server, "servers", "srv"),

@@ -1,14 +1,14 @@
-//! The demonstration's clients. No such companies are meant.
+//! The clients of the demonstration. Any resemblance to real companies is accidental.
 
-/// A made-up client.
+/// A fictional client.
 #[derive(Debug)]
 pub(super) struct Profile {
     pub(super) name: &'static str,
     pub(super) industry: &'static str,
     pub(super) employees: u32,
-    /// Share of checks that pass in the first week, in percent.
+    /// The share of checks that pass in the first week, in percent.
     pub(super) maturity: u8,
-    /// How much that share grows, in percent every ten weeks.
+    /// How much that share grows in ten weeks, in percent.
     pub(super) effort: u8,
 }
 
@@ -20,7 +20,7 @@ impl Profile {
         word.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
     }
 
-    /// Under a domain that nobody can have.
+    /// In a domain that cannot be registered.
     #[must_use]
     pub(super) fn domain(&self) -> String {
         format!("{}.example", self.short())

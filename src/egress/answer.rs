@@ -1,4 +1,4 @@
-//! What became of a request.
+//! The outcome of a request.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,22 +11,22 @@ use crate::clock::{Clock, Time};
 use crate::egress::refusal::Refusal;
 use crate::text::visible;
 
-/// Of an answer's body, what lies beyond is neither read nor kept.
+/// The rest of a longer answer is neither read nor stored.
 pub const ANSWER_BYTES_MAX: usize = 1_024;
 /// A longer `Retry-After` counts as this: a week.
 pub const RETRY_AFTER_S_MAX: u32 = 7 * 86_400;
-/// Of what the other side made somebody say about it.
+/// Longer error texts that the other side caused are cut.
 const CAUSE_BYTES_MAX: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
     pub outcome: Outcome,
-    /// From the request's turn to its outcome.
+    /// From the start of the request to its outcome.
     pub ms: u32,
 }
 
 impl Posted {
-    /// For a log: the answer's status and beginning, or what went wrong.
+    /// For a log: the status and the beginning of the answer, or what went wrong.
     #[must_use]
     pub fn told(&self) -> (Option<u16>, String) {
         match &self.outcome {
@@ -38,12 +38,13 @@ impl Posted {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A whole head came, of any status.
+    /// A complete head arrived, with any status.
     Answered {
         status: u16,
-        /// Seconds from now, whether the header had seconds or a date. At most [`RETRY_AFTER_S_MAX`].
+        /// Seconds from now; the header has seconds or a date. At most [`RETRY_AFTER_S_MAX`].
         retry_after_s: Option<u32>,
-        /// The beginning of the body, as far as it came in time; at most [`ANSWER_BYTES_MAX`], hidden characters escaped.
+        /// The beginning of the body, as far as it arrived in time, at most [`ANSWER_BYTES_MAX`]. Hidden characters are
+        /// escaped.
         answer: String,
     },
     Failed(Failure),
@@ -51,16 +52,16 @@ pub enum Outcome {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// By the policy; the text has the rule. Nothing was sent.
+    /// By the policy; the text is the rule. Nothing was sent.
     Refused(String),
-    /// The host's name has no address, or none was found in time.
+    /// The host name has no address, or none was found in time.
     Unresolved,
-    /// No connection was made.
+    /// The connection failed.
     Unreachable,
     TimedOut,
-    /// No trusted connection was made.
+    /// The TLS handshake failed.
     Tls(String),
-    /// The connection broke, or what came is not HTTP.
+    /// The connection broke, or the answer is not valid HTTP.
     Broken(String),
 }
 
@@ -83,11 +84,13 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(why) => write!(f, "not sent: {why}"),
-            Self::Unresolved => f.write_str("the name of the host was not resolved"),
-            Self::Unreachable => f.write_str("no connection was made"),
-            Self::TimedOut => f.write_str("no answer came in time"),
-            Self::Tls(why) => write!(f, "no trusted connection was made: {why}"),
-            Self::Broken(why) => write!(f, "no valid answer came: {why}"),
+            Self::Unresolved => f.write_str("the host name could not be resolved"),
+            Self::Unreachable => f.write_str("the connection failed"),
+            Self::TimedOut => f.write_str("the request timed out"),
+            Self::Tls(why) => write!(f, "the TLS connection failed: {why}"),
+            Self::Broken(why) => {
+                write!(f, "the connection broke or the answer was not valid: {why}")
+            }
         }
     }
 }
@@ -98,12 +101,12 @@ pub(super) fn read(response: Response<Body>) -> Outcome {
     let retry_after_s = after.and_then(|it| retry_after_s(it, Clock::System.now()));
     let mut bytes = Vec::new();
     let body = response.into_body().into_reader();
-    // The head was the answer: a body that breaks off or drips is kept as far as it came.
+    // The head is the answer. Of a body that breaks off or is slow, what arrived is stored.
     drop(body.take(ANSWER_BYTES_MAX as u64).read_to_end(&mut bytes));
     Outcome::Answered { status, retry_after_s, answer: readable(&bytes, ANSWER_BYTES_MAX) }
 }
 
-/// `None` when the header has neither seconds nor a date of RFC 9110.
+/// `None` if the header has neither seconds nor a date of RFC 9110.
 fn retry_after_s(value: &str, now: Time) -> Option<u32> {
     let value = value.trim();
     let s = if !value.is_empty() && value.bytes().all(|it| it.is_ascii_digit()) {
@@ -131,7 +134,7 @@ pub(super) fn failure(error: ureq::Error) -> Failure {
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable
             | io::ErrorKind::PermissionDenied => Failure::Unreachable,
-            // What is read is bytes; only TLS has an opinion on them.
+            // Only TLS interprets the bytes that are read.
             io::ErrorKind::InvalidData => Failure::Tls(cause(error.to_string())),
             _ => Failure::Broken(cause(error.to_string())),
         },
@@ -141,7 +144,7 @@ pub(super) fn failure(error: ureq::Error) -> Failure {
     }
 }
 
-/// The beginning of foreign text, safe to show on a terminal and in a log line. `bytes_max` is of the result.
+/// The beginning of foreign text, safe to show on a terminal and in a log line. The result has at most `bytes_max` bytes.
 fn readable(bytes: &[u8], bytes_max: usize) -> String {
     let mut text = String::new();
     for character in String::from_utf8_lossy(bytes).chars() {

@@ -1,4 +1,4 @@
-//! Which addresses a request may reach.
+//! The addresses that requests may be sent to.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::LazyLock;
@@ -8,29 +8,29 @@ use ipnetwork::IpNetwork;
 use super::refusal::Refusal;
 use super::target::Scheme;
 
-/// Where requests may go, beside public addresses over https.
+/// Where requests may be sent, besides public addresses over https.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// Networks to which plain `http:` is allowed; everywhere else https only.
+    /// Networks to which `http:` is allowed. Everywhere else only `https:` is.
     pub allow_http_networks: Vec<IpNetwork>,
-    /// Non-public networks that may be reached. Says nothing of what is never reached: see [`Reach::Never`].
+    /// Non-public networks that are allowed. Addresses with [`Reach::Never`] remain forbidden.
     pub allow_private_networks: Vec<IpNetwork>,
-    /// The service's own listeners: never reached. An unspecified address means every local address on that port.
+    /// The service's own listeners, which are forbidden. An unspecified address means every local address on that port.
     pub own: Vec<SocketAddr>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reach {
     Public,
-    /// When `allow_private_networks` holds the address.
+    /// Allowed if `allow_private_networks` contains the address.
     Allowed,
-    /// Whatever the policy says.
+    /// Forbidden, whatever the policy says.
     Never,
 }
 
 use Reach::{Allowed, Never, Public};
 
-/// Every address: the first network that holds one decides. IPv4-mapped addresses are made IPv4 before.
+/// All addresses: the first network that contains one decides. IPv4-mapped addresses are converted to IPv4 before.
 const RANGES: &[(&str, Reach, &str)] = &[
     ("0.0.0.0/8", Never, "an unspecified address"),
     ("10.0.0.0/8", Allowed, "a private address"),
@@ -57,7 +57,7 @@ const RANGES: &[(&str, Reach, &str)] = &[
     ("::1/128", Allowed, "a loopback address"),
     ("::/96", Never, "an IPv4-compatible address"),
     ("64:ff9b::/96", Allowed, "a NAT64 address"),
-    ("64:ff9b:1::/48", Never, "a NAT64 address of local use"),
+    ("64:ff9b:1::/48", Never, "a local-use NAT64 address"),
     ("2001::/23", Never, "a Teredo or other protocol address"),
     ("2001:db8::/32", Allowed, "a documentation address"),
     ("2002::/16", Never, "a 6to4 address"),
@@ -77,30 +77,30 @@ static NETWORKS: LazyLock<Vec<(IpNetwork, Reach, &str)>> = LazyLock::new(|| {
 });
 
 impl Policy {
-    /// Refuses an address that a request of this scheme may not be sent to.
+    /// Refuses an address that a request with this scheme may not be sent to.
     pub(super) fn judge(&self, scheme: Scheme, to: SocketAddr) -> Result<(), Refusal> {
         let address = to.ip().to_canonical();
         let (reach, name) = reach(address);
         let because = match reach {
-            Never => Some("which is never called"),
+            Never => Some("requests are never sent there"),
             Allowed if !holds(&self.allow_private_networks, address) => {
-                Some("which `webhooks.allow_private_networks` does not hold")
+                Some("add it to `webhooks.allow_private_networks` to allow it")
             }
             Allowed | Public => None,
         };
         if let Some(because) = because {
-            return Err(Refusal(format!("{address} is {name}, {because}")));
+            return Err(Refusal(format!("{address} is {name}; {because}")));
         }
         if self.own.iter().any(|it| is_own(*it, address, to.port())) {
             let port = to.port();
-            return Err(Refusal(format!("port {port} of {address} is this service itself")));
+            return Err(Refusal(format!("port {port} of {address} is this service")));
         }
         if let Some(embedded) = embedded(address) {
             self.judge(scheme, SocketAddr::new(embedded.into(), to.port()))?;
         }
         if scheme == Scheme::Http && !holds(&self.allow_http_networks, address) {
             return Err(Refusal(format!(
-                "http:// is not allowed to {address}, which `webhooks.allow_http_networks` does not hold; use https://"
+                "http:// is not allowed to {address}; use https://, or add it to `webhooks.allow_http_networks`"
             )));
         }
         Ok(())
@@ -118,7 +118,7 @@ fn holds(networks: &[IpNetwork], address: IpAddr) -> bool {
     networks.iter().any(|it| it.contains(address))
 }
 
-/// The IPv4 address that a NAT64 gateway would call.
+/// The IPv4 address that a NAT64 gateway would connect to.
 fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else { return None };
     let ([0x64, 0xff9b, 0, 0, 0, 0, ..], [.., a, b, c, d]) = (address.segments(), address.octets())
@@ -134,7 +134,7 @@ fn is_own(own: SocketAddr, address: IpAddr, port: u16) -> bool {
         && (own_address == address || own_address.is_unspecified() && is_local(address))
 }
 
-/// Whether the address belongs to this host: the system would then also send from it. Sends nothing.
+/// Returns true if the address belongs to this host, because the system would also send from it. Sends nothing.
 fn is_local(address: IpAddr) -> bool {
     let from: IpAddr = match address {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),

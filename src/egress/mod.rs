@@ -1,7 +1,7 @@
-//! Outbound HTTP: the one place that opens a connection to an address somebody typed in.
+//! Outbound HTTP: the only place that connects to an address that a person entered.
 //!
-//! A host is resolved once for each request. Every address it has is judged then, and what was judged is connected
-//! to: a second look-up, a redirect or a proxy, each of which could lead elsewhere, does not happen.
+//! A host is resolved once per request. All of its addresses are checked, and the request connects to a checked address:
+//! there is no second look-up, redirect or proxy that could lead elsewhere.
 
 mod answer;
 mod guard;
@@ -33,41 +33,41 @@ use target::{Host, Scheme, Target};
 /// For the TCP connection and the TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// An answer counts once its head is here; this is for the part of its body that is kept.
+/// An answer counts once its head arrived. This is for the part of its body that is stored.
 const BODY_TIMEOUT: Duration = Duration::from_secs(2);
-/// Within this after the timeout a request has ended in any case.
+/// A request ends at most this long after its timeout.
 const MARGIN: Duration = Duration::from_millis(400);
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 const INPUT_BYTES: usize = 32 * 1024;
-/// Small, because the timeout is looked at between two writes of this size.
+/// Small, because the timeout is checked between two writes of this size.
 const OUTPUT_BYTES: usize = 8 * 1024;
 const STACK_BYTES: usize = 512 * 1024;
 
-/// Sends requests, as far as its policy allows them.
+/// Sends requests that its policy allows.
 pub struct Egress {
     policy: Arc<Policy>,
     agent: Agent,
     timeout: Duration,
-    /// One for each request under way.
+    /// One permit per request in progress.
     places: Arc<Semaphore>,
-    /// Only a pool of threads, so that slow endpoints do not take those of the store. `None`: dropped.
+    /// A separate thread pool, so that slow endpoints do not use up the threads of the store. `None`: dropped.
     threads: Option<Runtime>,
 }
 
 impl Egress {
-    /// At most `n_at_once_max` requests are under way, each on a thread, and as many look-ups of names.
+    /// At most `n_at_once_max` requests are in progress, each on a thread, and as many name look-ups.
     ///
     /// # Errors
-    /// `Internal` when the system gives no thread pool.
+    /// `Internal` if the thread pool cannot be created.
     pub fn new(policy: Policy, timeout: Duration, n_at_once_max: usize) -> Result<Self> {
         let system = |host: &str, port| (host, port).to_socket_addrs().map(Iterator::collect);
         Self::with_resolver(policy, timeout, n_at_once_max, system)
     }
 
-    /// [`Egress::new`] with another source of addresses than the system's, asked with the name in lower case.
+    /// [`Egress::new`] with another resolver than the system's. It gets the name in lower case.
     ///
     /// # Errors
-    /// `Internal` when the system gives no thread pool.
+    /// `Internal` if the thread pool cannot be created.
     pub fn with_resolver(
         policy: Policy,
         timeout: Duration,
@@ -105,10 +105,10 @@ impl Egress {
         Ok(Self { policy, agent, timeout, places, threads: Some(threads) })
     }
 
-    /// Refuses a URL to which no request could be made, as far as that can be told without resolving its host.
+    /// Refuses a URL that requests cannot be sent to, as far as that is known without resolving its host.
     ///
     /// # Errors
-    /// `Invalid` about `url`, with the rule; where a setting could allow it, with the name of the setting.
+    /// `Invalid` about `url`, with the rule and, if a setting could allow it, the name of the setting.
     pub fn check(&self, url: &str) -> Result<()> {
         let checked = self.target(url).map(drop);
         checked.map_err(|refusal| Error::invalid_field("url", refusal.0))
@@ -121,20 +121,22 @@ impl Egress {
             self.policy.judge(scheme, SocketAddr::new(address, port))?;
         } else if target.is_private_name() && self.policy.allow_private_networks.is_empty() {
             return Err(Refusal(
-                "must have a public host, as `webhooks.allow_private_networks` is empty".to_owned(),
+                "must have a public host; set `webhooks.allow_private_networks` to allow others"
+                    .to_owned(),
             ));
         } else if scheme == Scheme::Http && self.policy.allow_http_networks.is_empty() {
             return Err(Refusal(
-                "must begin with `https://`, as `webhooks.allow_http_networks` is empty".to_owned(),
+                "must begin with `https://`; set `webhooks.allow_http_networks` to allow `http://`"
+                    .to_owned(),
             ));
         }
         Ok(uri)
     }
 
-    /// Sends the body exactly as given, once. Never fails: what happened is the outcome.
+    /// Sends the body exactly as given, once. Never fails: the outcome says what happened.
     ///
-    /// Waits for its turn while `n_at_once_max` requests are under way; from then on it takes at most the timeout and
-    /// half a second. A call that is dropped does not take its request back. Must run on a runtime with time.
+    /// Waits while `n_at_once_max` requests are in progress; from then on it takes at most the timeout and half a second.
+    /// Dropping the call does not cancel its request. Must run on a runtime with time.
     pub async fn post(
         &self,
         url: String,
@@ -153,7 +155,7 @@ impl Egress {
         let agent = self.agent.clone();
         let sending = threads.spawn_blocking(move || {
             let outcome = send(&agent, uri, headers, &body);
-            drop(place); // By the thread, not by a caller that has left.
+            drop(place); // On the thread, because the caller may be gone.
             outcome
         });
         let outcome = match tokio::time::timeout(self.timeout + MARGIN, sending).await {
@@ -169,7 +171,7 @@ impl Egress {
 }
 
 impl Drop for Egress {
-    /// Lets requests under way go on without an owner: a runtime must not wait for them in an async context.
+    /// Lets requests in progress continue without an owner, because a runtime must not wait for them in an async context.
     fn drop(&mut self) {
         if let Some(threads) = self.threads.take() {
             threads.shutdown_background();

@@ -1,4 +1,4 @@
-//! The names of hosts become addresses here, and no address leaves unjudged.
+//! Resolves host names. Every address is checked before it is returned.
 
 use std::fmt;
 use std::io;
@@ -16,13 +16,13 @@ use super::target::{Host, Target};
 use crate::egress::guard::Policy;
 use crate::egress::refusal::Refusal;
 
-/// The addresses of a name, with the port given. May block for longer than anybody waits.
+/// Returns the addresses of a name, with the given port. May block for longer than the caller waits.
 pub(super) type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 pub(super) struct Resolver {
     policy: Arc<Policy>,
     lookup: Arc<Lookup>,
-    /// Look-ups cannot be cancelled: one that hangs keeps its thread and its place.
+    /// Look-ups cannot be canceled: one that hangs keeps its thread and its permit.
     threads: Handle,
     places: Arc<Semaphore>,
 }
@@ -43,22 +43,22 @@ impl Resolver {
         Self { policy, lookup, threads, places: Arc::new(Semaphore::new(n_at_once_max)) }
     }
 
-    /// `None` when the name has no address, or none in time.
+    /// `None` if the name has no address, or none was found in time.
     fn look_up(&self, name: String, port: u16, timeout: NextTimeout) -> Option<Vec<SocketAddr>> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let lookup = Arc::clone(&self.lookup);
         let (sender, receiver) = mpsc::sync_channel(1);
         self.threads.spawn_blocking(move || {
             let found = lookup(&name, port);
-            drop(place); // Before the answer, so that the next request finds it free.
-            drop(sender.send(found)); // Nobody waits any more: nothing to tell.
+            drop(place); // Before the answer, so that the next request finds a free place.
+            drop(sender.send(found)); // Fails if the caller no longer waits.
         });
         receiver.recv_timeout(*timeout.after).ok()?.ok()
     }
 }
 
 impl Resolve for Resolver {
-    /// Refuses a host when any of its addresses is refused: which one is tried is chance.
+    /// Refuses a host if any of its addresses is refused, because any of them may be used.
     fn resolve(
         &self,
         uri: &Uri,
@@ -77,7 +77,7 @@ impl Resolve for Resolver {
         for found in found {
             let address = SocketAddr::new(found.ip(), port);
             self.policy.judge(scheme, address).map_err(refused)?;
-            drop(addresses.try_push(address)); // Beyond its 16 places none is tried.
+            drop(addresses.try_push(address)); // More than 16 addresses are not used.
         }
         if addresses.is_empty() {
             return Err(ureq::Error::HostNotFound);

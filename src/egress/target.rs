@@ -1,4 +1,4 @@
-//! The URL of a request, taken apart once: what is checked is what is called.
+//! The URL of a request, parsed once, so that what is checked is also what is called.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -8,10 +8,10 @@ use crate::egress::refusal::Refusal;
 
 /// Longer URLs are refused.
 pub const URL_CHARS_MAX: usize = 2_048;
-/// Of DNS.
+/// The limits of DNS.
 const HOST_CHARS_MAX: usize = 253;
 const LABEL_CHARS_MAX: usize = 63;
-/// Names below these are not in the public DNS.
+/// Names below these domains are not in the public DNS.
 const PRIVATE_DOMAINS: &[&str] =
     &["home.arpa", "internal", "intranet", "lan", "local", "localdomain", "localhost"];
 
@@ -24,7 +24,7 @@ pub(super) enum Scheme {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     Address(IpAddr),
-    /// Lower case, without a dot at the end.
+    /// In lower case, without a trailing dot.
     Name(String),
 }
 
@@ -46,14 +46,14 @@ pub fn is_url(text: &str) -> bool {
     parse(text).is_ok()
 }
 
-/// Takes only what every reader of URLs reads alike.
+/// Accepts only URLs that all parsers read the same way.
 pub(super) fn parse(url: &str) -> Result<(Uri, Target), Refusal> {
     if URL_CHARS_MAX < url.len() {
         return refuse(format!("must have at most {URL_CHARS_MAX} characters"));
     }
     if !url.bytes().all(|it| it.is_ascii_graphic() && it != b'\\') {
         return refuse(
-            "must be ASCII without blanks and `\\`; write an international name as `xn--...`",
+            "must be ASCII without spaces and `\\`; write an international name as `xn--...`",
         );
     }
     if url.contains('#') {
@@ -73,22 +73,22 @@ impl Target {
             Some("http") => Scheme::Http,
             _ => return refuse("must begin with `https://`"),
         };
-        let Some(authority) = uri.authority() else { return refuse("must name a host") };
+        let Some(authority) = uri.authority() else { return refuse("must contain a host") };
         if authority.as_str().contains('@') {
-            return refuse("must not hold a user or a password (`@`)");
+            return refuse("must not contain a user name or password (`@`)");
         }
         let port = match (authority.as_str().strip_prefix(authority.host()), scheme) {
             (Some(""), Scheme::Http) => 80,
             (Some(""), Scheme::Https) => 443,
             (rest, _) => match rest.and_then(|it| it.strip_prefix(':')).map(port) {
                 Some(Some(port)) => port,
-                Some(None) | None => return refuse("must have a port of 1 to 65535"),
+                Some(None) | None => return refuse("must have a port from 1 to 65535"),
             },
         };
         Ok(Self { scheme, host: host(authority.host())?, port })
     }
 
-    /// Whether the name cannot be that of a public host.
+    /// Returns true if the name cannot be that of a public host.
     pub(super) fn is_private_name(&self) -> bool {
         let Host::Name(name) = &self.host else { return false };
         let below = |domain: &&str| {
@@ -125,10 +125,12 @@ fn host(text: &str) -> Result<Host, Refusal> {
             && !it.ends_with('-')
     };
     if !text.split('.').all(is_label) {
-        return refuse("must have a host of letters, digits and, within, single `.`, `-` or `_`");
+        return refuse(
+            "must have a host of letters and digits, with single `.`, `-` or `_` between them, and at most 63 characters per part",
+        );
     }
     let name = text.to_ascii_lowercase();
-    // What ends in a number is an IPv4 address to most resolvers, however odd: 127.1, 0x7f.1, 2130706433.
+    // To most resolvers a name that ends in a number is an IPv4 address: 127.1, 0x7f.1, 2130706433.
     let last = name.rsplit('.').next().unwrap_or(&name);
     let is_hex = |it: &str| it.bytes().all(|it| it.is_ascii_hexdigit());
     if last.bytes().all(|it| it.is_ascii_digit()) || last.strip_prefix("0x").is_some_and(is_hex) {

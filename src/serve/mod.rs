@@ -1,4 +1,4 @@
-//! Open, start, wait, stop, visibly.
+//! The server: open the database, start, wait, stop.
 
 pub mod http;
 
@@ -28,18 +28,18 @@ pub const CONTROL_SOCKET: &str = "control.sock";
 /// The file in the data directory whose key seals secrets.
 pub const KEY_FILE: &str = "posture.key";
 
-/// What serving needs to know of the configuration.
+/// The part of the configuration that the server needs.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub listen: SocketAddr,
-    /// Holds the database and the control socket.
+    /// The folder of the database and the control socket.
     pub dir: PathBuf,
     pub cache_bytes: usize,
     pub trusted_proxies: Vec<IpNetwork>,
     pub app: app::Options,
 }
 
-/// The application on its database, held by this process alone.
+/// The application on its database, which only this process has open.
 pub struct Opened {
     pub app: Arc<App>,
     pub endpoint: Arc<BoxEndpoint<'static, Response>>,
@@ -47,7 +47,7 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Mounts the application with the embedded catalogue on a store.
+    /// Mounts the application with the embedded catalog on a store.
     ///
     /// # Errors
     /// Those of [`App::open`].
@@ -55,7 +55,7 @@ impl Opened {
         Self::with_catalog(load_catalog()?, store, clock, options)
     }
 
-    /// [`Opened::on`] with another catalogue, such as that of a later release.
+    /// [`Opened::on`] with another catalog, such as that of a later release.
     ///
     /// # Errors
     /// As there.
@@ -75,10 +75,10 @@ impl Opened {
         Ok(Self { app, endpoint: Arc::new(api::mount(web, docs::docs())), store })
     }
 
-    /// Stores what memory holds and closes the database.
+    /// Stores the counters in memory and closes the database.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take the last counters; the database is closed all the same.
+    /// `Unavailable` if the last counters cannot be stored. The database is closed anyway.
     pub async fn close(self) -> Result<()> {
         let stored = self.app.checkpoint_limits().await;
         let audited = self.app.checkpoint_audit().await;
@@ -91,7 +91,7 @@ impl Opened {
 /// Opens the database and the application on it.
 ///
 /// # Errors
-/// `Conflict` when another process has the database; those of [`Store::open`] and [`App::open`].
+/// `Conflict` if another process has the database open; those of [`Store::open`] and [`App::open`].
 pub fn open(options: &Options) -> Result<Opened> {
     let store_options =
         store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
@@ -106,11 +106,11 @@ pub fn load_catalog() -> Result<Catalog> {
     })
 }
 
-/// Serves until `until` is done, then stops: no new connections, requests in flight finish, tasks stop, the store
+/// Serves until `until` is done, then stops: no new connections, requests in progress finish, tasks stop, the store
 /// closes. `started` is called with the address once requests are answered.
 ///
 /// # Errors
-/// `Conflict` when the address is taken; those of the store when it cannot be closed in order.
+/// `Conflict` if the address is in use; those of the store if it cannot be closed cleanly.
 pub async fn serve(
     opened: Opened,
     options: &Options,
@@ -134,7 +134,7 @@ pub async fn serve(
             http::service::run(public, Arc::clone(endpoint), &limits, stopping.clone()),
             http::service::run(control, Arc::clone(endpoint), &limits, stopping),
         );
-        // Tasks stop after the last request: what it left due is theirs.
+        // Tasks stop after the last request, because they handle what it left due.
         stop_work.send_replace(true);
     };
     let working = async {
@@ -158,10 +158,10 @@ pub async fn serve(
     Ok(())
 }
 
-/// In the audit log. A disk that does not take it keeps nobody from reading.
+/// Records an action in the audit log. If that fails, the service still runs, so that data can be read.
 async fn note(app: &App, action: &str) {
     if let Err(error) = app.record(action).await {
-        tracing::warn!(error = %Chain(&error), "the audit log does not say `{action}`: {}", Chain(&error));
+        tracing::warn!(error = %Chain(&error), "`{action}` could not be recorded in the audit log: {}", Chain(&error));
     }
 }
 

@@ -1,20 +1,20 @@
-//! Whether the disk has room for another write. A full disk would stop redb in the middle of one.
+//! Checks whether the disk has space for another write. A full disk would stop redb in the middle of one.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Free space below this is kept for what the machine needs itself.
+/// This much free space is reserved for the system.
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
-/// A larger database keeps one part of its size free in this many: a commit may grow the file by
-/// much at once.
+/// A larger database reserves this fraction of its size, because a commit may grow the file by a lot
+/// at once.
 const FREE_SHARE: u64 = 10;
-/// How long an answer of the file system counts.
+/// How long an answer of the file system is used.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Looks at the file system now and then.
+/// Checks the free space periodically.
 #[derive(Debug)]
 pub(in crate::store) struct Room {
-    /// `None`: not on a disk.
+    /// `None`: the database is not on a disk.
     file: Option<PathBuf>,
     looked_at: Option<Instant>,
     is_enough: bool,
@@ -25,7 +25,7 @@ impl Room {
         Self { file, looked_at: None, is_enough: true }
     }
 
-    /// A file system that does not answer counts as one with room: the write itself will tell.
+    /// A file system that does not answer counts as one with space: the write itself will show it.
     pub(in crate::store) fn is_enough(&mut self) -> bool {
         let Some(file) = &self.file else { return true };
         if self.looked_at.is_none_or(|at| PERIOD <= at.elapsed()) {

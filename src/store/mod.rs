@@ -1,7 +1,7 @@
 //! The database: snapshots to read, one writer, and handles that reach one client only.
 //!
-//! The only module that knows redb, and how records are kept. Outside it nothing depends on more
-//! than closures over ordered keys that behave as if they ran one after the other.
+//! Only this module knows redb and how records are stored. Outside of it, code depends only on
+//! closures over ordered keys that behave as if they ran one after the other.
 
 mod disk_space;
 pub mod global;
@@ -41,28 +41,28 @@ pub use kernel::version::Versions;
 pub type Snapshot = Transaction<Reading>;
 /// One client's rows in one state of the database.
 pub type ClientSnapshot = ClientTransaction<Reading>;
-/// All clients' rows in the transaction that writes.
+/// All clients' rows in the write transaction.
 pub type Batch = Transaction<Writing>;
-/// One client's rows in the transaction that writes.
+/// One client's rows in the write transaction.
 pub type ClientBatch<'a> = ClientTransaction<&'a mut Writing>;
 
-/// Writes that wait at most. The next ones wait for a place.
+/// The maximum number of queued writes. More wait for a place in the queue.
 const QUEUE_LEN_MAX: usize = 4_096;
 /// How long a write waits for a place before it is refused.
 const QUEUE_WAIT: Duration = Duration::from_secs(5);
-/// Reads that run at once. They leave threads of the blocking pool to others.
+/// How many reads run at once. They leave threads of the blocking pool to others.
 const N_READS_MAX: usize = 32;
-/// Long blocking works that run at once.
+/// How many long blocking works run at once.
 const N_ASIDES_MAX: usize = 4;
-/// How long a read waits for its turn before it is refused.
+/// How long a read waits for a free place before it is refused.
 const READ_WAIT: Duration = Duration::from_secs(10);
-/// How often a thread outside async looks again for a place in the queue.
+/// How often a thread outside of async checks for a place in the queue.
 const SEAT_POLL: Duration = Duration::from_millis(2);
 
 /// How to open the database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Holds the database's file; made if it is not there.
+    /// The folder of the database file. Created if it does not exist.
     pub dir: PathBuf,
     /// Pages kept in memory.
     pub cache_bytes: usize,
@@ -80,17 +80,17 @@ struct Inner {
     seats: Arc<Semaphore>,
     reads: Arc<Semaphore>,
     asides: Arc<Semaphore>,
-    /// Taken by the one that closes.
+    /// Locked while closing.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What handles and the writer share.
+/// The state that handles and the writer share.
 struct Shared {
     door: RwLock<Door>,
     gauges: Arc<Gauges>,
     versions: kernel::version::Book,
     indexes: kernel::index::Indexes,
-    /// Told of each commit that leaves something to deliver.
+    /// Notified of each commit that leaves something to deliver.
     outbox: Notify,
 }
 
@@ -111,11 +111,11 @@ impl Shared {
 }
 
 impl Store {
-    /// Opens the database in a directory; makes both if they are not there.
+    /// Opens the database in a directory. Creates both if they do not exist.
     ///
     /// # Errors
-    /// `Conflict` when another process has it; `Invalid` when the file is of a newer release,
-    /// damaged or something else; `Unavailable` when the directory does not let itself be used.
+    /// `Conflict` if another process has it open; `Invalid` if the file is from a newer release,
+    /// damaged or not a database; `Unavailable` if the directory cannot be used.
     pub fn open(options: &Options, now: Time) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
         let mut home = Home::take(&options.dir, options.cache_bytes)?;
@@ -123,8 +123,8 @@ impl Store {
         Self::start(opened, home, gauges)
     }
 
-    /// Opens the database on a backend of redb's, for tests and benches. After a storage error it
-    /// stays unavailable.
+    /// Opens the database on a redb backend, for tests and benchmarks. It remains unavailable after a
+    /// storage error.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -136,8 +136,8 @@ impl Store {
         Self::start(opened, Home::Once, gauges)
     }
 
-    /// [`Store::on_backend`] for backends that can be made again over the same bytes: after a
-    /// storage error it reopens.
+    /// [`Store::on_backend`] for backends that can be created again over the same bytes: it reopens
+    /// after a storage error.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -161,7 +161,7 @@ impl Store {
             indexes: kernel::index::Indexes::default(),
             outbox: Notify::new(),
         });
-        // One more than there are seats, so that the order to close always finds a place.
+        // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
         let room = Room::around(home.file());
         let writer = Writer { shared: shared.clone(), queue: orders, home, room, counts };
@@ -182,10 +182,10 @@ impl Store {
         &self.inner.shared
     }
 
-    /// The present state. Hold it briefly; blocks for a page that is not in memory.
+    /// The current state. Hold it briefly. Blocks for a page that is not in memory.
     ///
     /// # Errors
-    /// `Unavailable` while the database is reopened, or closed.
+    /// `Unavailable` while the database is being reopened, or closed.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();
         match &*shared.door() {
@@ -196,34 +196,33 @@ impl Store {
         }
     }
 
-    /// Runs `body` on a snapshot, off the async threads. It goes on when the caller leaves.
+    /// Runs `body` on a snapshot, off the async threads. It continues if the caller is dropped.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` when too many reads wait, or the database is away; `Internal`
-    /// when `body` panics.
+    /// Those of `body`; `Unavailable` if too many reads are waiting or the database is not open;
+    /// `Internal` if `body` panics.
     pub async fn read<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Snapshot) -> Result<T> + Send + 'static,
     {
         let store = self.clone();
-        let busy = "too many reads wait for the database; try again later";
+        let busy = "too many reads are waiting for the database; try again later";
         let permit = permit(&self.inner.reads, READ_WAIT, busy).await?;
         Self::off_async(permit, move || body(&store.snapshot()?)).await
     }
 
-    /// Runs long blocking work beside the reads, such as taking in a file: it holds no snapshot and
-    /// no read's place.
+    /// Runs long blocking work such as an import, besides the reads: it holds no snapshot and takes no
+    /// read's place.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` when too much of such work waits; `Internal` when `body`
-    /// panics.
+    /// Those of `body`; `Unavailable` if too much such work is waiting; `Internal` if `body` panics.
     pub async fn aside<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce() -> Result<T> + Send + 'static,
     {
-        let busy = "too many files are being taken in; try again later";
+        let busy = "too many imports are in progress; try again later";
         let permit = permit(&self.inner.asides, READ_WAIT, busy).await?;
         Self::off_async(permit, body).await
     }
@@ -235,7 +234,7 @@ impl Store {
     {
         #[expect(clippy::disallowed_methods, reason = "this is the one way off the async threads")]
         let ran = tokio::task::spawn_blocking(move || {
-            let _permit = permit; // A caller who leaves does not make room: the read goes on.
+            let _permit = permit; // A dropped caller does not free the place: the read continues.
             body()
         });
         match ran.await {
@@ -245,16 +244,16 @@ impl Store {
         }
     }
 
-    /// Runs `body` in a write transaction that it may share with others, and answers once that is
+    /// Runs `body` in a write transaction that it may share with others, and answers once it is
     /// durable.
     ///
-    /// `body` may run more than once; of all but its last run nothing remains. An `Err` or a panic
-    /// undoes what it wrote. When the caller leaves, it still runs. It must be quick: everybody
-    /// waits.
+    /// `body` may run more than once; only its last run has an effect. An `Err` or a panic undoes what
+    /// it wrote. It still runs if the caller is dropped. It must be fast, because all writes wait for
+    /// it.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` when too many writes wait, the disk is nearly full, or the
-    /// database is away. It is then unknown whether the write happened.
+    /// Those of `body`; `Unavailable` if too many writes are waiting, the disk is nearly full, or the
+    /// database is not open. It is then unknown whether the write happened.
     pub async fn write<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
@@ -263,8 +262,8 @@ impl Store {
         self.write_then(body, |_| ()).await
     }
 
-    /// [`Store::write`], and `kept` once it is durable, in the order of the commits: for what memory holds beside the
-    /// database. A caller who leaves, and so drops this future, leaves both done or neither.
+    /// [`Store::write`], and `kept` once it is durable, in the order of the commits, for state in memory beside the database.
+    /// If the caller is dropped, either both happen or neither does.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -279,7 +278,7 @@ impl Store {
         self.inner.order(body, kept, seat)?.await.map_err(|_| stopping())?
     }
 
-    /// [`Store::write`] for threads outside async. Panics on an async thread.
+    /// [`Store::write`] for threads outside of async. Panics on an async thread.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -306,13 +305,13 @@ impl Store {
         ClientStore { store: self.clone(), client }
     }
 
-    /// How often each part of a client changed. Read it before the snapshot that is shown under it.
+    /// How often each part of a client changed. Read it before opening the snapshot that is cached under it.
     #[must_use]
     pub fn versions(&self, client: ClientId) -> Versions {
         self.shared().versions.of(client)
     }
 
-    /// Is told of each commit that leaves something to deliver.
+    /// Is notified of each commit that leaves something to deliver.
     #[must_use]
     pub fn outbox(&self) -> &Notify {
         &self.shared().outbox
@@ -323,14 +322,14 @@ impl Store {
         self.shared().gauges.health()
     }
 
-    /// Finishes what waits and closes the file cleanly. Every handle answers `Unavailable` from
-    /// then on.
+    /// Finishes queued writes and closes the file cleanly. All handles answer `Unavailable` from then
+    /// on.
     pub fn close(self) {
         self.inner.close();
     }
 }
 
-const QUEUE_FULL: &str = "too many writes wait for the database; try again later";
+const QUEUE_FULL: &str = "too many writes are waiting for the database; try again later";
 
 async fn permit(
     seats: &Arc<Semaphore>,
@@ -377,10 +376,10 @@ impl Inner {
     fn close(&self) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(writer) = writer else { return };
-        // It may have ended by itself; then there is nothing to tell.
+        // Fails if the writer has already ended.
         drop(self.queue.try_send(Message::Close));
         if writer.thread().id() == std::thread::current().id() {
-            return; // The last handle was in a closure: the writer ends once it is through with it.
+            return; // The last handle was in a closure: the writer ends after that closure.
         }
         if writer.join().is_err() {
             tracing::error!("the writer panicked");

@@ -1,5 +1,5 @@
-//! Opening the database: one process at a time, made safely, never from a newer release, never over
-//! something else.
+//! Opening the database: by one process at a time, created atomically, never from a newer release,
+//! never over another file.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -19,31 +19,31 @@ use crate::store::kernel::meta::{LAST_CHANGE, LAST_EVENT};
 use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 
-/// What this release writes. A file of a higher format is refused, one of a lower format is
-/// migrated.
+/// The format that this release writes. A file with a higher format is refused; one with a lower
+/// format is migrated.
 const FORMAT: u32 = 1;
 
-/// Rewrites the rows of one format as the next one.
+/// Rewrites the rows of one format in the next one.
 type Step = fn(&mut Writing) -> Result<()>;
 
-/// Each step with the format that it starts from, in order; the last one ends at [`FORMAT`].
+/// The steps in order, each with the format that it starts from. The last one ends at [`FORMAT`].
 const STEPS: [(u32, Step); 0] = [];
 
 const FILE: &str = "posture.redb";
-/// A database that is being made. It takes its name when it is whole.
+/// The name of a database while it is created. It is renamed once it is complete.
 const NEW_FILE: &str = "posture.redb.new";
 
-/// Where the database is kept.
+/// Where the database is stored.
 pub(in crate::store) enum Home {
     Dir {
         dir: PathBuf,
         cache_bytes: usize,
-        /// Locked while the process has the database, also while it is being reopened.
+        /// Locked while the process has the database open, and while it is being reopened.
         _lock: File,
     },
-    /// Somewhere that is handed over once.
+    /// A backend that can be opened once.
     Once,
-    /// Somewhere that can be opened again.
+    /// A backend that can be opened again.
     Again(Reopen),
 }
 
@@ -51,7 +51,7 @@ pub(in crate::store) enum Home {
 pub(in crate::store) type Reopen = Box<dyn FnMut() -> Result<Database> + Send>;
 
 impl Home {
-    /// Takes the directory, making it if need be.
+    /// Locks the directory, which is created if it does not exist.
     pub(in crate::store) fn take(dir: &Path, cache_bytes: usize) -> Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(dir_refused)?;
         let lock = File::open(dir).map_err(dir_refused)?;
@@ -63,7 +63,7 @@ impl Home {
         Ok(Self::Dir { dir: dir.to_owned(), cache_bytes, _lock: lock })
     }
 
-    /// The database's file.
+    /// The database file.
     pub(in crate::store) fn file(&self) -> Option<PathBuf> {
         match self {
             Self::Dir { dir, .. } => Some(dir.join(FILE)),
@@ -71,7 +71,7 @@ impl Home {
         }
     }
 
-    /// Opens the database that is there; never makes one.
+    /// Opens the existing database. Never creates one.
     pub(in crate::store) fn reopen(&mut self, gauges: &Arc<Gauges>) -> Result<(Database, Counts)> {
         guarded(|| {
             let db = match self {
@@ -83,7 +83,7 @@ impl Home {
         })
     }
 
-    /// Opens the database for the first time, made or migrated if need be.
+    /// Opens the database for the first time. Creates or migrates it if necessary.
     pub(in crate::store) fn open(
         &mut self,
         now: Time,
@@ -97,7 +97,7 @@ impl Home {
 fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<Database> {
     let (file, new_file) = (dir.join(FILE), dir.join(NEW_FILE));
     match std::fs::remove_file(&new_file) {
-        Ok(()) => tracing::warn!("deleted a database that was never finished"),
+        Ok(()) => tracing::warn!("deleted a database file whose creation was interrupted"),
         Err(error) if error.kind() == io::ErrorKind::NotFound => (),
         Err(error) => return Err(dir_refused(error)),
     }
@@ -111,14 +111,14 @@ fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> 
     if format == FORMAT {
         return Ok(db);
     }
-    drop(db); // A file is copied while nobody has it open.
+    drop(db); // The file is copied while it is not open.
     copy_file(dir, &file, format)?;
     let db = open_file(&file, cache_bytes)?;
     migrate(&db, format, gauges)?;
     Ok(db)
 }
 
-/// Opens a database on a backend, made or migrated first if need be.
+/// Opens a database on a backend. Creates or migrates it if necessary.
 pub(in crate::store) fn open_backend(
     backend: impl StorageBackend,
     cache_bytes: usize,
@@ -134,7 +134,7 @@ pub(in crate::store) fn open_backend(
     Ok(db)
 }
 
-/// With what the writer goes on counting from.
+/// The database, and the counters that the writer continues from.
 pub(in crate::store) fn with_counts(
     db: Database,
     gauges: &Arc<Gauges>,
@@ -156,12 +156,12 @@ fn builder(cache_bytes: usize) -> Builder {
 fn open_file(file: &Path, cache_bytes: usize) -> Result<Database> {
     let length = std::fs::metadata(file).map_err(dir_refused)?.len();
     if length == 0 {
-        return Err(Error::invalid(format!("{FILE} is empty, not a database; move it away")));
+        return Err(Error::invalid(format!("{FILE} is empty and not a database; move it away")));
     }
     builder(cache_bytes).open(file).map_err(refused)
 }
 
-/// Makes a whole database, durable but not yet in its place.
+/// Creates a complete, durable database under a temporary name.
 fn create_file(file: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
@@ -181,7 +181,7 @@ fn create_rows(db: &Database, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
 /// The file's format.
 ///
 /// # Errors
-/// `Invalid` when it is not ours or of a newer release.
+/// `Invalid` if it is not a posture database or is from a newer release.
 fn checked_format(db: &Database, gauges: &Arc<Gauges>) -> Result<u32> {
     let format = meta::find_format(&Reading::begin(db, gauges)?)?.ok_or_else(foreign)?;
     if FORMAT < format {
@@ -192,18 +192,18 @@ fn checked_format(db: &Database, gauges: &Arc<Gauges>) -> Result<u32> {
     Ok(format)
 }
 
-/// Keeps the file as it is, beside it, before the first step.
+/// Copies the file before the first step.
 fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
     let copy = dir.join(format!("{FILE}.format-{format}"));
     std::fs::copy(file, &copy).map_err(dir_refused)?;
     File::open(&copy).and_then(|it| it.sync_all()).map_err(dir_refused)?;
     sync_dir(dir)?;
-    tracing::info!(format, "kept a copy of the database before its migration");
+    tracing::info!(format, "copied the database before its migration");
     Ok(())
 }
 
-/// Each step is one transaction, which moves the format too: an interrupted migration goes on where
-/// it was.
+/// Each step is one transaction that also sets the format, so that an interrupted migration continues
+/// where it stopped.
 fn migrate(db: &Database, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
     for (from, step) in STEPS {
         if from != format {
@@ -224,7 +224,7 @@ fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|it| it.sync_all()).map_err(dir_refused)
 }
 
-/// A damaged file may panic redb; that is a refusal like any other.
+/// A damaged file may make redb panic, which is reported like any other error.
 pub(in crate::store) fn guarded<T>(open: impl FnOnce() -> Result<T>) -> Result<T> {
     let opened = catch_unwind(AssertUnwindSafe(open));
     opened.unwrap_or_else(|_| Err(damaged().caused_by("it broke the reader")))
@@ -246,7 +246,7 @@ fn refused(error: DatabaseError) -> Error {
     damaged().caused_by(error)
 }
 
-/// What redb found in the file, or what kept it from looking.
+/// What redb found in the file, or why it could not read it.
 fn io_refused(error: io::Error) -> Error {
     if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) {
         return foreign().caused_by(error);
@@ -259,7 +259,7 @@ fn in_use() -> Error {
 }
 
 fn foreign() -> Error {
-    Error::invalid(format!("{FILE} is not a database of posture; move it away"))
+    Error::invalid(format!("{FILE} is not a posture database; move it away"))
 }
 
 fn damaged() -> Error {

@@ -1,8 +1,8 @@
-//! Every table: name, key, value, and who keeps it true.
+//! All tables: name, key, value, and invariant.
 //!
 //! Keys and values are bytes; a value is an [`crate::store::kernel::envelope`] around one record. Per-client
-//! tables are named `<client uuid>/<noun>` and made on first write: each costs at least a page, so
-//! there are five, and kinds of rows share one by their key's first byte.
+//! tables are named `<client uuid>/<noun>` and created on first write. Each takes at least a page, so
+//! there are only five, and kinds of rows share one by their key's first byte.
 
 use sha2::{Digest, Sha256};
 
@@ -17,11 +17,11 @@ pub(in crate::store) enum Part {
     Posture,
 }
 
-/// A table of which every client has its own.
+/// A table that every client has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PerClient {
     noun: &'static str,
-    /// What a write to it changes for those who show it.
+    /// The part of the client that a write to it changes.
     pub(super) part: Part,
 }
 
@@ -31,19 +31,19 @@ impl PerClient {
     }
 }
 
-/// What a client has.
+/// Assets.
 ///
 /// Key: asset id. Value: [`crate::engine::asset::Asset`].
 /// Invariant: has a row in [`ASSET_CLIENTS`], one in [`EXTERNAL`] by its source's name, and one
-/// there by each mark it has. Kept by `asset.rs`.
+/// there by each of its identifiers. Maintained by `asset.rs`.
 pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: Part::Inventory };
 
-/// By what names and marks assets are found.
+/// The names and identifiers by which assets are found.
 ///
 /// Key: [`EXTERNAL_NAME`], source, external id. Value: asset id. Several names may lead to one
 /// asset.
-/// Key: a kind from [`EXTERNAL_SERIAL`] on, the mark in lower case, asset id. Value: nothing.
-/// Invariant: the asset exists. Kept by `asset.rs`.
+/// Key: a kind from [`EXTERNAL_SERIAL`] on, the identifier in lower case, asset id. Value: nothing.
+/// Invariant: the asset exists. Maintained by `asset.rs`.
 pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: Part::Inventory };
 pub(super) const EXTERNAL_NAME: u8 = 1;
 pub(super) const EXTERNAL_SERIAL: u8 = 2;
@@ -51,7 +51,7 @@ pub(super) const EXTERNAL_MAC: u8 = 3;
 pub(super) const EXTERNAL_HOSTNAME: u8 = 4;
 pub(super) const EXTERNAL_IP: u8 = 5;
 
-/// What was seen and said about a client, and where it came from.
+/// Observations and statements about a client, and where they came from.
 ///
 /// Key: [`FACT_VERSION`]. Value: u64, moved by every ingest that changes what an assessment reads.
 /// Key: [`FACT_OBSERVATION`], subject, source, scope, check, observed at (falling), import. Value:
@@ -81,7 +81,7 @@ pub(super) const FACT_MEMBER: u8 = 20;
 pub(super) const FACT_PART: u8 = 21;
 pub(super) const FACT_HEALTH: u8 = 22;
 
-/// What the last assessment came to.
+/// The results of the last assessment.
 ///
 /// Key: [`POSTURE_ASSESSED`]. Value: `Assessed`.
 /// Key: [`POSTURE_SCORE`]. Value: `ScoreEntry`, the current one.
@@ -100,7 +100,7 @@ pub(super) const POSTURE_RISK: u8 = 5;
 pub(super) const POSTURE_TOUCHED: u8 = 6;
 pub(super) const POSTURE_CONDITION: u8 = 7;
 
-/// How the score went.
+/// The history of the score.
 ///
 /// Key: [`HISTORY_DAY`], UTC day (falling). Value: `ScoreEntry`, that day's last.
 /// Key: [`HISTORY_MOVE`], at (falling), number among those of that moment (falling). Value: `Move`.
@@ -111,7 +111,7 @@ pub(super) const HISTORY_MOVE: u8 = 2;
 /// All tables of one client, in the order in which an erasure empties them.
 pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POSTURE, HISTORY];
 
-/// What the database is.
+/// Properties of the database.
 ///
 /// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from
 /// creation on.
@@ -128,7 +128,7 @@ pub(super) const CLIENTS: &str = "clients";
 /// Key: key id. Value: `Key`.
 pub(super) const KEYS: &str = "keys";
 
-/// Who logs in; hashes, never passwords.
+/// Users; password hashes, never passwords.
 ///
 /// Key: user id. Value: `User`. Invariant: no two have a name in common, without regard to case.
 pub(super) const USERS: &str = "users";
@@ -138,14 +138,14 @@ pub(super) const USERS: &str = "users";
 /// Key: key id. Value: `Windows`.
 pub(super) const WINDOWS: &str = "windows";
 
-/// Whose an asset is, for requests that name no client.
+/// The client of each asset, for requests that name no client.
 ///
 /// Key: asset id. Value: client id.
 /// Invariant: one row for each row of every client's [`ASSETS`]. Its last key is the highest asset
 /// id ever made, or the highest that was not erased.
 pub(super) const ASSET_CLIENTS: &str = "asset_clients";
 
-/// What was announced, in commit order.
+/// Events, in commit order.
 ///
 /// Key: sequence. Value: `Event`. Invariant: sequences rise by one and are never used again.
 pub(super) const EVENTS: &str = "events";
@@ -155,7 +155,7 @@ pub(super) const EVENTS: &str = "events";
 /// Key: client id, sequence. Value: nothing. Invariant: one row for each of [`EVENTS`].
 pub(super) const CLIENT_EVENTS: &str = "client_events";
 
-/// Rows of frameworks that changed, in commit order.
+/// Status changes of requirements, in commit order.
 ///
 /// Key: sequence of the last row of the record. Value: a record in `change.rs`. Invariant: sequences rise by one and are
 /// never used again.
@@ -169,7 +169,7 @@ pub(super) const CLIENT_CHANGES: &str = "client_changes";
 /// Remediation tasks.
 ///
 /// Key: task id. Value: `Task`. Invariant: one row in [`CLIENT_TASKS`] for each, and one in [`OPEN_TASKS`] while it is
-/// to be done.
+/// open or in progress.
 pub(super) const TASKS: &str = "tasks";
 
 /// The same by client.
@@ -177,14 +177,14 @@ pub(super) const TASKS: &str = "tasks";
 /// Key: client id, task id. Value: nothing.
 pub(super) const CLIENT_TASKS: &str = "client_tasks";
 
-/// Those that are still to be done, by client.
+/// Tasks that are open or in progress, by client.
 ///
 /// Key: client id, task id. Value: nothing.
 pub(super) const OPEN_TASKS: &str = "open_tasks";
 
 /// Network scans.
 ///
-/// Key: scan id. Value: `Scan`. Invariant: one row in [`CLIENT_SCANS`] for each, and one in [`OPEN_SCANS`] until it is over.
+/// Key: scan id. Value: `Scan`. Invariant: one row in [`CLIENT_SCANS`] for each, and one in [`OPEN_SCANS`] until it ends.
 pub(super) const SCANS: &str = "scans";
 
 /// The same by client.
@@ -192,53 +192,53 @@ pub(super) const SCANS: &str = "scans";
 /// Key: client id (zeros: of none), scan id. Value: nothing.
 pub(super) const CLIENT_SCANS: &str = "client_scans";
 
-/// Those that are queued or running.
+/// Scans that are queued or running.
 ///
 /// Key: scan id. Value: nothing.
 pub(super) const OPEN_SCANS: &str = "open_scans";
 
-/// What scans found.
+/// Hosts that scans found.
 ///
 /// Key: scan id, 4 or 6, address. Value: `Host`.
 pub(super) const SCAN_HOSTS: &str = "scan_hosts";
 
-/// What an administrator wants to hear of.
+/// Alert rules.
 ///
 /// Key: alert rule id. Value: `AlertRule`.
 pub(super) const ALERT_RULES: &str = "alert_rules";
 
-/// Webhook endpoints; secrets sealed.
+/// Webhooks; their secrets are encrypted.
 ///
 /// Key: webhook id. Value: `Webhook`. Removed last when an endpoint is erased, so that an erasure can be resumed.
 pub(super) const WEBHOOKS: &str = "webhooks";
 
-/// Events on their way to endpoints, or there.
+/// Deliveries of events to webhooks.
 ///
 /// Key: webhook id, sequence of the event. Value: `Delivery`.
-/// Invariant: one row in [`OUTBOX`] while it waits, in [`CLAIMS`] while an attempt is under way, else in [`FINISHED`].
+/// Invariant: one row in [`OUTBOX`] while it waits, in [`CLAIMS`] while an attempt is in progress, else in [`FINISHED`].
 pub(super) const DELIVERIES: &str = "deliveries";
 
-/// What waits for each endpoint, soonest first.
+/// Waiting deliveries of each webhook, soonest first.
 ///
 /// Key: webhook id, due, sequence. Value: nothing.
 pub(super) const OUTBOX: &str = "outbox";
 
-/// Attempts under way. Empty once a start has released those of the process before.
+/// Attempts in progress. Empty once a start has released those of the previous process.
 ///
 /// Key: webhook id, sequence. Value: nothing.
 pub(super) const CLAIMS: &str = "claims";
 
-/// Deliveries that came to rest, oldest first.
+/// Deliveries that ended, oldest first.
 ///
 /// Key: when, webhook id, sequence. Value: nothing.
 pub(super) const FINISHED: &str = "finished";
 
-/// How each endpoint does.
+/// The state of each webhook's deliveries.
 ///
 /// Key: webhook id. Value: `Lane`.
 pub(super) const LANES: &str = "lanes";
 
-/// Answers to requests that may come twice.
+/// Answers to requests that may be repeated.
 ///
 /// Key: SHA-256 of the caller and its key. Value: `Answer`.
 pub(super) const ANSWERS: &str = "answers";
@@ -248,20 +248,20 @@ pub(super) const ANSWERS: &str = "answers";
 /// Key: when, key. Value: nothing.
 pub(super) const ANSWER_TIMES: &str = "answer_times";
 
-/// Who changed what, and who was refused.
+/// The audit log.
 ///
 /// Key: sequence. Value: `AuditEntry`. Invariant: sequences rise by one; each hash covers the one before it; the last is
 /// never removed.
 pub(super) const AUDIT: &str = "audit";
 
-/// Each client in figures, for sums over all of them.
+/// Figures per client, for sums over all clients.
 ///
-/// Key: client id. Value: `Summary`. Invariant: what `count_summary` counts. A client that nobody wrote to has none.
+/// Key: client id. Value: `Summary`. Invariant: what `count_summary` counts. A client that was never written has none.
 pub(super) const SUMMARIES: &str = "summaries";
 
 /// When each client is to be reassessed.
 ///
-/// Key: client id. Value: time, how often it was asked for. Invariant: one row in [`DUE_TIMES`] for each.
+/// Key: client id. Value: time, how often it was requested. Invariant: one row in [`DUE_TIMES`] for each.
 pub(super) const DUE: &str = "due";
 
 /// The same, soonest first.
@@ -269,9 +269,9 @@ pub(super) const DUE: &str = "due";
 /// Key: time, client id. Value: nothing.
 pub(super) const DUE_TIMES: &str = "due_times";
 
-/// Texts of a key up to this length stand in it as they are; of longer ones their SHA-256.
+/// Texts up to this length are stored in a key as they are; of longer ones, their SHA-256.
 const KEY_TEXT_BYTES_MAX: usize = 254;
-/// Stands where the length of a short text would; no UTF-8 text begins with it.
+/// Stored instead of the length of a short text. No UTF-8 text begins with it.
 const LONG_TEXT: u8 = 0xff;
 
 /// A key under construction. Parts follow each other in the order in which the calls do.
@@ -279,7 +279,7 @@ const LONG_TEXT: u8 = 0xff;
 pub struct RowKey(Vec<u8>);
 
 impl RowKey {
-    /// For tables whose keys are of one kind.
+    /// For tables with a single kind of keys.
     pub(super) fn empty() -> Self {
         Self(Vec::new())
     }
@@ -288,13 +288,13 @@ impl RowKey {
         Self(vec![kind])
     }
 
-    /// A part of fixed length.
+    /// Adds a part of fixed length.
     pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// A text that other parts follow. No text is the beginning of another one in this form.
+    /// Adds a text that other parts follow. In this form no text is a prefix of another.
     pub(super) fn text(mut self, text: &str) -> Self {
         match u8::try_from(text.len()) {
             Ok(length) if text.len() <= KEY_TEXT_BYTES_MAX => {
@@ -305,7 +305,7 @@ impl RowKey {
         }
     }
 
-    /// A text that nothing follows: sorts as the text does.
+    /// Adds a text that nothing follows. It sorts like the text.
     pub(super) fn last_text(self, text: &str) -> Self {
         if text.len() <= KEY_TEXT_BYTES_MAX {
             self.bytes(text.as_bytes())
@@ -343,7 +343,7 @@ pub(super) fn rising(time: Time) -> u64 {
 pub struct Span {
     /// The first key that belongs to it.
     pub(super) from: Vec<u8>,
-    /// The first key behind it. `None`: up to the end of the table.
+    /// The first key after it. `None`: up to the end of the table.
     pub(super) until: Option<Vec<u8>>,
 }
 
@@ -370,14 +370,14 @@ impl Span {
         Self { from: first.0.clone(), until: Some(until) }
     }
 
-    /// The part of it behind `key`.
+    /// The part after `key`.
     pub(super) fn after(self, key: &[u8]) -> Self {
         let mut from = key.to_vec();
         from.push(0);
         Self { from: self.from.max(from), ..self }
     }
 
-    /// The part of it from `key` on.
+    /// The part from `key` on.
     pub(super) fn starting(self, key: &[u8]) -> Self {
         Self { from: self.from.max(key.to_vec()), ..self }
     }

@@ -1,4 +1,4 @@
-//! The one thread that writes: waiting closures share a transaction, and are answered once it is
+//! The only thread that writes. Queued closures share a transaction, and are answered once it is
 //! durable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,42 +19,41 @@ use crate::store::kernel::transaction::{Counts, Writing};
 use crate::store::open::Home;
 use crate::store::{Batch, Door, Shared};
 
-/// Closures that share one transaction at most.
+/// The maximum number of closures in one transaction.
 const N_GROUP_MAX: usize = 256;
-/// How often a group is run again without a closure that has to stay out. Then the rest goes one by
-/// one, so that many of that kind cost as many transactions as there are closures, not their
-/// square.
+/// How often a group is run again without a failed closure. Then the rest runs one by one, so that many
+/// failures take as many transactions as there are closures, not their square.
 const N_RUNS_MAX: usize = 8;
-/// How soon a storage error that a reader met is noticed.
+/// How soon a storage error of a reader is noticed.
 const POLL: Duration = Duration::from_millis(500);
-/// Between tries to reopen; doubles up to the longest.
+/// The time between attempts to reopen. It doubles up to the longest.
 const REOPEN_WAIT_MIN: Duration = Duration::from_millis(100);
 const REOPEN_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What a job is asked to do.
+/// What a job must do.
 pub(in crate::store) enum Step<'a> {
     /// Run, perhaps not for the first time.
     Run(&'a mut Batch),
-    /// Answer: with this error, or else with the value of the last run.
+    /// Answer with this error, or otherwise with the value of the last run.
     Settle(Option<Error>),
 }
 
-/// A closure with the way back to its caller.
+/// A closure, and the channel to its caller.
 pub(in crate::store) struct Job {
     call: Box<dyn FnMut(Step<'_>) -> Result<()> + Send>,
     refusal: Option<Error>,
-    /// Who does it, to be written down with it.
+    /// The act to record with it.
     act: Option<Pending>,
     /// Its last run changed something.
     wrote: bool,
-    /// Wrote and then refused, or panicked: does not run again.
+    /// It wrote and then failed, or panicked. It does not run again.
     is_out: bool,
     /// Its place in the queue.
     _seat: OwnedSemaphorePermit,
 }
 
 impl Job {
-    /// `kept` is called once the closure's last run is durable, before the answer, whether or not somebody waits for it.
+    /// `kept` is called once the closure's last run is durable, before the answer, even if the caller was dropped.
     pub(in crate::store) fn new<T, F, K>(
         mut body: F,
         kept: K,
@@ -83,7 +82,7 @@ impl Job {
                     kept(value);
                 }
                 if let Some(answer) = answer.take() {
-                    drop(answer.send(outcome)); // A caller who has left does not want it.
+                    drop(answer.send(outcome)); // Fails if the caller was dropped.
                 }
                 Ok(())
             }
@@ -124,7 +123,7 @@ pub(in crate::store) struct Writer {
 }
 
 impl Writer {
-    /// Until told to close, or until every handle is gone.
+    /// Runs until it is told to close or all handles are dropped.
     pub(in crate::store) fn run(mut self) {
         loop {
             let mut is_last = false;
@@ -147,7 +146,7 @@ impl Writer {
         self.shared.gauges.failed.load(Ordering::Acquire)
     }
 
-    /// Those who wait already.
+    /// Takes the jobs that are already queued.
     fn gather(&self, first: Job, is_last: &mut bool) -> Vec<Job> {
         let mut jobs = vec![first];
         while jobs.len() < N_GROUP_MAX {
@@ -185,7 +184,7 @@ impl Writer {
                 self.settle(jobs, || Some(reopening()));
             }
             Err(_) => {
-                tracing::error!("the database panicked while it was written");
+                tracing::error!("the database panicked during a write");
                 self.shared.gauges.fail();
                 self.settle(jobs, || Some(reopening()));
             }
@@ -199,11 +198,11 @@ impl Writer {
         }
     }
 
-    /// Runs all jobs in one transaction and makes it durable. A job that wrote and then refused, or
-    /// that panicked, has spoiled the transaction: it stays out, and the others run again.
+    /// Runs all jobs in one transaction and makes it durable. A job that wrote and then failed, or that
+    /// panicked, has spoiled the transaction: it is left out, and the others run again.
     ///
     /// # Errors
-    /// The database failed; what of the group is durable is unknown.
+    /// The database failed. It is unknown which writes of the group are durable.
     fn write_group(&mut self, db: &Database, jobs: &mut [Job]) -> Result<()> {
         for _ in 0..N_RUNS_MAX {
             if self.write_once(db, jobs)? {
@@ -216,7 +215,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the transaction was made durable; else one more job is out.
+    /// Returns true if the transaction is durable. Otherwise one more job was left out.
     fn write_once(&mut self, db: &Database, jobs: &mut [Job]) -> Result<bool> {
         let rows = Writing::begin(db, &self.shared.gauges, self.counts)?;
         let mut batch = Batch { rows };
@@ -231,7 +230,7 @@ impl Writer {
             }
         }
         if batch.rows.is_untouched() {
-            batch.rows.abort()?; // Nothing to keep: all refused, or only read.
+            batch.rows.abort()?; // Nothing to store: all jobs failed, or only read.
             return Ok(true);
         }
         let (counts, effects) = batch.rows.commit()?;
@@ -240,7 +239,7 @@ impl Writer {
         let n_writes = jobs.iter().filter(|it| it.refusal.is_none()).count();
         gauges.n_commits.fetch_add(1, Ordering::Relaxed);
         gauges.n_writes.fetch_add(n_writes as u64, Ordering::Relaxed);
-        // Before the versions: a page made under the new version must come from the new index.
+        // Before the versions: a page that is cached under the new version must come from the new index.
         self.shared.indexes.apply(effects.deltas);
         self.shared.versions.advance(effects.parts);
         if effects.has_deliveries {
@@ -249,8 +248,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Drops the database and opens it anew, as often as it takes; refuses everybody meanwhile.
-    /// `false` when told to close.
+    /// Closes the database and opens it again, as often as necessary. All requests are refused
+    /// meanwhile. Returns false if it was told to close.
     fn reopen(&mut self) -> bool {
         *self.shared.door_mut() = Door::Reopening; // Drops the failed one.
         let gauges = self.shared.gauges.clone();
@@ -260,8 +259,8 @@ impl Writer {
             match self.home.reopen(&gauges) {
                 Ok((db, counts)) => {
                     self.counts = Counts { asset: counts.asset.max(self.counts.asset), ..counts };
-                    // What the failed commit left behind is unknown, so nothing in memory counts
-                    // any more.
+                    // It is unknown what the failed commit wrote, so everything in memory is
+                    // invalid.
                     self.shared.indexes.forget_all();
                     self.shared.versions.advance_all();
                     *self.shared.door_mut() = Door::Open(db);
@@ -272,7 +271,7 @@ impl Writer {
                 }
                 Err(error) => {
                     gauges.n_reopen_failures.fetch_add(1, Ordering::Relaxed);
-                    tracing::error!(error = %Chain(&error), "the database does not reopen");
+                    tracing::error!(error = %Chain(&error), "the database could not be reopened");
                 }
             }
             if !self.refuse_for(wait) {
@@ -282,7 +281,7 @@ impl Writer {
         }
     }
 
-    /// Answers whoever comes that the database is away. `false` when told to close.
+    /// Answers all jobs that the database is not open. Returns false if it was told to close.
     fn refuse_for(&self, wait: Duration) -> bool {
         let until = Instant::now() + wait;
         loop {
@@ -295,7 +294,7 @@ impl Writer {
     }
 }
 
-/// Runs one job; what it changed is written down with it.
+/// Runs one job, and records its act with what it changed.
 fn run_recorded(job: &mut Job, batch: &mut Batch) -> Result<()> {
     (job.call)(Step::Run(batch))?;
     job.wrote = batch.rows.wrote;
@@ -308,7 +307,7 @@ fn run_recorded(job: &mut Job, batch: &mut Batch) -> Result<()> {
     }
 }
 
-/// Runs one job and notes how it went.
+/// Runs one job and stores its result.
 fn run(job: &mut Job, batch: &mut Batch) {
     batch.rows.wrote = false;
     batch.rows.object = None;
@@ -328,5 +327,5 @@ fn run(job: &mut Job, batch: &mut Batch) {
 }
 
 fn disk_full() -> Error {
-    Error::unavailable("the disk is nearly full; nothing is written until there is room again")
+    Error::unavailable("the disk is nearly full; writes are refused until space is free")
 }

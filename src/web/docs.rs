@@ -1,14 +1,14 @@
-//! Pages for people: the API's documentation. Everything is in the executable; nothing is loaded from outside.
+//! Pages for people: the documentation of the API. They are embedded and load nothing from outside.
 
 use bytes::Bytes;
 use poem::http::header;
 use poem::{Response, Route, RouteMethod, get};
 
-/// The page may load from here alone; Swagger UI sets styles and shows images of its own.
+/// The page may load only from this service. Swagger UI sets inline styles and shows embedded images.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
                       connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
-/// What lies under `/docs`.
+/// The routes below `/docs`.
 #[must_use]
 pub fn docs() -> Route {
     Route::new()

@@ -1,4 +1,4 @@
-//! The wire format of a delivery: its signatures, and when it is tried again.
+//! The wire format of a webhook delivery: its signatures, and when it is retried.
 
 pub mod schedule;
 pub mod sign;

@@ -1,11 +1,11 @@
-//! When a failed delivery is tried again.
+//! When a failed delivery is retried.
 
-/// A gap is longer or shorter by at most this share, so that receivers are not hit by everybody at once.
+/// A gap is longer or shorter by at most this share, so that retries do not arrive all at once.
 pub const JITTER_PERCENT: i64 = 20;
-/// After an answer or a silence that says the receiver is overloaded.
+/// The shortest gap after an answer or a timeout that means the receiver is overloaded.
 const OVERLOADED_GAP_S: i64 = 60;
 
-/// How an attempt failed, as far as the schedule minds.
+/// How an attempt failed, as far as it matters for the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Timeout, 429, 502 or 504.
@@ -13,10 +13,10 @@ pub enum Failure {
     Other,
 }
 
-/// Milliseconds until the next attempt; `None` when it was the last.
+/// Returns the milliseconds until the next attempt, or `None` after the last attempt.
 ///
-/// `gaps_s`: before each attempt, the first included. `n_failures`: attempts that failed so far. `retry_after_s`: what
-/// the receiver asked for, honoured up to twice the gap. `chance`: any number, from which the jitter is taken.
+/// `gaps_s`: the gap before each attempt, including the first. `n_failures`: attempts that failed so far. `retry_after_s`:
+/// what the receiver asked for, respected up to twice the gap. `chance`: any number, from which the jitter is derived.
 #[must_use]
 pub fn next_ms(
     gaps_s: &[u32],

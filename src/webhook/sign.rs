@@ -1,4 +1,4 @@
-//! Signatures of deliveries: the contract's and, beside it, those of Standard Webhooks 1.0.
+//! Signatures of deliveries: the contract's, and those of Standard Webhooks 1.0.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -14,14 +14,14 @@ const PREFIX: &str = "whsec_";
 const SECRET_BYTES: usize = 32;
 
 pub const SIGNATURE: &str = "x-service-signature";
-/// Made with the secret before the last rotation, while the overlap lasts.
+/// Signed with the secret before the last rotation, until the overlap ends.
 pub const SIGNATURE_PREVIOUS: &str = "x-service-signature-previous";
 pub const EVENT_ID: &str = "x-service-event-id";
 pub const EVENT_TYPE: &str = "x-service-event-type";
 pub const EVENT_SEQUENCE: &str = "x-service-event-sequence";
 pub const DELIVERY_ATTEMPT: &str = "x-service-delivery-attempt";
 
-/// What a receiver proves deliveries with: `whsec_` and 32 bytes in base64.
+/// The secret with which a receiver verifies deliveries: `whsec_` and 32 bytes in base64.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SigningSecret(String);
 
@@ -32,16 +32,18 @@ impl SigningSecret {
     }
 
     /// # Errors
-    /// `Invalid` when it is not such a secret.
+    /// `Invalid` if it is not such a secret.
     pub fn parse(text: &str) -> Result<Self> {
         let decoded = text.strip_prefix(PREFIX).map(|it| BASE64_STANDARD.decode(it));
         match decoded {
             Some(Ok(bytes)) if bytes.len() == SECRET_BYTES => Ok(Self(text.to_owned())),
-            _ => Err(Error::invalid("a signing secret is `whsec_` and 32 bytes in base64")),
+            _ => Err(Error::invalid(
+                "a signing secret must be `whsec_` followed by 32 bytes in base64",
+            )),
         }
     }
 
-    /// For the one answer that shows it, and for sealing.
+    /// For the only response that shows it, and for encryption.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -53,24 +55,26 @@ impl SigningSecret {
         hex::encode(mac(self.0.as_bytes(), &[body]))
     }
 
-    /// Standard Webhooks: `v1,` and the HMAC of id, timestamp and body in base64, keyed with the decoded part.
+    /// The signature of Standard Webhooks: `v1,` and the HMAC of id, timestamp and body in base64, keyed with the decoded
+    /// part.
     #[must_use]
     pub fn sign_standard(&self, id: &str, at: Time, body: &[u8]) -> String {
         let key = self.0.strip_prefix(PREFIX).and_then(|it| BASE64_STANDARD.decode(it).ok());
-        let key = key.expect("a signing secret was parsed or made here");
+        let key = key.expect("a signing secret was parsed or generated here");
         let at = at.s().to_string();
         let mac = mac(&key, &[id.as_bytes(), b".", at.as_bytes(), b".", body]);
         format!("v1,{}", BASE64_STANDARD.encode(mac))
     }
 
-    /// Whether a signature of the contract's kind is this secret's of this body. Takes the same time for any signature of the right length.
+    /// Returns true if a signature of the contract's kind matches the body. Takes the same time for any signature of the right
+    /// length.
     #[must_use]
     pub fn verifies(&self, signature: &str, body: &[u8]) -> bool {
         self.sign(body).as_bytes().ct_eq(signature.as_bytes()).into()
     }
 }
 
-/// Shows nothing of the secret.
+/// Hides the secret.
 impl std::fmt::Debug for SigningSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("SigningSecret")
@@ -88,7 +92,7 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> [u8; 32] {
 /// One attempt at one event.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'a> {
-    /// With its prefix.
+    /// With the prefix `evt_`.
     pub event_id: &'a str,
     pub kind: &'a str,
     pub sequence: u64,
@@ -98,7 +102,7 @@ pub struct Sending<'a> {
     pub body: &'a str,
 }
 
-/// The headers of an attempt. `previous`: the secret before the last rotation, while the overlap lasts.
+/// The headers of an attempt. `previous`: the secret before the last rotation, until the overlap ends.
 #[must_use]
 pub fn headers(
     sending: &Sending<'_>,

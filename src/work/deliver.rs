@@ -1,4 +1,4 @@
-//! The dispatcher: sends what is due, each endpoint in a lane of its own.
+//! Sends due webhook deliveries. Each webhook has a queue of its own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::app::webhook::delivery::{N_SHARED_MAX, Ready};
 use crate::error::{Chain, Error};
 use crate::id::WebhookId;
 
-/// Attempts at once at an endpoint whose last attempt succeeded; any other one has a single one.
+/// Concurrent attempts at a webhook whose last attempt succeeded. Any other webhook has one at a time.
 const N_PER_LANE_MAX: usize = 4;
-/// How often retries are looked for; what is new wakes the dispatcher at once.
+/// How often retries are looked for. New deliveries wake the task at once.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How long a stop waits for attempts under way. The rest is tried again after the next start.
+/// How long a stop waits for attempts in progress. The others are retried after the next start.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
 #[derive(Default)]
@@ -35,7 +35,7 @@ struct Lanes {
 }
 
 impl Lanes {
-    /// How many more attempts an endpoint may have now.
+    /// How many more attempts may be started at a webhook now.
     fn n_free(&self, id: WebhookId) -> usize {
         let shared = N_SHARED_MAX.saturating_sub(self.n_shared);
         match self.lanes.get(&id) {
@@ -69,12 +69,12 @@ impl Lanes {
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut lanes = Lanes::default();
     let mut sending = JoinSet::new();
-    // Holds no more than there are attempts under way.
+    // Holds at most as many items as there are attempts in progress.
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     while let Err(error) = app.release_claims().await {
-        tracing::error!(error = %Chain(&error), "deliveries cannot be taken up: {}", Chain(&error));
+        tracing::error!(error = %Chain(&error), "deliveries cannot be resumed: {}", Chain(&error));
         tokio::select! {
             _ = stop.wait_for(|stopping| *stopping) => return,
             _ = ticks.tick() => (),
@@ -103,26 +103,26 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                 }
             }
             Err(error) => {
-                tracing::error!(error = %Chain(&error), "nothing can be delivered: {}", Chain(&error));
+                tracing::error!(error = %Chain(&error), "due deliveries cannot be started: {}", Chain(&error));
             }
         }
     }
     drop(timeout(STOP_WAIT, async { while sending.join_next().await.is_some() {} }).await);
 }
 
-/// Sends and settles. An arrival is told at once, so that the next delivery need not wait until this one is kept; what
-/// failed may have disabled its endpoint, and keeps its place until that is known.
+/// Makes one attempt and stores its result. A success is reported at once, so that the next delivery need not wait until
+/// it is stored. A failure may have disabled the webhook, and keeps its place until that is known.
 async fn deliver(app: Arc<App>, ready: Ready, arrived: UnboundedSender<WebhookId>) -> Kept {
     let id = ready.webhook;
     let sent = app.send(ready).await;
     let failed = (!sent.is_delivered()).then_some(id);
     if failed.is_none() {
-        let _ = arrived.send(id); // A dispatcher that stops has no use for it.
+        let _ = arrived.send(id); // Fails when the task is stopping.
     }
     (failed, app.settle(sent).await)
 }
 
-/// Whose place is to be freed, and whether what became of the attempt was kept.
+/// The webhook whose place becomes free, and whether the result of the attempt was stored.
 type Kept = (Option<WebhookId>, Result<(), Error>);
 
 fn end(lanes: &mut Lanes, ended: Result<Kept, JoinError>) {
@@ -130,7 +130,7 @@ fn end(lanes: &mut Lanes, ended: Result<Kept, JoinError>) {
         Ok((failed, kept)) => {
             if let Err(error) = kept {
                 let error = Chain(&error);
-                tracing::error!(%error, "an attempt could not be kept: {error}");
+                tracing::error!(%error, "the result of a delivery attempt could not be stored: {error}");
             }
             if let Some(id) = failed {
                 lanes.end(id, false);

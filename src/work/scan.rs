@@ -1,4 +1,4 @@
-//! The scan runner: takes up scans that wait, and those that the process before left.
+//! Runs network scans: queued ones, and those that were running when the service stopped.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::error::{Chain, Result};
 use crate::id::ScanId;
 use crate::store::global::scan::Scan;
 
-/// How often scans are looked for; a new one wakes the runner at once.
+/// How often scans are looked for. A new scan wakes the task at once.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// How often scans beyond those that are kept are looked for.
+/// How often old scans to delete are looked for.
 const FORGET_EVERY: Duration = Duration::from_mins(10);
 
-/// Runs scans until the stop. What is under way then goes on after the next start.
+/// Runs scans until the stop. Scans in progress continue after the next start.
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
     let mut under_way: HashMap<task::Id, ScanId> = HashMap::new();
@@ -35,7 +35,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                 let task = ended.as_ref().map_or_else(JoinError::id, |it| it.0);
                 match (ended, under_way.remove(&task)) {
                     (Ok((_, Err(error))), Some(id)) => {
-                        tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` is to go on: {}", Chain(&error));
+                        tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` failed and will be resumed: {}", Chain(&error));
                     }
                     (Err(error), _) => tracing::error!(%error, "a scan panicked"),
                     (Ok(_), _) => (),
@@ -48,7 +48,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                     Ok(true) => forget_ticks.reset_immediately(),
                     Ok(false) => (),
                     Err(error) => {
-                        tracing::error!(error = %Chain(&error), "old scans stay: {}", Chain(&error));
+                        tracing::error!(error = %Chain(&error), "old scans cannot be deleted: {}", Chain(&error));
                     }
                 }
             }
@@ -62,7 +62,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    tracing::error!(error = %Chain(&error), "no scan can be taken up: {}", Chain(&error));
+                    tracing::error!(error = %Chain(&error), "queued scans cannot be started: {}", Chain(&error));
                     break;
                 }
             }
@@ -71,7 +71,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     while running.join_next().await.is_some() {}
 }
 
-/// One that failed is claimed again, but not at once.
+/// Runs one scan. If it fails, it waits before the scan is claimed again.
 async fn run_one(app: Arc<App>, scan: Scan, mut stop: watch::Receiver<bool>) -> Result<()> {
     let settled = app.run_scan(scan, stop.clone()).await;
     if settled.is_err() {

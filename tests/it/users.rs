@@ -169,7 +169,7 @@ fn a_password_that_was_made_is_replaced_before_anything_else() {
     assert_eq!(made.json()["data"]["mustChangePassword"], true);
     let token = posture.log_in("ada@example.com", &password);
     let refused = posture.as_user(&token, "GET", "/api/keys", &Value::Null);
-    let message = "replace your initial password first: PUT /api/me/password";
+    let message = "change your initial password first: PUT /api/me/password";
     assert_eq!((refused.status, refused.problem().1.as_str()), (403, message));
     assert_eq!(me(&posture, &token).status, 200);
     let body = json!({"currentPassword": password, "newPassword": PASSWORD});

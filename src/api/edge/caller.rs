@@ -1,4 +1,4 @@
-//! From a request to a caller. The type that a handler asks for is the permission that it needs.
+//! From a request to its caller. The type that a handler takes is the permission that it requires.
 
 use std::marker::PhantomData;
 use std::net::IpAddr;
@@ -22,15 +22,15 @@ use crate::peer::Peer;
 use crate::store::global::audit;
 use crate::store::global::user::Role;
 
-/// What is learnt of a request's caller on the way to its handler.
+/// What is known about a request's caller before its handler runs.
 #[derive(Debug, Default)]
 pub struct Noted {
-    /// What the `RateLimit-*` headers will say.
+    /// For the `RateLimit-*` headers.
     pub standing: Option<Standing>,
     pub caller: Option<Caller>,
 }
 
-/// Where the caller extractor leaves it.
+/// Where the caller extractor stores it for the edge.
 #[derive(Clone, Default)]
 pub struct CallerSlot(Arc<Mutex<Noted>>);
 
@@ -46,16 +46,16 @@ impl CallerSlot {
 
 const API_KEY: &str = "ApiKey";
 
-/// How the document names the tokens of users with at least this role.
+/// The security scheme of the document for the tokens of users with at least this role.
 const fn token_scheme(role: Role) -> (&'static str, &'static str) {
     match role {
-        Role::Viewer => ("Viewer", "A token from `POST /auth/login` of any user."),
-        Role::Analyst => ("Analyst", "A token from `POST /auth/login` of an analyst or admin."),
-        Role::Admin => ("Admin", "A token from `POST /auth/login` of an admin."),
+        Role::Viewer => ("Viewer", "The token of any user, from `POST /auth/login`."),
+        Role::Analyst => ("Analyst", "The token of an analyst or admin, from `POST /auth/login`."),
+        Role::Admin => ("Admin", "The token of an admin, from `POST /auth/login`."),
     }
 }
 
-/// Somebody with the right `R`, or the operator.
+/// A caller with the right `R`, or the operator.
 pub struct By<R>(pub Caller, PhantomData<R>);
 
 impl<'a, R: Right> ApiExtractor<'a> for By<R> {
@@ -75,7 +75,7 @@ impl<'a, R: Right> ApiExtractor<'a> for By<R> {
             openid_connect_url: None,
         };
         let key = "An API key, `service_<prefix>_<secret>`, with the scope that the operation names. Outside of \
-            `/api/v1` it can also stand in `Authorization: Bearer <key>`.";
+            `/api/v1` it can also be sent as `Authorization: Bearer <key>`.";
         let key = MetaSecurityScheme {
             name: Some("X-API-Key"),
             key_in: Some("header"),
@@ -104,7 +104,7 @@ impl<'a, R: Right> ApiExtractor<'a> for By<R> {
     }
 }
 
-/// Where a request came from. `None`: from the control socket, or nobody can say.
+/// The address that a request came from. `None`: the control socket, or it is unknown.
 pub struct Origin(pub Option<IpAddr>);
 
 impl<'a> FromRequest<'a> for Origin {
@@ -119,7 +119,8 @@ pub fn web(request: &Request) -> &Web {
     web
 }
 
-/// Whoever may open the control socket owns the database file; only these are asked for no key.
+/// The operator: a caller on the control socket. Only the owner of the database file can open it, so no credential is
+/// required.
 fn operator(request: &Request) -> Option<Caller> {
     match request.data::<Peer>() {
         Some(Peer::Socket { uid }) => Some(Caller::Operator { uid: *uid }),
@@ -127,14 +128,14 @@ fn operator(request: &Request) -> Option<Caller> {
     }
 }
 
-/// What somebody showed.
+/// The credential of a request.
 enum Shown<'a> {
     Key(&'a str),
     Token(&'a str),
     Nothing,
 }
 
-/// In the order that the contract's answers need: 401, network 403, 429, role or scope 403.
+/// Checks the caller in the order of the contract: 401, network 403, 429, role or scope 403.
 fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let app = &web(request).app;
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
@@ -152,11 +153,11 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
     caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
     match &caller {
         Caller::User(user) if user.must_change_password && !R::BEFORE_NEW_PASSWORD => {
-            let rule = "replace your initial password first: PUT /api/me/password";
+            let rule = "change your initial password first: PUT /api/me/password";
             Err(Error::forbidden(rule))
         }
         Caller::User(_) | Caller::Key(_) | Caller::Operator { .. } => {
-            // Pushed assets come by the thousand: the edge counts them instead.
+            // Assets are pushed by the thousand. The edge counts them instead.
             if R::ROLE.is_some() {
                 audit::name_actor(&caller.name());
             }
@@ -208,10 +209,10 @@ fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Shown<'_>> {
     Ok(if is_key { Shown::Key(credential) } else { Shown::Token(credential) })
 }
 
-/// Requests of a user to the management API, as long as nothing narrower holds: a console makes many.
+/// How many requests a user may send to the management API, unless an operation has its own limit. A console sends many.
 const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
 
-/// `None`: nobody counts what the operator does.
+/// Counts the request. `None` for the operator, who has no limits.
 fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     let account = caller.account();
     let now = app.clock.now();
@@ -242,19 +243,22 @@ fn check_network(request: &Request, web: &Web, held: &Held) -> Result<()> {
     if address.is_some_and(|it| network::holds(&held.networks, it)) {
         return Ok(());
     }
-    let shown = address.map_or_else(|| "an unreadable address".to_owned(), |it| it.to_string());
-    tracing::warn!(key.prefix = %held.key.prefix, client.ip = %shown, "key `{}` was refused from {shown}", held.key.prefix);
+    let shown = address.map_or_else(|| "an unknown address".to_owned(), |it| it.to_string());
+    tracing::warn!(
+        key.prefix = %held.key.prefix, client.ip = %shown,
+        "API key `{}` was denied from {shown}, which is not in its networks", held.key.prefix
+    );
     Err(Error::forbidden("API key not authorized from this network"))
 }
 
-/// `None`: the forwarding header of a trusted proxy is malformed, or there is no network behind the request.
+/// `None`: the forwarding header of a trusted proxy is malformed, or the request came on the control socket.
 pub(in crate::api) fn client_address(request: &Request, web: &Web) -> Option<IpAddr> {
     let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return None };
     let forwarded = forwarded(request.headers())?;
     if !forwarded.is_empty() && web.trusted_proxies.is_empty() {
         web.untrusted_proxy.call_once(|| {
             let proxy = peer.ip();
-            tracing::warn!("{proxy} sends X-Forwarded-For, but server.trusted_proxies names no proxy: all behind it count as one");
+            tracing::warn!("{proxy} sends X-Forwarded-For, but server.trusted_proxies is empty: all callers behind it share its address");
         });
     }
     network::client_address(peer.ip(), &forwarded, &web.trusted_proxies)

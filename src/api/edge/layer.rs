@@ -1,4 +1,4 @@
-//! What every answer gets on its way out, and the few answers that are no operations.
+//! What all answers have in common, and the few endpoints that are not operations.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::peer::Peer;
 use crate::store::global::audit;
 use crate::store::global::audit::{Act, AuditOutcome};
 
-/// Which methods each path has, for the `Allow` of a 405.
+/// The methods of each path, for the `Allow` header of a 405.
 #[derive(Clone)]
 pub struct Allow(Arc<Vec<(Vec<String>, HeaderValue)>>);
 
@@ -47,14 +47,14 @@ impl Allow {
         self.0.iter().find(|(template, _)| fits(template))
     }
 
-    /// How the audit log names an operation: its method and its path, without ids.
+    /// The name of an operation in the audit log: its method and its path without ids.
     fn action(&self, method: &Method, path: &str) -> String {
         let template = self.find(path).map(|it| it.0.join("/"));
         format!("{method} {}", template.as_deref().unwrap_or("?"))
     }
 }
 
-/// Puts an [`Edge`] around the operations.
+/// Wraps all endpoints in an [`Edge`].
 pub struct AtTheEdge {
     pub allow: Allow,
     pub web: Arc<Web>,
@@ -68,7 +68,7 @@ impl<E: Endpoint<Output = Response>> Middleware<E> for AtTheEdge {
     }
 }
 
-/// Everything that answers, with what every answer gets.
+/// All endpoints, with what all answers have in common.
 pub struct Edge<E> {
     inner: E,
     allow: Allow,
@@ -96,7 +96,7 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
     }
 }
 
-/// Puts a slot for what is learnt of the caller into the request, and headers onto the answer.
+/// Adds the slot for the caller to the request, records the outcome for the audit log, and adds headers to the answer.
 async fn finish(
     (allow, web): (&Allow, &Web),
     inner: &impl Endpoint<Output = Response>,
@@ -148,11 +148,11 @@ async fn finish(
     Ok(response)
 }
 
-/// Where what is written is pushed by integrators, and so counted rather than told one by one.
+/// Integrators push many writes here, so the audit log counts them instead of recording each.
 const VERSIONED: &str = "/api/v1/";
 const LOGIN: &str = "/auth/login";
 
-/// What the audit log counts: refusals, and what is pushed.
+/// The outcomes that the audit log counts: denied requests, and pushes.
 fn told_outcome(status: StatusCode, method: &Method, path: &str) -> Option<AuditOutcome> {
     let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
         || (status == StatusCode::TOO_MANY_REQUESTS && path == LOGIN);
@@ -164,7 +164,7 @@ fn told_outcome(status: StatusCode, method: &Method, path: &str) -> Option<Audit
     is_push.then_some(AuditOutcome::Done)
 }
 
-/// Whether `If-None-Match` names this tag.
+/// Returns true if `If-None-Match` names this tag.
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
     let mut tags = known.split(',').map(|it| it.trim().trim_start_matches("W/"));
@@ -182,7 +182,7 @@ fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
     headers.insert("RateLimit-Policy", policy);
 }
 
-/// Answers the same text to everybody.
+/// Always answers the same text.
 pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
     let body = bytes::Bytes::from(text);
     get(make_sync(move |_| {
@@ -193,12 +193,12 @@ pub fn static_text(content_type: &'static str, text: String) -> RouteMethod {
     }))
 }
 
-/// The process runs.
+/// Answers if the process is running.
 pub fn health() -> RouteMethod {
     static_text("application/json", r#"{"data":{"status":"ok"}}"#.to_owned())
 }
 
-/// Requests can be served. Also while the disk is too full for writes: reads go on.
+/// Answers whether requests can be served. They can while the disk is too full for writes, because reads still work.
 pub fn ready() -> RouteMethod {
     get(make_sync(|request: Request| readiness(web(&request))))
 }
@@ -209,20 +209,20 @@ fn readiness(web: &Web) -> Response {
             .content_type(crate::api::wire::reply::JSON)
             .body(r#"{"data":{"status":"ready"}}"#);
     }
-    problem::respond(&Error::unavailable("the store does not take writes"))
+    problem::respond(&Error::unavailable("the database does not accept writes"))
 }
 
-/// What a proxy adds to the requests of others.
+/// Headers that a proxy adds to requests.
 const PROXY_HEADERS: [&str; 4] = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"];
 
-/// Prometheus text, for loopback and the control socket.
+/// The metrics, for loopback and the control socket.
 pub fn metrics() -> RouteMethod {
     get(make(async |request: Request| show_metrics(&request).await))
 }
 
 async fn show_metrics(request: &Request) -> Response {
     let local = match request.data::<Peer>() {
-        // A proxy on this machine is loopback too, but who asks it is not.
+        // A proxy on this machine is loopback too, but its callers are not.
         Some(Peer::Tcp(peer)) => {
             let is_proxied = PROXY_HEADERS.iter().any(|it| request.headers().contains_key(*it));
             peer.ip().is_loopback() && !is_proxied

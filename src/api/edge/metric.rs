@@ -1,4 +1,4 @@
-//! The metrics in the OpenMetrics text format. They are registered once and set at each scrape.
+//! The metrics in the `OpenMetrics` text format. They are registered once and set at each scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

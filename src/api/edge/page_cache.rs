@@ -1,4 +1,4 @@
-//! Answers kept as bytes for as long as the part of the client that they show stands still.
+//! A cache of rendered answers. An answer is valid as long as the part of the client that it shows does not change.
 
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -10,18 +10,18 @@ use crate::engine::severity::Severity;
 use crate::id::ClientId;
 use crate::page::Cut;
 
-/// What all kept answers may weigh together.
+/// The size limit of the cache.
 pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;
-/// About how large an answer is, to size the cache's own books.
+/// The approximate size of an answer, to size the cache's own tables.
 const ANSWER_BYTES: u64 = 8 * 1024;
-/// What an entry weighs beside its body: key, headers, the cache's own books.
+/// The size of an entry besides its body: key, headers, the cache's own tables.
 const ENTRY_BYTES: u64 = 256;
 
-/// Which answer. Callers differ only where their client lists do.
+/// Identifies an answer. Callers get different answers only if their client lists differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub shown: Shown,
-    /// Of the parts that are shown; an older answer is never asked for again.
+    /// The versions of the parts that the answer shows. An answer of an older version is never read again.
     pub versions: [u64; 2],
 }
 
@@ -56,7 +56,7 @@ pub enum Shown {
 }
 
 impl Shown {
-    /// Of texts that the caller chose: they weigh too.
+    /// The size of texts that the caller chose, which count too.
     fn n_text_bytes(&self) -> usize {
         match self {
             Self::Clients { industry, .. } => industry.as_ref().map_or(0, String::len),

@@ -1,18 +1,18 @@
-//! Rights, as types: the type that a handler asks for is the permission that it needs.
+//! Rights as types: the type that a handler takes is the permission that it requires.
 
 use crate::auth::limit::{Operation, Quota, UNLIMITED};
 use crate::store::global::key::Scope;
 use crate::store::global::user::Role;
 
-/// What a handler's caller must be allowed, as a type.
+/// What the caller of an operation must be allowed to do.
 pub trait Right: Send + Sync + 'static {
-    /// An API key needs one of these. Empty: a key does not do.
+    /// An API key needs one of these scopes. Empty: API keys are not accepted.
     const SCOPES: &'static [Scope] = &[];
-    /// A user needs this role. `None`: the versioned interface, which takes keys alone.
+    /// A user needs this role. `None`: the versioned interface, which accepts only API keys.
     const ROLE: Option<Role> = None;
-    /// The operation's own limit, in place of the caller's.
+    /// The operation's own rate limit, instead of the caller's.
     const QUOTA: Option<(Operation, Quota)> = None;
-    /// Open to who has to replace a password first.
+    /// Allowed for a user who must replace the initial password first.
     const BEFORE_NEW_PASSWORD: bool = false;
 }
 
@@ -45,11 +45,11 @@ rights! {
 
 // The management API.
 rights! {
-    /// Looks at what no single scope stands for.
+    /// Reads what no single scope covers.
     View { const ROLE: Option<Role> = VIEWER; }
-    /// Works on clients.
+    /// Changes what belongs to clients.
     Work { const ROLE: Option<Role> = ANALYST; }
-    /// Works on the installation.
+    /// Changes the installation.
     Administer { const ROLE: Option<Role> = ADMIN; }
     ViewClients {
         const SCOPES: &'static [Scope] = &[Scope::ReadClients];
@@ -67,7 +67,7 @@ rights! {
         const SCOPES: &'static [Scope] = &[Scope::ReadCompliance];
         const ROLE: Option<Role> = VIEWER;
     }
-    /// The catalogue is no client's: any key does.
+    /// Reads the catalog, which belongs to no client. Any API key may.
     ViewCatalog {
         const SCOPES: &'static [Scope] = &Scope::ALL;
         const ROLE: Option<Role> = VIEWER;
@@ -96,7 +96,7 @@ rights! {
         const SCOPES: &'static [Scope] = &[Scope::WriteAssets];
         const ROLE: Option<Role> = ANALYST;
     }
-    /// Looks how a scan goes: also whoever may start one alone.
+    /// Reads the status of a scan. A key that may only start scans may too.
     WatchScan {
         const SCOPES: &'static [Scope] = &[Scope::ReadAssets, Scope::WriteAssets];
         const ROLE: Option<Role> = VIEWER;
@@ -112,7 +112,7 @@ rights! {
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::ViewScanned, [60, UNLIMITED, UNLIMITED]));
     }
-    /// What everybody may do with the own session.
+    /// What every user may do with the own session.
     OwnSession {
         const ROLE: Option<Role> = VIEWER;
         const BEFORE_NEW_PASSWORD: bool = true;

@@ -1,4 +1,4 @@
-//! Request bodies, parsed when the handler asks, so that the order of checks is the handler's.
+//! Request bodies. The handler parses them, so that it decides the order of checks.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -18,7 +18,6 @@ use sha2::{Digest, Sha256};
 
 use super::problem::Failure;
 use super::reply::Null;
-use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::global::audit;
 
@@ -112,14 +111,6 @@ fn plain(text: &str) -> String {
         other => other,
     };
     format!("{found}, expected {expected}")
-}
-
-/// A member that is a moment.
-///
-/// # Errors
-/// `Invalid` with the field.
-pub fn time(field: &str, text: &str) -> Result<Time> {
-    text.parse().map_err(|error: Error| error.about(field))
 }
 
 /// Refuses what is not an object, and what is nested too deep.

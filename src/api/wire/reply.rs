@@ -17,17 +17,17 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::page;
 
-/// What a row of an answer takes, more or less: a body that grows step by step is copied at each.
+/// The approximate size of a row, to reserve space: a body that grows step by step is copied each time.
 const ROW_BYTES: usize = 384;
 
 pub const JSON: &str = "application/json; charset=utf-8";
 const NDJSON: &str = "application/x-ndjson";
 
-/// An answer's bytes and what names exactly these.
+/// The bytes of an answer and their tag.
 #[derive(Clone, Debug)]
 pub struct Rendered {
     pub body: Bytes,
-    /// Quoted, as the header wants it.
+    /// Quoted, as in the header.
     pub etag: header::HeaderValue,
 }
 
@@ -43,7 +43,7 @@ struct Paged<'a, T> {
 }
 
 impl Rendered {
-    /// `n_bytes`: how long the body will be, more or less.
+    /// `n_bytes`: the approximate length of the body.
     fn of(value: &impl Serialize, n_bytes: usize) -> Self {
         let mut body = Vec::with_capacity(n_bytes);
         serde_json::to_writer(&mut body, value)
@@ -68,7 +68,7 @@ impl Rendered {
         Self::of(&Paged { data: &page.items, pagination }, n_bytes)
     }
 
-    /// A GET's answer: may be kept by the caller alone, and asked for again each time.
+    /// The answer to a GET. Only the caller may cache it, and must revalidate it each time.
     fn respond(self) -> Response {
         Response::builder()
             .content_type(JSON)
@@ -78,7 +78,7 @@ impl Rendered {
     }
 }
 
-/// How many rows there are and which of them these are.
+/// Which rows of a list these are.
 #[derive(Debug, Serialize, poem_openapi::Object)]
 pub struct Pagination {
     /// Rows of the whole filtered list.
@@ -95,14 +95,14 @@ pub struct Data<T> {
 }
 
 impl<T> Data<T> {
-    /// An answer that the caller may keep and ask for again.
+    /// An answer that the caller may cache and revalidate.
     pub fn rendered(rendered: Rendered) -> Self {
         Self { rendered, is_kept: true, documented: PhantomData }
     }
 }
 
 impl<T> Data<T> {
-    /// A whole answer as it was given before.
+    /// A complete answer that was given before.
     pub fn again(body: String) -> Self {
         let rendered =
             Rendered { body: body.into(), etag: header::HeaderValue::from_static("\"\"") };
@@ -111,13 +111,13 @@ impl<T> Data<T> {
 }
 
 impl<T: Type + ToJSON + Serialize> Data<T> {
-    /// An answer that nobody keeps: of changes, keys and the service itself.
+    /// An answer that must not be cached.
     pub fn of(value: &T) -> Self {
         Self { is_kept: false, ..Self::rendered(Rendered::data(value)) }
     }
 }
 
-/// What serde writes must be what the document says, in every test.
+/// Checks in tests that serde writes what the document says.
 fn check_documented<T: ToJSON + Serialize>(value: &T) {
     if cfg!(debug_assertions) {
         let written = serde_json::to_value(value).expect("views have string keys");
@@ -149,9 +149,9 @@ fn array(items: MetaSchemaRef) -> MetaSchemaRef {
 }
 
 const LIMIT_HEADERS: [(&str, &str); 4] = [
-    ("RateLimit-Limit", "Requests of the window closest to exhaustion."),
-    ("RateLimit-Remaining", "Requests left in it."),
-    ("RateLimit-Reset", "Seconds until it ends."),
+    ("RateLimit-Limit", "The limit of the window that is closest to exhaustion."),
+    ("RateLimit-Remaining", "Requests left in that window."),
+    ("RateLimit-Reset", "Seconds until that window ends."),
     ("RateLimit-Policy", "All windows, as limit;w=seconds."),
 ];
 
@@ -212,7 +212,8 @@ impl<T: Type> ApiResponse for Page<T> {
     }
 }
 
-/// `201 {"data": T}` for what was made, `200 {"data": T}` for what was met. Never cached: it may hold what is shown once.
+/// `201 {"data": T}` for what was added, `200 {"data": T}` for what already existed. Never cached, because it may contain a
+/// secret that is shown once.
 pub enum Made<T> {
     Added(T),
     Known(T),
@@ -235,9 +236,9 @@ impl<T: Type + ToJSON + Serialize> IntoResponse for Made<T> {
 impl<T: Type> ApiResponse for Made<T> {
     fn meta() -> MetaResponses {
         let schema = || object(vec![("data", T::schema_ref())]);
-        let mut made = success(201, "Made.", schema());
+        let mut made = success(201, "Created.", schema());
         made.responses.extend(
-            success(200, "It was there already; this is its state now.", schema()).responses,
+            success(200, "It already existed. This is its current state.", schema()).responses,
         );
         made
     }
@@ -247,7 +248,7 @@ impl<T: Type> ApiResponse for Made<T> {
     }
 }
 
-/// Newline-delimited JSON, as it is read. Never kept.
+/// Newline-delimited JSON, sent while it is read. Never cached.
 pub struct Lines(Body);
 
 impl Lines {
@@ -276,7 +277,7 @@ impl ApiResponse for Lines {
     fn register(_: &mut Registry) {}
 }
 
-/// `202 {"data": T}`: taken on, and done later.
+/// `202 {"data": T}`: accepted, and done in the background.
 pub struct Accepted<T>(pub T);
 
 impl<T: Type + ToJSON + Serialize> IntoResponse for Accepted<T> {
@@ -291,7 +292,11 @@ impl<T: Type + ToJSON + Serialize> IntoResponse for Accepted<T> {
 
 impl<T: Type> ApiResponse for Accepted<T> {
     fn meta() -> MetaResponses {
-        success(202, "Taken on; it is done later.", object(vec![("data", T::schema_ref())]))
+        success(
+            202,
+            "Accepted. It is done in the background.",
+            object(vec![("data", T::schema_ref())]),
+        )
     }
 
     fn register(registry: &mut Registry) {
@@ -310,7 +315,7 @@ impl IntoResponse for Gone {
 
 impl ApiResponse for Gone {
     fn meta() -> MetaResponses {
-        let mut gone = success(204, "Done; there is nothing more to show.", object(Vec::new()));
+        let mut gone = success(204, "Done. The response has no body.", object(Vec::new()));
         gone.responses.iter_mut().for_each(|it| it.content.clear());
         gone
     }
@@ -374,7 +379,7 @@ impl<T: Type> Type for Null<T> {
     }
 }
 
-/// As [`super::view`]'s: asked for, never called.
+/// Required by poem-openapi. Bodies are read by serde instead.
 impl<T: ParseFromJSON> ParseFromJSON for Null<T> {
     fn parse_from_json(value: Option<serde_json::Value>) -> ParseResult<Self> {
         Option::<T>::parse_from_json(value).map(Self).map_err(ParseError::propagate)

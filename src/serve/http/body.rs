@@ -1,4 +1,4 @@
-//! A request body that does not keep us waiting, and what became of it.
+//! A request body with deadlines, and how it ended.
 
 use std::io::{self, ErrorKind};
 use std::pin::Pin;
@@ -14,8 +14,8 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 
 use crate::serve::http::limit::Limits;
 
-/// A refused request's body up to this length is read and thrown away, so that the connection
-/// lives on.
+/// The body of a refused request is read and discarded up to this length, so that the connection
+/// stays usable.
 const REST_BYTES_MAX: usize = 64 * 1_024;
 /// How long the answer to a refused request waits for the rest of the body.
 const REST_TIMEOUT: Duration = Duration::from_secs(1);
@@ -23,25 +23,26 @@ const REST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Why a body could not be read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::serve) enum Fault {
-    /// It kept us waiting.
+    /// It did not arrive in time.
     Stalled,
-    /// It is longer than any operation takes.
+    /// It is longer than any operation accepts.
     TooLarge,
-    /// Its framing is wrong, or the peer went away.
+    /// Its framing is wrong, or the peer disconnected.
     Broken,
 }
 
-/// What became of a body.
+/// How a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::serve) enum End {
     /// Read to its end.
     Whole,
-    /// Parts of it may still come, so the connection is of no further use.
+    /// Parts of it may still arrive, so the connection cannot be used again.
     Unread,
     Failed(Fault),
 }
 
-/// Where the body reports to, and returns to when nobody reads it any more.
+/// Shared between the body and its [`Watch`]: the body reports here, and is returned here when it is no
+/// longer read.
 #[derive(Default)]
 struct Desk {
     fault: Option<Fault>,
@@ -57,7 +58,7 @@ struct Guarded {
     incoming: Option<Incoming>,
     n_bytes: u64,
     bytes_max: u64,
-    /// How long we still wait. Bytes that arrive earn it back, up to `patience_max`.
+    /// How long to wait for more bytes. Bytes that arrive extend it, up to `patience_max`.
     patience: Duration,
     patience_max: Duration,
     bytes_per_s_min: u32,
@@ -70,7 +71,7 @@ struct Wait {
     end: Pin<Box<Sleep>>,
 }
 
-/// Puts deadlines around a body. Only the time in which somebody waits for the peer counts.
+/// Adds deadlines to a body. Only the time spent waiting for the peer counts.
 pub(in crate::serve) fn guard(incoming: Incoming, limits: &Limits) -> (poem::Body, Watch) {
     if incoming.is_end_stream() {
         return (poem::Body::empty(), Watch(None));
@@ -90,9 +91,9 @@ pub(in crate::serve) fn guard(incoming: Incoming, limits: &Limits) -> (poem::Bod
 }
 
 impl Watch {
-    /// Says what became of the body, after reading a short rest that nobody wanted.
+    /// Returns how the body ended, after reading a short rest that was not read before.
     ///
-    /// A peer that waits for `100 Continue` is not asked for a rest.
+    /// A peer that waits for `100 Continue` is not asked for the rest.
     pub(in crate::serve) async fn end(self, expects_continue: bool) -> End {
         let Some(desk) = self.0 else { return End::Whole };
         let (fault, left, begun) = {
@@ -101,7 +102,7 @@ impl Watch {
         };
         match (fault, left) {
             (Some(fault), _) => End::Failed(fault),
-            // Somebody holds it still: hyper finds out how that ends.
+            // It is still in use: hyper finds out how it ends.
             (None, None) => End::Whole,
             (None, Some(left)) if left.is_end_stream() => End::Whole,
             (None, Some(_)) if expects_continue && !begun => End::Unread,
@@ -113,7 +114,7 @@ impl Watch {
     }
 }
 
-/// False when the rest is long or broken.
+/// Returns false if the rest is too long or broken.
 async fn skip(mut left: Incoming) -> bool {
     if left.size_hint().lower() > REST_BYTES_MAX as u64 {
         return false;
@@ -205,7 +206,7 @@ impl Drop for Guarded {
     }
 }
 
-/// Each field is set at one blow, so a panic elsewhere does not spoil the desk.
+/// Each field is set in one step, so a panic elsewhere does not corrupt it.
 fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -16,16 +16,16 @@ use tokio_io_timeout::TimeoutWriter;
 
 use crate::serve::http::exchange::Line;
 
-/// After the stop, what already travels towards us is still answered.
+/// How long requests that are already on their way are still answered after the stop.
 const LAST_CALL: Duration = Duration::from_millis(250);
-/// How long a peer may go on sending what we no longer read, so that it gets to see our answer:
-/// closing at once would send a reset, and that overtakes the answer.
+/// How long a peer may continue to send after the answer. Closing at once would send a reset, which
+/// can overtake the answer.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
-/// Hyper takes no smaller buffer.
+/// Hyper accepts no smaller buffer.
 const BUFFER_BYTES_MIN: usize = 8 * 1_024;
 
-/// Answers requests until the peer is done, breaks a limit, or is asked to leave.
+/// Answers requests until the peer disconnects, exceeds a limit, or the service stops.
 pub(in crate::serve) async fn serve<S>(stream: S, line: Line)
 where
     S: AsyncRead + AsyncWrite + Send,
@@ -68,7 +68,7 @@ where
     }
 }
 
-/// Returns a little after the stop.
+/// Returns shortly after the stop.
 async fn called(mut stop: watch::Receiver<bool>) {
     // A dropped sender is a stop too.
     let _ = stop.wait_for(|stopping| *stopping).await;
@@ -91,6 +91,6 @@ where
         }
         std::io::Result::Ok(())
     };
-    // Whether the peer was patient is of no more interest.
+    // It does not matter how this ends.
     let _ = timeout(LINGER_TIMEOUT, skip).await;
 }

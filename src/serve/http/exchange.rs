@@ -1,5 +1,5 @@
-//! One request and its answer: what is refused before the application sees it, and what becomes of
-//! an application that fails.
+//! One request and its answer: what is refused before the application sees it, and what is answered
+//! if the application fails.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -28,7 +28,7 @@ use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
 use crate::serve::http::limit::{Limits, Service};
 
-/// What all requests of one connection share.
+/// The state that all requests of one connection share.
 pub(in crate::serve) struct Line {
     pub(in crate::serve) app: Service,
     pub(in crate::serve) limits: Arc<Limits>,
@@ -36,7 +36,7 @@ pub(in crate::serve) struct Line {
     pub(in crate::serve) local: LocalAddr,
     pub(in crate::serve) remote: RemoteAddr,
     pub(in crate::serve) stop: watch::Receiver<bool>,
-    /// Set when we answered before the peer had sent everything.
+    /// Set if the answer was sent before the peer had sent everything.
     pub(in crate::serve) cut: AtomicBool,
 }
 
@@ -58,7 +58,7 @@ impl Line {
         };
         let end = watch.end(expects_continue).await;
         if let End::Failed(fault) = end
-            // An operation that succeeded without its body has still succeeded.
+            // An operation that succeeded without reading its body has still succeeded.
             && !response.status().is_success()
         {
             response = refuse_body(fault);
@@ -87,7 +87,7 @@ impl Line {
         refuse_target(parts)
     }
 
-    /// The application never sees HEAD: its answer is that to GET, and hyper leaves the body out.
+    /// The application never sees HEAD: it answers a GET, and hyper omits the body.
     async fn call(&self, mut parts: Parts, body: poem::Body) -> Response {
         if parts.method == Method::HEAD {
             parts.method = Method::GET;
@@ -109,7 +109,7 @@ impl Line {
     }
 }
 
-/// True from the stop on; a dropped sender is a stop too.
+/// Returns true from the stop on. A dropped sender is a stop too.
 pub(in crate::serve) fn stopping(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow() || stop.has_changed().is_err()
 }
@@ -126,7 +126,7 @@ fn invalid(message: &str) -> Response {
     kind::INVALID.respond(message)
 }
 
-/// Whoever stands before us must not read another host out of the request than we do.
+/// Refuses requests from which a proxy could read another host than this service does.
 fn refuse_host(parts: &Parts, peer: Peer) -> Option<Response> {
     let mut hosts = parts.headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -141,13 +141,13 @@ fn refuse_host(parts: &Parts, peer: Peer) -> Option<Response> {
     }
 }
 
-/// A name or address with an optional port; no user, no path, no space.
+/// Returns true for a name or address with an optional port, without user, path or spaces.
 fn is_host(text: &[u8]) -> bool {
     let fits = |it: &u8| it.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:[]%".contains(it);
     !text.is_empty() && text.iter().all(fits)
 }
 
-/// Leaves the application nothing but paths.
+/// Refuses or rewrites request targets, so that the application gets only paths.
 fn refuse_target(parts: &mut Parts) -> Option<Response> {
     if parts.method == Method::CONNECT {
         let mut refused = respond_plainly(StatusCode::METHOD_NOT_ALLOWED);
@@ -159,7 +159,7 @@ fn refuse_target(parts: &mut Parts) -> Option<Response> {
         return Some(StatusCode::NO_CONTENT.into());
     }
     if parts.uri.authority().is_some() {
-        // `GET http://host/path` is as good as `GET /path`; `GET host:80` is nothing.
+        // `GET http://host/path` is the same as `GET /path`; `GET host:80` is invalid.
         let http = [Some("http"), Some("https")].contains(&parts.uri.scheme_str());
         let path = parts.uri.path_and_query().filter(|_| http).cloned();
         match path.map(Uri::from) {
@@ -176,11 +176,11 @@ fn uri_bytes(uri: &Uri) -> usize {
     scheme + authority + uri.path_and_query().map_or(0, |it| it.as_str().len())
 }
 
-/// What `future` comes to, or what it panicked with.
+/// The result of `future`, or what it panicked with.
 async fn caught<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + Send>> {
     let mut future = pin!(future);
     poll_fn(|context| {
-        // A future that panicked is never polled again, so nothing broken is seen.
+        // A future that panicked is never polled again, so its broken state is never seen.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(poll) => poll.map(Ok),
             Err(panic) => Err(panic).into(),
@@ -191,5 +191,5 @@ async fn caught<T>(future: impl Future<Output = T>) -> Result<T, Box<dyn Any + S
 
 fn words(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown")
 }

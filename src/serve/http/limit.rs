@@ -1,4 +1,4 @@
-//! How much of us one peer may hold, and for how long.
+//! Limits for connections and requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use poem::endpoint::BoxEndpoint;
 /// What answers requests.
 pub type Service = Arc<BoxEndpoint<'static, Response>>;
 
-/// Open connections of one listener. Those that come later wait in the kernel's queue.
+/// Open connections of one listener. More wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 4_096;
-/// Open connections of one IPv4 address or one IPv6 /64. Those that come later are closed.
+/// Open connections of one IPv4 address or one IPv6 /64. More are closed.
 pub const CONNECTIONS_PER_IP_MAX: usize = 1_024;
-/// From the first moment of waiting for a request to the end of its head; also how long an idle
-/// connection is kept.
+/// From the start of waiting for a request to the end of its head. An idle connection is closed
+/// after this time too.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Request line and headers together.
 pub const HEAD_BYTES_MAX: usize = 16 * 1_024;
@@ -23,27 +23,28 @@ pub const HEAD_BYTES_MAX: usize = 16 * 1_024;
 pub const HEADERS_MAX: usize = 64;
 /// The target of the request line, as sent.
 pub const URI_BYTES_MAX: usize = 8 * 1_024;
-/// How long a request body may keep us waiting.
+/// How long a request body may be waited for.
 pub const BODY_TIMEOUT: Duration = Duration::from_secs(15);
-/// A body that arrives slower than this uses up [`BODY_TIMEOUT`] bit by bit.
+/// A body that arrives more slowly than this gradually uses up [`BODY_TIMEOUT`].
 pub const BODY_BYTES_PER_S_MIN: u32 = 512;
-/// The largest body that any operation takes (an import); most take far less and say so themselves.
+/// The largest body that any operation accepts (an import). Most operations accept far less.
 pub const BODY_BYTES_MAX: u64 = 256 * 1_024 * 1_024;
-/// How long the peer may leave an answer unread without taking a byte of it.
+/// How long a peer may read nothing of an answer.
 pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
-/// A connection older than this is closed after the request it is at.
+/// An older connection is closed after its current request.
 pub const AGE_MAX: Duration = Duration::from_mins(10);
-/// What the request at [`AGE_MAX`] may still take: a large import over a slow line.
+/// How long the current request may still take at [`AGE_MAX`], for example a large import over a
+/// slow line.
 pub const OVERTIME_MAX: Duration = Duration::from_hours(1);
-/// How long the stop waits for requests in flight.
+/// How long the stop waits for requests in progress.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The limits of one listener. `Default` is what is documented; tests shorten the waits.
+/// The limits of one listener. `Default` has the documented values; tests use shorter times.
 #[derive(Clone, Debug)]
 pub struct Limits {
     pub connections_max: usize,
     pub connections_per_ip_max: usize,
-    /// Peers to whom `connections_per_ip_max` does not apply: loopback, and the trusted proxies.
+    /// Peers that `connections_per_ip_max` does not apply to: loopback and the trusted proxies.
     pub exempt: Vec<IpNetwork>,
     pub head_timeout: Duration,
     pub head_bytes_max: usize,

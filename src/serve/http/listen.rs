@@ -1,4 +1,4 @@
-//! Where connections come in: a TCP address, and the control socket.
+//! Listeners: a TCP address, and the control socket.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
@@ -13,15 +13,15 @@ use tokio::time::timeout;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
 
-/// Whoever listens on the control socket answers a connect within this time.
+/// A process that listens on the control socket accepts a connection within this time.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const FOLDER_MODE: u32 = 0o700;
 const SOCKET_MODE: u32 = 0o600;
-/// Write permission of the group and of everybody.
+/// Write permission of the group and of all users.
 const WRITE_BY_OTHERS: u32 = 0o022;
 const ROOT: u32 = 0;
 
-/// A place that accepts connections until it is dropped.
+/// Accepts connections until it is dropped.
 pub enum Listener {
     Tcp(TcpListener),
     Socket(ControlSocket),
@@ -41,10 +41,10 @@ pub(in crate::serve) enum Stream {
 }
 
 impl Listener {
-    /// Listens on `address`, also while connections of an earlier process linger there.
+    /// Listens on `address`, even while connections of an earlier process are still closing.
     ///
     /// # Errors
-    /// `Conflict` when another process listens there; `Invalid` when we may not.
+    /// `Conflict` if another process is listening there; `Invalid` if it is not allowed.
     pub async fn tcp(address: SocketAddr) -> Result<Self> {
         let listener = TcpListener::bind(address).await.map_err(|error| {
             if error.kind() == ErrorKind::AddrInUse {
@@ -57,21 +57,21 @@ impl Listener {
     }
 
     /// Listens on a socket file that only its owner can open, in a folder that only its owner can
-    /// change (made when missing). A socket on which nobody answers is replaced.
+    /// change (created if missing). A socket that no process answers on is replaced.
     ///
     /// # Errors
-    /// `Conflict` when somebody answers on that socket; `Invalid` when the path holds something
-    /// else, the folder may be changed by others, or the socket cannot be made.
+    /// `Conflict` if a process answers on that socket; `Invalid` if the path is something else,
+    /// other users can change the folder, or the socket cannot be created.
     pub async fn socket(path: &Path) -> Result<Self> {
         let shown = path.display();
         refuse_living(path).await?;
         ControlSocket::make(path).map(Self::Socket).map_err(|error| {
-            Error::invalid(format!("cannot make the control socket {shown}: {error}"))
+            Error::invalid(format!("cannot create the control socket {shown}: {error}"))
                 .caused_by(error)
         })
     }
 
-    /// The address in use, with the port that was given for port 0; `None` for the socket.
+    /// The address in use, with the port that the system chose for port 0. `None` for the socket.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok(),
@@ -84,8 +84,8 @@ impl Listener {
             Self::Tcp(listener) => {
                 let (stream, peer) = listener.accept().await?;
                 let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-                // Answers are written whole, so there is nothing to wait for. It fails only on a
-                // connection that is gone already.
+                // Answers are written in one piece, so there is nothing to wait for. It fails only
+                // on a connection that is already closed.
                 let _ = stream.set_nodelay(true);
                 Ok((Stream::Tcp(stream), Peer::Tcp(peer)))
             }
@@ -99,8 +99,8 @@ impl Listener {
 }
 
 impl ControlSocket {
-    /// A socket is open to all between `bind` and `chmod`, so that happens in a closed folder; the
-    /// rename then puts it in its place, and in the place of a dead one, at one blow.
+    /// A socket is open to all users between `bind` and `chmod`, so both happen in a private folder.
+    /// The rename then moves it to its path atomically, replacing a dead one.
     fn make(path: &Path) -> io::Result<Self> {
         let folder = match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -120,9 +120,12 @@ impl ControlSocket {
 
     fn make_in(folder: &Path, nursery: &Path, path: &Path) -> io::Result<Self> {
         let (around, ours) = (fs::metadata(folder)?, fs::metadata(nursery)?.uid());
-        if around.mode() & WRITE_BY_OTHERS != 0 || ![ours, ROOT].contains(&around.uid()) {
-            let folder = folder.display();
-            return Err(io::Error::other(format!("others may change the folder {folder}")));
+        let shown = folder.display();
+        if around.mode() & WRITE_BY_OTHERS != 0 {
+            return Err(io::Error::other(format!("other users can write to the folder {shown}")));
+        }
+        if ![ours, ROOT].contains(&around.uid()) {
+            return Err(io::Error::other(format!("the folder {shown} belongs to another user")));
         }
         let born = nursery.join("s");
         let listener = UnixListener::bind(&born)?;
@@ -144,28 +147,30 @@ impl Drop for ControlSocket {
     }
 }
 
-/// Only a socket that refuses connections is dead; whatever else is there is left alone.
+/// Only a socket that refuses connections is dead. Anything else is left alone.
 async fn refuse_living(path: &Path) -> Result<()> {
     let shown = path.display();
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(error) => {
-            return Err(Error::invalid(format!("cannot look at {shown}: {error}")).caused_by(error));
+            return Err(Error::invalid(format!("cannot read {shown}: {error}")).caused_by(error));
         }
     };
     if !found.file_type().is_socket() {
-        return Err(Error::invalid(format!("{shown} is there and is not a socket")));
+        return Err(Error::invalid(format!("{shown} exists and is not a socket")));
     }
     match timeout(PROBE_TIMEOUT, UnixStream::connect(path)).await {
         Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
-        // Gone between the two looks.
+        // Removed between the two checks.
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(Err(error)) => {
-            Err(Error::conflict(format!("cannot tell who listens on {shown}: {error}"))
+            Err(Error::conflict(format!("another process may be listening on {shown}: {error}"))
                 .caused_by(error))
         }
-        Ok(Ok(_)) | Err(_) => Err(Error::conflict(format!("another process listens on {shown}"))),
+        Ok(Ok(_)) | Err(_) => {
+            Err(Error::conflict(format!("another process is listening on {shown}")))
+        }
     }
 }
 
@@ -173,10 +178,10 @@ fn identity(path: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(path).map(|it| (it.dev(), it.ino()))
 }
 
-/// Raises the limit on open files as far as the system lets us, and says how far that is.
+/// Raises the limit on open files as far as the system allows, and returns the new limit.
 ///
 /// # Errors
-/// `Internal` when the system does not let us ask or raise.
+/// `Internal` if the limit cannot be read or raised.
 pub fn raise_open_files() -> Result<u64> {
     rlimit::increase_nofile_limit(u64::MAX).map_err(Error::internal)
 }

@@ -1,4 +1,4 @@
-//! The accept loop: connections in, each with its limits; on the stop no more, and those there are
+//! The accept loop. Each connection has limits. On the stop no more are accepted, and open ones
 //! finish.
 
 use std::io::{self, ErrorKind};
@@ -19,15 +19,15 @@ use crate::serve::http::limit::{Limits, Service};
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
 
-/// How long the loop rests when the system has no connection to give, as when files run out.
+/// How long the loop pauses after the system failed to accept, for example for lack of files.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
-/// How long the stop goes on accepting what already stood in the kernel's queue.
+/// How long connections that were in the kernel's queue are still accepted after the stop.
 const LAST_CALL: Duration = Duration::from_millis(50);
 
-/// Serves `app` on `listener` until the stop; a dropped sender is a stop too.
+/// Serves `app` on `listener` until the stop. A dropped sender is a stop too.
 ///
-/// Then it closes the listener, lets requests in flight finish within `limits.drain_timeout`, drops
-/// the rest, and returns. The application finds the [`Peer`] in the data of each request.
+/// It then closes the listener, lets requests in progress finish within `limits.drain_timeout`,
+/// drops the rest, and returns. The application finds the [`Peer`] in the data of each request.
 pub async fn run(listener: Listener, app: Service, limits: &Limits, stop: watch::Receiver<bool>) {
     let mut door = Door {
         slots: Slots::new(limits),
@@ -48,7 +48,7 @@ pub async fn run(listener: Listener, app: Service, limits: &Limits, stop: watch:
     });
     if drained.await.is_err() {
         let n_open = connections.len();
-        tracing::warn!(n_open, "{n_open} connections were not done in time and are dropped");
+        tracing::warn!(n_open, "{n_open} connections did not finish in time and were dropped");
         connections.shutdown().await;
     }
 }
@@ -101,7 +101,7 @@ impl Door {
 
     fn start(&mut self, (stream, peer, permit): (Stream, Peer, OwnedSemaphorePermit)) {
         let Some(slot) = self.slots.admit(permit, peer) else {
-            tracing::debug!(?peer, "a connection too many of one peer is closed");
+            tracing::debug!(?peer, "closed a connection of a peer that has too many");
             return;
         };
         let remote = match peer {
@@ -127,7 +127,7 @@ impl Door {
     }
 }
 
-/// The next connection for which there is a place.
+/// Waits for a free slot, then for a connection.
 async fn next(
     listener: &Listener,
     slots: &Slots,
@@ -137,17 +137,18 @@ async fn next(
     Ok((stream, peer, permit))
 }
 
-/// A peer that is gone before it was accepted says nothing about the next one.
+/// Returns true for an error that concerns only this peer, such as one that disconnected before it
+/// was accepted.
 fn concerns_peer(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected};
     [ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected].contains(&error.kind())
 }
 
-/// Handlers' panics are caught before; this one came from the body of an answer.
+/// Logs a panic. Panics of handlers are caught before; this one came from the body of an answer.
 fn note(ended: Result<(), JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "a connection ended in a panic: {error}");
+        tracing::error!(%error, "a connection panicked: {error}");
     }
 }

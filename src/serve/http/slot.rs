@@ -1,4 +1,4 @@
-//! Places for connections: so many in all, so many for one peer.
+//! Slots for connections: a limit in total, and one per peer.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::serve::http::limit::Limits;
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
-/// The places of one listener.
+/// The slots of one listener.
 pub(in crate::serve) struct Slots {
     all: Arc<Semaphore>,
     counts: Counts,
@@ -21,7 +21,7 @@ pub(in crate::serve) struct Slots {
     exempt: Vec<IpNetwork>,
 }
 
-/// A place that was taken; free again when dropped.
+/// A slot in use. Dropping it frees it.
 pub(in crate::serve) struct Slot {
     _permit: OwnedSemaphorePermit,
     counted: Option<Counted>,
@@ -42,12 +42,12 @@ impl Slots {
         }
     }
 
-    /// Waits for a place among all.
+    /// Waits for a free slot among all.
     pub(in crate::serve) async fn place(&self) -> OwnedSemaphorePermit {
         Arc::clone(&self.all).acquire_owned().await.expect("the semaphore is never closed")
     }
 
-    /// `None` when the peer holds as many as one may.
+    /// `None` if the peer uses as many slots as it may.
     pub(in crate::serve) fn admit(&self, permit: OwnedSemaphorePermit, peer: Peer) -> Option<Slot> {
         let source = match peer {
             Peer::Tcp(address) if !self.exempt.iter().any(|it| it.contains(address.ip())) => {
@@ -81,7 +81,7 @@ impl Drop for Slot {
     }
 }
 
-/// A map of numbers is whole after each step, so a panic elsewhere does not spoil it.
+/// The map is consistent after each step, so a panic elsewhere does not corrupt it.
 fn lock(counts: &Counts) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

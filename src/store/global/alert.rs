@@ -1,4 +1,4 @@
-//! Alert rules: what an administrator wants to hear of.
+//! Alert rules.
 
 use bincode::{Decode, Encode};
 
@@ -11,7 +11,7 @@ use crate::store::Batch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::table::{ALERT_RULES, Span};
 
-/// A condition, and whose.
+/// A condition, and the clients that it is checked for.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AlertRule {
     pub id: AlertRuleId,
@@ -24,25 +24,25 @@ pub struct AlertRule {
     pub updated_at: Time,
 }
 
-/// What is looked at, and from where on it is alarming.
+/// When an alert is triggered.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum AlertCondition {
     /// The overall score is below `value`.
     ScoreBelow { value: u8 },
     /// A framework's readiness is below `value`.
     ReadinessBelow { framework: FrameworkId, value: u8 },
-    /// So many open risks of this severity or a worse one, without accepted ones.
+    /// There are at least this many open risks of this severity or a worse one, not counting accepted ones.
     OpenRisksAtLeast { severity: Severity, value: u32 },
     /// A control is partial or non-compliant.
     ControlFailing { control: String },
-    /// A source that was heard of before is silent for so long.
+    /// A source that reported before has been silent for this long.
     SourceSilent { hours: u32 },
-    /// So many tasks are overdue.
+    /// At least this many tasks are overdue.
     TasksOverdueAtLeast { value: u32 },
 }
 
 impl AlertRule {
-    /// Whether it looks at this client.
+    /// Returns true if the rule is enabled and includes this client.
     #[must_use]
     pub fn watches(&self, client: ClientId) -> bool {
         self.enabled && (self.clients.is_empty() || self.clients.contains(&client))
@@ -54,14 +54,14 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(ALERT_RULES, id.as_bytes())
     }
 
-    /// All of them, in id order, also disabled ones.
+    /// All rules in id order, including disabled ones.
     pub fn list_alert_rules(&self) -> Result<Vec<AlertRule>> {
         self.rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)
     }
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// Those that look at this client, in id order.
+    /// The rules that include this client, in id order.
     pub fn list_watching_rules(&self) -> Result<Vec<AlertRule>> {
         let mut rules: Vec<AlertRule> =
             self.rows.list_rows(ALERT_RULES, &Span::all(), usize::MAX)?;

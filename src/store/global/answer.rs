@@ -1,4 +1,4 @@
-//! Answers kept for requests that may come twice, by their `Idempotency-Key`.
+//! Stored answers to requests that may be repeated, by their `Idempotency-Key`.
 
 use bincode::{Decode, Encode};
 
@@ -8,13 +8,13 @@ use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{ANSWER_TIMES, ANSWERS, RowKey, Span, rising};
 use crate::store::{Batch, ClientBatch};
 
-/// A digest of the caller and its key.
+/// A digest of the caller and its `Idempotency-Key`.
 pub type AnswerKey = [u8; 32];
 
-/// What was answered to whom.
+/// A stored answer.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Answer {
-    /// SHA-256 of what was asked.
+    /// SHA-256 of the request.
     pub digest: [u8; 32],
     pub at: Time,
     pub body: String,
@@ -41,7 +41,7 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// Removes up to `n_max` answers given before `time`; `true` when there may be more.
+    /// Removes up to `n_max` answers from before `time`. Returns true if more may remain.
     pub fn remove_answers_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let until = rising(time).to_be_bytes().to_vec();
         let span = Span { from: Vec::new(), until: Some(until) };

@@ -1,5 +1,5 @@
-//! The audit log: who changed what, in the commit that changed it, and who was refused. Each entry's hash covers the one
-//! before it, so that none can be changed or left out unseen.
+//! The audit log: who changed what, in the commit of the change, and who was denied. Each entry's hash covers the entry
+//! before it, so that changed or missing entries are detected.
 
 use crate::store::kernel::audit_head::AuditHead;
 use std::sync::{Arc, Mutex};
@@ -15,45 +15,45 @@ use crate::store::table::{AUDIT, Span};
 use crate::store::{Batch, ClientBatch};
 use crate::text::visible;
 
-/// Longer texts are cut.
+/// Longer texts are truncated.
 const TEXT_CHARS_MAX: usize = 300;
 const N_FIELDS_MAX: usize = 32;
 
 tokio::task_local! {
-    /// What the request under way does, as far as it is known by now.
+    /// What the current request does, as far as it is known.
     static ACT: Arc<Mutex<Doing>>;
 }
 
 #[derive(Debug, Default)]
 struct Doing {
     act: Act,
-    /// Somebody has shown who they are.
+    /// The caller was authenticated.
     is_known: bool,
-    /// It stands in the log.
+    /// The act was recorded.
     is_recorded: bool,
 }
 
-/// What somebody does.
+/// An act to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Act {
     pub at: Time,
-    /// Such as `user ada@example.com`, `key <prefix>`, `operator uid 0`, `service`.
+    /// Who does it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`.
     pub by: String,
-    /// Where from.
+    /// The address of the caller.
     pub address: Option<String>,
-    /// The operation, such as `PATCH /api/keys/{keyId}`.
+    /// The operation, for example `PATCH /api/keys/{keyId}`.
     pub action: String,
-    /// What it was about: the path asked for, or who was to log in.
+    /// The path of the request, or the user who was to log in.
     pub about: String,
-    /// Names of what was sent, without values.
+    /// The names of the fields in the request body, without their values.
     pub fields: Vec<String>,
 }
 
-/// How it ended.
+/// The outcome of an act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum AuditOutcome {
     Done,
-    /// With this status.
+    /// Denied with this HTTP status.
     Refused(u16),
 }
 
@@ -77,17 +77,17 @@ pub struct AuditEntry {
     pub address: Option<String>,
     pub action: String,
     pub about: String,
-    /// The id of what it made or changed.
+    /// The id of what was added or changed.
     pub object: Option<String>,
     pub fields: Vec<String>,
     pub outcome: AuditOutcome,
-    /// How often, where many alike stand in one entry.
+    /// How many equal acts the entry stands for.
     pub count: u32,
     pub hash: [u8; 32],
 }
 
 impl AuditEntry {
-    /// What its hash covers: the hash before it in lower-case hex, then a JSON array of texts.
+    /// What the hash covers: the previous hash in lower-case hexadecimal, then a JSON array of strings.
     #[must_use]
     pub fn canonical(&self, previous: &[u8; 32]) -> String {
         let texts = [
@@ -120,19 +120,19 @@ fn plain(text: &str) -> String {
     visible(text).chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// Runs `work`; what it writes is written down as this act, once, in the commit of its first change, when somebody says
-/// who does it ([`name_actor`]).
+/// Runs `work` and records this act once, in the commit of the first change that `work` makes, if the caller is known
+/// ([`name_actor`]).
 pub async fn acting<T>(act: Act, work: impl Future<Output = T>) -> T {
     let doing = Doing { act, ..Doing::default() };
     ACT.scope(Arc::new(Mutex::new(doing)), work).await
 }
 
 fn with_doing(change: impl FnOnce(&mut Doing)) {
-    // Outside of a request there is nobody to write down.
+    // Outside of a request there is no act to record.
     let _ = ACT.try_with(|it| change(&mut it.lock().expect("no holder of this lock panics")));
 }
 
-/// Who does what is under way.
+/// Sets who does the current act.
 pub fn name_actor(by: &str) {
     with_doing(|it| {
         by.clone_into(&mut it.act.by);
@@ -140,30 +140,30 @@ pub fn name_actor(by: &str) {
     });
 }
 
-/// What it is about, when its path does not say.
+/// Sets what the act is about, if its path does not say.
 pub fn name_subject(about: &str) {
     with_doing(|it| about.clone_into(&mut it.act.about));
 }
 
-/// The names of what was sent with it.
+/// Sets the names of the fields that were sent.
 pub fn name_fields(fields: Vec<String>) {
     with_doing(|it| it.act.fields = fields);
 }
 
-/// Whether it is known who does it, and the names of what is sent are wanted.
+/// Returns true if the caller is known, so that the names of the fields are wanted.
 pub fn is_named() -> bool {
     ACT.try_with(|it| it.lock().expect("no holder of this lock panics").is_known).unwrap_or(false)
 }
 
-/// What it is about, as far as is known by now.
+/// What the act is about, as far as it is known.
 pub fn subject() -> Option<String> {
     ACT.try_with(|it| it.lock().expect("no holder of this lock panics").act.about.clone()).ok()
 }
 
-/// An act that waits for the commit of what it writes.
+/// An act that is recorded in the commit of its change.
 pub(in crate::store) struct Pending(Arc<Mutex<Doing>>);
 
-/// `None`: nobody does it but the service itself, or it stands in the log already.
+/// The current act. `None`: it is the service's own, or it was recorded already.
 pub(in crate::store) fn pending() -> Option<Pending> {
     let doing = ACT.try_with(Arc::clone).ok()?;
     let waits = {
@@ -178,7 +178,7 @@ impl Pending {
         self.0.lock().expect("no holder of this lock panics").act.clone()
     }
 
-    /// Its commit is durable.
+    /// Marks the act as recorded: its commit is durable.
     pub(in crate::store) fn recorded(&self) {
         self.0.lock().expect("no holder of this lock panics").is_recorded = true;
     }
@@ -219,14 +219,14 @@ pub(in crate::store) fn find_head(rows: &Reading) -> Result<AuditHead> {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Up to `limit` entries behind a sequence, oldest first.
+    /// Up to `limit` entries after a sequence, oldest first.
     pub fn list_audit(&self, after: u64, limit: usize) -> Result<Vec<AuditEntry>> {
         self.rows.list_rows(AUDIT, &Span::all().after(&after.to_be_bytes()), limit)
     }
 }
 
 impl Transaction<Reading> {
-    /// Up to `limit` entries before a sequence (`None`: the last ones), newest first.
+    /// Up to `limit` entries before a sequence (`None`: from the newest), newest first.
     pub fn list_audit_before(&self, before: Option<u64>, limit: usize) -> Result<Vec<AuditEntry>> {
         let end = self.audit_head()?.sequence + 1;
         let end = before.map_or(end, |it| it.min(end));
@@ -237,7 +237,7 @@ impl Transaction<Reading> {
         Ok(found)
     }
 
-    /// What the first entry that is kept follows.
+    /// The entry before the first stored one.
     pub fn audit_start(&self) -> Result<AuditHead> {
         Ok(meta::find_audit_start(&self.rows)?.unwrap_or_default())
     }
@@ -255,17 +255,17 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// An entry about what was no change: a refusal, a start.
+    /// Adds an entry about something that is not a change, such as a denied request or a start.
     pub fn add_audit(&mut self, act: &Act, outcome: AuditOutcome, count: u32) -> Result<()> {
         add(&mut self.rows, act, None, outcome, count)
     }
 
-    /// The id of what the act under way makes or changes.
+    /// Sets the id of what the current act adds or changes.
     pub fn note_object(&mut self, id: &impl std::fmt::Display) {
         self.rows.object = Some(id.to_string());
     }
 
-    /// Removes up to `limit` entries from before `time`, oldest first, but never the last; whether there are more.
+    /// Removes up to `limit` entries from before `time`, oldest first, but never the last one. Returns true if more remain.
     pub fn remove_audit_before(&mut self, time: Time, limit: usize) -> Result<bool> {
         let old = self.list_audit(0, limit)?;
         let n_old = old.iter().filter(|it| it.at < time).count();

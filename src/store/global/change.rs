@@ -1,4 +1,4 @@
-//! Rows of frameworks that changed, of all clients, in commit order.
+//! Status changes of requirements, of all clients, in commit order.
 
 use std::ops::ControlFlow;
 
@@ -14,34 +14,34 @@ use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{CHANGES, CLIENT_CHANGES, RowKey, Span};
 use crate::store::{Batch, ClientBatch};
 
-/// Rows kept in one record; more take another one.
+/// The maximum number of rows in one record. More rows take another record.
 const N_ROWS_MAX: usize = 1_000;
 
 /// One row that changed.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct RowChange {
-    /// The framework's own name of it.
+    /// The framework's own reference.
     pub reference: String,
     pub level: Level,
     pub from: Status,
     pub to: Status,
 }
 
-/// Rows of one framework that changed in one commit, before the writer gives them their places.
+/// Rows of one framework that changed in one commit, before the writer numbers them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewChanges {
     pub framework: FrameworkId,
     pub at: Time,
-    /// A source's label, or `catalogue`, `scope`, `assets`, `attestation`, `lapse`.
+    /// The label of a source, or `catalogue`, `scope`, `assets`, `attestation`, `lapse`.
     pub cause: String,
     /// At least one.
     pub rows: Vec<RowChange>,
 }
 
-/// The same with their places. The rows' sequences follow each other.
+/// The same rows, numbered. Their sequences are consecutive.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 struct Record {
-    /// Of the last row.
+    /// The sequence of the last row.
     last: u64,
     client: ClientId,
     framework: FrameworkId,
@@ -50,7 +50,7 @@ struct Record {
     rows: Vec<RowChange>,
 }
 
-/// One row's change with its place.
+/// One row's change with its sequence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// Rises by one, in commit order, over all clients. The first is 1.
@@ -63,7 +63,7 @@ pub struct Placed {
 }
 
 impl Record {
-    /// The rows behind a sequence.
+    /// The rows after a sequence.
     fn placed(self, after: u64) -> impl Iterator<Item = Placed> {
         let Self { last, client, framework, at, cause, rows } = self;
         let before_first = last - rows.len() as u64;
@@ -84,7 +84,7 @@ fn sequence_of(key: &[u8]) -> u64 {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Up to `limit` changes behind a sequence, oldest first; of some clients or of all.
+    /// Up to `limit` changes after a sequence, oldest first, of some clients or of all.
     pub fn list_changes(
         &self,
         after: u64,
@@ -133,7 +133,7 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// Gives each row its sequence and keeps it.
+    /// Numbers the rows and stores them.
     pub fn add_changes(&mut self, new: &NewChanges) -> Result<()> {
         let NewChanges { framework, at, cause, rows } = new;
         let (client, framework, at) = (self.client, *framework, *at);
@@ -150,8 +150,7 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// Removes up to `n_max` records of changes made before `time`, oldest first, up to the first one that was not;
-    /// `true` when there may be more.
+    /// Removes up to `n_max` records of changes from before `time`, oldest first. Returns true if more may remain.
     pub fn remove_changes_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let mut old: Vec<Record> = self.rows.list_rows(CHANGES, &Span::all(), n_max)?;
         let is_full = old.len() == n_max;
@@ -163,7 +162,7 @@ impl Batch {
         Ok(is_full && n_old == n_max)
     }
 
-    /// Removes up to `n_max` records of a client's changes, and says how many.
+    /// Removes up to `n_max` records of a client's changes, and returns how many.
     pub(in crate::store) fn remove_client_changes(
         &mut self,
         client: ClientId,
@@ -179,7 +178,7 @@ impl Batch {
 
     fn remove_changes(&mut self, client: ClientId, last: u64) -> Result<()> {
         if last == self.rows.counts.change {
-            // The table no longer tells how far the sequence went.
+            // The table no longer shows the last sequence.
             meta::put_last_change(&mut self.rows, last)?;
         }
         self.rows.remove_row(CLIENT_CHANGES, client_key(client, last).as_slice())?;

@@ -18,7 +18,7 @@ pub struct Client {
     pub name: String,
     pub industry: Option<String>,
     pub employee_count: Option<u32>,
-    /// A JSON object, as it was given.
+    /// A JSON object, as it was sent.
     pub settings: String,
     pub state: ClientState,
     pub created_at: Time,
@@ -29,19 +29,19 @@ pub struct Client {
 pub enum ClientState {
     Active,
     Inactive,
-    /// Gone for everybody; its rows are being removed.
+    /// No longer visible; its rows are being removed.
     Erasing,
 }
 
 impl<R: Rows> Transaction<R> {
-    /// All of them, in id order, also those that are being erased.
+    /// All clients in id order, including those that are being erased.
     pub fn list_clients(&self) -> Result<Vec<Client>> {
         self.rows.list_rows(CLIENTS, &Span::all(), usize::MAX)
     }
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// The client itself. `None`: it is erased, or never was.
+    /// The client itself. `None`: it was erased or never existed.
     pub fn find_profile(&self) -> Result<Option<Client>> {
         self.rows.find_row(CLIENTS, self.client.as_bytes())
     }
@@ -66,10 +66,10 @@ impl Batch {
         Ok(())
     }
 
-    /// Removes up to `n_rows_max` rows of a client, the client's own row last. `false` once nothing
-    /// is left.
+    /// Removes up to `n_rows_max` rows of a client, the client's own row last. Returns false once
+    /// nothing is left.
     ///
-    /// Nobody may write the client's rows meanwhile: mark it as [`ClientState::Erasing`] first.
+    /// Nothing may write the client's rows meanwhile: mark it as [`ClientState::Erasing`] first.
     pub fn erase_client_chunk(&mut self, id: ClientId, n_rows_max: usize) -> Result<bool> {
         let mut left = n_rows_max;
         for table in ALL_PER_CLIENT {

@@ -1,7 +1,7 @@
-//! Deliveries of events to webhook endpoints: what waits, went out or was given up.
+//! Deliveries of events to webhooks: waiting, delivered or failed.
 //!
-//! A delivery is made in the commit of its event. An attempt's number is durable before the attempt: it is claimed,
-//! sent, settled. A claim that the process did not live to settle is released at the next start.
+//! A delivery is created in the commit of its event. The number of an attempt is durable before the attempt: it is claimed,
+//! sent, settled. A claim that was not settled because the service stopped is released at the next start.
 
 use bincode::{Decode, Encode};
 
@@ -16,27 +16,27 @@ use crate::store::table::{
 };
 use crate::store::{Batch, ClientBatch};
 
-/// More waiting deliveries disable the endpoint; its events stay and can be recovered.
+/// More waiting deliveries disable the webhook. Its events stay and can be recovered.
 pub const N_WAITING_MAX: u32 = 100_000;
-/// Attempts that the log of a delivery keeps: the last ones.
+/// How many attempts the log of a delivery keeps: the last ones.
 pub const N_ATTEMPTS_KEPT: usize = 20;
 
-/// One event for one endpoint.
+/// The delivery of one event to one webhook.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Delivery {
     pub webhook: WebhookId,
-    /// Of the event.
+    /// The sequence of the event.
     pub sequence: u64,
     pub event: EventId,
     pub kind: String,
     pub client: ClientId,
     pub created_at: Time,
     pub state: DeliveryState,
-    /// Attempts begun so far: the number of the last one.
+    /// Attempts that were started: the number of the last one.
     pub n_attempts: u32,
-    /// Attempts since it was made or recovered that the schedule counts.
+    /// Attempts that the retry schedule counts, since the delivery was created or recovered.
     pub n_failures: u32,
-    /// The last time somebody asked to send it again.
+    /// The last recovery.
     pub recovered: Option<Recovered>,
     /// Oldest first, at most [`N_ATTEMPTS_KEPT`].
     pub attempts: Vec<Attempt>,
@@ -47,7 +47,7 @@ pub enum DeliveryState {
     Waiting {
         due: Time,
     },
-    /// An attempt is under way.
+    /// An attempt is in progress.
     Claimed {
         at: Time,
     },
@@ -58,7 +58,7 @@ pub enum DeliveryState {
     Exhausted {
         at: Time,
     },
-    /// The endpoint was disabled while it waited, or the event is no longer kept.
+    /// The webhook was disabled while it was waiting, or the event is no longer stored.
     Skipped {
         at: Time,
     },
@@ -83,7 +83,7 @@ impl DeliveryState {
         }
     }
 
-    /// When it came to rest.
+    /// When it was delivered, exhausted or skipped.
     #[must_use]
     pub const fn finished_at(self) -> Option<Time> {
         match self {
@@ -93,47 +93,47 @@ impl DeliveryState {
     }
 }
 
-/// When, and behind which event, a delivery was asked for again.
+/// When a delivery was recovered, and which event was the last one then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Recovered {
     pub at: Time,
     pub after: u64,
 }
 
-/// One try to deliver.
+/// One attempt at a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Attempt {
     /// From 1.
     pub number: u32,
     pub at: Time,
     pub ms: u32,
-    /// Of the answer; `None` when there was none.
+    /// The HTTP status of the answer. `None`: there was none.
     pub status: Option<u16>,
     /// The beginning of the answer, or what went wrong.
     pub answer: String,
 }
 
-/// How an endpoint does.
+/// The state of a webhook's deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Lane {
-    /// Deliveries that wait or are under way.
+    /// Deliveries that are queued or in progress.
     pub n_waiting: u32,
     pub last_success_at: Option<Time>,
     pub last_failure_at: Option<Time>,
     /// The first failure since the last success.
     pub failing_since: Option<Time>,
-    /// Failures since the last success.
+    /// Failed attempts since the last success.
     pub n_failures: u32,
 }
 
-/// A delivery whose attempt may begin: it is counted and durable.
+/// A delivery whose attempt may start, because it is counted and durable.
 #[derive(Clone, Debug)]
 pub struct Claim {
     pub delivery: Delivery,
     pub body: String,
 }
 
-/// What became of an attempt.
+/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
     Delivered,
@@ -171,7 +171,7 @@ fn put_lane(rows: &mut Writing, webhook: WebhookId, lane: &Lane) -> Result<()> {
     rows.put_row(LANES, webhook.as_bytes(), lane)
 }
 
-/// Keeps a delivery where its state belongs. `before`: as it was kept.
+/// Stores a delivery and the row that its state requires. `before`: as it was stored.
 fn put_delivery(rows: &mut Writing, before: Option<&Delivery>, after: &Delivery) -> Result<()> {
     let (webhook, sequence) = (after.webhook, after.sequence);
     let key = delivery_key(webhook, sequence);
@@ -193,7 +193,7 @@ fn put_delivery(rows: &mut Writing, before: Option<&Delivery>, after: &Delivery)
     rows.put_row(DELIVERIES, key.as_slice(), after)
 }
 
-/// Removes the row that a delivery's state has beside it.
+/// Removes the row that belongs to a delivery's state.
 fn leave(rows: &mut Writing, delivery: &Delivery) -> Result<()> {
     let (webhook, sequence) = (delivery.webhook, delivery.sequence);
     match delivery.state {
@@ -228,7 +228,7 @@ fn fresh(webhook: WebhookId, event: &Event, due: Time) -> Delivery {
     }
 }
 
-/// Writes an attempt into the delivery's log.
+/// Adds an attempt to the delivery's log.
 fn note(delivery: &mut Delivery, attempt: Attempt) {
     delivery.attempts.push(attempt);
     let n_over = delivery.attempts.len().saturating_sub(N_ATTEMPTS_KEPT);
@@ -244,7 +244,7 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(DELIVERIES, delivery_key(webhook, sequence).as_slice())
     }
 
-    /// Up to `limit` deliveries behind a sequence, oldest first.
+    /// Up to `limit` deliveries after a sequence, oldest first.
     pub fn list_deliveries(
         &self,
         webhook: WebhookId,
@@ -255,7 +255,7 @@ impl<R: Rows> Transaction<R> {
         self.rows.list_rows(DELIVERIES, &span, limit)
     }
 
-    /// Whether something may be sent to an endpoint now.
+    /// Returns true if a delivery to the webhook is due.
     pub fn is_due(&self, webhook: WebhookId, now: Time) -> Result<bool> {
         Ok(!self.list_due_keys(webhook, now, 1)?.is_empty())
     }
@@ -268,14 +268,14 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Batch {
-    /// The sequence of the last event so far.
+    /// The sequence of the last event.
     #[must_use]
     pub fn last_sequence(&self) -> u64 {
         self.rows.counts.event
     }
 
-    /// Begins attempts at up to `n_max` deliveries of an enabled endpoint that are due. What waited since before it was
-    /// enabled, or whose event is gone, is skipped instead.
+    /// Starts attempts at up to `n_max` due deliveries of an enabled webhook. Deliveries from before it was enabled, or whose
+    /// event was removed, are skipped instead.
     pub fn claim_deliveries(
         &mut self,
         webhook: &Webhook,
@@ -293,7 +293,7 @@ impl Batch {
             };
             let event: Option<Event> =
                 self.rows.find_row(EVENTS, &before.sequence.to_be_bytes())?;
-            // By the order of commits: a clock may step back.
+            // By the order of commits, because the clock may be set back.
             let is_wanted =
                 after < before.sequence || before.recovered.is_some_and(|it| after <= it.after);
             let mut delivery = before.clone();
@@ -314,7 +314,7 @@ impl Batch {
         Ok(claims)
     }
 
-    /// Ends an attempt. Nothing happens when the endpoint was removed meanwhile.
+    /// Ends an attempt. Does nothing if the webhook was removed meanwhile.
     pub fn settle_delivery(
         &mut self,
         (webhook, sequence): (WebhookId, u64),
@@ -347,8 +347,8 @@ impl Batch {
         Ok(Some(lane))
     }
 
-    /// Makes deliveries that a process did not live to settle due again; how many. Their attempt counts by number, but
-    /// not for the schedule.
+    /// Makes deliveries due again that were not settled because the service stopped, and returns how many. Their attempt has a
+    /// number, but the retry schedule does not count it.
     pub fn release_claims(&mut self, now: Time, n_max: usize) -> Result<usize> {
         let keys = self.rows.list_keys_of(CLAIMS, &Span::all(), n_max)?;
         for key in &keys {
@@ -363,7 +363,7 @@ impl Batch {
                 continue;
             };
             let number = before.n_attempts;
-            let answer = "the service stopped before the attempt had ended".to_owned();
+            let answer = "the service stopped before the attempt ended".to_owned();
             note(&mut after, Attempt { number, at, ms: 0, status: None, answer });
             after.state = DeliveryState::Waiting { due: now };
             put_delivery(&mut self.rows, Some(&before), &after)?;
@@ -371,7 +371,7 @@ impl Batch {
         Ok(keys.len())
     }
 
-    /// Sends an event to an endpoint again, or for the first time; `false` when it waits already.
+    /// Queues an event for a webhook again, or for the first time. Returns false if it is already queued.
     pub fn recover_delivery(
         &mut self,
         webhook: WebhookId,
@@ -393,7 +393,7 @@ impl Batch {
         Ok(is_new)
     }
 
-    /// Removes up to `n_max` deliveries that came to rest before `time`; `true` when there may be more.
+    /// Removes up to `n_max` deliveries that ended before `time`. Returns true if more may remain.
     pub fn remove_finished_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let until = rising(time).to_be_bytes().to_vec();
         let span = Span { from: Vec::new(), until: Some(until) };
@@ -405,7 +405,7 @@ impl Batch {
         Ok(keys.len() == n_max)
     }
 
-    /// Removes an event's delivery to every endpoint.
+    /// Removes an event's deliveries to all webhooks.
     pub(in crate::store) fn erase_deliveries(&mut self, sequence: u64) -> Result<()> {
         for webhook in self.list_webhooks()? {
             let Some(delivery) = self.find_delivery(webhook.id, sequence)? else { continue };
@@ -420,7 +420,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Removes up to `n_max` deliveries of an endpoint, and the endpoint with the last; `true` when there are more.
+    /// Removes up to `n_max` deliveries of a webhook, and the webhook with the last one. Returns true if more remain.
     pub fn erase_webhook(&mut self, id: WebhookId, n_max: usize) -> Result<bool> {
         let keys = self.rows.list_keys_of(DELIVERIES, &Span::prefix(id.as_bytes()), n_max)?;
         for key in &keys {
@@ -439,7 +439,7 @@ impl Batch {
 }
 
 impl ClientBatch<'_> {
-    /// Makes the deliveries of an event that was just kept, one for each endpoint that wants it.
+    /// Creates the deliveries of an event that was just stored, one per webhook that subscribes to it.
     pub(in crate::store) fn add_deliveries(&mut self, event: &Event) -> Result<()> {
         let webhooks: Vec<Webhook> = self.rows.list_rows(WEBHOOKS, &Span::all(), usize::MAX)?;
         for mut webhook in webhooks {

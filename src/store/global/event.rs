@@ -1,4 +1,4 @@
-//! What was announced, of all clients, in commit order.
+//! Announced events of all clients, in commit order.
 
 use bincode::{Decode, Encode};
 
@@ -11,7 +11,7 @@ use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
 use crate::store::{Batch, ClientBatch};
 
-/// One announced change.
+/// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Event {
     /// Rises by one, in commit order, over all clients. The first is 1.
@@ -21,7 +21,7 @@ pub struct Event {
     /// The contract's name of the event type.
     pub kind: String,
     pub created: Time,
-    /// JSON: the whole body of a delivery, made once and sent byte for byte.
+    /// JSON: the complete body of a delivery, created once and sent unchanged.
     pub body: String,
 }
 
@@ -34,7 +34,7 @@ fn sequence_of(key: &[u8]) -> u64 {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Up to `limit` events behind a sequence, oldest first; of some clients or of all.
+    /// Up to `limit` events after a sequence, oldest first, of some clients or of all.
     pub fn list_events(
         &self,
         after: u64,
@@ -80,8 +80,8 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// Removes up to `n_max` events created before `time`, oldest first, up to the first one that
-    /// is not; `true` when there may be more.
+    /// Removes up to `n_max` events from before `time`, oldest first. Returns true if more may
+    /// remain.
     pub fn remove_events_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let mut old: Vec<Event> = self.rows.list_rows(EVENTS, &Span::all(), n_max)?;
         let is_full = old.len() == n_max;
@@ -93,7 +93,7 @@ impl Batch {
         Ok(is_full && n_old == n_max)
     }
 
-    /// Removes up to `n_max` events of a client with their deliveries, and says how many.
+    /// Removes up to `n_max` events of a client with their deliveries, and returns how many.
     pub(in crate::store) fn remove_client_events(
         &mut self,
         client: ClientId,
@@ -110,7 +110,7 @@ impl Batch {
 
     fn remove_event(&mut self, client: ClientId, sequence: u64) -> Result<()> {
         if sequence == self.rows.counts.event {
-            // The table no longer tells how far the sequence went.
+            // The table no longer shows the last sequence.
             meta::put_last_event(&mut self.rows, sequence)?;
         }
         self.rows.remove_row(CLIENT_EVENTS, client_key(client, sequence).as_slice())?;

@@ -11,11 +11,11 @@ use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{KEYS, Span};
 
-/// One API key. Its secret is nowhere in it.
+/// One API key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Key {
     pub id: KeyId,
-    /// The part of the key that finds it and that people see.
+    /// The part of the key that identifies it and is shown to people.
     pub prefix: String,
     pub name: String,
     pub scopes: Vec<Scope>,
@@ -27,11 +27,11 @@ pub struct Key {
     pub per_hour: u32,
     pub per_day: u32,
     pub expires_at: Option<Time>,
-    /// The label under which it pushes facts and assets.
+    /// The label under which its facts and assets are stored.
     pub source: String,
-    /// SHA-256 of the whole key.
+    /// SHA-256 of the complete key.
     pub digest: [u8; 32],
-    /// The secret before the last rotation, while it still works.
+    /// The secret before the last rotation.
     pub previous: Option<Previous>,
     pub created_at: Time,
     pub revoked_at: Option<Time>,
@@ -42,7 +42,7 @@ pub struct Key {
 pub struct Previous {
     pub prefix: String,
     pub digest: [u8; 32],
-    /// It works before this moment.
+    /// It is valid before this time.
     pub until: Time,
 }
 
@@ -83,7 +83,7 @@ impl Scope {
     }
 }
 
-/// Takes exactly the words of [`Scope::as_str`].
+/// Accepts exactly the words of [`Scope::as_str`].
 impl FromStr for Scope {
     type Err = Error;
 
@@ -96,7 +96,7 @@ impl FromStr for Scope {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// All of them, in id order, also those that were revoked or have expired.
+    /// All keys in id order, including revoked and expired ones.
     pub fn list_keys(&self) -> Result<Vec<Key>> {
         self.rows.list_rows(KEYS, &Span::all(), usize::MAX)
     }

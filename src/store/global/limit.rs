@@ -1,4 +1,4 @@
-//! Checkpoints of the rate limits, so that a restart does not refill them.
+//! Checkpoints of the rate limits, so that a restart does not reset them.
 
 use bincode::{Decode, Encode};
 
@@ -18,7 +18,7 @@ pub struct Windows {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Those of all keys that were ever used, in id order.
+    /// The windows of all keys that were ever used, in id order.
     pub fn list_windows(&self) -> Result<Vec<(KeyId, Windows)>> {
         self.rows.list_rows(WINDOWS, &Span::all(), usize::MAX)
     }

@@ -1,6 +1,6 @@
-//! Network scans: what was asked for, how far each is, and the hosts that it found.
+//! Network scans: the request, the progress, and the hosts that were found.
 //!
-//! A block's hosts and the note that it is done are one commit, so that a scan goes on behind it after a restart.
+//! A block's hosts and its completion are stored in one commit, so that a scan continues after it when the service restarts.
 
 use std::net::IpAddr;
 
@@ -21,33 +21,33 @@ use crate::store::table::{
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Scan {
     pub id: ScanId,
-    /// `None`: of no client.
+    /// `None`: the scan is for no client.
     pub client: Option<ClientId>,
     pub name: Option<String>,
-    /// In CIDR notation, sorted: equal ones are scans of the same.
+    /// In CIDR notation, sorted: scans with equal targets can be compared.
     pub targets: Vec<String>,
     pub exclude: Vec<String>,
     pub ports: String,
-    /// Probes under way at once.
+    /// How many probes may be in progress at once.
     pub n_threads: u32,
     pub status: ScanStatus,
     pub by: String,
     pub created_at: Time,
     pub started_at: Option<Time>,
-    /// When its last block was done, or it was given up.
+    /// When its last block was done, or it failed or was canceled.
     pub finished_at: Option<Time>,
     /// Why it failed.
     pub error: Option<String>,
-    /// What a person should know of how it ended.
+    /// Additional information about the result.
     pub note: Option<String>,
     pub n_hosts: u64,
-    /// Of the blocks that are done.
+    /// The totals of the completed blocks.
     pub tally: ProbeCounts,
-    /// Blocks that are done, by their place in the plan.
+    /// The completed blocks, by their index in the plan.
     pub done: Vec<u32>,
-    /// Somebody asked to stop it.
+    /// A cancellation was requested.
     pub is_cancelled: bool,
-    /// The run of the source `scan` that its hosts come in with.
+    /// The import with which its hosts are stored.
     pub import: ImportId,
     pub difference: Option<Difference>,
 }
@@ -82,16 +82,16 @@ impl ScanStatus {
     }
 }
 
-/// What changed since the scan of the same targets before.
+/// What changed since the previous scan of the same targets.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Difference {
     pub previous: ScanId,
     pub n_hosts_new: u32,
     pub n_hosts_gone: u32,
-    /// Of ports that both scans asked.
+    /// Counts only ports that both scans probed.
     pub n_ports_opened: u32,
     pub n_ports_closed: u32,
-    /// The first ones, for a person: `10.0.0.7: tcp/22 opened`.
+    /// The first changes as text, for example `10.0.0.7: tcp/22 opened`.
     pub changes: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(SCANS, id.as_bytes())
     }
 
-    /// Newest first; `client`: `Some(None)` asks for those of no client, `None` for all.
+    /// Newest first. `client`: `None` for all scans, `Some(None)` for scans for no client.
     pub fn list_scans(&self, client: Option<Option<ClientId>>) -> Result<Vec<Scan>> {
         let mut scans: Vec<Scan> = match client {
             None => self.rows.list_rows(SCANS, &Span::all(), usize::MAX)?,
@@ -136,7 +136,7 @@ impl<R: Rows> Transaction<R> {
         Ok(scans)
     }
 
-    /// Those that are queued or running, in the order of their making.
+    /// Queued and running scans, in the order in which they were added.
     pub fn list_open_scans(&self) -> Result<Vec<Scan>> {
         let mut scans = Vec::new();
         for key in self.rows.list_keys_of(OPEN_SCANS, &Span::all(), usize::MAX)? {
@@ -145,7 +145,7 @@ impl<R: Rows> Transaction<R> {
         Ok(scans)
     }
 
-    /// In the order of their addresses, IPv4 first.
+    /// Ordered by address, IPv4 first.
     pub fn list_scan_hosts(&self, id: ScanId) -> Result<Vec<FoundHost>> {
         self.rows.list_rows(SCAN_HOSTS, &Span::prefix(id.as_bytes()), usize::MAX)
     }
@@ -163,7 +163,7 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// Ids of the assets that a source has a name for, in order, each once.
+    /// The ids of the assets that a source has a name for, in order, without duplicates.
     pub fn list_assets_of_source(&self, source: &str) -> Result<Vec<AssetId>> {
         let table = EXTERNAL.name(self.client);
         let span = Span::prefix(RowKey::of(EXTERNAL_NAME).text(source).as_slice());
@@ -192,7 +192,7 @@ impl Batch {
         self.rows.put_row(SCAN_HOSTS, host_key(id, host.address).as_slice(), host)
     }
 
-    /// Removes up to `n_max` of a scan's hosts, and the scan with the last; how many rows.
+    /// Removes up to `n_max` of a scan's hosts, and the scan with the last one. Returns the number of rows.
     pub fn remove_scan_chunk(&mut self, id: ScanId, n_max: usize) -> Result<usize> {
         let keys = self.rows.list_keys_of(SCAN_HOSTS, &Span::prefix(id.as_bytes()), n_max)?;
         for key in &keys {
@@ -208,7 +208,7 @@ impl Batch {
         Ok(keys.len() + 1)
     }
 
-    /// Removes up to `n_max` rows of a client's scans, and says how many.
+    /// Removes up to `n_max` rows of a client's scans, and returns how many.
     pub(in crate::store) fn remove_client_scans(
         &mut self,
         client: ClientId,

@@ -1,5 +1,5 @@
-//! What each client comes to in a few figures. The functions that write a row that counts keep them true, in the same
-//! transaction; so a sum over all clients costs a row of each.
+//! A few figures per client. The functions that write a counted row update them in the same transaction, so that a sum over
+//! all clients reads one row of each.
 
 use crate::store::kernel::figure::Summary;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::store::per_client::posture::OpenRisk;
 use crate::store::per_client::roster::{HealthState, SourceHealth};
 use crate::store::table::{ASSETS, SUMMARIES, Span};
 
-/// Whether something comes to the figures or leaves them.
+/// Whether something is added to the figures or removed.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Add,
@@ -77,7 +77,7 @@ impl Summary {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Of every client that was ever written to, by client.
+    /// The figures of all clients that were ever written, by client.
     pub fn list_summaries(&self) -> Result<Vec<(ClientId, Summary)>> {
         let mut found = Vec::new();
         self.rows.visit_rows(SUMMARIES, &Span::all(), &mut |key, bytes| {
@@ -90,12 +90,12 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// As it is kept. `None`: nothing of the client was ever written.
+    /// The stored figures. `None`: nothing of the client was ever written.
     pub fn find_summary(&self) -> Result<Option<Summary>> {
         self.rows.find_row(SUMMARIES, self.client.as_bytes())
     }
 
-    /// The figures from the rows that they count.
+    /// Computes the figures from the rows that they count.
     pub fn count_summary(&self) -> Result<Summary> {
         let mut summary = Summary {
             score: self.find_score()?.map(|it| it.score.overall),
@@ -117,9 +117,9 @@ impl<R: Rows> ClientTransaction<R> {
     }
 }
 
-/// Each of these stands before the row that it counts is written.
+/// Call each of these before the row that it counts is written.
 impl ClientBatch<'_> {
-    /// Changes the client's figures; they are stored with the transaction.
+    /// Changes the client's figures. They are stored with the transaction.
     pub(in crate::store) fn count(&mut self, change: impl FnOnce(&mut Summary)) -> Result<()> {
         let mut summary = match self.rows.summaries.get(&self.client) {
             Some(known) => *known,
@@ -166,7 +166,7 @@ impl ClientBatch<'_> {
     }
 }
 
-/// What was there leaves the figures, and what is there now comes to them.
+/// Removes the old row from the figures and adds the new one.
 fn turn<T>(before: Option<&T>, after: Option<&T>, mut take: impl FnMut(&T, Step)) {
     if let Some(it) = before {
         take(it, Step::Remove);

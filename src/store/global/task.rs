@@ -11,21 +11,21 @@ use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, RowKey, Span, TASKS};
 use crate::store::{Batch, ClientBatch};
 
-/// Something that somebody is to put right.
+/// A remediation task.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Task {
     pub id: TaskId,
     pub client: ClientId,
     pub title: String,
     pub description: Option<String>,
-    /// What it is to put right.
+    /// The risk that it remedies.
     pub risk: Option<RiskId>,
-    /// The code of the control that it is to meet.
+    /// The code of the control that it is about.
     pub control: Option<String>,
     pub assignee: Option<String>,
     pub due_at: Option<Time>,
     pub status: TaskStatus,
-    /// The due date whose passing was announced last.
+    /// The due date that was last announced as passed.
     pub missed: Option<Time>,
     /// How many due dates were announced as passed.
     pub n_missed: u32,
@@ -56,7 +56,7 @@ impl TaskStatus {
         }
     }
 
-    /// Whether it is still to be done.
+    /// Returns true if it is open or in progress.
     #[must_use]
     pub const fn is_open(self) -> bool {
         match self {
@@ -67,14 +67,14 @@ impl TaskStatus {
 }
 
 impl Task {
-    /// Whether its due date has passed while it is still to be done.
+    /// Returns true if its due date has passed and it is open or in progress.
     #[must_use]
     pub fn is_overdue(&self, now: Time) -> bool {
         self.status.is_open() && self.due_at.is_some_and(|it| it <= now)
     }
 }
 
-/// Which tasks a list is about. `None` asks for all.
+/// A filter for tasks. `None` matches all.
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
     pub clients: Option<Vec<ClientId>>,
@@ -98,7 +98,8 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(TASKS, id.as_bytes())
     }
 
-    /// Up to `limit` tasks behind one of them (`None`: from the first on), in id order, which is that of their making.
+    /// Up to `limit` tasks after one of them (`None`: from the first), in id order, which is the order in which they were
+    /// added.
     pub fn list_tasks(
         &self,
         filter: &TaskFilter,
@@ -134,12 +135,12 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// Those that are still to be done, in id order.
+    /// Tasks that are open or in progress, in id order.
     pub fn list_open_tasks(&self) -> Result<Vec<Task>> {
         self.list_own_tasks(OPEN_TASKS)
     }
 
-    /// Done ones too, in id order.
+    /// All tasks in id order, including done ones.
     pub fn list_all_tasks(&self) -> Result<Vec<Task>> {
         self.list_own_tasks(CLIENT_TASKS)
     }
@@ -178,7 +179,7 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// Removes up to `n_max` tasks of a client, and says how many.
+    /// Removes up to `n_max` tasks of a client, and returns how many.
     pub(in crate::store) fn remove_client_tasks(
         &mut self,
         client: ClientId,

@@ -11,45 +11,45 @@ use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{Span, USERS};
 
-/// Somebody who logs in.
+/// A user.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]
 pub struct User {
     pub id: UserId,
-    /// Unique among all users' names, without regard to case.
+    /// Unique among the emails and usernames of all users, without regard to case.
     pub email: String,
-    /// The same.
+    /// Unique like the email.
     pub username: Option<String>,
     pub display_name: Option<String>,
     pub role: Role,
     /// Empty: all clients.
     pub clients: Vec<ClientId>,
     pub enabled: bool,
-    /// PHC text of argon2id.
+    /// An argon2id hash in PHC format.
     pub password_hash: String,
-    /// Posture made the password, so it is to be replaced before anything else.
+    /// The service generated the password, which the user must replace before anything else.
     pub must_change_password: bool,
-    /// Tokens of an earlier version are worth nothing.
+    /// Tokens with an earlier version are invalid.
     pub session_version: u32,
     pub created_at: Time,
     pub updated_at: Time,
     pub last_login_at: Option<Time>,
 }
 
-/// Shows nothing of the password.
+/// Hides the password.
 impl std::fmt::Debug for User {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "User({} {} {})", self.id, self.email, self.role.as_str())
     }
 }
 
-/// What a user may do; each may what those before it may.
+/// What a user may do. Each role includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum Role {
     /// Reads.
     Viewer,
-    /// And works on clients: facts, controls, evidence, risks, tasks, alert rules, scans.
+    /// Also changes what belongs to clients: facts, controls, evidence, risks, tasks, alert rules, scans.
     Analyst,
-    /// And on the installation: clients, keys, users, webhooks, audit.
+    /// Also changes the installation: clients, keys, users, webhooks, audit.
     Admin,
 }
 
@@ -66,7 +66,7 @@ impl Role {
     }
 }
 
-/// Takes exactly the words of [`Role::as_str`].
+/// Accepts exactly the words of [`Role::as_str`].
 impl FromStr for Role {
     type Err = Error;
 
@@ -79,7 +79,7 @@ impl FromStr for Role {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// All of them, oldest first.
+    /// All users, oldest first.
     pub fn list_users(&self) -> Result<Vec<User>> {
         self.rows.list_rows(USERS, &Span::all(), usize::MAX)
     }

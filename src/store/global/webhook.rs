@@ -1,4 +1,4 @@
-//! Webhook endpoints.
+//! Webhooks.
 
 use bincode::{Decode, Encode};
 
@@ -9,7 +9,7 @@ use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{Span, WEBHOOKS};
 
-/// Where events are sent.
+/// An endpoint that events are sent to.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Webhook {
     pub id: WebhookId,
@@ -20,7 +20,7 @@ pub struct Webhook {
     pub kinds: Vec<String>,
     /// Empty: all clients.
     pub clients: Vec<ClientId>,
-    /// Sealed.
+    /// Encrypted.
     pub secret: Vec<u8>,
     pub previous: Option<PreviousSecret>,
     pub state: WebhookState,
@@ -31,15 +31,15 @@ pub struct Webhook {
 /// A secret that was rotated out.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct PreviousSecret {
-    /// Sealed.
+    /// Encrypted.
     pub secret: Vec<u8>,
-    /// Deliveries before this moment are signed with it too.
+    /// Deliveries before this time are also signed with it.
     pub until: Time,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum WebhookState {
-    /// What was made for it up to the event `after` is not sent, unless it is recovered.
+    /// Deliveries up to the event `after` are not sent unless they are recovered.
     Enabled {
         after: u64,
     },
@@ -47,18 +47,18 @@ pub enum WebhookState {
         at: Time,
         why: Disabling,
     },
-    /// Its deliveries are being erased; it is gone for everybody else.
+    /// No longer visible; its deliveries are being removed.
     Removing,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Disabling {
     Operator,
-    /// It answered 410.
+    /// The endpoint answered 410.
     Gone,
-    /// Nothing but failures for days.
+    /// All attempts failed for days.
     Failing,
-    /// Too much waited for it.
+    /// Too many deliveries were waiting.
     QueueFull,
 }
 
@@ -92,7 +92,7 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(WEBHOOKS, id.as_bytes())
     }
 
-    /// All of them, in id order, also disabled ones and those being removed.
+    /// All webhooks in id order, including disabled ones and those being removed.
     pub fn list_webhooks(&self) -> Result<Vec<Webhook>> {
         self.rows.list_rows(WEBHOOKS, &Span::all(), usize::MAX)
     }

@@ -1,8 +1,8 @@
-//! What every stored value is wrapped in: a version, a checksum over table, key and payload, and
-//! the payload.
+//! The envelope of every stored value: a version, a checksum over table, key and payload, and the
+//! payload.
 //!
-//! redb does not verify pages when it reads them, so each record proves itself. The table and the
-//! key are part of the sum: a row that turns up in another place does not pass.
+//! redb does not verify pages when it reads them, so each record has its own checksum. The table and
+//! the key are part of it, so that a row in the wrong place is detected.
 
 use std::fmt;
 
@@ -14,9 +14,8 @@ use crate::error::{Error, Result};
 
 /// Larger records are refused when they are written.
 pub const RECORD_BYTES_MAX: usize = 256 * 1024;
-/// A decoded record claims at most this much memory. It counts sizes of types, not bytes on disk,
-/// and no record of
-/// [`RECORD_BYTES_MAX`] comes near it.
+/// The maximum memory that decoding a record may claim. It counts sizes of types, not bytes on disk,
+/// and no record of [`RECORD_BYTES_MAX`] comes near it.
 const DECODED_BYTES_MAX: usize = 16 * 1024 * 1024;
 const VERSION: u8 = 1;
 /// The version and the checksum.
@@ -51,7 +50,7 @@ pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> R
         .map_err(Error::internal)?;
     if RECORD_BYTES_MAX < bytes.len() {
         return Err(Error::too_large(format!(
-            "a record of {} bytes is too large to be kept; at most {RECORD_BYTES_MAX} bytes",
+            "a record of {} bytes is too large to store; the maximum is {RECORD_BYTES_MAX} bytes",
             bytes.len()
         )));
     }
@@ -81,7 +80,7 @@ pub(in crate::store) fn open<T: Decode<()>>(
     }
 }
 
-/// Each part seeds the next one's sum, so that bytes cannot move from one part to another.
+/// Each part seeds the checksum of the next, so that bytes cannot move from one part to another.
 fn checksum(table: &str, key: &[u8], payload: &[u8]) -> u64 {
     let sum = xxh3_64_with_seed(table.as_bytes(), u64::from(VERSION));
     xxh3_64_with_seed(payload, xxh3_64_with_seed(key, sum))

@@ -1,4 +1,4 @@
-//! How the store is: counters, and the one place that decides what a storage error means.
+//! The health of the store: counters, and the only place that decides what a storage error means.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,24 +10,23 @@ use crate::store::kernel::envelope::Broken;
 /// What readiness and metrics show. Numbers count since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Open, and no damaged record was met.
+    /// Open, and no damaged record was found.
     pub ready: bool,
-    /// The database answers reads and takes writes; false while it is reopened after a storage
-    /// error.
+    /// The database can be read and written. False while it is reopened after a storage error.
     pub open: bool,
     /// Writes are refused because the disk is nearly full.
     pub disk_full: bool,
-    /// Transactions made durable; each carries one or more writes.
+    /// Durable transactions. Each contains one or more writes.
     pub n_commits: u64,
-    /// Writes made durable.
+    /// Durable writes.
     pub n_writes: u64,
-    /// Writes that are waiting or under way.
+    /// Writes that are queued or in progress.
     pub queue_len: u64,
-    /// Reads that met a damaged record or page.
+    /// Reads that found a damaged record or page.
     pub n_damaged: u64,
     /// Storage errors after which the database had to be reopened.
     pub n_failures: u64,
-    /// Tries to reopen that did not succeed, since the last one that did.
+    /// Failed attempts to reopen the database since the last successful one.
     pub n_reopen_failures: u64,
 }
 
@@ -35,7 +34,7 @@ pub struct Health {
 pub(in crate::store) struct Gauges {
     /// How often the database was reopened.
     pub(in crate::store) opening: AtomicU64,
-    /// Set by whoever meets a storage error, cleared by the writer once the database is open again.
+    /// Set by a storage error, cleared by the writer once the database is open again.
     pub(in crate::store) failed: AtomicBool,
     pub(in crate::store) disk_full: AtomicBool,
     pub(in crate::store) n_commits: AtomicU64,
@@ -64,17 +63,16 @@ impl Gauges {
         }
     }
 
-    /// Counts a damaged record and hides what is wrong with it.
+    /// Counts a damaged record and hides the details.
     pub(in crate::store) fn damaged(&self, broken: Broken) -> Error {
         self.n_damaged.fetch_add(1, Ordering::Relaxed);
         Error::internal(broken)
     }
 
-    /// Decides what a storage error means: a damaged page is a fact about the file, anything else
-    /// asks for a reopen.
+    /// Decides what a storage error means: a damaged page is counted, anything else requires a reopen.
     ///
-    /// `opening`: of which opening of the database the transaction was. One that outlived its
-    /// opening says nothing about the present one.
+    /// `opening`: the opening of the database that the transaction belongs to. An error of an earlier
+    /// opening says nothing about the current one.
     pub(in crate::store) fn storage(&self, opening: u64, error: StorageError) -> Error {
         if matches!(error, StorageError::Corrupted(_)) {
             self.n_damaged.fetch_add(1, Ordering::Relaxed);
@@ -94,12 +92,12 @@ impl Gauges {
         if let TableError::Storage(error) = error {
             return self.storage(opening, error);
         }
-        // The tables of this file are not ours, or this module is wrong about them. A reopen mends
-        // neither.
+        // The tables of this file are not ours, or this module is wrong about them. A reopen does not
+        // help.
         Error::internal(error)
     }
 
-    /// No commit that failed leaves a database that can go on, whatever the reason.
+    /// After a failed commit the database cannot be used further, whatever the reason.
     pub(in crate::store) fn commit(&self, opening: u64, error: CommitError) -> Error {
         self.must_reopen(opening, error)
     }

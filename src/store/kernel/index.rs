@@ -1,10 +1,10 @@
-//! What lists of assets are filtered by, in memory: ids and a few columns of each client whose list
-//! was asked for.
+//! An index in memory that filters lists of assets: ids and a few columns of each client whose list
+//! was requested.
 //!
-//! Built from a snapshot when first asked for, then kept true by the writer, in commit order. While
-//! a client is being built, the writer's changes are put aside and applied behind the snapshot: a
-//! change that the snapshot has already is applied twice, which changes nothing. So no row is ever
-//! missing or doubled.
+//! It is built from a snapshot at the first request and then updated by the writer in commit order.
+//! While a client's index is built, the writer's changes are queued and applied after the snapshot.
+//! A change that the snapshot already contains is applied twice, which changes nothing. So no row is
+//! ever missing or duplicate.
 
 use super::delta::Delta;
 use std::collections::HashMap;
@@ -18,20 +18,20 @@ use crate::page::Cut;
 use crate::store::kernel::transaction::{ClientTransaction, Reading, Rows};
 use crate::store::table::{ASSETS, Span};
 
-/// Rows kept of all clients together, at 24 bytes each; beyond it the clients asked for longest ago
-/// are forgotten. One client that has more alone is kept alone.
+/// The maximum number of rows of all clients together, at 24 bytes each. Beyond it, the least recently
+/// used clients are evicted. A single client with more rows is kept alone.
 const N_ROWS_MAX: usize = 2_500_000;
 
-/// Which assets are wanted. The default wants all.
+/// A filter for assets. The default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AssetFilter {
-    /// Equality without regard to case.
+    /// Compared without regard to case.
     pub category: Option<String>,
     pub asset_type: Option<AssetType>,
     pub critical_only: bool,
 }
 
-/// The rows of a page, without what is in them.
+/// The ids of a page's rows.
 #[derive(Debug)]
 pub(in crate::store) struct Found {
     pub(in crate::store) ids: Vec<AssetId>,
@@ -54,7 +54,7 @@ struct Row {
 #[derive(Debug, Default)]
 struct Columns {
     rows: Vec<Row>,
-    /// Names in lower case. Never shrinks: a client has few, and an eviction starts anew.
+    /// Names in lower case. Never shrinks: a client has few, and an eviction starts over.
     categories: HashMap<String, Category>,
 }
 
@@ -65,7 +65,7 @@ impl Columns {
         let category = category
             .map_or(NO_CATEGORY, |name| *self.categories.entry(name).or_insert(n_categories));
         let row = Row { id, category, asset_type, is_critical };
-        // New ids rise, so that this is nearly always a push at the end.
+        // New ids are higher, so this almost always appends.
         match self.rows.last().map(|last| last.id.cmp(&id)) {
             None | Some(std::cmp::Ordering::Less) => self.rows.push(row),
             Some(_) => match self.rows.binary_search_by_key(&id, |it| it.id) {
@@ -110,7 +110,7 @@ impl Columns {
 enum State {
     #[default]
     Empty,
-    /// What was committed since before the snapshot that is being read.
+    /// Changes that were committed since before the snapshot that is being read.
     Building(Vec<Delta>),
     Ready(Columns),
 }
@@ -118,7 +118,7 @@ enum State {
 #[derive(Debug, Default)]
 struct Slot {
     state: RwLock<State>,
-    /// Held by the one that builds.
+    /// Locked while the index is built.
     builder: Mutex<()>,
 }
 
@@ -155,7 +155,7 @@ impl Indexes {
         entry.slot.clone()
     }
 
-    /// Finds a page's ids. `snapshot` is called after the writer was told to keep its changes.
+    /// Finds a page's ids. `snapshot` is called after the writer was told to queue its changes.
     pub(in crate::store) fn find(
         &self,
         client: ClientId,
@@ -169,7 +169,7 @@ impl Indexes {
         }
         let _builder = slot.builder.lock().unwrap_or_else(PoisonError::into_inner);
         if let State::Ready(columns) = &*slot.read() {
-            return Ok(columns.find(filter, cut)); // Somebody else built it meanwhile.
+            return Ok(columns.find(filter, cut)); // Another request built it meanwhile.
         }
         *slot.write() = State::Building(Vec::new());
         let built = snapshot().and_then(|snapshot| build(&snapshot));
@@ -192,7 +192,7 @@ impl Indexes {
         Ok(found)
     }
 
-    /// Forgets those asked for longest ago, until the rest fits beside `newest`.
+    /// Evicts the least recently used clients until the rest fits beside `newest`.
     fn make_room(&self, newest: ClientId, n_rows: usize) {
         let mut known = self.lock();
         if let Some(entry) = known.clients.get_mut(&newest) {
@@ -215,7 +215,7 @@ impl Indexes {
         }
     }
 
-    /// Called by the writer alone, in commit order, before it answers.
+    /// Called only by the writer, in commit order, before it answers.
     pub(in crate::store) fn apply(&self, deltas: Vec<(ClientId, Delta)>) {
         for (client, delta) in deltas {
             let slot = self.lock().clients.get(&client).map(|it| it.slot.clone());
@@ -230,7 +230,7 @@ impl Indexes {
         }
     }
 
-    /// For when it is unknown what was committed.
+    /// Clears everything, for when it is unknown what was committed.
     pub(in crate::store) fn forget_all(&self) {
         let mut known = self.lock();
         for entry in known.clients.values() {

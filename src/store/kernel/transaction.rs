@@ -1,4 +1,4 @@
-//! Reading and writing rows inside one transaction. Hands out records, never bytes or guards.
+//! Reading and writing rows in one transaction. Returns records, never bytes or guards.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::{Bound, ControlFlow};
@@ -34,7 +34,7 @@ pub trait Rows {
         keys.iter().map(|it| self.find_row(table, it.as_slice())).collect()
     }
 
-    /// Shows each row's key and bytes until `each` breaks off.
+    /// Calls `each` with each row's key and bytes until it breaks.
     fn visit_rows(
         &self,
         table: &str,
@@ -49,7 +49,7 @@ pub trait Rows {
         envelope::open(table, key, bytes).map_err(|broken| self.damaged(broken))
     }
 
-    /// All records of the span, at most `limit`.
+    /// The records of the span, at most `limit`.
     fn list_rows<T: Decode<()>>(&self, table: &str, span: &Span, limit: usize) -> Result<Vec<T>> {
         let mut records = Vec::new();
         if limit == 0 {
@@ -147,7 +147,7 @@ impl Reading {
         Ok(Self { tx: Arc::new(tx), opening, gauges: gauges.clone() })
     }
 
-    /// `None` when the table was never written.
+    /// `None` if the table was never written.
     fn table(
         &self,
         name: &str,
@@ -182,7 +182,7 @@ impl Rows for Reading {
         find_in(&rows, key, |bytes| self.open_row(table, key, bytes)).map_err(|e| self.fail(e))?
     }
 
-    /// Opens the table once: that costs more than finding a row in it.
+    /// Opens the table only once, because that takes longer than finding a row.
     fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
         let Some(rows) = self.table(table)? else {
             return Ok(keys.iter().map(|_| None).collect());
@@ -210,16 +210,16 @@ impl Rows for Reading {
     }
 }
 
-/// What the writer counts on from one transaction to the next.
+/// The counters that the writer continues from one transaction to the next.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::store) struct Counts {
-    /// The highest asset id made so far.
+    /// The highest asset id so far.
     pub(in crate::store) asset: [u8; 16],
     /// The sequence of the last event.
     pub(in crate::store) event: u64,
     /// The sequence of the last changed row.
     pub(in crate::store) change: u64,
-    /// The end of the audit log.
+    /// The last entry of the audit log.
     pub(in crate::store) audit: AuditHead,
 }
 
@@ -228,20 +228,20 @@ pub(in crate::store) struct Counts {
 pub(in crate::store) struct Effects {
     pub(in crate::store) parts: std::collections::BTreeSet<(ClientId, Part)>,
     pub(in crate::store) deltas: Vec<(ClientId, Delta)>,
-    /// Something waits to be delivered.
+    /// Deliveries are due.
     pub(in crate::store) has_deliveries: bool,
 }
 
-/// Whether a table in a write transaction is still as it was when the transaction began.
+/// Whether a table in a write transaction is unchanged since the transaction began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Touched {
     Written,
     Deleted,
 }
 
-/// The one transaction that writes.
+/// The write transaction.
 ///
-/// redb makes a table when a write transaction opens it, even only to read. So tables that this
+/// redb creates a table when a write transaction opens it, even to read. So tables that this
 /// transaction has not written are read from the state it began with.
 pub struct Writing {
     tx: WriteTransaction,
@@ -249,13 +249,13 @@ pub struct Writing {
     touched: HashMap<String, Touched>,
     pub(in crate::store) counts: Counts,
     pub(in crate::store) effects: Effects,
-    /// Clients' figures as this transaction leaves them; not among the rows before the commit.
+    /// The figures of clients after this transaction. They are stored with the commit.
     pub(in crate::store) summaries: BTreeMap<ClientId, Summary>,
     /// Something was written since the writer last cleared it.
     pub(in crate::store) wrote: bool,
-    /// The id of what was made or changed since then.
+    /// The id of what was added or changed since then.
     pub(in crate::store) object: Option<String>,
-    /// The database failed under this transaction, whatever the closure made of the error.
+    /// The database failed during this transaction, whatever the closure did with the error.
     pub(in crate::store) broken: bool,
 }
 
@@ -268,7 +268,7 @@ impl Writing {
         let opening = gauges.opening.load(std::sync::atomic::Ordering::Acquire);
         let mut tx = db.begin_write().map_err(|error| gauges.transaction(opening, error))?;
         tx.set_two_phase_commit(true);
-        // Nobody else writes, so this is the state that the transaction began with.
+        // There is no other writer, so this is the state that the transaction began with.
         let base = Reading::begin(db, gauges)?;
         Ok(Self {
             tx,
@@ -294,7 +294,7 @@ impl Writing {
         }
         let Self { tx, base, counts, effects, .. } = self;
         let (opening, gauges) = (base.opening, base.gauges.clone());
-        drop(base); // Before the commit, which else could not reuse the pages it frees.
+        drop(base); // Before the commit, which otherwise could not reuse the pages it frees.
         tx.commit().map_err(|error| gauges.commit(opening, error))?;
         Ok((counts, effects))
     }
@@ -309,7 +309,7 @@ impl Writing {
         self.base.fail(error)
     }
 
-    /// Opens a table to write it, which makes it if need be.
+    /// Opens a table to write it. Creates it if necessary.
     fn with_table<T>(
         &mut self,
         name: &str,
@@ -347,7 +347,7 @@ impl Writing {
         self.with_table(table, |rows| rows.remove(key).map(|it| it.is_some()))
     }
 
-    /// Whether a row is not there, as far as can be told without opening its table to write.
+    /// Returns true if a row does not exist, as far as is known without opening its table to write.
     fn is_absent(&self, table: &str, key: &[u8]) -> Result<bool> {
         match self.touched.get(table) {
             Some(Touched::Deleted) => Ok(true),
@@ -360,7 +360,7 @@ impl Writing {
         }
     }
 
-    /// Removes a whole table. Costs what its rows cost: empty it first.
+    /// Removes a table. Takes as long as removing its rows: empty it first.
     pub(in crate::store) fn delete_table(&mut self, name: &str) -> Result<()> {
         let is_there = match self.touched.get(name) {
             Some(Touched::Deleted) => false,

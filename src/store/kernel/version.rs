@@ -1,5 +1,5 @@
-//! How often the parts of a client changed, in memory: what is shown of a part is remembered under
-//! its version.
+//! Counts in memory how often the parts of a client changed. Answers about a part are cached under its
+//! version.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
@@ -7,8 +7,8 @@ use std::sync::{PoisonError, RwLock};
 use crate::id::ClientId;
 use crate::store::table::Part;
 
-/// A number for each part of a client that has pages of its own. Each only rises while the process
-/// lives.
+/// A number for each part of a client that is cached separately. Each only rises while the process
+/// runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Versions {
     pub profile: u64,
@@ -18,7 +18,7 @@ pub struct Versions {
     pub posture: u64,
 }
 
-/// The versions of all clients. A client that nobody wrote since the start stands at zero, plus the
+/// The versions of all clients. A client that was not written since the start has zero, plus the
 /// epoch.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Book {
@@ -27,7 +27,7 @@ pub(in crate::store) struct Book {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Added to every version: moves all of them at once.
+    /// Added to every version, to change all of them at once.
     epoch: u64,
     moved: HashMap<ClientId, Versions>,
 }
@@ -56,7 +56,7 @@ impl Book {
         }
     }
 
-    /// For when it is unknown what changed.
+    /// Changes all versions, for when it is unknown what changed.
     pub(in crate::store) fn advance_all(&self) {
         self.inner.write().unwrap_or_else(PoisonError::into_inner).epoch += 1;
     }

@@ -1,4 +1,4 @@
-//! What clients have, and by what names and marks it is found.
+//! Assets, and the names and identifiers by which they are found.
 
 use std::ops::ControlFlow;
 
@@ -16,12 +16,12 @@ use crate::store::table::{
 };
 use crate::store::{ClientBatch, ClientStore};
 
-/// Of more assets with the same mark only the first ones by id are looked at.
+/// If more assets have the same identifier, only the first ones by id are considered.
 const N_TWINS_MAX: usize = 64;
-/// Assets in memory at once while all are visited.
+/// How many assets are in memory at once while all are visited.
 const N_VISITED_AT_ONCE: usize = 500;
 
-/// A mark by which different sources mean the same asset. Without regard to case.
+/// An identifier by which different sources mean the same asset, without regard to case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdentityKey<'a> {
     Serial(&'a str),
@@ -31,7 +31,7 @@ pub enum IdentityKey<'a> {
 }
 
 impl IdentityKey<'_> {
-    /// The beginning of the keys of all assets with that mark. `None` when it is blank.
+    /// The prefix of the keys of all assets with that identifier. `None` if it is blank.
     fn start(self) -> Option<RowKey> {
         let (kind, text) = match self {
             Self::Serial(text) => (EXTERNAL_SERIAL, text),
@@ -46,9 +46,9 @@ impl IdentityKey<'_> {
 /// Some of the assets that may be stale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleAssets {
-    /// Active, and last seen before the asked moment.
+    /// Active assets that were last seen before the given time.
     pub assets: Vec<Asset>,
-    /// Where to go on. `None`: all were looked at.
+    /// Where to continue. `None`: all were visited.
     pub next: Option<AssetId>,
 }
 
@@ -60,7 +60,7 @@ fn name_key(source: &str, external_id: &str) -> RowKey {
     RowKey::of(EXTERNAL_NAME).text(source).last_text(external_id)
 }
 
-/// Keys of the rows by which an asset's marks lead to it.
+/// The keys of the rows that lead from an asset's identifiers to it.
 fn mark_keys(asset: &Asset) -> Vec<RowKey> {
     let marks = [
         asset.serial.as_deref().map(IdentityKey::Serial),
@@ -73,7 +73,7 @@ fn mark_keys(asset: &Asset) -> Vec<RowKey> {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Whose an asset is.
+    /// The client that an asset belongs to.
     pub fn find_asset_client(&self, id: AssetId) -> Result<Option<ClientId>> {
         self.rows.find_row(ASSET_CLIENTS, id.as_bytes())
     }
@@ -84,13 +84,13 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(ASSETS, &asset_key(id))
     }
 
-    /// In the given order; those that are not there are left out.
+    /// In the given order. Assets that do not exist are left out.
     pub fn get_assets(&self, ids: &[AssetId]) -> Result<Vec<Asset>> {
         let keys: Vec<RowKey> = ids.iter().map(|it| asset_key(*it)).collect();
         Ok(self.find_all(ASSETS, &keys)?.into_iter().flatten().collect())
     }
 
-    /// As [`Self::get_assets`], for assets that follow each other: read in one go, which costs less than finding each.
+    /// Like [`Self::get_assets`], for assets that follow each other. Reading them in one pass is faster than finding each.
     fn get_neighbours(&self, ids: &[AssetId]) -> Result<Vec<Asset>> {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };
         let span = Span::between(&asset_key(*first), &asset_key(*last));
@@ -110,7 +110,7 @@ impl<R: Rows> ClientTransaction<R> {
         }
     }
 
-    /// The asset with this mark; of several the one seen last, then the oldest.
+    /// The asset with this identifier. Of several, the one that was seen last, then the oldest.
     pub fn find_asset_by(&self, mark: IdentityKey<'_>) -> Result<Option<Asset>> {
         let Some(start) = mark.start() else { return Ok(None) };
         let table = EXTERNAL.name(self.client);
@@ -127,7 +127,7 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// Looks at up to `n_rows_max` assets behind `after`, in id order.
+    /// Visits up to `n_rows_max` assets after `after`, in id order.
     pub fn list_stale_candidates(
         &self,
         seen_before: Time,
@@ -159,15 +159,15 @@ impl<R: Rows> ClientTransaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// Keeps a new asset under an id of its own: whatever id it came with is replaced by a `UUIDv7`
-    /// for its `last_updated_at` that is higher than every one before.
+    /// Stores a new asset under a new id: its id is replaced by a `UUIDv7` for its `last_updated_at`
+    /// that is higher than all ids before.
     ///
     /// # Errors
-    /// `Conflict` when its source calls another asset by that name.
+    /// `Conflict` if its source calls another asset by that name.
     pub fn add_asset(&mut self, asset: Asset) -> Result<Asset> {
         let name = name_key(&asset.source, &asset.external_id);
         if self.find::<AssetId>(EXTERNAL, &name)?.is_some() {
-            return Err(Error::conflict("an asset with this external id exists"));
+            return Err(Error::conflict("an asset with this external id already exists"));
         }
         let id = next_id(self.rows.counts.asset, asset.last_updated_at);
         self.rows.counts.asset = id;
@@ -179,10 +179,10 @@ impl ClientBatch<'_> {
         Ok(asset)
     }
 
-    /// Replaces an asset that is there, and keeps the ways to it true.
+    /// Replaces an existing asset, and updates the rows that lead to it.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when its source now calls another asset by its name.
+    /// `NotFound`; `Conflict` if its source now calls another asset by its name.
     pub fn put_asset(&mut self, asset: &Asset) -> Result<()> {
         let before = self.find_asset(asset.id)?.ok_or_else(absent)?;
         let old_name = name_key(&before.source, &before.external_id);
@@ -198,12 +198,14 @@ impl ClientBatch<'_> {
     /// Lets another source's name lead to an asset.
     ///
     /// # Errors
-    /// `NotFound` when the asset is not there, `Conflict` when the name leads to another one.
+    /// `NotFound` if the asset does not exist; `Conflict` if the name leads to another one.
     pub fn link_external(&mut self, source: &str, external_id: &str, id: AssetId) -> Result<()> {
         let name = name_key(source, external_id);
         match self.find::<AssetId>(EXTERNAL, &name)? {
             Some(known) if known == id => return Ok(()),
-            Some(_) => return Err(Error::conflict("an asset with this external id exists")),
+            Some(_) => {
+                return Err(Error::conflict("an asset with this external id already exists"));
+            }
             None => (),
         }
         self.find_asset(id)?.ok_or_else(absent)?;
@@ -234,7 +236,7 @@ impl ClientStore {
     /// A page of the client's assets, in id order. Blocks: call it off the async threads.
     pub fn page_assets(&self, filter: &AssetFilter, cut: Cut) -> Result<Page<Asset>> {
         let found = self.store.shared().indexes.find(self.id(), filter, cut, || self.snapshot())?;
-        // Opened after the ids were found, so that every one of them is in it.
+        // Opened after the ids were found, so that it contains all of them.
         let snapshot = self.snapshot()?;
         let items = if *filter == AssetFilter::default() {
             snapshot.get_neighbours(&found.ids)?
@@ -244,8 +246,8 @@ impl ClientStore {
         Ok(Page { items, total: found.total, cut })
     }
 
-    /// Shows each of the client's assets that pass, in id order; holds few of them at a time. Blocks: call it off the
-    /// async threads.
+    /// Visits each of the client's assets that match, in id order, with few of them in memory at a time. Blocks: call it off
+    /// the async threads.
     pub fn visit_assets(&self, filter: &AssetFilter, mut each: impl FnMut(Asset)) -> Result<()> {
         let all = Cut { limit: u32::MAX, offset: 0 };
         let found = self.store.shared().indexes.find(self.id(), filter, all, || self.snapshot())?;
@@ -261,14 +263,14 @@ fn absent() -> Error {
     Error::not_found("asset not found")
 }
 
-/// Steps between ids of one millisecond are random and up to this large, so that nobody can guess
-/// the next one.
+/// Steps between ids of one millisecond are random and up to this large, so that the next id cannot
+/// be guessed.
 const STEP_BITS: u32 = 40;
-/// Random bits of a `UUIDv7`: 12 behind the version, 62 behind the variant.
+/// Random bits of a `UUIDv7`: 12 after the version, 62 after the variant.
 const LOW_BITS: u32 = 62;
 const HIGH_BITS: u32 = 12;
 
-/// A `UUIDv7` for `now` that is higher than `last`, also when `now` is not later.
+/// A `UUIDv7` for `now` that is higher than `last`, even if `now` is not later.
 fn next_id(last: [u8; 16], now: Time) -> [u8; 16] {
     let fresh = *AssetId::made_at(now).as_bytes();
     if last < fresh {
@@ -277,8 +279,7 @@ fn next_id(last: [u8; 16], now: Time) -> [u8; 16] {
     let noise = u128::from_be_bytes(*AssetId::random().as_bytes());
     let step = 1 + (noise & ((1 << STEP_BITS) - 1));
     let last = u128::from_be_bytes(last);
-    // Time and random bits as one number without the six fixed bits, which would be in the way of a
-    // carry.
+    // Time and random bits as one number, without the six fixed bits that would interrupt a carry.
     let (time, high, low) = (last >> 80, (last >> 64) & 0xfff, last & ((1 << LOW_BITS) - 1));
     let number = (time << (HIGH_BITS + LOW_BITS)) + (high << LOW_BITS) + low + step;
     let low = number & ((1 << LOW_BITS) - 1);

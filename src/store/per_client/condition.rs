@@ -1,5 +1,5 @@
-//! What is wrong with a client beside its risks, from when it opened until it closed: an account, an app, a source, an
-//! alert. A ticket is opened and closed with it.
+//! Conditions of a client besides its risks, from when they open until they close: about an account, an app, a source, or an
+//! alert. A ticket can be opened and closed with each.
 
 use bincode::{Decode, Encode};
 
@@ -9,20 +9,20 @@ use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{POSTURE, POSTURE_CONDITION, RowKey};
 
-/// One that opens again within so many days counts on its occurrences.
+/// A condition that opens again within this many days continues its occurrence count.
 pub const REOPEN_DAYS: i64 = 7;
 
-/// One thing that is wrong, or was until lately.
+/// A condition that is open, or was until recently.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Condition {
-    /// The `dedupKey` of its events: the same for as long as anybody may have a ticket for it.
+    /// The `dedupKey` of its events. It stays the same as long as there may be a ticket for the condition.
     pub key: String,
     /// The contract's event type that announces it.
     pub kind: String,
-    /// JSON: what was announced of it last.
+    /// JSON: the object that was announced last.
     pub object: String,
     pub opened_at: Time,
-    /// `None`: it is open.
+    /// `None`: the condition is open.
     pub closed_at: Option<Time>,
     /// From 1.
     pub occurrence: u32,
@@ -37,19 +37,19 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(POSTURE, &row_key(key))
     }
 
-    /// Those whose keys begin with `start`, as [`Self::list_conditions`].
+    /// The conditions whose keys begin with `start`, as in [`Self::list_conditions`].
     pub fn list_conditions_of(&self, start: &str) -> Result<Vec<Condition>> {
         self.list(POSTURE, &row_key(start))
     }
 
-    /// Open ones and those closed lately, in order of their keys.
+    /// Open conditions and those that closed recently, ordered by key.
     pub fn list_conditions(&self) -> Result<Vec<Condition>> {
         self.list(POSTURE, &RowKey::of(POSTURE_CONDITION))
     }
 }
 
 impl ClientBatch<'_> {
-    /// Opens a condition; which occurrence this is, or `None` when it is open already.
+    /// Opens a condition. Returns the number of the occurrence, or `None` if it is already open.
     pub fn open_condition(
         &mut self,
         key: &str,
@@ -80,7 +80,7 @@ impl ClientBatch<'_> {
         }
     }
 
-    /// Closes a condition; as it was, or `None` when it is not open.
+    /// Closes a condition. Returns it as it was, or `None` if it is not open.
     pub fn close_condition(&mut self, key: &str, now: Time) -> Result<Option<Condition>> {
         let Some(open) = self.find_condition(key)?.filter(|it| it.closed_at.is_none()) else {
             return Ok(None);
@@ -90,7 +90,7 @@ impl ClientBatch<'_> {
         Ok(Some(open))
     }
 
-    /// Forgets conditions that closed too long ago to count on.
+    /// Removes conditions that closed too long ago to continue their occurrence count.
     pub fn forget_conditions(&mut self, now: Time) -> Result<()> {
         for it in self.list_conditions()? {
             if it.closed_at.is_some_and(|at| at.plus_days(REOPEN_DAYS) <= now) {

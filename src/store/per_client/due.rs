@@ -12,7 +12,7 @@ fn time_key(at: Time, client: ClientId) -> RowKey {
 }
 
 impl<R: Rows> Transaction<R> {
-    /// Up to `n_max` clients that are due at `until`, the longest due first.
+    /// Up to `n_max` clients that are due at `until`, earliest due time first.
     pub fn list_due(&self, until: Time, n_max: usize) -> Result<Vec<(ClientId, Time)>> {
         let end = (rising(until) + 1).to_be_bytes().to_vec();
         let span = Span { from: Vec::new(), until: Some(end) };
@@ -33,26 +33,26 @@ impl<R: Rows> ClientTransaction<R> {
         self.rows.find_row(DUE, self.client.as_bytes())
     }
 
-    /// How often a reassessment was asked for since the last one was set: whether somebody asked after a look.
+    /// How often a reassessment was requested since the due time was set. It shows whether one was requested after a read.
     pub fn n_asked(&self) -> Result<u64> {
         Ok(self.find_due_row()?.map_or(0, |(_, n_asked)| n_asked))
     }
 }
 
 impl ClientBatch<'_> {
-    /// Asks for a reassessment at `at`, or when one is due before.
+    /// Requests a reassessment at `at`, or earlier if one is due before.
     pub fn put_due(&mut self, at: Time) -> Result<()> {
         let (known, n_asked) = self.find_due_row()?.unwrap_or((at, 0));
         self.write_due(Some((known.min(at), n_asked + 1)))
     }
 
-    /// Makes the client due at `at` at the latest. Nobody asks: time alone will change something then.
+    /// Makes the client due at `at` at the latest, because time alone will change something then. Does not count as a request.
     pub fn hasten_due(&mut self, at: Time) -> Result<()> {
         let (known, n_asked) = self.find_due_row()?.unwrap_or((at, 0));
         self.write_due(Some((known.min(at), n_asked)))
     }
 
-    /// Makes the client due at `at` and at no other time, whoever asked; `None`: not at all.
+    /// Makes the client due at exactly `at`, whatever was requested. `None`: not at all.
     pub fn set_due(&mut self, at: Option<Time>) -> Result<()> {
         self.write_due(at.map(|at| (at, 0)))
     }

@@ -1,4 +1,4 @@
-//! Evidence: what a client can show for a control, by reference to where it is kept.
+//! Evidence for controls, by reference to where it is kept.
 
 use bincode::{Decode, Encode};
 
@@ -16,10 +16,10 @@ pub struct Evidence {
     /// The control's code.
     pub control: String,
     pub title: String,
-    /// Where it is kept.
+    /// Where the evidence is kept.
     pub reference: String,
     pub sha256: Option<[u8; 32]>,
-    /// From then on it shows nothing. `None`: it does not age.
+    /// When it expires. `None`: it does not expire.
     pub valid_until: Option<Time>,
     /// When it was added or renewed.
     pub added_at: Time,
@@ -27,7 +27,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Whether it still shows anything.
+    /// Returns true if it has not expired.
     #[must_use]
     pub fn is_valid(&self, now: Time) -> bool {
         self.valid_until.is_none_or(|it| now < it)
@@ -39,7 +39,7 @@ fn evidence_key(id: EvidenceId) -> RowKey {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// In the order in which it first came.
+    /// In the order in which it was first added.
     pub fn list_evidence(&self) -> Result<Vec<Evidence>> {
         self.list(FACTS, &RowKey::of(FACT_EVIDENCE))
     }

@@ -1,4 +1,4 @@
-//! Facts: the log of observations, and what people stated.
+//! Facts: the log of observations, and the statements of people.
 
 use std::ops::ControlFlow;
 
@@ -19,14 +19,14 @@ use crate::store::table::{
 /// A person's statement about a control, as it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Attested {
-    /// Its `evidence` is what was written out.
+    /// Its `evidence` is the text that was sent.
     pub attestation: Attestation,
-    /// The evidence of the register that it names instead: counts for as long as that is there and
-    /// valid.
+    /// The entry of the evidence register that it refers to instead. It counts as long as the entry
+    /// exists and is valid.
     pub evidence_id: Option<EvidenceId>,
 }
 
-/// Names one observation of the log.
+/// Identifies one observation of the log.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObservationKey {
     pub subject: Subject,
@@ -50,9 +50,9 @@ impl From<&Observation> for ObservationKey {
     }
 }
 
-/// Bytes behind the part of a key that names what was observed: the time and the import.
+/// The last bytes of a key, after the part that names what was observed: the time and the import.
 const TAIL_BYTES: usize = 8 + 16;
-/// Sorts behind every tail.
+/// Sorts after every tail.
 const BEHIND_TAILS: [u8; TAIL_BYTES + 1] = [u8::MAX; TAIL_BYTES + 1];
 
 const SUBJECT_CONTROL: u8 = 1;
@@ -62,12 +62,12 @@ fn log_start() -> RowKey {
     RowKey::of(FACT_OBSERVATION)
 }
 
-/// The key of an observation that is named by its parts.
+/// The key of an observation from its parts.
 fn log_key(key: &ObservationKey) -> RowKey {
     group_key(key).falling(key.observed_at).bytes(key.import.as_bytes())
 }
 
-/// The part of it that names what was observed.
+/// The part of a key that names what was observed.
 fn group_key(key: &ObservationKey) -> RowKey {
     let (kind, subject) = match &key.subject {
         Subject::Control(code) => (SUBJECT_CONTROL, code),
@@ -86,8 +86,9 @@ fn decision_key(framework: FrameworkId, reference: &str) -> RowKey {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// Of each (subject, source, scope, check) all from the newest down to the newest effective
-    /// one, with those of the same moment. Costs what the keys cost, however long the log is.
+    /// For each (subject, source, scope, check), all observations from the newest down to the newest
+    /// effective one, including those of the same time. The cost depends on the number of keys, not
+    /// on the length of the log.
     pub fn list_observations(&self) -> Result<Vec<Observation>> {
         let mut found = Vec::new();
         let mut from = log_start().as_slice().to_vec();
@@ -97,8 +98,7 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// Collects from `from` on, up to the first row that is out of date; says where to go on behind
-    /// its like.
+    /// Collects from `from` up to the first outdated row, and returns where the next key begins.
     fn collect_current(
         &self,
         from: &[u8],
@@ -140,17 +140,17 @@ impl<R: Rows> ClientTransaction<R> {
         }
     }
 
-    /// The whole log, by key, newest first.
+    /// The complete log, by key, newest first.
     pub fn list_all_observations(&self) -> Result<Vec<Observation>> {
         self.list(FACTS, &log_start())
     }
 
-    /// The whole log of what this key names, newest first.
+    /// The complete log of what this key names, newest first.
     pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
         self.list(FACTS, &group_key(key))
     }
 
-    /// What an import brought and is still there. Looks at every key of the log: call it on a
+    /// The observations of an import that still exist. Reads all keys of the log: call it on a
     /// snapshot.
     pub fn find_observations_of_import(&self, import: ImportId) -> Result<Vec<ObservationKey>> {
         let table = FACTS.name(self.client);
@@ -166,8 +166,8 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// Up to `n_max` observations from before `time` that no assessment reads, because a newer
-    /// effective one of the same key is there or because they were never effective.
+    /// Up to `n_max` observations from before `time` that no assessment reads, because there is a newer
+    /// effective one of the same key or because they were never effective.
     pub fn list_outdated_observations(
         &self,
         time: Time,
@@ -182,7 +182,7 @@ impl<R: Rows> ClientTransaction<R> {
         {
             let group = self.group_of(&table, &first)?;
             let effective_at = self.newest_effective(&table, group)?;
-            // Rows of this very moment stay: they decide, or are not old enough.
+            // Rows of the same time stay: they decide, or are not old enough.
             let kept_until = effective_at.map_or(time, |it| it.min(time));
             let old = [group, &falling(kept_until).to_be_bytes(), &BEHIND_TAILS[..]].concat();
             let old = Span::prefix(group).starting(&old);
@@ -228,15 +228,15 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &RowKey::of(FACT_DECISION))
     }
 
-    /// Moves with everything that an assessment reads of this client's facts; zero at first. A plan
-    /// made at one version holds only at that version.
+    /// Changes with everything that an assessment reads of this client's facts; zero at first. A plan
+    /// that was made at one version is valid only at that version.
     pub fn facts_version(&self) -> Result<u64> {
         Ok(self.find(FACTS, &RowKey::of(FACT_VERSION))?.unwrap_or(0))
     }
 }
 
 impl ClientBatch<'_> {
-    /// Replaces one of the same key, moment and import.
+    /// Replaces an observation of the same key, time and import.
     pub fn add_observation(&mut self, observation: &Observation) -> Result<()> {
         self.put(FACTS, &log_key(&ObservationKey::from(observation)), observation)
     }
@@ -246,7 +246,7 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &log_key(key))
     }
 
-    /// Takes the place of an older one about the same control.
+    /// Replaces an earlier one about the same control.
     pub fn put_attested(&mut self, attested: &Attested) -> Result<()> {
         self.put(FACTS, &attestation_key(&attested.attestation.control), attested)
     }
@@ -256,7 +256,7 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &attestation_key(control))
     }
 
-    /// Takes the place of an older one about the same row.
+    /// Replaces an earlier one about the same row.
     pub fn put_row_decision(&mut self, decision: &RowDecision) -> Result<()> {
         self.put(FACTS, &decision_key(decision.framework, &decision.reference), decision)
     }
@@ -266,7 +266,7 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &decision_key(framework, reference))
     }
 
-    /// The version from now on.
+    /// Increments the version and returns it.
     pub fn bump_facts_version(&mut self) -> Result<u64> {
         let version = self.facts_version()? + 1;
         self.put(FACTS, &RowKey::of(FACT_VERSION), &version)?;

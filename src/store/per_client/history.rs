@@ -1,4 +1,4 @@
-//! How a client's score went: one entry for each day, and every single move.
+//! The history of a client's score: one entry per day, and every change.
 
 use bincode::{Decode, Encode};
 
@@ -16,9 +16,9 @@ pub struct Move {
     /// `None` for the first score.
     pub from: Option<u8>,
     pub to: u8,
-    /// A source's label, or `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
+    /// The label of a source, or `attestation`, `scope`, `lapse`, `assets`, `catalogue`.
     pub cause: String,
-    /// Codes of the controls that moved.
+    /// The codes of the controls that changed.
     pub controls: Vec<String>,
 }
 
@@ -39,12 +39,12 @@ impl<R: Rows> ClientTransaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// Replaces an entry of the same UTC day.
+    /// Replaces the entry of the same UTC day.
     pub fn put_day(&mut self, entry: &ScoreEntry) -> Result<()> {
         self.put(HISTORY, &day_key(entry.calculated_at), entry)
     }
 
-    /// Of several of one moment the last added counts as the newest.
+    /// Of several changes at the same time, the last one added counts as the newest.
     pub fn add_move(&mut self, it: &Move) -> Result<()> {
         let start = RowKey::of(HISTORY_MOVE).falling(it.at);
         let span = Span::prefix(start.as_slice());
@@ -56,8 +56,8 @@ impl ClientBatch<'_> {
         self.put(HISTORY, &start.bytes(&number.to_be_bytes()), it)
     }
 
-    /// Removes up to `n_max` days and up to `n_max` moves from before `time`; `true` when there may
-    /// be more.
+    /// Removes up to `n_max` days and up to `n_max` changes from before `time`. Returns true if more
+    /// may remain.
     pub fn remove_history_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
         let table = HISTORY.name(self.client);
         let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());

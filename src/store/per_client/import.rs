@@ -11,36 +11,36 @@ use crate::store::table::{
     FACT_IMPORT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_SOURCE, FACTS, RowKey, Span,
 };
 
-/// What one file, push or connector run brought.
+/// One imported file, push of facts, scan or connector run.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Import {
     pub id: ImportId,
-    /// As the caller named it.
+    /// The name that the caller sent.
     pub file_name: String,
-    /// The importer's name.
+    /// The format, which is the importer's name.
     pub format: String,
     /// SHA-256 of the file.
     pub digest: [u8; 32],
     pub source: String,
-    /// The first of the parts of the client that it speaks of.
+    /// The first parts of the client that it is about.
     pub scopes: Vec<String>,
-    /// All of them.
+    /// How many parts it is about.
     pub n_scopes: u32,
-    /// Of its observations. `None` when it has none.
+    /// The time of its first observation. `None`: it has none.
     pub observed_from: Option<Time>,
     pub observed_to: Option<Time>,
     pub n_records: u64,
     pub n_facts: u32,
     pub n_assets_new: u32,
     pub n_assets_updated: u32,
-    /// Why records were left out, and how many for each reason.
+    /// Why records were not used, and how many for each reason.
     pub skipped: Vec<(String, u32)>,
     /// Who did it.
     pub by: String,
     pub at: Time,
-    /// The source saw everything of what it sent, so that absence means gone.
+    /// The source reported its scopes in full: what is missing was removed.
     pub complete: bool,
-    /// Its facts were taken back then.
+    /// When the import was undone.
     pub retracted_at: Option<Time>,
 }
 
@@ -51,7 +51,7 @@ pub struct Source {
     pub scope: String,
     pub first_seen_at: Time,
     pub last_seen_at: Time,
-    /// `None` when it was never complete.
+    /// `None`: it was never complete.
     pub last_complete_at: Option<Time>,
 }
 
@@ -83,7 +83,7 @@ impl<R: Rows> ClientTransaction<R> {
         }
     }
 
-    /// The newest import of these very bytes that was not retracted.
+    /// The newest import of exactly these bytes that was not undone.
     pub fn find_import_by_digest(&self, digest: &[u8; 32]) -> Result<Option<Import>> {
         let span = Span::prefix(digest_start(digest).as_slice());
         for key in self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)? {
@@ -112,10 +112,10 @@ impl<R: Rows> ClientTransaction<R> {
 
 impl ClientBatch<'_> {
     /// # Errors
-    /// `Conflict` when there is one with this id.
+    /// `Conflict` if an import with this id exists.
     pub fn add_import(&mut self, import: &Import) -> Result<()> {
         if self.find::<Time>(FACTS, &time_key(import.id))?.is_some() {
-            return Err(Error::conflict("an import with this id exists"));
+            return Err(Error::conflict("an import with this id already exists"));
         }
         self.put_import(import)
     }

@@ -1,4 +1,4 @@
-//! What the last assessment of a client came to.
+//! The results of a client's last assessment.
 
 use bincode::{Decode, Encode};
 
@@ -16,7 +16,7 @@ use crate::store::table::{
     POSTURE_TOUCHED, RowKey, Span,
 };
 
-/// A score, and when it was made.
+/// A score, and when it was calculated.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct ScoreEntry {
     pub id: ScoreId,
@@ -24,7 +24,7 @@ pub struct ScoreEntry {
     pub calculated_at: Time,
 }
 
-/// A condition with its life: its id stays while it lives, and when it comes back soon.
+/// A risk over time. Its id stays the same while it is open, and if it soon opens again.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct OpenRisk {
     pub id: RiskId,
@@ -32,23 +32,23 @@ pub struct OpenRisk {
     pub created_at: Time,
     /// `None` while it is open.
     pub closed: Option<Closed>,
-    /// 1 for the first time, one more for each time it came back.
+    /// How often it was opened, from 1.
     pub occurrence: u32,
-    /// When this occurrence began.
+    /// When it was last opened.
     pub opened_at: Time,
-    /// Somebody accepted it, so it is not shown. Ends with the assessment that finds it past its time.
+    /// Accepted, so that it is not shown. Ends with the first assessment after the acceptance expired.
     pub accepted: Option<Acceptance>,
 }
 
-/// A person's decision to live with a risk.
+/// A person's decision to accept a risk for some time.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Acceptance {
-    /// From then on it counts no more.
+    /// When it expires.
     pub until: Time,
     pub reason: String,
     pub by: String,
     pub at: Time,
-    /// What the risk was when it was accepted; a worse one is not.
+    /// The severity of the risk when it was accepted. A more severe risk is not covered.
     pub severity: Severity,
 }
 
@@ -78,13 +78,13 @@ impl Resolution {
     }
 }
 
-/// What the stored posture was made from.
+/// What the stored posture is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Assessed {
     pub catalog_digest: u64,
     pub facts_version: u64,
     pub at: Time,
-    /// Percent of the applicable controls' weight that is assessed.
+    /// The share of the applicable controls, by weight, that is assessed, in percent.
     pub coverage: u8,
 }
 
@@ -105,7 +105,7 @@ fn touched_key(subject: u64) -> RowKey {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// In the order of their codes.
+    /// Ordered by code.
     pub fn list_control_outcomes(&self) -> Result<Vec<ControlOutcome>> {
         self.list(POSTURE, &RowKey::of(POSTURE_CONTROL))
     }
@@ -118,17 +118,17 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(POSTURE, &framework_key(id))
     }
 
-    /// In the order of their names.
+    /// Ordered by name.
     pub fn list_frameworks(&self) -> Result<Vec<FrameworkOutcome>> {
         self.list(POSTURE, &RowKey::of(POSTURE_FRAMEWORK))
     }
 
-    /// The current one.
+    /// The current score.
     pub fn find_score(&self) -> Result<Option<ScoreEntry>> {
         self.find(POSTURE, &RowKey::of(POSTURE_SCORE))
     }
 
-    /// All that are kept, closed ones too, in the order of their conditions.
+    /// All stored risks, including closed ones, ordered by condition.
     pub fn list_risks(&self) -> Result<Vec<OpenRisk>> {
         self.list(POSTURE, &RowKey::of(POSTURE_RISK))
     }
@@ -137,13 +137,13 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(POSTURE, &risk_key(condition))
     }
 
-    /// Score of the worst risk that touches each of these subjects, in the given order.
+    /// The score of the worst risk that affects each of these subjects, in the given order.
     pub fn touched_scores(&self, subjects: &[u64]) -> Result<Vec<Option<u8>>> {
         let keys: Vec<RowKey> = subjects.iter().map(|it| touched_key(*it)).collect();
         self.find_all(POSTURE, &keys)
     }
 
-    /// All touched subjects with the score of the worst risk, by subject.
+    /// All affected subjects with the score of the worst risk, by subject.
     pub fn list_touched(&self) -> Result<Vec<(u64, u8)>> {
         let span = Span::prefix(RowKey::of(POSTURE_TOUCHED).as_slice());
         let mut found = Vec::new();
@@ -157,7 +157,7 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// `None` when the client was never assessed.
+    /// `None` if the client was never assessed.
     pub fn find_assessed(&self) -> Result<Option<Assessed>> {
         self.find(POSTURE, &RowKey::of(POSTURE_ASSESSED))
     }
@@ -192,13 +192,13 @@ impl ClientBatch<'_> {
     }
 
     pub fn put_touched(&mut self, subject: u64, score: u8) -> Result<()> {
-        self.moved(Part::Inventory); // Assets show it.
+        self.moved(Part::Inventory); // Assets show the score.
         self.put(POSTURE, &touched_key(subject), &score)
     }
 
     /// Whether it was there.
     pub fn remove_touched(&mut self, subject: u64) -> Result<bool> {
-        self.moved(Part::Inventory); // Assets show it.
+        self.moved(Part::Inventory); // Assets show the score.
         self.remove(POSTURE, &touched_key(subject))
     }
 

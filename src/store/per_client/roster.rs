@@ -1,4 +1,4 @@
-//! What a source listed of a client, part by part: its accounts, apps and assets, as of the last read.
+//! The lists that a source reported about a client: accounts, apps and assets, as of the last read.
 
 use bincode::{Decode, Encode};
 
@@ -8,7 +8,7 @@ use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey};
 
-/// What a list is of.
+/// What a list contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     Observations,
@@ -37,29 +37,29 @@ pub struct Roster<'a> {
     pub part: Part,
 }
 
-/// How reads of a list went, from the first complete one on.
+/// The history of reads of a list, from the first complete one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Reads {
-    /// Of the last complete read that was believed.
+    /// The length of the last complete read that was accepted.
     pub n: u32,
-    /// When the source looked last, at all of it or a part.
+    /// When the source last read the list, in full or in part.
     pub at: Time,
-    /// A later complete read had far fewer and was taken as partial: how many.
+    /// The length of a later complete read that was far shorter and was treated as partial.
     pub held: Option<u32>,
 }
 
-/// How a source does.
+/// The health of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct SourceHealth {
     pub source: String,
     pub state: HealthState,
-    /// Runs that failed since the last one that did not.
+    /// Failed runs since the last successful one.
     pub n_failures: u32,
     pub last_run_at: Time,
     pub last_success_at: Option<Time>,
     /// Seconds between its last runs, newest last, at most [`N_GAPS_KEPT`].
     pub gaps_s: Vec<i64>,
-    /// What the last run said, when it was not well.
+    /// The message of the last run, if it failed or was partial.
     pub message: Option<String>,
 }
 
@@ -70,7 +70,7 @@ pub enum HealthState {
     Healthy,
     Degraded,
     Failing,
-    /// It is past its interval.
+    /// It has not reported within its interval.
     Silent,
 }
 

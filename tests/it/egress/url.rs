@@ -250,7 +250,7 @@ fn an_ordinary_url_is_taken() {
     }
     for (url, rule) in [
         (format!("https://{host}a/"), "at most 253"),
-        (format!("https://{label}a.com/"), "letters, digits"),
+        (format!("https://{label}a.com/"), "letters and digits"),
         (format!("https://a.example/{}", "a".repeat(URL_CHARS_MAX - 17)), "at most 2048"),
     ] {
         let error = egress.check(&url).unwrap_err();
@@ -277,17 +277,17 @@ fn a_refusal_names_the_setting_that_could_allow_it() {
 #[test]
 fn a_refusal_names_the_rule() {
     for (url, rule) in [
-        ("https://user:secret@hooks.example.com/", "a user or a password"),
+        ("https://user:secret@hooks.example.com/", "a user name or password"),
         ("https://hooks.example.com/a#b", "a fragment"),
-        ("https://hooks.example.com:0/", "a port of 1 to 65535"),
+        ("https://hooks.example.com:0/", "a port from 1 to 65535"),
         ("https://127.1/", "four decimal numbers"),
         ("https://[fe80::1%25eth0]/", "without a zone"),
         ("https://exämple.com/", "xn--"),
-        ("https://a b.example.com/", "without blanks"),
+        ("https://a b.example.com/", "without spaces"),
         ("ftp://hooks.example.com/", "must begin with `https://`"),
         ("hooks", "must begin with `https://`"),
         ("https://", "must be a URL like"),
-        ("https://169.254.169.254/", "is a metadata service, which is never called"),
+        ("https://169.254.169.254/", "is a metadata service; requests are never sent there"),
     ] {
         let error = egress(Policy::default()).check(url).unwrap_err();
         assert!(error.message().contains(rule), "{url}: {error}");

@@ -416,7 +416,11 @@ fn a_scan_that_may_not_be_is_refused_with_the_reason() {
         (json!({"targets": ["8.8.8.8"]}), 403, "add \\\"8.8.8.8/32\\\" to allowed_networks"),
         (json!({"targets": []}), 400, "targets: must have 1 to 32 items"),
         (json!({"targets": ["10.0.0.1/24"]}), 400, "did you mean 10.0.0.0/24?"),
-        (json!({"targets": ["10.0.0.1"], "ports": "80-70"}), 400, "the first port of a range must not be greater than the last"),
+        (
+            json!({"targets": ["10.0.0.1"], "ports": "80-70"}),
+            400,
+            "the first port of a range must not be greater than the last",
+        ),
         (json!({"targets": ["10.0.0.1"], "threads": "many"}), 400, "threads"),
         (json!({"targets": ["10.0.0.1"], "clientId": "x"}), 400, "clientId: must be a UUID"),
         (json!({"targets": ["10.0.0.1"], "rate": 9}), 400, "rate"),

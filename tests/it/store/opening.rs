@@ -78,9 +78,9 @@ fn the_last_handle_closes_the_database() {
 fn what_is_not_our_database_is_refused_and_left_alone() {
     let page = vec![7; 64 * 1024];
     let cases: [(&[u8], &str); 3] = [
-        (b"", "posture.redb is empty, not a database; move it away"),
-        (b"hello", "posture.redb is not a database of posture; move it away"),
-        (&page, "posture.redb is not a database of posture; move it away"),
+        (b"", "posture.redb is empty and not a database; move it away"),
+        (b"hello", "posture.redb is not a posture database; move it away"),
+        (&page, "posture.redb is not a posture database; move it away"),
     ];
     for (bytes, message) in cases {
         let place = dir();
@@ -98,7 +98,7 @@ fn a_database_of_another_program_is_refused() {
     let db = redb::Database::create(place.path().join("posture.redb")).unwrap();
     drop(db);
     let error = refusal(place.path());
-    assert_eq!(error.message(), "posture.redb is not a database of posture; move it away");
+    assert_eq!(error.message(), "posture.redb is not a posture database; move it away");
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn each_role_may_do_its_own_and_no_more() {
             let answer = world.ask_as(&operation, &token, None);
             assert!(answer.header("ratelimit-remaining").is_some(), "{about}");
             if rank(role) < rank(&needed) {
-                let message = format!("this needs the role {needed}; yours is {role}");
+                let message = format!("this requires the role {needed}; your role is {role}");
                 refuses(&answer, 403, "FORBIDDEN", &message, &about);
                 continue;
             }

@@ -35,7 +35,7 @@ const N_PUSHERS: u64 = 2;
 const ONE_FAILS_OF: u64 = 16;
 /// What is left after the last kill is delivered within this.
 const DRAINED_WITHIN: Duration = Duration::from_mins(3);
-const CUT_OFF: &str = "the service stopped before the attempt had ended";
+const CUT_OFF: &str = "the service stopped before the attempt ended";
 
 fn n_rounds() -> u64 {
     let named = std::env::var_os("POSTURE_KILL_ROUNDS");

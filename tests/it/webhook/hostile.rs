@@ -32,9 +32,9 @@ const TWICE: RangeInclusive<i64> = 10_000..=10_000;
 /// After what says that the receiver is overloaded.
 const MINUTE: RangeInclusive<i64> = 60_000..=60_000;
 
-const SILENT: &str = "no answer came in time";
-const INVALID: &str = "no valid answer came";
-const UNTRUSTED: &str = "no trusted connection was made";
+const SILENT: &str = "the request timed out";
+const INVALID: &str = "the connection broke or the answer was not valid";
+const UNTRUSTED: &str = "the TLS connection failed";
 
 /// What an attempt at a receiver has to be kept as.
 struct Case {
@@ -173,7 +173,7 @@ fn broken() -> Vec<Case> {
             name: "nobody listens".to_owned(),
             url: format!("http://{closed}/"),
             status: None,
-            said: "no connection was made",
+            said: "the connection failed",
             next_ms: Some(GAP),
             _sink: None,
         },
@@ -319,12 +319,12 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("https://psa/", PRIVATE),
     ("http://hooks.example.com/", HTTP),
     ("http://1.1.1.1/", HTTP),
-    ("https://169.254.169.254/latest/", "never called"),
-    ("https://[::ffff:169.254.169.254]/", "never called"),
-    ("https://[fd00:ec2::254]/", "never called"),
-    ("https://100.100.100.200/", "never called"),
-    ("https://0.0.0.0/", "never called"),
-    ("https://[fe80::1]/", "never called"),
+    ("https://169.254.169.254/latest/", "never sent there"),
+    ("https://[::ffff:169.254.169.254]/", "never sent there"),
+    ("https://[fd00:ec2::254]/", "never sent there"),
+    ("https://100.100.100.200/", "never sent there"),
+    ("https://0.0.0.0/", "never sent there"),
+    ("https://[fe80::1]/", "never sent there"),
     ("https://2130706433/", "four decimal numbers"),
     ("https://0x7f.1/", "four decimal numbers"),
     ("https://0177.0.0.1/", "four decimal numbers"),

@@ -64,7 +64,7 @@ fn an_attempt_that_a_stop_cut_off_is_made_again_with_the_next_number() {
     let ids: Vec<_> = sink.requests().iter().map(|it| it.body.clone()).collect();
     assert_eq!(ids[0], ids[1]);
     let log = deliveries(&posture, &webhook);
-    assert_eq!(log[0]["attempts"][0]["answer"], "the service stopped before the attempt had ended");
+    assert_eq!(log[0]["attempts"][0]["answer"], "the service stopped before the attempt ended");
 }
 
 #[test]
