@@ -10,7 +10,7 @@ use std::sync::{Arc, Once};
 
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
-use poem::{EndpointExt, Response, Route};
+use poem::{EndpointExt, IntoEndpoint, Response, Route};
 use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
 
 use crate::app::App;
@@ -126,20 +126,20 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         .server(ServerObject::new("/").description("This service"))
 }
 
-/// All routes, with every error in the contract's shape. `docs` answers below `/docs`.
+/// All routes, with every error in the contract's shape. `pages` answers what is not part of the API.
 #[must_use]
-pub fn mount(web: Arc<Web>, docs: Route) -> BoxEndpoint<'static, Response> {
+pub fn mount(web: Arc<Web>, pages: Route) -> BoxEndpoint<'static, Response> {
     let service = service();
     let document = document::document();
     let allow = edge::layer::Allow::of(&document);
-    let routes = Route::new()
-        .nest("/", service)
+    let operations = Arc::new(service.into_endpoint());
+    pages
+        .nest_no_strip("/api", Arc::clone(&operations))
+        .nest_no_strip("/auth", operations)
         .at("/openapi.json", edge::layer::static_text("application/json", document))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
-        .at("/metrics", edge::layer::metrics());
-    routes
-        .nest("/docs", docs)
+        .at("/metrics", edge::layer::metrics())
         .data(Arc::clone(&web))
         .catch_all_error(wire::problem::as_problem)
         .with(edge::layer::AtTheEdge { allow, web })

@@ -92,7 +92,7 @@ fn greet(address: SocketAddr, is_new: bool, key: Option<&str>, admin: Option<(St
         "posture {} is listening on http://{address} since {now}",
         env!("CARGO_PKG_VERSION")
     )];
-    lines.push(format!("API documentation: http://{address}/docs"));
+    lines.push(format!("Guides and API reference: http://{address}/docs/"));
     if let Some(key) = key {
         lines.push("Try it:".to_owned());
         lines.push(format!("curl -H 'X-API-Key: {key}' http://{address}/api/v1/clients"));

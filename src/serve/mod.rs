@@ -20,8 +20,7 @@ use crate::secret::Sealer;
 use crate::serve::http::limit::Limits;
 use crate::serve::http::listen::Listener;
 use crate::store::{self, Store};
-use crate::web::docs;
-use crate::{catalog, work};
+use crate::{catalog, web, work};
 
 /// The control socket's name in the data directory.
 pub const CONTROL_SOCKET: &str = "control.sock";
@@ -72,7 +71,7 @@ impl Opened {
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
         let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
-        Ok(Self { app, endpoint: Arc::new(api::mount(web, docs::docs())), store })
+        Ok(Self { app, endpoint: Arc::new(api::mount(web, web::pages())), store })
     }
 
     /// Stores the counters in memory and closes the database.

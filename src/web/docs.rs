@@ -1,34 +1,190 @@
-//! Pages for people: the documentation of the API. They are embedded and load nothing from outside.
+//! The guides and the API reference. Everything is in the executable; nothing is loaded from outside.
+
+use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use bytes::Bytes;
-use poem::http::header;
+use poem::http::header::{self, HeaderValue};
 use poem::{Response, Route, RouteMethod, get};
+use xxhash_rust::xxh3::xxh3_128;
 
-/// The page may load only from this service. Swagger UI sets inline styles and shows embedded images.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
-                      connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+use crate::web::guide::{self, Guide};
 
-/// The routes below `/docs`.
-#[must_use]
-pub fn docs() -> Route {
+/// A guide may load only its stylesheet.
+const GUIDE_POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
+                            form-action 'none'";
+/// The reference may load only from this service. Swagger UI sets inline styles and shows embedded images.
+const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                                img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
+                                form-action 'none'";
+
+const HTML: &str = "text/html; charset=utf-8";
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+macro_rules! file {
+    ($name:literal) => {
+        ($name, include_str!(concat!("../../assets/docs/", $name)))
+    };
+}
+
+const INDEX: &str = include_str!("../../assets/docs/index.md");
+
+/// The guides as the navigation lists them.
+const GUIDES: [(&str, &[(&str, &str)]); 4] = [
+    (
+        "Run it",
+        &[file!("install.md"), file!("operate.md"), file!("limits.md"), file!("figures.md")],
+    ),
+    (
+        "Connect to it",
+        &[file!("api.md"), file!("events.md"), file!("webhooks.md"), file!("facts.md")],
+    ),
+    ("Understand results", &[file!("assessment.md"), file!("scanning.md")]),
+    ("Work on it", &[file!("architecture.md"), file!("changelog.md")]),
+];
+
+/// Examples that guides link to.
+const RECEIVERS: [(&str, &str); 3] = [
+    file!("receivers/receiver.py"),
+    file!("receivers/receiver.mjs"),
+    file!("receivers/receiver.ps1"),
+];
+
+/// What is under `/docs`.
+pub(super) fn routes() -> Route {
+    let mut routes = Route::new()
+        .at("/", page(HTML, GUIDE_POLICY, || show("", INDEX).into()))
+        .at("/style.css", file(CSS, GUIDE_POLICY, include_bytes!("../../assets/docs/style.css")))
+        .nest("/reference", reference());
+    for (name, text) in guides() {
+        routes =
+            routes.at(format!("/{name}"), page(HTML, GUIDE_POLICY, || show(name, text).into()));
+    }
+    for (path, text) in RECEIVERS {
+        routes = routes.at(format!("/{path}"), file(PLAIN, GUIDE_POLICY, text.as_bytes()));
+    }
+    routes
+}
+
+fn reference() -> Route {
+    macro_rules! embedded {
+        ($name:literal) => {
+            include_bytes!(concat!("../../assets/docs/reference/", $name))
+        };
+    }
     Route::new()
-        .at("/", file("text/html; charset=utf-8", include_bytes!("../../assets/docs/index.html")))
-        .at("/start.js", file(SCRIPT, include_bytes!("../../assets/docs/start.js")))
-        .at("/swagger-ui.css", file("text/css", include_bytes!("../../assets/docs/swagger-ui.css")))
+        .at("/", file(HTML, REFERENCE_POLICY, embedded!("index.html")))
+        .at("/start.js", file(SCRIPT, REFERENCE_POLICY, embedded!("start.js")))
+        .at("/bar.css", file(CSS, REFERENCE_POLICY, embedded!("bar.css")))
+        .at("/swagger-ui.css", file(CSS, REFERENCE_POLICY, embedded!("swagger-ui.css")))
         .at(
             "/swagger-ui-bundle.js",
-            file(SCRIPT, include_bytes!("../../assets/docs/swagger-ui-bundle.js")),
+            file(SCRIPT, REFERENCE_POLICY, embedded!("swagger-ui-bundle.js")),
         )
 }
 
-const SCRIPT: &str = "text/javascript; charset=utf-8";
+/// The name and the text of each guide but the index.
+fn guides() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let guides = GUIDES.into_iter().flat_map(|(_, guides)| guides);
+    guides.map(|(file, text)| (file.trim_end_matches(".md"), *text))
+}
 
-fn file(content_type: &'static str, bytes: &'static [u8]) -> RouteMethod {
+/// The page of a guide, whole.
+fn show(name: &str, text: &str) -> String {
+    let Guide { html, sections } = guide::render(text, address);
+    let title = guide::escaped(guide::title(text));
+    let navigation = navigation(name, &sections);
+    format!(
+        r#"<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} - Posture</title>
+<link rel="stylesheet" href="/docs/style.css">
+</head>
+<body>
+<nav aria-label="Guides">
+{navigation}</nav>
+<main>
+{html}</main>
+</body>
+</html>
+"#
+    )
+}
+
+/// All guides, with the sections of the one that is shown.
+fn navigation(shown: &str, sections: &[(String, String)]) -> String {
+    let mut html = r#"<a class="home" href="/docs/">Posture guides</a>"#.to_owned();
+    for (group, guides) in GUIDES {
+        let _ = write!(html, "\n<p class=\"group\">{group}</p>\n<ul>\n");
+        for (file, text) in guides {
+            let (name, title) = (file.trim_end_matches(".md"), guide::escaped(guide::title(text)));
+            if name == shown {
+                let _ = write!(
+                    html,
+                    r#"<li><a href="/docs/{name}" aria-current="page">{title}</a><ul class="sections">"#
+                );
+                for (anchor, title) in sections {
+                    let title = guide::escaped(title);
+                    let _ = write!(html, "\n<li><a href=\"#{anchor}\">{title}</a></li>");
+                }
+                html.push_str("</ul></li>\n");
+            } else {
+                let _ = writeln!(html, r#"<li><a href="/docs/{name}">{title}</a></li>"#);
+            }
+            if name == "api" {
+                html.push_str("<li><a href=\"/docs/reference\">API reference</a></li>\n");
+            }
+        }
+        html.push_str("</ul>\n");
+    }
+    html
+}
+
+/// Where a link in a guide leads from its page. Returns `None` for what is in the repository alone.
+fn address(link: &str) -> Option<String> {
+    if link.starts_with("https://") || link.starts_with('#') {
+        return Some(link.to_owned());
+    }
+    let (path, anchor) = match link.find('#') {
+        Some(at) => link.split_at(at),
+        None => (link, ""),
+    };
+    if path == "index.md" {
+        return Some(format!("/docs/{anchor}"));
+    }
+    let guide = path.strip_suffix(".md").filter(|name| guides().any(|it| it.0 == *name));
+    let receiver = RECEIVERS.iter().map(|it| it.0).find(|it| *it == path);
+    guide.or(receiver).map(|name| format!("/docs/{name}{anchor}"))
+}
+
+fn file(content_type: &'static str, policy: &'static str, bytes: &'static [u8]) -> RouteMethod {
+    page(content_type, policy, move || Bytes::from_static(bytes))
+}
+
+/// A page that is made when it is first asked for, and kept.
+fn page(
+    content_type: &'static str,
+    policy: &'static str,
+    make: impl Fn() -> Bytes + Send + Sync + 'static,
+) -> RouteMethod {
+    let kept = OnceLock::new();
     get(poem::endpoint::make_sync(move |_| {
+        let (bytes, etag) = kept.get_or_init(|| tagged(make()));
         Response::builder()
             .content_type(content_type)
             .header(header::CACHE_CONTROL, "no-cache")
-            .header(header::CONTENT_SECURITY_POLICY, POLICY)
-            .body(Bytes::from_static(bytes))
+            .header(header::CONTENT_SECURITY_POLICY, policy)
+            .header(header::ETAG, etag)
+            .body(bytes.clone())
     }))
+}
+
+fn tagged(bytes: Bytes) -> (Bytes, HeaderValue) {
+    let etag = format!("\"{:032x}\"", xxh3_128(&bytes));
+    (bytes, HeaderValue::from_str(&etag).expect("hexadecimal digits are visible"))
 }

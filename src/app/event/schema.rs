@@ -35,7 +35,7 @@ pub struct EventSchema {
 /// All event types, in the contract's order.
 #[must_use]
 pub fn all() -> Vec<EventSchema> {
-    let settings = SchemaSettings::openapi3().with(|it| {
+    let settings = SchemaSettings::openapi3().for_serialize().with(|it| {
         it.inline_subschemas = true;
         it.meta_schema = None;
     });
@@ -71,7 +71,7 @@ pub fn all() -> Vec<EventSchema> {
 fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
     generator: &mut SchemaGenerator,
 ) -> EventSchema {
-    let mut object = generator.subschema_for::<T>().to_value();
+    let mut object = subschema::<T>(generator);
     let summary = object["description"].as_str().unwrap_or_default().to_owned();
     add_common_members(&mut object);
     let mut data = json!({
@@ -84,7 +84,7 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
         },
     });
     if TypeId::of::<T::Previous>() != TypeId::of::<NoPrevious>() {
-        data["properties"]["previous"] = generator.subschema_for::<T::Previous>().to_value();
+        data["properties"]["previous"] = subschema::<T::Previous>(generator);
     }
     let body = json!({
         "type": "object",
@@ -101,6 +101,15 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
         },
     });
     EventSchema { kind: T::KIND, summary, body }
+}
+
+/// The schema of a type in the dialect of OpenAPI 3.0, which says `nullable` where JSON Schema lists the type `null`.
+fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    let mut schema = generator.subschema_for::<T>();
+    for transform in generator.transforms_mut() {
+        transform.transform(&mut schema);
+    }
+    schema.to_value()
 }
 
 /// The members that `envelope` adds to the object of every event.

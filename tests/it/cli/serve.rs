@@ -14,7 +14,7 @@ fn the_first_start_says_what_to_do_next_and_it_works_as_said() {
     let server = folder.serve();
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     let docs = server.line();
-    let url = docs.strip_prefix("API documentation: http://").expect("where the docs are");
+    let url = docs.strip_prefix("Guides and API reference: http://").expect("where the docs are");
     let (host, at) = url.split_once('/').unwrap();
     assert_eq!(host, server.address.to_string());
     assert_eq!(send(server.address, "GET", &format!("/{at}"), &[], b"").status / 100, 2);

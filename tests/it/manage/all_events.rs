@@ -7,9 +7,11 @@ use serde_json::{Value, json};
 
 use super::posted;
 use crate::harness::Posture;
+use crate::openapi;
 
-struct Story {
-    posture: Posture,
+/// A posture with events of every type, all about one client.
+pub(crate) struct Story {
+    pub(crate) posture: Posture,
     client: String,
 }
 
@@ -35,9 +37,8 @@ fn account(name: &str, mfa: bool, admin: bool) -> Value {
     })
 }
 
-#[test]
-fn each_of_the_22_types_comes_from_a_real_transition_and_none_from_a_first_look() {
-    let posture = Posture::start();
+/// Goes through the transitions that make all event types.
+pub(crate) fn tell(posture: Posture) -> Story {
     let client = posture.client("A");
     let story = Story { posture, client };
     let catalog = posture::catalog::embedded().unwrap();
@@ -91,7 +92,12 @@ fn each_of_the_22_types_comes_from_a_real_transition_and_none_from_a_first_look(
         "complete": true,
         "identities": [account("ann", false, true), account("root", true, true)],
     }));
+    story
+}
 
+#[test]
+fn each_of_the_22_types_comes_from_a_real_transition_and_none_from_a_first_look() {
+    let story = tell(Posture::start());
     let wanted: BTreeSet<String> = EventKind::ALL.map(|it| it.as_str().to_owned()).into();
     let missing: Vec<_> = wanted.difference(&story.kinds()).cloned().collect();
     assert!(missing.is_empty(), "{missing:?}");
@@ -104,5 +110,20 @@ fn each_of_the_22_types_comes_from_a_real_transition_and_none_from_a_first_look(
         let key = object["dedupKey"].as_str().unwrap();
         assert!(key.starts_with(&format!("{}/", story.client)), "{event}");
         assert_eq!(object["clientName"], "A", "{event}");
+    }
+}
+
+#[test]
+fn every_event_is_as_its_schema_says() {
+    let document = openapi::document();
+    let story = tell(Posture::start_with(|it| {
+        it.app.public_url = Some("https://posture.example.com".to_owned());
+    }));
+    for event in story.posture.events() {
+        let kind = event["type"].as_str().unwrap();
+        let body = &document["x-webhooks"][kind]["post"]["requestBody"];
+        let schema = &body["content"]["application/json"]["schema"];
+        let faults = openapi::faults(&document, schema, &event, kind);
+        assert!(schema.is_object() && faults.is_empty(), "{faults:?}: {event}");
     }
 }

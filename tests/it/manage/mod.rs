@@ -1,7 +1,7 @@
 //! The management API, a file for each resource.
 
 mod alerts;
-mod all_events;
+pub(crate) mod all_events;
 mod catalog;
 mod changes;
 mod clients;

@@ -204,7 +204,10 @@ fn an_unknown_route_is_not_found_without_a_key_too() {
     let posture = Posture::start();
     let key = posture.key();
     for path in [
-        "/",
+        "/index.html",
+        "/docs/nothing",
+        "/docs/install/",
+        "/go",
         "/api",
         "/api/v1",
         "/api/v1/",

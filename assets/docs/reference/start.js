@@ -1,0 +1,20 @@
+// Follows the color scheme of the window, and shows the operations of the first group; the other groups open on a click.
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", follow);
+follow();
+
+const ui = SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#api",
+  deepLinking: true,
+  docExpansion: "none",
+  defaultModelsExpandDepth: 0,
+  validatorUrl: null,
+  onComplete: () => {
+    const first = ui.specSelectors.taggedOperations().keySeq().first();
+    if (first && !window.location.hash) {
+      ui.layoutActions.show(["operations-tag", first], true);
+    }
+  },
+});

@@ -1,0 +1,118 @@
+//! A guide: Markdown of ours as HTML.
+
+use std::collections::BTreeMap;
+
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+
+/// A guide that was rendered.
+pub(super) struct Guide {
+    pub(super) html: String,
+    /// The anchor and the title of each section, in order.
+    pub(super) sections: Vec<(String, String)>,
+}
+
+/// Renders Markdown. `address` says where a link leads from the page; a link without an address becomes plain text.
+///
+/// Headings have the anchors that GitHub gives them. HTML in the Markdown is shown as text, and images as their text.
+pub(super) fn render(markdown: &str, address: impl Fn(&str) -> Option<String>) -> Guide {
+    let mut events = Vec::new();
+    let mut slugs = Slugs::default();
+    let mut sections = Vec::new();
+    // Where the heading that is open begins, and whether the link that is open has an address.
+    let (mut heading_at, mut is_linked) = (0, true);
+    for event in Parser::new_ext(markdown, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                heading_at = events.len();
+                events.push(event);
+            }
+            Event::End(TagEnd::Heading(level)) => {
+                let title = text_of(&events[heading_at + 1..]);
+                let slug = slugs.give(&title);
+                events[heading_at] = Event::Start(heading(level, &slug));
+                events.push(raw(format!(
+                    "<a class=\"anchor\" href=\"#{slug}\" aria-label=\"Link to this section\">#</a>"
+                )));
+                events.push(event);
+                if level == HeadingLevel::H2 {
+                    sections.push((slug, title));
+                }
+            }
+            Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+                let dest_url = address(&dest_url);
+                is_linked = dest_url.is_some();
+                if let Some(dest_url) = dest_url.map(CowStr::from) {
+                    events.push(Event::Start(Tag::Link { link_type, dest_url, title, id }));
+                }
+            }
+            Event::End(TagEnd::Link) if !is_linked => (),
+            Event::Start(Tag::Table(_)) => {
+                events.push(raw("<div class=\"table\" tabindex=\"0\">".to_owned()));
+                events.push(event);
+            }
+            Event::End(TagEnd::Table) => {
+                events.push(event);
+                events.push(raw("</div>\n".to_owned()));
+            }
+            Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
+            Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => (),
+            other => events.push(other),
+        }
+    }
+    let mut html = String::new();
+    html::push_html(&mut html, events.into_iter());
+    Guide { html, sections }
+}
+
+/// The title of a guide: its first line.
+pub(super) fn title(markdown: &str) -> &str {
+    markdown.lines().next().unwrap_or_default().trim_start_matches("# ")
+}
+
+/// A text as HTML.
+pub(super) fn escaped(text: &str) -> String {
+    let mut html = String::new();
+    html::push_html(&mut html, std::iter::once(Event::Text(text.into())));
+    html
+}
+
+fn raw(html: String) -> Event<'static> {
+    Event::InlineHtml(html.into())
+}
+
+fn heading(level: HeadingLevel, slug: &str) -> Tag<'static> {
+    let id = Some(slug.to_owned().into());
+    Tag::Heading { level, id, classes: Vec::new(), attrs: Vec::new() }
+}
+
+fn text_of(events: &[Event<'_>]) -> String {
+    let mut text = String::new();
+    for event in events {
+        if let Event::Text(part) | Event::Code(part) = event {
+            text.push_str(part);
+        }
+    }
+    text
+}
+
+/// Makes the anchors of one page.
+#[derive(Default)]
+struct Slugs {
+    n_given: BTreeMap<String, u32>,
+}
+
+impl Slugs {
+    /// The anchor of the next heading: in lower case, without punctuation, with a hyphen for each space. A heading that
+    /// repeats an earlier one gets a number.
+    fn give(&mut self, title: &str) -> String {
+        let lower = title.to_lowercase();
+        let kept = lower.chars().filter(|it| it.is_alphanumeric() || " -_".contains(*it));
+        let slug: String = kept.map(|it| if it == ' ' { '-' } else { it }).collect();
+        let n_given = self.n_given.entry(slug.clone()).or_default();
+        *n_given += 1;
+        match *n_given {
+            1 => slug,
+            n => format!("{slug}-{}", n - 1),
+        }
+    }
+}
