@@ -17,7 +17,7 @@ use crate::app::App;
 use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
 use edge::metric::Metrics;
-use edge::page_cache::{Key, PageCache};
+use edge::page_cache::{PageCache, PageKey};
 use wire::reply::Rendered;
 
 /// How the document groups the operations.
@@ -59,7 +59,12 @@ impl Web {
 
     /// Returns the cached answer, or renders it off the async threads and caches it. The key's versions are read before
     /// the snapshot is opened, so that an answer is never older than its key says.
-    async fn kept<F>(&self, key: Key, rows: &ClientStore, render: F) -> Result<Rendered>
+    async fn cached_or_render<F>(
+        &self,
+        key: PageKey,
+        rows: &ClientStore,
+        render: F,
+    ) -> Result<Rendered>
     where
         F: FnOnce(&ClientSnapshot) -> Result<Rendered> + Send + 'static,
     {

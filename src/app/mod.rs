@@ -37,7 +37,7 @@ const SESSIONS: &str = "posture sessions 1";
 
 /// What the use cases need to know of the configuration.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AppOptions {
     /// Of a key that was issued without limits of its own.
     pub quota: Quota,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
@@ -45,8 +45,8 @@ pub struct Options {
     /// Where people reach this installation, without a slash at its end: events then carry links.
     pub public_url: Option<String>,
     pub settings: client::settings::Defaults,
-    pub webhooks: webhook::delivery::Options,
-    pub scan: scan::request::Options,
+    pub webhooks: webhook::delivery::DeliveryOptions,
+    pub scan: scan::request::ScanOptions,
 }
 
 /// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
@@ -54,7 +54,7 @@ pub struct App {
     store: Store,
     pub catalog: Arc<Catalog>,
     pub clock: Clock,
-    pub options: Options,
+    pub options: AppOptions,
     msp_id: String,
     /// What every client shows until its first assessment.
     unassessed: Posture,
@@ -74,7 +74,7 @@ impl App {
         catalog: Catalog,
         sealer: Sealer,
         clock: Clock,
-        options: Options,
+        options: AppOptions,
     ) -> Result<Self> {
         let snapshot = store.snapshot()?;
         let msp_id = match &options.msp_id {

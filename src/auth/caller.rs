@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::keyring::Held;
+use super::keyring::HeldKey;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId, UserId};
 use crate::store::global::key::Scope;
@@ -12,7 +12,7 @@ use crate::store::{ClientStore, Store};
 /// An authenticated caller.
 #[derive(Clone, Debug)]
 pub enum Caller {
-    Key(Arc<Held>),
+    Key(Arc<HeldKey>),
     /// A user who logged in.
     User(Arc<User>),
     /// The administrator of this machine, over the control socket or on the command line with the database open.

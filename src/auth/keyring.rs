@@ -16,13 +16,13 @@ use crate::store::global::key::Key;
 
 /// A key, with its networks parsed.
 #[derive(Debug)]
-pub struct Held {
+pub struct HeldKey {
     pub key: Key,
     /// Empty: any network.
     pub networks: Vec<IpNetwork>,
 }
 
-impl Held {
+impl HeldKey {
     /// # Errors
     /// `Internal` if a network of the key cannot be parsed.
     pub fn of(key: Key) -> Result<Arc<Self>> {
@@ -34,7 +34,7 @@ impl Held {
 
 #[derive(Debug, Default)]
 pub struct Keyring {
-    by_prefix: RwLock<HashMap<String, Arc<Held>>>,
+    by_prefix: RwLock<HashMap<String, Arc<HeldKey>>>,
     version: AtomicU64,
     /// Locked from reading a key until its new state is stored, even if the caller has disconnected meanwhile, so that
     /// concurrent changes cannot undo each other and a revocation is final.
@@ -47,13 +47,13 @@ impl Keyring {
     pub fn of(keys: Vec<Key>) -> Result<Self> {
         let ring = Self::default();
         for key in keys {
-            ring.put(&Held::of(key)?);
+            ring.put(&HeldKey::of(key)?);
         }
         Ok(ring)
     }
 
     /// Replaces the key with the same id. Takes effect with the next request.
-    pub fn put(&self, held: &Arc<Held>) {
+    pub fn put(&self, held: &Arc<HeldKey>) {
         let mut all = self.by_prefix.write().expect("no holder of this lock panics");
         all.retain(|_, it| it.key.id != held.key.id);
         all.insert(held.key.prefix.clone(), Arc::clone(held));
@@ -64,13 +64,13 @@ impl Keyring {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    pub fn find(&self, id: KeyId) -> Option<Arc<Held>> {
+    pub fn find(&self, id: KeyId) -> Option<Arc<HeldKey>> {
         let all = self.by_prefix.read().expect("no holder of this lock panics");
         all.values().find(|it| it.key.id == id).cloned()
     }
 
     /// Each key once, oldest first.
-    pub fn list(&self) -> Vec<Arc<Held>> {
+    pub fn list(&self) -> Vec<Arc<HeldKey>> {
         let all = self.by_prefix.read().expect("no holder of this lock panics");
         let mut keys: Vec<_> = all
             .iter()
@@ -84,7 +84,7 @@ impl Keyring {
     /// # Errors
     /// `Unauthenticated` if the key is malformed, unknown, wrong, expired, revoked, or was rotated out. The message is the
     /// same for all of them, so that it reveals nothing about a key.
-    pub fn verify(&self, presented: &str, now: Time) -> Result<Arc<Held>> {
+    pub fn verify(&self, presented: &str, now: Time) -> Result<Arc<HeldKey>> {
         let refused = || Error::unauthenticated("API key missing or invalid");
         let text = KeyText::parse(presented).ok_or_else(refused)?;
         let held = {

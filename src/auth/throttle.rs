@@ -38,7 +38,7 @@ pub struct Throttle(Mutex<Tries>);
 
 #[derive(Debug, Default)]
 struct Tries {
-    accounts: HashMap<String, Account>,
+    accounts: HashMap<String, ThrottledAccount>,
     networks: HashMap<Option<IpAddr>, Window>,
     all: Window,
     /// When each user last logged in from each network. Attempts from elsewhere do not lock out these networks.
@@ -46,7 +46,7 @@ struct Tries {
 }
 
 #[derive(Debug)]
-struct Account {
+struct ThrottledAccount {
     n_tries: u32,
     last: Time,
     next: Time,
@@ -165,7 +165,7 @@ impl Tries {
         let doublings = n_tries.checked_sub(N_FREE).map(|it| it.min(DOUBLINGS_MAX));
         let pause_s = doublings.map_or(0, |it| (WAIT_S_MIN << it).min(WAIT_S_MAX));
         let next = now.plus_s(pause_s);
-        self.accounts.insert(account, Account { n_tries, last: now, next });
+        self.accounts.insert(account, ThrottledAccount { n_tries, last: now, next });
     }
 
     fn forget(&mut self, now: Time) {
@@ -182,7 +182,7 @@ impl Tries {
     }
 }
 
-impl Account {
+impl ThrottledAccount {
     /// Returns false once the entry has expired, or if the clock was set back, which must not lock out anybody.
     fn counts(&self, now: Time) -> bool {
         (0..FORGET_S).contains(&now.s_since(self.last))

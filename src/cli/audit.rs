@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::call::{Call, call};
 use super::print;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
@@ -23,7 +23,7 @@ pub(super) enum Command {
     Verify,
 }
 
-pub(super) fn run(options: &Options, json: bool, command: &Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: &Command) -> Result<()> {
     match command {
         Command::List { limit, before } => {
             let before = before.map_or_else(String::new, |it| format!("&before={it}"));

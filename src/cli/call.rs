@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 
 use super::serve_options;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
 use crate::serve::{CONTROL_SOCKET, open};
@@ -46,7 +46,7 @@ impl Call {
 /// # Errors
 /// Those of `talk`; `Conflict` when a process that does not answer has the database open.
 pub(super) fn with_session<T>(
-    options: &Options,
+    options: &Config,
     talk: impl AsyncFnOnce(&Session) -> Result<T>,
 ) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -66,7 +66,7 @@ pub(super) fn with_session<T>(
 ///
 /// # Errors
 /// As [`with_session`].
-pub(super) fn call(options: &Options, call: Call) -> Result<Value> {
+pub(super) fn call(options: &Config, call: Call) -> Result<Value> {
     with_session(options, async |session| session.call(call).await)
 }
 
@@ -78,7 +78,7 @@ pub(super) enum Session {
 }
 
 impl Session {
-    async fn begin(options: &Options) -> Result<Self> {
+    async fn begin(options: &Config) -> Result<Self> {
         let socket = options.data.dir.join(CONTROL_SOCKET);
         if UnixStream::connect(&socket).await.is_ok() {
             return Ok(Self::Server(socket));

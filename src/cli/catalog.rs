@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::call::{Call, with_session};
 use super::print;
-use crate::config::Options;
+use crate::config::Config;
 use crate::engine::catalog::FrameworkId;
 use crate::error::{Error, Result};
 
@@ -25,7 +25,7 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
     with_session(options, async |session| match command {
         Command::List => {
             let answer = session.call(Call::get("/api/frameworks")).await?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, call, with_session};
 use super::print;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::page::LIMIT_MAX;
 
@@ -62,7 +62,7 @@ pub(super) struct SetArgs {
     settings: Vec<String>,
 }
 
-pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
     match command {
         Command::Add(args) => {
             let answer = call(options, Call::of("POST", "/api/clients", &args.body()?))?;
@@ -158,7 +158,7 @@ fn split(pair: &str) -> Result<(&str, &str)> {
         .ok_or_else(|| Error::invalid(format!("`{pair}` must have the form NAME=VALUE")))
 }
 
-fn list(options: &Options, json: bool) -> Result<()> {
+fn list(options: &Config, json: bool) -> Result<()> {
     let clients = with_session(options, async |session| {
         let mut clients = Vec::new();
         loop {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::call::{Call, Session, encoded, with_session};
 use super::{client, print};
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::text::visible;
@@ -58,7 +58,7 @@ enum Command {
     },
 }
 
-pub(super) fn run(options: &Options, json: bool, args: Args) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, args: Args) -> Result<()> {
     match args.command {
         Some(Command::List { client }) => list(options, json, &client),
         Some(Command::Undo { client, import }) => undo(options, json, &client, &import),
@@ -160,7 +160,7 @@ fn show_changes(changed: &Value) -> Result<()> {
     ))
 }
 
-fn list(options: &Options, json: bool, client: &str) -> Result<()> {
+fn list(options: &Config, json: bool, client: &str) -> Result<()> {
     let path = format!("{}/imports?limit={}", client::path(client)?, crate::page::LIMIT_MAX);
     let answer = super::call::call(options, Call::get(path))?;
     if json {
@@ -180,7 +180,7 @@ fn list(options: &Options, json: bool, client: &str) -> Result<()> {
     Ok(())
 }
 
-fn undo(options: &Options, json: bool, client: &str, import: &str) -> Result<()> {
+fn undo(options: &Config, json: bool, client: &str, import: &str) -> Result<()> {
     let id: ImportId = import.parse().map_err(|_| {
         Error::invalid(format!(
             "`{import}` is not an import id; `posture import list` shows the ids"

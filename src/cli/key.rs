@@ -7,7 +7,7 @@ use super::call::{Call, call};
 use super::print;
 use crate::app::access::key::GRACE_S;
 use crate::clock::Clock;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::KeyId;
 
@@ -62,7 +62,7 @@ pub(super) struct IssueArgs {
     quiet: bool,
 }
 
-pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
     match command {
         Command::Issue(args) => {
             let answer = call(options, Call::of("POST", "/api/keys", &args.body()?))?;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Options};
+use crate::config::{self, Config};
 use crate::error::{Chain, Code, Error, Result};
 use crate::text::visible;
 
@@ -112,15 +112,15 @@ pub fn failure(error: &Error) -> String {
 }
 
 /// The part of the configuration that the server needs.
-fn serve_options(options: &Options) -> crate::serve::Options {
+fn serve_options(options: &Config) -> crate::serve::ServeOptions {
     let days = |it: u32| u16::try_from(it).unwrap_or(u16::MAX);
     let assessment = &options.assessment;
-    crate::serve::Options {
+    crate::serve::ServeOptions {
         listen: options.server.listen,
         dir: options.data.dir.clone(),
         cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
         trusted_proxies: options.server.trusted_proxies.clone(),
-        app: crate::app::Options {
+        app: crate::app::AppOptions {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
             msp_id: options.msp.id.clone(),
             public_url: options.server.public_url.clone(),
@@ -132,7 +132,7 @@ fn serve_options(options: &Options) -> crate::serve::Options {
                 downtime_cost_per_hour: assessment.downtime_cost_per_hour,
             },
             webhooks: webhook_options(&options.webhooks),
-            scan: crate::app::scan::request::Options {
+            scan: crate::app::scan::request::ScanOptions {
                 allow_attached: options.scan.allow_attached,
                 allowed: options.scan.allowed_networks.clone(),
                 excluded: options.scan.excluded_networks.clone(),
@@ -145,11 +145,13 @@ fn serve_options(options: &Options) -> crate::serve::Options {
     }
 }
 
-fn webhook_options(options: &crate::config::Webhooks) -> crate::app::webhook::delivery::Options {
-    crate::app::webhook::delivery::Options {
+fn webhook_options(
+    options: &crate::config::WebhookConfig,
+) -> crate::app::webhook::delivery::DeliveryOptions {
+    crate::app::webhook::delivery::DeliveryOptions {
         timeout_s: options.timeout_s,
         retry_gaps_s: options.retry_gaps_s.clone(),
-        policy: crate::egress::Policy {
+        policy: crate::egress::EgressPolicy {
             allow_http_networks: options.allow_http_networks.clone(),
             allow_private_networks: options.allow_private_networks.clone(),
             own: Vec::new(),

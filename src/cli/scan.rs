@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, Session, call, with_session};
 use super::print;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ScanId;
 use crate::page::LIMIT_MAX;
@@ -57,7 +57,7 @@ pub(super) struct StartArgs {
     wait: bool,
 }
 
-pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
     match command {
         Command::Start(args) => start(options, json, &args),
         Command::List { client } => list(options, json, client.as_deref()),
@@ -99,7 +99,7 @@ impl StartArgs {
     }
 }
 
-fn start(options: &Options, json: bool, args: &StartArgs) -> Result<()> {
+fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
     with_session(options, async |session| {
         let is_served = matches!(session, Session::Server(_));
         if args.wait && !is_served {
@@ -154,7 +154,7 @@ fn progress() -> ProgressBar {
     bar
 }
 
-fn list(options: &Options, json: bool, client: Option<&str>) -> Result<()> {
+fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
     let of = client.map_or(String::new(), |it| format!("&clientId={}", super::call::encoded(it)));
     let answer = call(options, Call::get(format!("/api/scan?limit={LIMIT_MAX}{of}")))?;
     if json {

@@ -9,7 +9,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::{print, serve_options};
 use crate::clock::Clock;
-use crate::config::{LogFormat, LogLevel, Options};
+use crate::config::{Config, LogFormat, LogLevel};
 use crate::demo::fill;
 use crate::error::{Error, Result};
 use crate::serve;
@@ -24,7 +24,7 @@ pub(super) struct Args {
     demo: bool,
 }
 
-pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
+pub(super) fn run(options: &Config, args: &Args) -> Result<()> {
     start_log(options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -54,7 +54,7 @@ pub(super) fn run(options: &Options, args: &Args) -> Result<()> {
     })
 }
 
-fn start_log(options: &Options) {
+fn start_log(options: &Config) {
     let level = match options.log.level {
         LogLevel::Error => "error",
         LogLevel::Warn => "warn",

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::call::{Call, call, with_session};
 use super::{Cli, print};
-use crate::config::{self, Options};
+use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::scan::attached_networks;
 
@@ -71,7 +71,7 @@ fn first_config() -> String {
     config::EXAMPLE.replacen("\nallowed_networks = [\"attached\"]\n", &line, 1)
 }
 
-pub(super) fn status(options: &Options, json: bool) -> Result<()> {
+pub(super) fn status(options: &Config, json: bool) -> Result<()> {
     let answer = call(options, Call::get("/api/system"))?;
     if json {
         return print::json(&answer);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, call, with_session};
 use super::print;
 use crate::auth::password::BYTES_MAX;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
@@ -75,7 +75,7 @@ pub(super) struct SetArgs {
     enable: bool,
 }
 
-pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
     match command {
         Command::Add(args) => {
             let body = args.body()?;
@@ -90,7 +90,7 @@ pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()>
     }
 }
 
-fn change(options: &Options, json: bool, user: &str, body: &Value) -> Result<()> {
+fn change(options: &Config, json: bool, user: &str, body: &Value) -> Result<()> {
     let answer = with_session(options, async |session| {
         let all = session.call(Call::get("/api/users")).await?;
         let id = id_of(&all, user)?;

@@ -10,7 +10,7 @@ use super::call::{Call, call, with_session};
 use super::key::seconds;
 use super::print;
 use crate::app::webhook::endpoint::OVERLAP_S;
-use crate::config::Options;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::WebhookId;
 use crate::page::LIMIT_MAX;
@@ -118,7 +118,7 @@ pub(super) struct RecoverArgs {
     until: Option<String>,
 }
 
-pub(super) fn run(options: &Options, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
     match command {
         Command::Add(args) => {
             let quiet = args.quiet;
@@ -267,7 +267,7 @@ fn show_tested(json: bool, answer: &Value) -> Result<()> {
     Err(Error::invalid("the endpoint did not accept the test delivery"))
 }
 
-fn deliveries(options: &Options, json: bool, path: &str, failed: bool) -> Result<()> {
+fn deliveries(options: &Config, json: bool, path: &str, failed: bool) -> Result<()> {
     let all = with_session(options, async |session| {
         let mut all: Vec<Value> = Vec::new();
         let mut after = 0;
@@ -305,7 +305,7 @@ fn deliveries(options: &Options, json: bool, path: &str, failed: bool) -> Result
     print::table(&heading, &all.iter().map(row).collect::<Vec<_>>())
 }
 
-fn recover(options: &Options, json: bool, args: RecoverArgs) -> Result<()> {
+fn recover(options: &Config, json: bool, args: RecoverArgs) -> Result<()> {
     let path = format!("{}/recover", path(&args.id)?);
     let mut body = Map::new();
     let texts = [("since", args.since), ("until", args.until)];

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use self::file::utf8;
 pub use self::options::{
-    Assessment, Data, Limits, Log, LogFormat, LogLevel, Msp, Options, Scan, Server, Webhooks,
+    Assessment, Config, DataConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server,
+    WebhookConfig,
 };
 use self::reader::Reader;
 pub use self::show::show;
@@ -39,16 +40,16 @@ pub const FILE_BYTES_MAX: u64 = 1 << 20;
 /// # Errors
 /// `Invalid` when the file cannot be read or breaks a rule. The message has the first problem and the number of others; the
 /// details have all of them.
-pub fn load(path: Option<&Path>) -> Result<Options, Error> {
+pub fn load(path: Option<&Path>) -> Result<Config, Error> {
     let Some(path) = found(path) else {
-        return Ok(Options::default());
+        return Ok(Config::default());
     };
     let options = match utf8(&name(&path), &read(&path)?) {
         Ok(text) => parse(&name(&path), text),
         Err(problem) => Err(vec![problem]),
     };
     let options = options.map_err(|problems| refusal(&problems))?;
-    Ok(Options { file: Some(path), ..options })
+    Ok(Config { file: Some(path), ..options })
 }
 
 /// Every problem of the file that [`load`] would read. Empty if there is no file.
@@ -69,13 +70,13 @@ pub fn check(path: Option<&Path>) -> Result<Vec<Problem>, Error> {
 ///
 /// # Errors
 /// Everything that is wrong with it, by line.
-pub fn parse(name: &str, text: &str) -> Result<Options, Vec<Problem>> {
+pub fn parse(name: &str, text: &str) -> Result<Config, Vec<Problem>> {
     let (document, problems) = Document::parse(name, text);
     if !problems.is_empty() {
         return Err(problems); // The content of a file cannot be judged by half of it.
     }
     let (defaults, _) = Document::parse("posture.toml.example", EXAMPLE);
-    Options::read(Reader::new(&document, &defaults))
+    Config::read(Reader::new(&document, &defaults))
 }
 
 /// The file to read: the one given, or else the one that the environment names, or else `posture.toml` in `folder` if it

@@ -33,15 +33,15 @@ const S_PER_DAY: u64 = 86_400;
 
 /// What the process is to do. Every value obeys its rule, and no values contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct Config {
     /// The file that they were read from. `None`: they are the defaults, or come from a text.
     pub file: Option<PathBuf>,
     pub server: Server,
-    pub data: Data,
+    pub data: DataConfig,
     pub msp: Msp,
-    pub limits: Limits,
-    pub scan: Scan,
-    pub webhooks: Webhooks,
+    pub limits: LimitConfig,
+    pub scan: ScanConfig,
+    pub webhooks: WebhookConfig,
     pub assessment: Assessment,
     pub log: Log,
     /// As they were read, for `posture config show`.
@@ -58,7 +58,7 @@ pub struct Server {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Data {
+pub struct DataConfig {
     pub dir: PathBuf,
     /// Size of the database's page cache.
     pub cache_mib: u32,
@@ -72,14 +72,14 @@ pub struct Msp {
 
 /// Requests of one API key in each window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct LimitConfig {
     pub per_minute: u32,
     pub per_hour: u32,
     pub per_day: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scan {
+pub struct ScanConfig {
     /// The private networks attached to this host may be scanned.
     pub allow_attached: bool,
     /// What else may be scanned.
@@ -94,7 +94,7 @@ pub struct Scan {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Webhooks {
+pub struct WebhookConfig {
     pub timeout_s: u32,
     /// The wait before each attempt, including the first. Never shorter than the one before it.
     pub retry_gaps_s: Vec<u32>,
@@ -150,20 +150,20 @@ pub enum LogFormat {
 const LOG_FORMATS: [(&str, LogFormat); 2] = [("text", LogFormat::Text), ("json", LogFormat::Json)];
 
 /// The values of `posture.toml.example`.
-impl Default for Options {
+impl Default for Config {
     fn default() -> Self {
         super::parse("posture.toml.example", "").expect("nothing is wrong with an empty file")
     }
 }
 
-impl Options {
+impl Config {
     /// # Errors
     /// Everything that is wrong, by line.
     pub(super) fn read(mut it: Reader<'_>) -> Result<Self, Vec<Problem>> {
         let options = Self {
             file: None,
             server: server(&mut it),
-            data: Data {
+            data: DataConfig {
                 dir: it.get("data.dir", path),
                 cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
             },
@@ -190,8 +190,8 @@ fn server(it: &mut Reader<'_>) -> Server {
     }
 }
 
-fn limits(it: &mut Reader<'_>) -> Limits {
-    let limits = Limits {
+fn limits(it: &mut Reader<'_>) -> LimitConfig {
+    let limits = LimitConfig {
         per_minute: it.get("limits.per_minute", number(CALLS)),
         per_hour: it.get("limits.per_hour", number(CALLS)),
         per_day: it.get("limits.per_day", number(CALLS)),
@@ -207,9 +207,9 @@ fn limits(it: &mut Reader<'_>) -> Limits {
     limits
 }
 
-fn scan(it: &mut Reader<'_>) -> Scan {
+fn scan(it: &mut Reader<'_>) -> ScanConfig {
     let allowed = it.get("scan.allowed_networks", list(N_NETWORKS, network_or_attached));
-    Scan {
+    ScanConfig {
         allow_attached: allowed.contains(&None),
         allowed_networks: allowed.into_iter().flatten().collect(),
         excluded_networks: it.get("scan.excluded_networks", list(N_NETWORKS, network)),
@@ -219,8 +219,8 @@ fn scan(it: &mut Reader<'_>) -> Scan {
     }
 }
 
-fn webhooks(it: &mut Reader<'_>) -> Webhooks {
-    let options = Webhooks {
+fn webhooks(it: &mut Reader<'_>) -> WebhookConfig {
+    let options = WebhookConfig {
         timeout_s: it.get("webhooks.timeout_s", number(TIMEOUT_S)),
         retry_gaps_s: it.get("webhooks.retry_gaps_s", list(N_RETRY_GAPS, number(RETRY_GAP_S))),
         allow_http_networks: it.get("webhooks.allow_http_networks", list(N_NETWORKS, network)),

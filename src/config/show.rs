@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use super::options::Options;
+use super::options::Config;
 use super::reader::section_of;
 use crate::text::visible;
 
 /// Every key with its value in effect, and where a value that is not the default came from. Reading the result gives the
 /// same values.
 #[must_use]
-pub fn show(options: &Options) -> String {
+pub fn show(options: &Config) -> String {
     let mut text = match &options.file {
         Some(path) => format!("# Read from {}.\n", visible(&path.display().to_string())),
         None => "# No file was read: these are the defaults.\n".to_owned(),

@@ -24,7 +24,7 @@ use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::secret::Sealer;
-use crate::serve::{Options, load_catalog};
+use crate::serve::{ServeOptions, load_catalog};
 use crate::store::global::key::Scope;
 use crate::store::per_client::import::Import;
 use crate::store::{self, Store};
@@ -72,7 +72,7 @@ impl Tool {
 }
 
 /// Sets costs for the annual-loss model if the configuration has none, so that the portfolio shows dollars.
-pub fn price(options: &mut Options) {
+pub fn price(options: &mut ServeOptions) {
     let settings = &mut options.app.settings;
     settings.record_cost.get_or_insert(160);
     settings.downtime_cost_per_hour.get_or_insert(5_000);
@@ -82,9 +82,9 @@ pub fn price(options: &mut Options) {
 ///
 /// # Errors
 /// `Conflict` if the database contains real clients; those of the store.
-pub async fn fill(options: &Options) -> Result<KeyText> {
+pub async fn fill(options: &ServeOptions) -> Result<KeyText> {
     let store_options =
-        store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+        store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
     let now = Clock::System.now();
     let store = Store::open(&store_options, now)?;
     let clock = Clock::manual(now);

@@ -20,7 +20,7 @@ const CAUSE_BYTES_MAX: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posted {
-    pub outcome: Outcome,
+    pub outcome: PostOutcome,
     /// From the start of the request to its outcome.
     pub ms: u32,
 }
@@ -30,14 +30,14 @@ impl Posted {
     #[must_use]
     pub fn told(&self) -> (Option<u16>, String) {
         match &self.outcome {
-            Outcome::Answered { status, answer, .. } => (Some(*status), answer.clone()),
-            Outcome::Failed(failure) => (None, failure.to_string()),
+            PostOutcome::Answered { status, answer, .. } => (Some(*status), answer.clone()),
+            PostOutcome::Failed(failure) => (None, failure.to_string()),
         }
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PostOutcome {
     /// A complete head arrived, with any status.
     Answered {
         status: u16,
@@ -47,11 +47,11 @@ pub enum Outcome {
         /// escaped.
         answer: String,
     },
-    Failed(Failure),
+    Failed(PostFailure),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum PostFailure {
     /// By the policy; the text is the rule. Nothing was sent.
     Refused(String),
     /// The host name has no address, or none was found in time.
@@ -65,7 +65,7 @@ pub enum Failure {
     Broken(String),
 }
 
-impl Failure {
+impl PostFailure {
     /// One word, for a log.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
@@ -80,7 +80,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for PostFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(why) => write!(f, "not sent: {why}"),
@@ -95,7 +95,7 @@ impl fmt::Display for Failure {
     }
 }
 
-pub(super) fn read(response: Response<Body>) -> Outcome {
+pub(super) fn read(response: Response<Body>) -> PostOutcome {
     let status = response.status().as_u16();
     let after = response.headers().get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
     let retry_after_s = after.and_then(|it| retry_after_s(it, Clock::System.now()));
@@ -103,7 +103,7 @@ pub(super) fn read(response: Response<Body>) -> Outcome {
     let body = response.into_body().into_reader();
     // The head is the answer. Of a body that breaks off or is slow, what arrived is stored.
     drop(body.take(ANSWER_BYTES_MAX as u64).read_to_end(&mut bytes));
-    Outcome::Answered { status, retry_after_s, answer: readable(&bytes, ANSWER_BYTES_MAX) }
+    PostOutcome::Answered { status, retry_after_s, answer: readable(&bytes, ANSWER_BYTES_MAX) }
 }
 
 /// `None` if the header has neither seconds nor a date of RFC 9110.
@@ -117,30 +117,30 @@ fn retry_after_s(value: &str, now: Time) -> Option<u32> {
     u32::try_from(s.clamp(0, i64::from(RETRY_AFTER_S_MAX))).ok()
 }
 
-pub(super) fn failure(error: ureq::Error) -> Failure {
+pub(super) fn failure(error: ureq::Error) -> PostFailure {
     let cause = |text: String| readable(text.as_bytes(), CAUSE_BYTES_MAX);
     #[expect(clippy::wildcard_enum_match_arm, reason = "not ours, and not to be exhausted")]
     match error {
         ureq::Error::Other(error) => match error.downcast::<Refusal>() {
-            Ok(refusal) => Failure::Refused(refusal.0),
-            Err(error) => Failure::Broken(cause(error.to_string())),
+            Ok(refusal) => PostFailure::Refused(refusal.0),
+            Err(error) => PostFailure::Broken(cause(error.to_string())),
         },
-        ureq::Error::HostNotFound => Failure::Unresolved,
-        ureq::Error::Timeout(_) => Failure::TimedOut,
+        ureq::Error::HostNotFound => PostFailure::Unresolved,
+        ureq::Error::Timeout(_) => PostFailure::TimedOut,
         ureq::Error::Io(error) => match error.kind() {
-            io::ErrorKind::TimedOut => Failure::TimedOut,
+            io::ErrorKind::TimedOut => PostFailure::TimedOut,
             io::ErrorKind::AddrNotAvailable
             | io::ErrorKind::ConnectionRefused
             | io::ErrorKind::HostUnreachable
             | io::ErrorKind::NetworkUnreachable
-            | io::ErrorKind::PermissionDenied => Failure::Unreachable,
+            | io::ErrorKind::PermissionDenied => PostFailure::Unreachable,
             // Only TLS interprets the bytes that are read.
-            io::ErrorKind::InvalidData => Failure::Tls(cause(error.to_string())),
-            _ => Failure::Broken(cause(error.to_string())),
+            io::ErrorKind::InvalidData => PostFailure::Tls(cause(error.to_string())),
+            _ => PostFailure::Broken(cause(error.to_string())),
         },
-        ureq::Error::Rustls(error) => Failure::Tls(cause(error.to_string())),
-        ureq::Error::Tls(error) => Failure::Tls(error.to_owned()),
-        error => Failure::Broken(cause(error.to_string())),
+        ureq::Error::Rustls(error) => PostFailure::Tls(cause(error.to_string())),
+        ureq::Error::Tls(error) => PostFailure::Tls(error.to_owned()),
+        error => PostFailure::Broken(cause(error.to_string())),
     }
 }
 

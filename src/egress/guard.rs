@@ -10,7 +10,7 @@ use super::target::Scheme;
 
 /// Where requests may be sent, besides public addresses over https.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct EgressPolicy {
     /// Networks to which `http:` is allowed. Everywhere else only `https:` is.
     pub allow_http_networks: Vec<IpNetwork>,
     /// Non-public networks that are allowed. Addresses with [`Reach::Never`] remain forbidden.
@@ -76,7 +76,7 @@ static NETWORKS: LazyLock<Vec<(IpNetwork, Reach, &str)>> = LazyLock::new(|| {
     RANGES.iter().map(|(text, reach, name)| (network(text), *reach, *name)).collect()
 });
 
-impl Policy {
+impl EgressPolicy {
     /// Refuses an address that a request with this scheme may not be sent to.
     pub(super) fn judge(&self, scheme: Scheme, to: SocketAddr) -> Result<(), Refusal> {
         let address = to.ip().to_canonical();

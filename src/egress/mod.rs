@@ -22,8 +22,8 @@ use ureq::unversioned::transport::DefaultConnector;
 
 use crate::error::{Chain, Error, Result};
 
-pub use answer::{ANSWER_BYTES_MAX, Failure, Outcome, Posted, RETRY_AFTER_S_MAX};
-pub use guard::Policy;
+pub use answer::{ANSWER_BYTES_MAX, PostFailure, PostOutcome, Posted, RETRY_AFTER_S_MAX};
+pub use guard::EgressPolicy;
 pub use target::{URL_CHARS_MAX, is_url};
 
 use crate::egress::refusal::Refusal;
@@ -45,7 +45,7 @@ const STACK_BYTES: usize = 512 * 1024;
 
 /// Sends requests that its policy allows.
 pub struct Egress {
-    policy: Arc<Policy>,
+    policy: Arc<EgressPolicy>,
     agent: Agent,
     timeout: Duration,
     /// One permit per request in progress.
@@ -59,7 +59,7 @@ impl Egress {
     ///
     /// # Errors
     /// `Internal` if the thread pool cannot be created.
-    pub fn new(policy: Policy, timeout: Duration, n_at_once_max: usize) -> Result<Self> {
+    pub fn new(policy: EgressPolicy, timeout: Duration, n_at_once_max: usize) -> Result<Self> {
         let system = |host: &str, port| (host, port).to_socket_addrs().map(Iterator::collect);
         Self::with_resolver(policy, timeout, n_at_once_max, system)
     }
@@ -69,7 +69,7 @@ impl Egress {
     /// # Errors
     /// `Internal` if the thread pool cannot be created.
     pub fn with_resolver(
-        policy: Policy,
+        policy: EgressPolicy,
         timeout: Duration,
         n_at_once_max: usize,
         lookup: impl Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
@@ -146,7 +146,10 @@ impl Egress {
         let uri = match self.target(&url) {
             Ok(uri) => uri,
             Err(refusal) => {
-                return Posted { outcome: Outcome::Failed(Failure::Refused(refusal.0)), ms: 0 };
+                return Posted {
+                    outcome: PostOutcome::Failed(PostFailure::Refused(refusal.0)),
+                    ms: 0,
+                };
             }
         };
         let place = Arc::clone(&self.places).acquire_owned().await.expect("never closed");
@@ -162,9 +165,9 @@ impl Egress {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(error)) => {
                 tracing::error!(error = %Chain(&error), "a request panicked: {error}");
-                Outcome::Failed(Failure::Broken("internal error".to_owned()))
+                PostOutcome::Failed(PostFailure::Broken("internal error".to_owned()))
             }
-            Err(_) => Outcome::Failed(Failure::TimedOut),
+            Err(_) => PostOutcome::Failed(PostFailure::TimedOut),
         };
         Posted { outcome, ms: u32::try_from(start.elapsed().as_millis()).unwrap_or(u32::MAX) }
     }
@@ -179,13 +182,13 @@ impl Drop for Egress {
     }
 }
 
-fn send(agent: &Agent, uri: Uri, headers: Vec<(&'static str, String)>, body: &str) -> Outcome {
+fn send(agent: &Agent, uri: Uri, headers: Vec<(&'static str, String)>, body: &str) -> PostOutcome {
     let mut request = agent.post(uri);
     for (name, value) in headers {
         request = request.header(name, value);
     }
     match request.send(body.as_bytes()) {
         Ok(response) => answer::read(response),
-        Err(error) => Outcome::Failed(answer::failure(error)),
+        Err(error) => PostOutcome::Failed(answer::failure(error)),
     }
 }

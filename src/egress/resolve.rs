@@ -13,14 +13,14 @@ use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver as Resolve};
 use ureq::unversioned::transport::NextTimeout;
 
 use super::target::{Host, Target};
-use crate::egress::guard::Policy;
+use crate::egress::guard::EgressPolicy;
 use crate::egress::refusal::Refusal;
 
 /// Returns the addresses of a name, with the given port. May block for longer than the caller waits.
 pub(super) type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 pub(super) struct Resolver {
-    policy: Arc<Policy>,
+    policy: Arc<EgressPolicy>,
     lookup: Arc<Lookup>,
     /// Look-ups cannot be canceled: one that hangs keeps its thread and its permit.
     threads: Handle,
@@ -35,7 +35,7 @@ impl fmt::Debug for Resolver {
 
 impl Resolver {
     pub(super) fn new(
-        policy: Arc<Policy>,
+        policy: Arc<EgressPolicy>,
         lookup: Arc<Lookup>,
         threads: Handle,
         n_at_once_max: usize,

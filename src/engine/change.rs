@@ -89,7 +89,7 @@ pub enum Change {
     /// The risk as it was.
     RiskClosed {
         risk: Risk,
-        resolution: Resolution,
+        resolution: RiskEnding,
     },
 }
 
@@ -111,7 +111,7 @@ impl Direction {
 
 /// Why a condition is no longer open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resolution {
+pub enum RiskEnding {
     Fixed,
     /// The control no longer applies to the client.
     ScopedOut,
@@ -315,14 +315,14 @@ fn risks(before: &Before<'_>, after: &Posture) -> Vec<Change> {
     changes
 }
 
-fn resolution(condition: &str, after: &Posture) -> Resolution {
+fn resolution(condition: &str, after: &Posture) -> RiskEnding {
     let Some(code) = condition.strip_prefix("control/") else {
         let is_fixed = after.fixed.binary_search_by(|it| it.as_str().cmp(condition)).is_ok();
-        return if is_fixed { Resolution::Fixed } else { Resolution::Gone };
+        return if is_fixed { RiskEnding::Fixed } else { RiskEnding::Gone };
     };
     match after.controls.iter().find(|it| it.code == code).map(|it| it.status) {
-        Some(Status::Compliant | Status::Partial | Status::NonCompliant) => Resolution::Fixed,
-        Some(Status::NotApplicable) => Resolution::ScopedOut,
-        Some(Status::NotAssessed) | None => Resolution::Gone,
+        Some(Status::Compliant | Status::Partial | Status::NonCompliant) => RiskEnding::Fixed,
+        Some(Status::NotApplicable) => RiskEnding::ScopedOut,
+        Some(Status::NotAssessed) | None => RiskEnding::Gone,
     }
 }

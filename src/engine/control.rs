@@ -4,7 +4,7 @@ use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
 use super::catalog::{Catalog, CheckWalk, Control};
-use super::current::{Current, Voice, lapse};
+use super::current::{Current, EvidenceClaim, lapse};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
 use super::horizon::Horizon;
@@ -29,7 +29,7 @@ pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
 
 /// One control of one client, assessed.
 #[derive(Debug)]
-pub(super) struct Assessed<'a> {
+pub(super) struct AssessedControl<'a> {
     pub(super) outcome: ControlOutcome,
     /// Whether any observation or attestation of it is valid.
     pub(super) has_evidence: bool,
@@ -39,7 +39,7 @@ pub(super) struct Assessed<'a> {
     pub(super) gap: Option<Gap<'a>>,
 }
 
-impl Assessed<'_> {
+impl AssessedControl<'_> {
     pub(super) fn is_applicable(&self) -> bool {
         self.outcome.status != Status::NotApplicable
     }
@@ -50,7 +50,7 @@ impl Assessed<'_> {
 pub(super) struct Gap<'a> {
     /// The failing observations, valid or holding, and what passes beside them.
     pub(super) seen: Sum<'a>,
-    pub(super) failing: Vec<Voice<'a>>,
+    pub(super) failing: Vec<EvidenceClaim<'a>>,
     /// How much passes.
     pub(super) share: Share,
     /// False once all it rests on has lapsed.
@@ -60,9 +60,9 @@ pub(super) struct Gap<'a> {
 }
 
 /// Everything that was said about one control.
-struct Hearing<'a> {
+struct ControlEvidence<'a> {
     control: &'a Control,
-    voices: Vec<Voice<'a>>,
+    voices: Vec<EvidenceClaim<'a>>,
     /// The newest.
     attestation: Option<&'a Attestation>,
     platforms: Platforms,
@@ -87,14 +87,14 @@ pub(super) fn assess<'a>(
     facts: &Facts<'a>,
     current: &'a [Current<'a>],
     horizon: &mut Horizon,
-) -> (Vec<Assessed<'a>>, Vec<&'a Current<'a>>) {
+) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
     let (voices, unmapped) = by_control(catalog, current);
     let attestations = statement::newest(facts.attestations, horizon);
     let controls = catalog.controls.iter().zip(voices).map(|(control, voices)| {
         for voice in &voices {
             horizon.see(voice.until);
         }
-        let hearing = Hearing {
+        let hearing = ControlEvidence {
             control,
             voices,
             attestation: attestations.get(control.code.as_str()).copied(),
@@ -110,7 +110,7 @@ pub(super) fn assess<'a>(
 fn by_control<'a>(
     catalog: &'a Catalog,
     current: &'a [Current<'a>],
-) -> (Vec<Vec<Voice<'a>>>, Vec<&'a Current<'a>>) {
+) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
     let codes = catalog.controls.iter().enumerate().map(|(index, it)| (it.code.as_str(), index));
     let codes = LazyCell::new(|| codes.collect::<BTreeMap<&str, usize>>());
     let mut checks = CheckWalk::of(catalog);
@@ -134,15 +134,15 @@ fn by_control<'a>(
     (voices, unmapped)
 }
 
-impl<'a> Hearing<'a> {
-    fn assess(&self) -> Assessed<'a> {
+impl<'a> ControlEvidence<'a> {
+    fn assess(&self) -> AssessedControl<'a> {
         let seen = Sum::of(self.valid());
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
-        Assessed { outcome, has_evidence, heard_at: self.heard_at(), gap }
+        AssessedControl { outcome, has_evidence, heard_at: self.heard_at(), gap }
     }
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
@@ -176,7 +176,7 @@ impl<'a> Hearing<'a> {
         }
     }
 
-    fn valid(&self) -> impl Iterator<Item = Voice<'a>> {
+    fn valid(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
         self.voices.iter().filter(|it| self.now < it.until).copied()
     }
 
@@ -205,12 +205,13 @@ impl<'a> Hearing<'a> {
 
     /// Failing observations that lapsed, and whose source has said nothing about this control in
     /// that scope since.
-    fn holding(&self) -> impl Iterator<Item = Voice<'a>> {
-        let lapsed = |it: &Voice| it.word.is_failing() && it.until <= self.now;
+    fn holding(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
+        let lapsed = |it: &EvidenceClaim| it.word.is_failing() && it.until <= self.now;
         let newest =
             if self.voices.iter().any(lapsed) { self.newest_reports() } else { BTreeMap::new() };
-        let holds =
-            move |it: &Voice| newest.get(&it.place()).is_none_or(|newest| *newest <= it.until);
+        let holds = move |it: &EvidenceClaim| {
+            newest.get(&it.place()).is_none_or(|newest| *newest <= it.until)
+        };
         self.voices.iter().filter(move |it| lapsed(it) && holds(it)).copied()
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Current<'a> {
     /// The worst of them; its texts speak for all.
     pub(super) worst: &'a Observation,
     /// All of them: at least one.
-    pub(super) ties: &'a [Marked<'a>],
+    pub(super) ties: &'a [KeyedObservation<'a>],
     /// `None`: a complete read no longer has this check.
     pub(super) word: Option<Word>,
     pub(super) check: Check<'a>,
@@ -25,7 +25,7 @@ pub(super) struct Current<'a> {
 /// An observation with its key in a form that compares fast: the long texts that many of them share are numbered in
 /// their order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Marked<'a> {
+pub(super) struct KeyedObservation<'a> {
     /// Source and subject.
     origin: u32,
     scope: u32,
@@ -33,7 +33,7 @@ pub(super) struct Marked<'a> {
     pub(super) observation: &'a Observation,
 }
 
-impl Marked<'_> {
+impl KeyedObservation<'_> {
     fn key(&self) -> (u32, u32, &str) {
         (self.origin, self.scope, self.check)
     }
@@ -65,14 +65,14 @@ impl Word {
 
 /// What one [`Current`] says about one control.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Voice<'a> {
+pub(super) struct EvidenceClaim<'a> {
     pub(super) current: &'a Current<'a>,
     pub(super) word: Word,
     /// When it lapses.
     pub(super) until: Time,
 }
 
-impl<'a> Voice<'a> {
+impl<'a> EvidenceClaim<'a> {
     /// Source and scope.
     pub(super) fn place(&self) -> (&'a str, &'a str) {
         let current: &'a Current<'a> = self.current;
@@ -83,12 +83,12 @@ impl<'a> Voice<'a> {
 impl<'a> Current<'a> {
     /// What it says, as evidence that lasts `max_age_days` unless the source said otherwise.
     /// `None`: gone.
-    pub(super) fn voice(&self, max_age_days: u16) -> Option<Voice<'_>> {
+    pub(super) fn voice(&self, max_age_days: u16) -> Option<EvidenceClaim<'_>> {
         let spoken = self.ties.iter().map(|it| it.observation);
         let spoken = spoken.filter(|it| it.verdict != Verdict::Gone);
         let each = spoken.map(|it| lapse(it, max_age_days));
         let until = each.min().unwrap_or(self.worst.observed_at);
-        self.word.map(|word| Voice { current: self, word, until })
+        self.word.map(|word| EvidenceClaim { current: self, word, until })
     }
 
     /// Those that saw subjects fail.
@@ -124,12 +124,12 @@ pub(super) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
 }
 
 /// The observations that may count, by key, newest first.
-pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<Marked<'a>> {
+pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<KeyedObservation<'a>> {
     let effective: Vec<_> = facts.observations.iter().filter(|it| is_effective(it)).collect();
     let origins = numbered(effective.iter().map(|it| origin(it)));
     let scopes = numbered(effective.iter().map(|it| &it.scope));
     let marks = effective.into_iter().zip(origins.into_iter().zip(scopes));
-    let marked = marks.map(|(observation, (origin, scope))| Marked {
+    let marked = marks.map(|(observation, (origin, scope))| KeyedObservation {
         origin,
         scope,
         check: &observation.check,
@@ -166,7 +166,10 @@ fn numbered<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Vec<u32> 
 }
 
 /// One for each key of observations [`sorted`].
-pub(super) fn of_each_key<'a>(sorted: &'a [Marked<'a>], facts: &Facts<'_>) -> Vec<Current<'a>> {
+pub(super) fn of_each_key<'a>(
+    sorted: &'a [KeyedObservation<'a>],
+    facts: &Facts<'_>,
+) -> Vec<Current<'a>> {
     let keys = sorted.chunk_by(|a, b| a.key() == b.key());
     let newest = keys.map(|all| {
         let newest_at = all[0].observation.observed_at;
@@ -202,7 +205,7 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
         .then_with(|| a.failing.cmp(&b.failing))
 }
 
-fn current<'a>(ties: &'a [Marked<'a>], critical: &[u64]) -> Current<'a> {
+fn current<'a>(ties: &'a [KeyedObservation<'a>], critical: &[u64]) -> Current<'a> {
     let mut worst = (ties[0].observation, None);
     let mut whole: Option<Word> = None;
     for observation in ties.iter().map(|it| it.observation) {

@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::current::Voice;
+use super::current::EvidenceClaim;
 use super::fact::{Attestation, FINDINGS_CHARS_MAX, Status};
-use super::share::{Sum, Tally};
+use super::share::{ShareCounts, Sum};
 use crate::clock::Time;
 
 /// Failing checks that are named; the others are counted.
@@ -52,7 +52,7 @@ pub(super) fn expired(attestation: &Attestation, end: Time) -> String {
 }
 
 /// What one check says in one scope, of those that no control is mapped to.
-pub(super) fn unmapped(voice: &Voice<'_>) -> String {
+pub(super) fn unmapped(voice: &EvidenceClaim<'_>) -> String {
     let observation = voice.current.worst;
     let mut text = String::new();
     let word = voice.word;
@@ -70,7 +70,7 @@ pub(super) fn unmapped(voice: &Voice<'_>) -> String {
 }
 
 /// Who saw it: sources and scopes.
-pub(super) fn places(failing: &[Voice<'_>]) -> String {
+pub(super) fn places(failing: &[EvidenceClaim<'_>]) -> String {
     Places(failing).to_string()
 }
 
@@ -105,7 +105,7 @@ fn write_observed(text: &mut String, seen: &Sum<'_>) {
     push_sample(text, failing[0].worst.current.worst.findings.as_deref());
 }
 
-fn write_check(text: &mut String, tally: &Tally<'_>) {
+fn write_check(text: &mut String, tally: &ShareCounts<'_>) {
     let observation = tally.worst.current.worst;
     let name = [observation.title.trim(), &observation.check];
     let fallback = tally.worst.current.tool();
@@ -166,11 +166,11 @@ impl fmt::Display for Subjects {
 }
 
 /// Sources with the scopes they speak of, once each, in order.
-struct Places<'v, 'a>(&'v [Voice<'a>]);
+struct Places<'v, 'a>(&'v [EvidenceClaim<'a>]);
 
 impl fmt::Display for Places<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut places: Vec<_> = self.0.iter().map(Voice::place).collect();
+        let mut places: Vec<_> = self.0.iter().map(EvidenceClaim::place).collect();
         places.dedup(); // Most of them follow their like.
         places.sort_unstable();
         places.dedup();

@@ -69,14 +69,14 @@ pub struct ControlOutcome {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FrameworkOutcome {
     pub id: FrameworkId,
-    pub summary: Summary,
+    pub summary: FrameworkSummary,
     /// One for each row of the catalogue's framework, in its order, details included.
     pub rows: Vec<RowOutcome>,
 }
 
 /// Counts are over applicable rows of level requirement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Summary {
+pub struct FrameworkSummary {
     pub total: u32,
     pub passed: u32,
     pub partial: u32,

@@ -1,9 +1,9 @@
 //! How ready a client is for a framework.
 
 use super::catalog::{Framework, Level, ReadinessRule, Row};
-use super::control::Assessed;
+use super::control::AssessedControl;
 use super::fact::Status;
-use super::posture::{RowOutcome, Summary};
+use super::posture::{FrameworkSummary, RowOutcome};
 use super::requirement::above;
 
 /// At most this while a gate row is not compliant.
@@ -16,8 +16,8 @@ const SPRS_MIN: i32 = -203;
 pub(super) fn summarise(
     framework: &Framework,
     outcomes: &[RowOutcome],
-    controls: &[Assessed<'_>],
-) -> Summary {
+    controls: &[AssessedControl<'_>],
+) -> FrameworkSummary {
     let leaves = leaves(&framework.rows);
     let rows: Vec<Judged<'_>> = framework
         .rows
@@ -37,7 +37,7 @@ pub(super) fn summarise(
         ReadinessRule::Sprs => of_sprs(&rows, sprs),
     };
     let is_sprs = framework.readiness == ReadinessRule::Sprs;
-    Summary {
+    FrameworkSummary {
         total: count(rows.iter().filter(|it| it.is_applicable())),
         passed: n(Status::Compliant),
         partial: n(Status::Partial),
@@ -89,7 +89,7 @@ fn compliant_share(rows: &[Judged<'_>]) -> u8 {
 }
 
 /// 110 points less those of each practice that is not met; -203 to 110.
-fn sprs(rows: &[Judged<'_>], controls: &[Assessed<'_>]) -> i32 {
+fn sprs(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> i32 {
     let lost = rows.iter().map(|it| {
         let Some(sprs) = it.row.sprs else { return 0 };
         let lost = match it.outcome.status {
@@ -105,7 +105,7 @@ fn sprs(rows: &[Judged<'_>], controls: &[Assessed<'_>]) -> i32 {
 }
 
 /// Whether what the row names for it is met, as far as it applies.
-fn earns_partial(row: &Row, controls: &[Assessed<'_>]) -> bool {
+fn earns_partial(row: &Row, controls: &[AssessedControl<'_>]) -> bool {
     let named = row.controls.iter().filter(|it| it.earns_partial);
     let named: Vec<_> = named.map(|it| controls[it.control].outcome.status).collect();
     let met = |it: &Status| matches!(it, Status::Compliant | Status::NotApplicable);

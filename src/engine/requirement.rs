@@ -1,7 +1,7 @@
 //! What each row of a framework comes to.
 
 use super::catalog::{Catalog, Framework, Role, Row};
-use super::control::Assessed;
+use super::control::AssessedControl;
 use super::fact::{Facts, Status, Usage};
 use super::posture::RowOutcome;
 use super::statement::{RowStatement, RowStatements};
@@ -30,7 +30,7 @@ struct Scoped<'a> {
 pub(super) fn assess(
     catalog: &Catalog,
     framework: &Framework,
-    controls: &[Assessed<'_>],
+    controls: &[AssessedControl<'_>],
     statements: &RowStatements<'_>,
     facts: &Facts<'_>,
 ) -> Vec<RowOutcome> {
@@ -88,7 +88,7 @@ fn take_controls(rows: &mut [Scoped<'_>]) {
 
 /// Time alone brings no row back to its score: that takes something newer than the end of the
 /// decision.
-fn hold(rows: &mut [Scoped<'_>], controls: &[Assessed<'_>]) {
+fn hold(rows: &mut [Scoped<'_>], controls: &[AssessedControl<'_>]) {
     let is_heard_since = |row: &Scoped<'_>, end: Time| {
         let mut times = row.taken.iter().filter_map(|it| controls[it.control].heard_at);
         times.any(|it| end < it)
@@ -104,7 +104,7 @@ fn hold(rows: &mut [Scoped<'_>], controls: &[Assessed<'_>]) {
     }
 }
 
-fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[Assessed<'_>]) -> RowOutcome {
+fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[AssessedControl<'_>]) -> RowOutcome {
     let none = |status| RowOutcome { status, score: 0 };
     if row.is_out {
         return none(Status::NotApplicable);

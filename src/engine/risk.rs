@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::catalog::{Catalog, Control};
-use super::control::{Assessed, Gap, UNMAPPED_AGE_DAYS};
-use super::current::{Current, Voice};
+use super::control::{AssessedControl, Gap, UNMAPPED_AGE_DAYS};
+use super::current::{Current, EvidenceClaim};
 use super::finding;
 use super::horizon::Horizon;
 use super::posture::{Risk, SourceType};
@@ -43,7 +43,7 @@ fn risk_score(severity: Severity, share: Share, is_critical: bool) -> u8 {
 /// The risks of a client, its annual loss shared over them.
 pub(super) fn risks(
     catalog: &Catalog,
-    controls: &[Assessed<'_>],
+    controls: &[AssessedControl<'_>],
     unmapped: &[&Current<'_>],
     annual_loss: Option<u64>,
     horizon: &mut Horizon,
@@ -104,11 +104,11 @@ impl Touch {
     }
 }
 
-fn n_failing(failing: &[Voice<'_>]) -> usize {
+fn n_failing(failing: &[EvidenceClaim<'_>]) -> usize {
     failing.iter().flat_map(|it| it.current.failing()).map(|it| it.failing.len()).sum()
 }
 
-fn touch(touched: &mut Vec<Touch>, failing: &[Voice<'_>], score: u8) {
+fn touch(touched: &mut Vec<Touch>, failing: &[EvidenceClaim<'_>], score: u8) {
     for observation in failing.iter().flat_map(|it| it.current.failing()) {
         touched.extend(observation.failing.iter().map(|it| Touch::of(*it, score)));
     }
@@ -117,7 +117,7 @@ fn touch(touched: &mut Vec<Touch>, failing: &[Voice<'_>], score: u8) {
 fn of_control(
     catalog: &Catalog,
     control: &Control,
-    assessed: &Assessed<'_>,
+    assessed: &AssessedControl<'_>,
     gap: &Gap<'_>,
     dollar_impact: Option<u64>,
 ) -> Risk {
@@ -146,7 +146,7 @@ fn of_control(
     }
 }
 
-fn of_finding(voice: Voice<'_>, is_verified: bool) -> Risk {
+fn of_finding(voice: EvidenceClaim<'_>, is_verified: bool) -> Risk {
     let observation = voice.current.worst;
     let title = observation.title.trim();
     let seen = Sum::of(std::iter::once(voice));

@@ -1,7 +1,7 @@
 //! The security score: applicable controls by weight.
 
 use super::catalog::Catalog;
-use super::control::Assessed;
+use super::control::AssessedControl;
 use super::posture::Score;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
@@ -31,7 +31,7 @@ impl Mean {
 
 /// The score over all applicable controls, one that nobody assessed as 0. 0 when none is
 /// applicable.
-pub(super) fn score(catalog: &Catalog, controls: &[Assessed<'_>]) -> Score {
+pub(super) fn score(catalog: &Catalog, controls: &[AssessedControl<'_>]) -> Score {
     let mut overall = Mean::default();
     let mut categories = vec![Mean::default(); catalog.categories.len()];
     let (mut n_total, mut n_compliant, mut n_partial, mut n_non_compliant) = (0, 0, 0, 0);

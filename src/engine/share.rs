@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::catalog::Control;
-use super::current::{Check, Voice, rank};
+use super::current::{Check, EvidenceClaim, rank};
 use super::fact::Status;
 
 /// A part of a whole in millionths, rounded down, so that only a whole whole is full.
@@ -59,9 +59,9 @@ const N_CHECKS_USUAL: usize = 32;
 
 /// One check of a control over all its scopes.
 #[derive(Debug)]
-pub(super) struct Tally<'a> {
+pub(super) struct ShareCounts<'a> {
     /// The scope where it is worst; its texts speak for the check.
-    pub(super) worst: Voice<'a>,
+    pub(super) worst: EvidenceClaim<'a>,
     pub(super) passed: u64,
     pub(super) failed: u64,
     /// Passed and failed, of those scopes alone that counted subjects.
@@ -75,16 +75,16 @@ pub(super) struct Sum<'a> {
     /// The worst status. `Compliant` for no observations at all.
     pub(super) status: Status,
     /// One for each check, worst first.
-    pub(super) tallies: Vec<Tally<'a>>,
+    pub(super) tallies: Vec<ShareCounts<'a>>,
     pub(super) is_counted: bool,
     pub(super) is_critical: bool,
     share: Share,
 }
 
 impl<'a> Sum<'a> {
-    pub(super) fn of(voices: impl Iterator<Item = Voice<'a>>) -> Self {
+    pub(super) fn of(voices: impl Iterator<Item = EvidenceClaim<'a>>) -> Self {
         let n_voices = voices.size_hint().1.unwrap_or(0);
-        let mut tallies: Vec<Tally<'a>> = Vec::with_capacity(n_voices.min(N_CHECKS_USUAL));
+        let mut tallies: Vec<ShareCounts<'a>> = Vec::with_capacity(n_voices.min(N_CHECKS_USUAL));
         let mut is_critical = false;
         let mut next = 0;
         for voice in voices {
@@ -92,7 +92,7 @@ impl<'a> Sum<'a> {
             let place = find(&tallies, next, voice.current.check);
             match place {
                 Ok(index) => tallies[index].add(voice),
-                Err(index) => tallies.insert(index, Tally::of(voice)),
+                Err(index) => tallies.insert(index, ShareCounts::of(voice)),
             }
             next = place.unwrap_or_else(|it| it) + 1;
         }
@@ -100,7 +100,7 @@ impl<'a> Sum<'a> {
         let share = Share::mean(shares);
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
         Self {
-            status: tallies.first().map_or(Status::Compliant, Tally::status),
+            status: tallies.first().map_or(Status::Compliant, ShareCounts::status),
             is_counted: tallies.iter().any(|it| it.counted != (0, 0)),
             is_critical,
             share,
@@ -139,8 +139,8 @@ impl<'a> Sum<'a> {
 }
 
 /// Where a check is among tallies in order, or belongs. In each scope checks come in order, so it is mostly `next`.
-fn find(tallies: &[Tally<'_>], next: usize, wanted: Check<'_>) -> Result<usize, usize> {
-    let of = |it: &Tally<'_>| it.worst.current.check.cmp(&wanted);
+fn find(tallies: &[ShareCounts<'_>], next: usize, wanted: Check<'_>) -> Result<usize, usize> {
+    let of = |it: &ShareCounts<'_>| it.worst.current.check.cmp(&wanted);
     match tallies.get(next).map(of) {
         Some(Ordering::Equal) => Ok(next),
         None if tallies.last().is_none_or(|it| of(it) == Ordering::Less) => Err(tallies.len()),
@@ -148,8 +148,8 @@ fn find(tallies: &[Tally<'_>], next: usize, wanted: Check<'_>) -> Result<usize, 
     }
 }
 
-impl<'a> Tally<'a> {
-    fn of(voice: Voice<'a>) -> Self {
+impl<'a> ShareCounts<'a> {
+    fn of(voice: EvidenceClaim<'a>) -> Self {
         let (passed, failed) = (voice.word.passed, voice.word.failed);
         let counted = if voice.word.is_counted { (passed, failed) } else { (0, 0) };
         Self { worst: voice, passed, failed, counted, n_scopes: 1 }
@@ -161,8 +161,8 @@ impl<'a> Tally<'a> {
 
     /// Adds the check's voice in another scope, or of another source. Of voices that are alike the
     /// first by source and scope speaks for the check.
-    fn add(&mut self, voice: Voice<'a>) {
-        let order = |it: &Voice<'a>| (it.word.badness(), it.place());
+    fn add(&mut self, voice: EvidenceClaim<'a>) {
+        let order = |it: &EvidenceClaim<'a>| (it.word.badness(), it.place());
         if order(&voice) < order(&self.worst) {
             self.worst = voice;
         }

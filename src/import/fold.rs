@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::text;
-use super::{Check, Outcome, Record};
+use super::{Check, CheckOutcome, Record};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact;
@@ -29,7 +29,7 @@ pub const OTHER_REASONS: &str = "other reasons";
 
 /// The origin of the records.
 #[derive(Clone, Debug)]
-pub struct Origin {
+pub struct ImportOrigin {
     /// The catalog's name of the tool.
     pub tool: &'static str,
     /// Label of the source.
@@ -71,11 +71,11 @@ pub struct Folded {
 /// Takes records in any order.
 #[derive(Debug)]
 pub struct Fold {
-    origin: Origin,
+    origin: ImportOrigin,
     /// By scope and check.
     groups: BTreeMap<(String, String), Group>,
     /// Hash of scope, check and subject -> its outcome. Hashes, so that a large file fits into memory.
-    outcomes: HashMap<u64, Outcome>,
+    outcomes: HashMap<u64, CheckOutcome>,
     assets: BTreeMap<String, Seen>,
     skipped: BTreeMap<String, u32>,
     n_records: u64,
@@ -103,7 +103,7 @@ struct Group {
 
 impl Fold {
     #[must_use]
-    pub fn new(origin: Origin) -> Self {
+    pub fn new(origin: ImportOrigin) -> Self {
         Self {
             origin,
             groups: BTreeMap::new(),
@@ -236,27 +236,27 @@ impl Group {
         }
     }
 
-    fn counter(&mut self, outcome: Outcome) -> &mut u32 {
+    fn counter(&mut self, outcome: CheckOutcome) -> &mut u32 {
         match outcome {
-            Outcome::Pass => &mut self.passed,
-            Outcome::Accepted => &mut self.accepted,
-            Outcome::Fail => &mut self.failed,
+            CheckOutcome::Pass => &mut self.passed,
+            CheckOutcome::Accepted => &mut self.accepted,
+            CheckOutcome::Fail => &mut self.failed,
         }
     }
 
     /// Counts a subject as `outcome`, which is worse than what it was counted as before.
     fn count(
         &mut self,
-        before: Option<Outcome>,
-        outcome: Outcome,
-        subject: &super::Subject,
+        before: Option<CheckOutcome>,
+        outcome: CheckOutcome,
+        subject: &super::CheckSubject,
         detail: Option<String>,
     ) {
         if let Some(before) = before {
             *self.counter(before) -= 1;
         }
         *self.counter(outcome) += 1;
-        if outcome == Outcome::Fail {
+        if outcome == CheckOutcome::Fail {
             self.failing.push(fact::subject_hash(&subject.id));
             if self.named.len() < N_NAMED_MAX {
                 self.named.push(subject.name.clone());
@@ -265,7 +265,7 @@ impl Group {
         }
     }
 
-    fn finish(mut self, scope: String, check: String, origin: &Origin) -> Observation {
+    fn finish(mut self, scope: String, check: String, origin: &ImportOrigin) -> Observation {
         let otherwise = match origin.observed {
             Observed::File { now } => now,
             Observed::At(time) => time,

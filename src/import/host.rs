@@ -1,7 +1,7 @@
 //! The records of a scanned host: an asset, and one record for each check.
 
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
-use super::{Check, Outcome, Record, Subject};
+use super::{Check, CheckOutcome, CheckSubject, Record};
 use crate::engine::asset::{Said, Seen};
 use crate::engine::network::host::HostEvidence;
 use crate::engine::network::service::{PortRanges, Protocol};
@@ -33,7 +33,7 @@ pub fn records_of(
     };
     records(Record::Asset(seen.clone()))?;
     for it in host.checks(covered) {
-        let outcome = if it.failing.is_some() { Outcome::Fail } else { Outcome::Pass };
+        let outcome = if it.failing.is_some() { CheckOutcome::Fail } else { CheckOutcome::Pass };
         records(Record::Check(Check {
             scope: seen.scope.clone(),
             check: it.check.to_owned(),
@@ -42,7 +42,7 @@ pub fn records_of(
             title: it.title.to_owned(),
             remediation: Some(it.remediation.to_owned()),
             detail: it.failing.map(|detail| text::line(&detail, DETAIL_CHARS_MAX)),
-            subject: Subject { id: seen.external_id.clone(), name: seen.name.clone() },
+            subject: CheckSubject { id: seen.external_id.clone(), name: seen.name.clone() },
             observed_at: host.scanned_at,
         }))?;
     }

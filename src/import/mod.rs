@@ -100,20 +100,20 @@ pub struct Check {
     pub scope: String,
     /// The tool's own id of it.
     pub check: String,
-    pub outcome: Outcome,
+    pub outcome: CheckOutcome,
     pub severity: Severity,
     pub title: String,
     pub remediation: Option<String>,
     /// What was observed.
     pub detail: Option<String>,
-    pub subject: Subject,
+    pub subject: CheckSubject,
     /// `None`: the file does not say.
     pub observed_at: Option<Time>,
 }
 
 /// Ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum CheckOutcome {
     Pass,
     /// Failed, but muted at the source. Never counted as passed or failed.
     Accepted,
@@ -122,7 +122,7 @@ pub enum Outcome {
 
 /// What a check looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Subject {
+pub struct CheckSubject {
     /// Equals [`Seen::external_id`] where the subject is an asset.
     pub id: String,
     pub name: String,

@@ -21,7 +21,7 @@ const SHOWN_CHARS_MAX: usize = 60;
 
 /// A scan as somebody asks for it.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
+pub struct ScanRequest {
     /// In CIDR notation; a bare address is a network of one.
     pub targets: Vec<String>,
     pub exclude: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Order {
 
 /// What may be scanned.
 #[derive(Clone, Debug, Default)]
-pub struct Policy {
+pub struct ScanPolicy {
     /// A target must be within these.
     pub allowed: Vec<IpNetwork>,
     /// Never scanned, allowed or not.
@@ -42,7 +42,7 @@ pub struct Policy {
 
 /// Checked targets. Equal plans scan the same addresses and ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct ScanPlan {
     /// Disjoint, sorted.
     pub targets: Vec<IpNetwork>,
     /// Disjoint, sorted: those of the request, those of the policy, and those that are never scanned, as far as they overlap
@@ -60,10 +60,10 @@ pub struct Block {
     pub network: IpNetwork,
 }
 
-impl Plan {
+impl ScanPlan {
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Forbidden` when a target is not allowed, with how to allow it.
-    pub fn of(order: &Order, policy: &Policy) -> Result<Self> {
+    pub fn of(order: &ScanRequest, policy: &ScanPolicy) -> Result<Self> {
         let ports = match &order.ports {
             Some(text) => Ports::parse(text)?,
             None => Ports::usual(),

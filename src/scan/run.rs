@@ -13,7 +13,7 @@ use super::life::{self, N_SMALL, Sign};
 use super::local::{Own, neighbors};
 use super::name::Names;
 use super::pace::Pace;
-use super::plan::{Block, Plan};
+use super::plan::{Block, ScanPlan};
 use super::rtt::Rtt;
 use super::talk;
 use crate::engine::network::scan::{Answers, FoundHost, FoundPort, ProbeCounts};
@@ -44,7 +44,7 @@ const PERCENT_ALIKE: usize = 80;
 
 /// How a scan is to proceed.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ScanSettings {
     /// Simultaneous probes.
     pub n_sockets: u32,
     /// Simultaneous probes of one address.
@@ -83,9 +83,9 @@ pub struct Done {
 /// # Errors
 /// `Unavailable` when the system lacks the resources; whatever `sink` returns.
 pub fn run(
-    plan: &Plan,
+    plan: &ScanPlan,
     done: &BTreeSet<u32>,
-    settings: &Settings,
+    settings: &ScanSettings,
     (pace, progress): (&Pace, &Progress),
     stop: &(dyn Fn() -> bool + Sync),
     sink: &mut dyn FnMut(Done) -> Result<()>,
@@ -176,7 +176,7 @@ struct Pending {
 }
 
 struct Scan<'a, 'b> {
-    plan: &'a Plan,
+    plan: &'a ScanPlan,
     bounds: &'a mut Bounds<'b>,
     asks: bool,
     progress: &'a Progress,

@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
-use crate::serve::http::limit::Limits;
+use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::Listener;
 use crate::store::{self, Store};
 use crate::{catalog, web, work};
@@ -29,13 +29,13 @@ pub const KEY_FILE: &str = "posture.key";
 
 /// The part of the configuration that the server needs.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ServeOptions {
     pub listen: SocketAddr,
     /// The folder of the database and the control socket.
     pub dir: PathBuf,
     pub cache_bytes: usize,
     pub trusted_proxies: Vec<IpNetwork>,
-    pub app: app::Options,
+    pub app: app::AppOptions,
 }
 
 /// The application on its database, which only this process has open.
@@ -50,7 +50,7 @@ impl Opened {
     ///
     /// # Errors
     /// Those of [`App::open`].
-    pub fn on(store: Store, clock: Clock, options: &Options) -> Result<Self> {
+    pub fn on(store: Store, clock: Clock, options: &ServeOptions) -> Result<Self> {
         Self::with_catalog(load_catalog()?, store, clock, options)
     }
 
@@ -62,7 +62,7 @@ impl Opened {
         catalog: Catalog,
         store: Store,
         clock: Clock,
-        options: &Options,
+        options: &ServeOptions,
     ) -> Result<Self> {
         let sealer = Sealer::open(&options.dir.join(KEY_FILE))?;
         let mut app_options = options.app.clone();
@@ -91,9 +91,9 @@ impl Opened {
 ///
 /// # Errors
 /// `Conflict` if another process has the database open; those of [`Store::open`] and [`App::open`].
-pub fn open(options: &Options) -> Result<Opened> {
+pub fn open(options: &ServeOptions) -> Result<Opened> {
     let store_options =
-        store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+        store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
     let store = Store::open(&store_options, Clock::System.now())?;
     Opened::on(store, Clock::System, options)
 }
@@ -112,7 +112,7 @@ pub fn load_catalog() -> Result<Catalog> {
 /// `Conflict` if the address is in use; those of the store if it cannot be closed cleanly.
 pub async fn serve(
     opened: Opened,
-    options: &Options,
+    options: &ServeOptions,
     started: impl FnOnce(SocketAddr),
     until: impl Future<Output = ()>,
 ) -> Result<()> {
@@ -164,8 +164,8 @@ async fn note(app: &App, action: &str) {
     }
 }
 
-fn limits(options: &Options) -> Limits {
-    let mut limits = Limits::default();
+fn limits(options: &ServeOptions) -> ConnectionLimits {
+    let mut limits = ConnectionLimits::default();
     limits.exempt.extend(&options.trusted_proxies);
     limits
 }

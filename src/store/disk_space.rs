@@ -13,14 +13,14 @@ const PERIOD: Duration = Duration::from_secs(1);
 
 /// Checks the free space periodically.
 #[derive(Debug)]
-pub(in crate::store) struct Room {
+pub(in crate::store) struct DiskSpace {
     /// `None`: the database is not on a disk.
     file: Option<PathBuf>,
     looked_at: Option<Instant>,
     is_enough: bool,
 }
 
-impl Room {
+impl DiskSpace {
     pub(in crate::store) fn around(file: Option<PathBuf>) -> Self {
         Self { file, looked_at: None, is_enough: true }
     }

@@ -24,15 +24,15 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
-use disk_space::Room;
+use disk_space::DiskSpace;
 use kernel::health::{Gauges, reopening, stopping};
 use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
-use open::Home;
+use open::DatabaseLocation;
 use writer::{Job, Message, Writer};
 
 pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
-pub use kernel::figure::Summary;
+pub use kernel::figure::ClientFigures;
 pub use kernel::health::Health;
 pub use kernel::meta::Installation;
 pub use kernel::version::Versions;
@@ -61,7 +61,7 @@ const SEAT_POLL: Duration = Duration::from_millis(2);
 
 /// How to open the database.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct StoreOptions {
     /// The folder of the database file. Created if it does not exist.
     pub dir: PathBuf,
     /// Pages kept in memory.
@@ -86,26 +86,26 @@ struct Inner {
 
 /// The state that handles and the writer share.
 struct Shared {
-    door: RwLock<Door>,
+    door: RwLock<DatabaseState>,
     gauges: Arc<Gauges>,
-    versions: kernel::version::Book,
+    versions: kernel::version::VersionTable,
     indexes: kernel::index::Indexes,
     /// Notified of each commit that leaves something to deliver.
     outbox: Notify,
 }
 
-enum Door {
+enum DatabaseState {
     Open(Database),
     Reopening,
     Closed,
 }
 
 impl Shared {
-    fn door(&self) -> RwLockReadGuard<'_, Door> {
+    fn door(&self) -> RwLockReadGuard<'_, DatabaseState> {
         self.door.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn door_mut(&self) -> RwLockWriteGuard<'_, Door> {
+    fn door_mut(&self) -> RwLockWriteGuard<'_, DatabaseState> {
         self.door.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,9 +116,9 @@ impl Store {
     /// # Errors
     /// `Conflict` if another process has it open; `Invalid` if the file is from a newer release,
     /// damaged or not a database; `Unavailable` if the directory cannot be used.
-    pub fn open(options: &Options, now: Time) -> Result<Self> {
+    pub fn open(options: &StoreOptions, now: Time) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
-        let mut home = Home::take(&options.dir, options.cache_bytes)?;
+        let mut home = DatabaseLocation::take(&options.dir, options.cache_bytes)?;
         let opened = home.open(now, &gauges)?;
         Self::start(opened, home, gauges)
     }
@@ -133,7 +133,7 @@ impl Store {
         let opened = open::guarded(|| {
             open::with_counts(open::open_backend(backend, cache_bytes, &gauges)?, &gauges)
         })?;
-        Self::start(opened, Home::Once, gauges)
+        Self::start(opened, DatabaseLocation::Once, gauges)
     }
 
     /// [`Store::on_backend`] for backends that can be created again over the same bytes: it reopens
@@ -148,22 +148,26 @@ impl Store {
         let gauges = Arc::new(Gauges::default());
         let again = gauges.clone();
         let open = move || open::open_backend(make(), cache_bytes, &again);
-        let mut home = Home::Again(Box::new(open));
+        let mut home = DatabaseLocation::Again(Box::new(open));
         let opened = home.open(Time::EPOCH, &gauges)?;
         Self::start(opened, home, gauges)
     }
 
-    fn start((db, counts): (Database, Counts), home: Home, gauges: Arc<Gauges>) -> Result<Self> {
+    fn start(
+        (db, counts): (Database, Counts),
+        home: DatabaseLocation,
+        gauges: Arc<Gauges>,
+    ) -> Result<Self> {
         let shared = Arc::new(Shared {
-            door: RwLock::new(Door::Open(db)),
+            door: RwLock::new(DatabaseState::Open(db)),
             gauges,
-            versions: kernel::version::Book::default(),
+            versions: kernel::version::VersionTable::default(),
             indexes: kernel::index::Indexes::default(),
             outbox: Notify::new(),
         });
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
-        let room = Room::around(home.file());
+        let room = DiskSpace::around(home.file());
         let writer = Writer { shared: shared.clone(), queue: orders, home, room, counts };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let thread = thread.spawn(move || writer.run()).map_err(Error::internal)?;
@@ -189,10 +193,14 @@ impl Store {
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();
         match &*shared.door() {
-            Door::Open(_) if shared.gauges.failed.load(Ordering::Acquire) => Err(reopening()),
-            Door::Open(db) => Ok(Transaction { rows: Reading::begin(db, &shared.gauges)? }),
-            Door::Reopening => Err(reopening()),
-            Door::Closed => Err(stopping()),
+            DatabaseState::Open(_) if shared.gauges.failed.load(Ordering::Acquire) => {
+                Err(reopening())
+            }
+            DatabaseState::Open(db) => {
+                Ok(Transaction { rows: Reading::begin(db, &shared.gauges)? })
+            }
+            DatabaseState::Reopening => Err(reopening()),
+            DatabaseState::Closed => Err(stopping()),
         }
     }
 
@@ -217,7 +225,7 @@ impl Store {
     ///
     /// # Errors
     /// Those of `body`; `Unavailable` if too much such work is waiting; `Internal` if `body` panics.
-    pub async fn aside<T, F>(&self, body: F) -> Result<T>
+    pub async fn run_blocking<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce() -> Result<T> + Send + 'static,

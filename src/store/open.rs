@@ -34,7 +34,7 @@ const FILE: &str = "posture.redb";
 const NEW_FILE: &str = "posture.redb.new";
 
 /// Where the database is stored.
-pub(in crate::store) enum Home {
+pub(in crate::store) enum DatabaseLocation {
     Dir {
         dir: PathBuf,
         cache_bytes: usize,
@@ -50,7 +50,7 @@ pub(in crate::store) enum Home {
 /// Opens the same database again.
 pub(in crate::store) type Reopen = Box<dyn FnMut() -> Result<Database> + Send>;
 
-impl Home {
+impl DatabaseLocation {
     /// Locks the directory, which is created if it does not exist.
     pub(in crate::store) fn take(dir: &Path, cache_bytes: usize) -> Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(dir_refused)?;

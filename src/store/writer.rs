@@ -11,13 +11,13 @@ use redb::Database;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::{Chain, Error, Result};
-use crate::store::disk_space::Room;
+use crate::store::disk_space::DiskSpace;
 use crate::store::global::audit;
 use crate::store::global::audit::{AuditOutcome, Pending};
 use crate::store::kernel::health::{reopening, stopping};
 use crate::store::kernel::transaction::{Counts, Writing};
-use crate::store::open::Home;
-use crate::store::{Batch, Door, Shared};
+use crate::store::open::DatabaseLocation;
+use crate::store::{Batch, DatabaseState, Shared};
 
 /// The maximum number of closures in one transaction.
 const N_GROUP_MAX: usize = 256;
@@ -117,8 +117,8 @@ pub(in crate::store) enum Message {
 pub(in crate::store) struct Writer {
     pub(in crate::store) shared: Arc<Shared>,
     pub(in crate::store) queue: Receiver<Message>,
-    pub(in crate::store) home: Home,
-    pub(in crate::store) room: Room,
+    pub(in crate::store) home: DatabaseLocation,
+    pub(in crate::store) room: DiskSpace,
     pub(in crate::store) counts: Counts,
 }
 
@@ -139,7 +139,7 @@ impl Writer {
                 break;
             }
         }
-        *self.shared.door_mut() = Door::Closed;
+        *self.shared.door_mut() = DatabaseState::Closed;
     }
 
     fn has_failed(&self) -> bool {
@@ -171,9 +171,9 @@ impl Writer {
         let written = catch_unwind(AssertUnwindSafe(|| {
             let shared = self.shared.clone();
             match &*shared.door() {
-                Door::Open(db) if !self.has_failed() => self.write_group(db, &mut jobs),
-                Door::Open(_) | Door::Reopening => Err(reopening()),
-                Door::Closed => Err(stopping()),
+                DatabaseState::Open(db) if !self.has_failed() => self.write_group(db, &mut jobs),
+                DatabaseState::Open(_) | DatabaseState::Reopening => Err(reopening()),
+                DatabaseState::Closed => Err(stopping()),
             }
         }));
         match written {
@@ -251,7 +251,7 @@ impl Writer {
     /// Closes the database and opens it again, as often as necessary. All requests are refused
     /// meanwhile. Returns false if it was told to close.
     fn reopen(&mut self) -> bool {
-        *self.shared.door_mut() = Door::Reopening; // Drops the failed one.
+        *self.shared.door_mut() = DatabaseState::Reopening; // Drops the failed one.
         let gauges = self.shared.gauges.clone();
         gauges.opening.fetch_add(1, Ordering::AcqRel);
         let mut wait = REOPEN_WAIT_MIN;
@@ -263,7 +263,7 @@ impl Writer {
                     // invalid.
                     self.shared.indexes.forget_all();
                     self.shared.versions.advance_all();
-                    *self.shared.door_mut() = Door::Open(db);
+                    *self.shared.door_mut() = DatabaseState::Open(db);
                     gauges.n_reopen_failures.store(0, Ordering::Relaxed);
                     gauges.failed.store(false, Ordering::Release);
                     tracing::warn!("the database was reopened after a storage error");

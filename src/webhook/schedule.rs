@@ -7,7 +7,7 @@ const OVERLOADED_GAP_S: i64 = 60;
 
 /// How an attempt failed, as far as it matters for the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum DeliveryFailure {
     /// Timeout, 429, 502 or 504.
     Overloaded,
     Other,
@@ -21,12 +21,12 @@ pub enum Failure {
 pub fn next_ms(
     gaps_s: &[u32],
     n_failures: u32,
-    failure: Failure,
+    failure: DeliveryFailure,
     retry_after_s: Option<u32>,
     chance: u32,
 ) -> Option<i64> {
     let wait_s = i64::from(*gaps_s.get(usize::try_from(n_failures).ok()?)?);
-    let least_s = if failure == Failure::Overloaded { OVERLOADED_GAP_S } else { 0 };
+    let least_s = if failure == DeliveryFailure::Overloaded { OVERLOADED_GAP_S } else { 0 };
     let asked_s = retry_after_s.map_or(0, |it| i64::from(it).min(2 * wait_s));
     let span_ms = wait_s * 1_000 * JITTER_PERCENT / 100;
     let jitter_ms = i64::from(chance) % (2 * span_ms + 1) - span_ms;

@@ -22,19 +22,19 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
 #[derive(Default)]
-struct Lane {
+struct EndpointSlots {
     n_under_way: usize,
     /// The last attempt succeeded.
     is_well: bool,
 }
 
 #[derive(Default)]
-struct Lanes {
-    lanes: BTreeMap<WebhookId, Lane>,
+struct AllSlots {
+    lanes: BTreeMap<WebhookId, EndpointSlots>,
     n_shared: usize,
 }
 
-impl Lanes {
+impl AllSlots {
     /// How many more attempts may be started at a webhook now.
     fn n_free(&self, id: WebhookId) -> usize {
         let shared = N_SHARED_MAX.saturating_sub(self.n_shared);
@@ -67,7 +67,7 @@ impl Lanes {
 
 /// Delivers until the stop.
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
-    let mut lanes = Lanes::default();
+    let mut lanes = AllSlots::default();
     let mut sending = JoinSet::new();
     // Holds at most as many items as there are attempts in progress.
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
@@ -125,7 +125,7 @@ async fn deliver(app: Arc<App>, ready: Ready, arrived: UnboundedSender<WebhookId
 /// The webhook whose place becomes free, and whether the result of the attempt was stored.
 type Kept = (Option<WebhookId>, Result<(), Error>);
 
-fn end(lanes: &mut Lanes, ended: Result<Kept, JoinError>) {
+fn end(lanes: &mut AllSlots, ended: Result<Kept, JoinError>) {
     match ended {
         Ok((failed, kept)) => {
             if let Err(error) = kept {

@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use figure::{Report, median, memory_kib, quotient, time};
 use posture::error::Error;
-use posture::scan::plan::{Order, Plan, Policy};
-use posture::scan::{Done, Pace, Progress, Settings, run};
+use posture::scan::plan::{ScanPlan, ScanPolicy, ScanRequest};
+use posture::scan::{Done, Pace, Progress, ScanSettings, run};
 use world::World;
 
 const PORTS: &str = "1-1000";
@@ -97,15 +97,15 @@ fn beside(report: &mut Report, n_turns: usize, target: &str, within: &[&str]) {
 
 /// Wall time, open ports, and the files that were open at most.
 fn scan(target: &str) -> (u64, Open, usize) {
-    let policy = Policy { allowed: vec![target.parse().unwrap()], ..Policy::default() };
-    let order = Order {
+    let policy = ScanPolicy { allowed: vec![target.parse().unwrap()], ..ScanPolicy::default() };
+    let order = ScanRequest {
         targets: vec![target.to_owned()],
         exclude: Vec::new(),
         ports: Some(PORTS.to_owned()),
     };
-    let plan = Plan::of(&order, &policy).unwrap();
+    let plan = ScanPlan::of(&order, &policy).unwrap();
     // As nmap is asked here: the states of ports, not what they say; no names.
-    let settings = Settings {
+    let settings = ScanSettings {
         n_sockets: N_SOCKETS,
         per_host: 256,
         own: Vec::new(),

@@ -9,7 +9,7 @@ use posture::clock::Clock;
 use posture::id::ClientId;
 use posture::serve::CONTROL_SOCKET;
 use posture::store::global::client::{Client, ClientState};
-use posture::store::{Options, Store};
+use posture::store::{Store, StoreOptions};
 
 use super::figure::{Report, median, memory_kib};
 use super::harness::http;
@@ -58,7 +58,7 @@ pub(super) fn bench(bench: &mut Bench) {
 
 /// Adds clients, each assessed once, past the service.
 fn fill(folder: &Folder) {
-    let options = Options { dir: folder.path().join("data"), cache_bytes: 256 << 20 };
+    let options = StoreOptions { dir: folder.path().join("data"), cache_bytes: 256 << 20 };
     let now = Clock::System.now();
     let store = Store::open(&options, now).unwrap();
     let ids: Vec<ClientId> = (0..N_CLIENTS).map(|_| ClientId::random()).collect();
@@ -72,13 +72,13 @@ fn fill(folder: &Folder) {
         embedded().unwrap(),
         posture::secret::Sealer::random(),
         Clock::System,
-        app::Options {
+        app::AppOptions {
             quota: [60, 1_000, 10_000],
             msp_id: None,
             public_url: None,
             settings: settings::Defaults::default(),
-            webhooks: app::webhook::delivery::Options::default(),
-            scan: app::scan::request::Options::default(),
+            webhooks: app::webhook::delivery::DeliveryOptions::default(),
+            scan: app::scan::request::ScanOptions::default(),
         },
     )
     .unwrap();

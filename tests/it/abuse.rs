@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::thread;
 
-use posture::serve::http::limit::Limits;
+use posture::serve::http::limit::ConnectionLimits;
 use posture::serve::http::listen::Listener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
@@ -38,7 +38,7 @@ fn a_head_that_drips_is_dropped_at_the_deadline() {
 fn an_idle_connection_is_closed_and_a_busy_one_is_kept() {
     // Long enough for a machine that is busy to ask again before it is over.
     let idle = 6 * SHORT;
-    let edge = Edge::start(Limits { head_timeout: idle, ..lazy() });
+    let edge = Edge::start(ConnectionLimits { head_timeout: idle, ..lazy() });
     let mut wire = edge.connect();
     for _ in 0..5 {
         wire.send(HELLO);
@@ -96,7 +96,7 @@ fn a_body_in_pieces_arrives_whole() {
 
 #[test]
 fn a_body_beyond_the_largest_is_refused_however_it_is_framed() {
-    let edge = Edge::start(Limits { body_bytes_max: 1_000, ..lazy() });
+    let edge = Edge::start(ConnectionLimits { body_bytes_max: 1_000, ..lazy() });
     for (framing, status) in [
         (format!("Content-Length: 1000\r\n\r\n{}", "x".repeat(1_000)), 200),
         (format!("Content-Length: 1001\r\n\r\n{}", "x".repeat(1_001)), 413),
@@ -154,7 +154,7 @@ fn heads_are_taken_up_to_the_limits_and_no_further() {
         let start = "GET /hello HTTP/1.1\r\nHost: here\r\nPadding: ";
         format!("{start}{}\r\n\r\n", "x".repeat(bytes - start.len() - 4))
     };
-    let edge_of_1_000 = Edge::start(Limits { head_bytes_max: 1_000, ..lazy() });
+    let edge_of_1_000 = Edge::start(ConnectionLimits { head_bytes_max: 1_000, ..lazy() });
     for (bytes, status) in [(1_000, 200), (1_001, 431), (10_000, 431)] {
         let mut wire = edge_of_1_000.connect();
         wire.send(&padded(bytes));
@@ -336,7 +336,7 @@ fn an_upgrade_is_not_offered() {
 #[test]
 fn a_reader_that_never_reads_is_dropped_at_the_write_deadline() {
     // The second connection is served when the first has ended, so nobody needs to read.
-    let edge = Edge::start(Limits { connections_max: 1, ..short() });
+    let edge = Edge::start(ConnectionLimits { connections_max: 1, ..short() });
     let mut deaf = edge.connect();
     deaf.send(&HELLO.replace("/hello", "/large"));
     let mut wire = edge.connect();
@@ -348,7 +348,7 @@ fn a_reader_that_never_reads_is_dropped_at_the_write_deadline() {
 
 #[test]
 fn connections_of_one_peer_are_capped_and_those_of_others_are_not() {
-    let capped = Limits { connections_per_ip_max: 2, exempt: Vec::new(), ..lazy() };
+    let capped = ConnectionLimits { connections_per_ip_max: 2, exempt: Vec::new(), ..lazy() };
     let edge = Edge::start(capped.clone());
     let mut first = edge.connect();
     let mut second = edge.connect();
@@ -362,7 +362,8 @@ fn connections_of_one_peer_are_capped_and_those_of_others_are_not() {
     second.send(HELLO);
     assert_eq!(second.answer().body, "hello");
 
-    let edge = Edge::start(Limits { exempt: Limits::default().exempt, ..capped });
+    let edge =
+        Edge::start(ConnectionLimits { exempt: ConnectionLimits::default().exempt, ..capped });
     let mut all: Vec<_> = (0..5).map(|_| edge.connect()).collect();
     for wire in &mut all {
         wire.send(HELLO);
@@ -372,7 +373,7 @@ fn connections_of_one_peer_are_capped_and_those_of_others_are_not() {
 
 #[test]
 fn connections_beyond_the_total_wait_for_a_place() {
-    let edge = Edge::start(Limits { connections_max: 2, ..lazy() });
+    let edge = Edge::start(ConnectionLimits { connections_max: 2, ..lazy() });
     let mut first = edge.connect();
     let mut second = edge.connect();
     for wire in [&mut first, &mut second] {
@@ -388,7 +389,7 @@ fn connections_beyond_the_total_wait_for_a_place() {
 
 #[test]
 fn an_old_connection_is_closed_after_the_request_it_is_at() {
-    let edge = Edge::start(Limits { age_max: SHORT / 2, ..lazy() });
+    let edge = Edge::start(ConnectionLimits { age_max: SHORT / 2, ..lazy() });
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("/hello", "/slow"));
     assert_eq!(wire.answer().body, "slow");
@@ -398,7 +399,7 @@ fn an_old_connection_is_closed_after_the_request_it_is_at() {
 #[test]
 fn the_stop_lets_requests_finish_and_refuses_connections() {
     // An idle connection that was waited for would outlast the test.
-    let edge = Edge::start(Limits { drain_timeout: 4 * PATIENCE, ..lazy() });
+    let edge = Edge::start(ConnectionLimits { drain_timeout: 4 * PATIENCE, ..lazy() });
     let mut idle = edge.connect();
     let mut slow = edge.connect();
     slow.send(&HELLO.replace("/hello", "/slow"));
@@ -415,7 +416,7 @@ fn the_stop_lets_requests_finish_and_refuses_connections() {
 
 #[test]
 fn the_stop_does_not_wait_for_ever() {
-    let edge = Edge::start(Limits { drain_timeout: SHORT, ..lazy() });
+    let edge = Edge::start(ConnectionLimits { drain_timeout: SHORT, ..lazy() });
     let mut wire = edge.connect();
     wire.send(&HELLO.replace("/hello", "/never"));
     edge.begun.recv_timeout(PATIENCE).expect("the request begins");

@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use posture::config::{
-    EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, Options, check, load, locate, parse, show,
+    Config, EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, check, load, locate, parse, show,
 };
 
-fn read(text: &str) -> Options {
+fn read(text: &str) -> Config {
     parse("posture.toml", text).unwrap_or_else(|problems| panic!("{problems:#?}"))
 }
 
@@ -25,13 +25,13 @@ fn refused(text: &str, expected: &str) {
 
 #[test]
 fn the_example_is_the_defaults() {
-    assert_eq!(parse("posture.toml.example", EXAMPLE).unwrap(), Options::default());
-    assert_eq!(read(""), Options::default());
+    assert_eq!(parse("posture.toml.example", EXAMPLE).unwrap(), Config::default());
+    assert_eq!(read(""), Config::default());
 }
 
 #[test]
 fn the_defaults_are_those_of_the_manual() {
-    let it = Options::default();
+    let it = Config::default();
     assert_eq!(it.server.listen, "127.0.0.1:8080".parse().unwrap());
     assert_eq!((it.server.public_url, it.server.trusted_proxies), (None, vec![]));
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 128));
@@ -70,7 +70,7 @@ fn the_example_has_every_key_and_its_samples_keep_the_rules() {
     let options = read(&example_with_samples());
     assert!(!show(&options).contains("is not set"), "{}", show(&options));
     assert_eq!(options.server.public_url.as_deref(), Some("https://posture.example.com"));
-    for line in show(&Options::default()).lines().filter(|it| !it.is_empty()) {
+    for line in show(&Config::default()).lines().filter(|it| !it.is_empty()) {
         let key = line.trim_start_matches("# ").split(' ').next().unwrap();
         let (set, sample) = (format!("\n{key} = "), format!("\n#{key} = "));
         let is_key = line.contains(" = ") || line.contains("is not set");
@@ -302,7 +302,7 @@ fn showing_says_where_a_value_comes_from_and_can_be_read_again() {
     }
     let again = parse("shown", &shown).unwrap();
     assert_eq!((again.server, again.msp, again.data), (options.server, options.msp, options.data));
-    assert_eq!(read(&show(&Options::default())), Options::default());
+    assert_eq!(read(&show(&Config::default())), Config::default());
     let odd = read("[data]\ndir = \"a \\\"b\\\" \u{a0}\u{202e}c\"\n");
     assert!(show(&odd).contains(r#"dir = "a \"b\" \U000000a0\U0000202ec""#), "{}", show(&odd));
     assert_eq!(parse("shown", &show(&odd)).unwrap().data, odd.data);
@@ -352,7 +352,7 @@ fn a_file_that_is_not_there_or_too_long_is_refused() {
     assert!(check(Some(&path)).is_err());
     let long = usize::try_from(FILE_BYTES_MAX).unwrap();
     fs::write(&path, "#".repeat(long)).unwrap();
-    assert_eq!(load(Some(&path)).unwrap().log, Options::default().log);
+    assert_eq!(load(Some(&path)).unwrap().log, Config::default().log);
     fs::write(&path, "#".repeat(long + 1)).unwrap();
     let message = load(Some(&path)).unwrap_err().message().to_owned();
     assert!(message.ends_with("is longer than 1048576 bytes"), "{message}");

@@ -10,7 +10,7 @@ use poem::endpoint::make;
 use poem::http::{Method, StatusCode};
 use poem::{EndpointExt, Request, Response};
 use posture::peer::Peer;
-use posture::serve::http::limit::Limits;
+use posture::serve::http::limit::ConnectionLimits;
 use posture::serve::http::limit::Service;
 use posture::serve::http::listen::Listener;
 use posture::serve::http::service;
@@ -27,19 +27,19 @@ pub(crate) const LARGE_BYTES: usize = 64 * 1_024 * 1_024;
 pub(crate) const HELLO: &str = "GET /hello HTTP/1.1\r\nHost: here\r\n\r\n";
 
 /// Deadlines that a test can wait for.
-pub(crate) fn short() -> Limits {
-    Limits { head_timeout: SHORT, body_timeout: SHORT, write_timeout: SHORT, ..lazy() }
+pub(crate) fn short() -> ConnectionLimits {
+    ConnectionLimits { head_timeout: SHORT, body_timeout: SHORT, write_timeout: SHORT, ..lazy() }
 }
 
 /// Deadlines that no test reaches, but for the last one.
-pub(crate) fn lazy() -> Limits {
+pub(crate) fn lazy() -> ConnectionLimits {
     let never = PATIENCE * 2;
-    Limits {
+    ConnectionLimits {
         head_timeout: never,
         body_timeout: never,
         write_timeout: never,
         drain_timeout: PATIENCE / 2,
-        ..Limits::default()
+        ..ConnectionLimits::default()
     }
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Edge {
 }
 
 impl Edge {
-    pub(crate) fn start(limits: Limits) -> Self {
+    pub(crate) fn start(limits: ConnectionLimits) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let any = "127.0.0.1:0".parse().expect("an address");
         let listener = runtime.block_on(Listener::tcp(any)).expect("a free port");
@@ -63,7 +63,7 @@ impl Edge {
     pub(crate) fn on(
         runtime: Runtime,
         listener: Listener,
-        limits: Limits,
+        limits: ConnectionLimits,
         stop: watch::Sender<bool>,
     ) -> Self {
         let stopped = stop.subscribe();

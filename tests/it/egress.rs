@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ipnetwork::IpNetwork;
-use posture::egress::{Egress, Failure, Outcome, Policy, Posted};
+use posture::egress::{Egress, EgressPolicy, PostFailure, PostOutcome, Posted};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::harness::sink;
@@ -26,20 +26,20 @@ pub fn networks(texts: &[&str]) -> Vec<IpNetwork> {
 }
 
 /// Loopback, over plain HTTP as well.
-pub fn local() -> Policy {
-    Policy {
+pub fn local() -> EgressPolicy {
+    EgressPolicy {
         allow_http_networks: networks(&["127.0.0.0/8", "::1/128"]),
         allow_private_networks: networks(&["127.0.0.0/8", "::1/128"]),
         own: Vec::new(),
     }
 }
 
-pub fn egress(policy: Policy) -> Egress {
+pub fn egress(policy: EgressPolicy) -> Egress {
     Egress::new(policy, LONG, 4).unwrap()
 }
 
 /// Gives up after [`TIMEOUT`].
-pub fn hasty(policy: Policy) -> Egress {
+pub fn hasty(policy: EgressPolicy) -> Egress {
     Egress::new(policy, TIMEOUT, 4).unwrap()
 }
 
@@ -66,23 +66,23 @@ pub fn post_with(
     posted
 }
 
-pub fn failure(posted: Posted) -> Failure {
+pub fn failure(posted: Posted) -> PostFailure {
     match posted.outcome {
-        Outcome::Failed(failure) => failure,
-        Outcome::Answered { .. } => panic!("{posted:?}"),
+        PostOutcome::Failed(failure) => failure,
+        PostOutcome::Answered { .. } => panic!("{posted:?}"),
     }
 }
 
 /// The rule by which a request was not made.
 pub fn refusal(posted: Posted) -> String {
     let failure = failure(posted);
-    let Failure::Refused(why) = failure else { panic!("{failure:?}") };
+    let PostFailure::Refused(why) = failure else { panic!("{failure:?}") };
     why
 }
 
 pub fn status(posted: &Posted) -> u16 {
     match &posted.outcome {
-        Outcome::Answered { status, .. } => *status,
-        Outcome::Failed(failure) => panic!("{failure:?}"),
+        PostOutcome::Answered { status, .. } => *status,
+        PostOutcome::Failed(failure) => panic!("{failure:?}"),
     }
 }

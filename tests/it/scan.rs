@@ -16,14 +16,14 @@ use std::sync::Mutex;
 use crate::harness::sink::Sink;
 use posture::engine::network::scan::{FoundHost, FoundPort, ProbeCounts};
 use posture::error::Error;
-use posture::scan::plan::{Order, Plan, Policy};
-use posture::scan::{Done, Pace, Progress, Settings, run};
+use posture::scan::plan::{ScanPlan, ScanPolicy, ScanRequest};
+use posture::scan::{Done, Pace, Progress, ScanSettings, run};
 
 /// Probes a second: as good as without a limit.
 const PER_S: u32 = 100_000;
 
-pub fn order(targets: &[&str], ports: &str) -> Order {
-    Order {
+pub fn order(targets: &[&str], ports: &str) -> ScanRequest {
+    ScanRequest {
         targets: targets.iter().map(|it| (*it).to_owned()).collect(),
         exclude: Vec::new(),
         ports: Some(ports.to_owned()),
@@ -31,19 +31,19 @@ pub fn order(targets: &[&str], ports: &str) -> Order {
 }
 
 /// Everything of IPv4 and IPv6 may be scanned.
-pub fn anything() -> Policy {
+pub fn anything() -> ScanPolicy {
     let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().unwrap());
-    Policy { allowed: all.to_vec(), ..Policy::default() }
+    ScanPolicy { allowed: all.to_vec(), ..ScanPolicy::default() }
 }
 
-pub fn plan(targets: &[&str], ports: &str) -> Plan {
-    Plan::of(&order(targets, ports), &anything()).unwrap()
+pub fn plan(targets: &[&str], ports: &str) -> ScanPlan {
+    ScanPlan::of(&order(targets, ports), &anything()).unwrap()
 }
 
 /// Nobody is asked for names: the tests' addresses have none.
-pub fn settings() -> Settings {
+pub fn settings() -> ScanSettings {
     let resolver = Some("127.0.0.1:9".parse().unwrap());
-    Settings { n_sockets: 256, per_host: 64, own: Vec::new(), asks: true, resolver }
+    ScanSettings { n_sockets: 256, per_host: 64, own: Vec::new(), asks: true, resolver }
 }
 
 /// Answers whoever asks with these bytes; a probe that only connects asks nothing.
@@ -78,11 +78,11 @@ impl Scanned {
 }
 
 /// Scans to the end, at a rate that no test waits for.
-pub fn scan(plan: &Plan, settings: &Settings) -> Scanned {
+pub fn scan(plan: &ScanPlan, settings: &ScanSettings) -> Scanned {
     scan_at(PER_S, plan, settings)
 }
 
-pub fn scan_at(per_s: u32, plan: &Plan, settings: &Settings) -> Scanned {
+pub fn scan_at(per_s: u32, plan: &ScanPlan, settings: &ScanSettings) -> Scanned {
     let pace = Pace::of(per_s);
     let found = Mutex::new(Scanned { hosts: Vec::new(), tally: ProbeCounts::default() });
     let mut sink = |done: Done| -> Result<(), Error> {

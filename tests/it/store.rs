@@ -16,7 +16,7 @@ use posture::engine::severity::Severity;
 use posture::id::{AssetId, ClientId, EventId, ImportId};
 use posture::page::Cut;
 use posture::store::per_client::asset::AssetFilter;
-use posture::store::{ClientBatch, ClientStore, Options, Store};
+use posture::store::{ClientBatch, ClientStore, Store, StoreOptions};
 
 use crate::harness::backend::Disk;
 
@@ -32,7 +32,7 @@ fn memory() -> Store {
 }
 
 fn open_in(dir: &std::path::Path) -> posture::error::Result<Store> {
-    Store::open(&Options { dir: dir.to_owned(), cache_bytes: CACHE_BYTES }, noon())
+    Store::open(&StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES }, noon())
 }
 
 fn some_client(number: u8) -> ClientId {

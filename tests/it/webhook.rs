@@ -30,7 +30,7 @@ pub fn start() -> Posture {
     Posture::start_with(allow_loopback)
 }
 
-pub fn allow_loopback(options: &mut posture::serve::Options) {
+pub fn allow_loopback(options: &mut posture::serve::ServeOptions) {
     let loopback = vec!["127.0.0.0/8".parse().unwrap()];
     options.app.webhooks.policy.allow_http_networks.clone_from(&loopback);
     options.app.webhooks.policy.allow_private_networks = loopback;

@@ -14,7 +14,7 @@ use crate::api::edge::right::Right;
 use crate::api::wire::problem::Failure;
 use crate::app::App;
 use crate::auth::caller::{Account, Caller};
-use crate::auth::keyring::Held;
+use crate::auth::keyring::HeldKey;
 use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network;
 use crate::error::{Error, Result};
@@ -129,7 +129,7 @@ fn operator(request: &Request) -> Option<Caller> {
 }
 
 /// The credential of a request.
-enum Shown<'a> {
+enum Credential<'a> {
     Key(&'a str),
     Token(&'a str),
     Nothing,
@@ -171,9 +171,9 @@ fn who<R: Right>(request: &Request) -> Result<Caller> {
     let now = web.app.clock.now();
     let is_versioned = R::ROLE.is_none();
     match shown(request.headers(), is_versioned)? {
-        Shown::Key(key) => web.app.access.keyring.verify(key, now).map(Caller::Key),
-        Shown::Token(token) => web.app.bearer(token).map(Caller::User),
-        Shown::Nothing => operator(request).ok_or_else(|| {
+        Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Caller::Key),
+        Credential::Token(token) => web.app.bearer(token).map(Caller::User),
+        Credential::Nothing => operator(request).ok_or_else(|| {
             Error::unauthenticated(if is_versioned {
                 "API key missing or invalid"
             } else {
@@ -183,20 +183,20 @@ fn who<R: Right>(request: &Request) -> Result<Caller> {
     }
 }
 
-fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Shown<'_>> {
+fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Credential<'_>> {
     let keys: Vec<_> = headers.get_all("X-API-Key").iter().collect();
     if let [key] = keys.as_slice() {
-        return Ok(Shown::Key(key.to_str().unwrap_or_default()));
+        return Ok(Credential::Key(key.to_str().unwrap_or_default()));
     }
     if !keys.is_empty() {
         return Err(Error::unauthenticated("send X-API-Key once"));
     }
     if is_versioned {
-        return Ok(Shown::Nothing);
+        return Ok(Credential::Nothing);
     }
     let credentials: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().collect();
     let credential = match credentials.as_slice() {
-        [] => return Ok(Shown::Nothing),
+        [] => return Ok(Credential::Nothing),
         [one] => one.to_str().unwrap_or_default(),
         _ => return Err(Error::unauthenticated("send Authorization once")),
     };
@@ -206,7 +206,7 @@ fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Shown<'_>> {
         return Err(malformed());
     }
     let is_key = credential.starts_with("service_");
-    Ok(if is_key { Shown::Key(credential) } else { Shown::Token(credential) })
+    Ok(if is_key { Credential::Key(credential) } else { Credential::Token(credential) })
 }
 
 /// How many requests a user may send to the management API, unless an operation has its own limit. A console sends many.
@@ -235,7 +235,7 @@ fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     }
 }
 
-fn check_network(request: &Request, web: &Web, held: &Held) -> Result<()> {
+fn check_network(request: &Request, web: &Web, held: &HeldKey) -> Result<()> {
     if held.networks.is_empty() {
         return Ok(());
     }

@@ -19,14 +19,14 @@ const ENTRY_BYTES: u64 = 256;
 
 /// Identifies an answer. Callers get different answers only if their client lists differ.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub shown: Shown,
+pub struct PageKey {
+    pub shown: PageContent,
     /// The versions of the parts that the answer shows. An answer of an older version is never read again.
     pub versions: [u64; 2],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Shown {
+pub enum PageContent {
     /// `allowed`: a hash of the caller's client list, `None` for all.
     Clients {
         allowed: Option<u128>,
@@ -55,7 +55,7 @@ pub enum Shown {
     },
 }
 
-impl Shown {
+impl PageContent {
     /// The size of texts that the caller chose, which count too.
     fn n_text_bytes(&self) -> usize {
         match self {
@@ -95,13 +95,13 @@ impl From<Level> for LevelShown {
 #[derive(Clone)]
 struct ByBytes;
 
-impl Weighter<Key, Rendered> for ByBytes {
-    fn weight(&self, key: &Key, rendered: &Rendered) -> u64 {
+impl Weighter<PageKey, Rendered> for ByBytes {
+    fn weight(&self, key: &PageKey, rendered: &Rendered) -> u64 {
         (rendered.body.len() + key.shown.n_text_bytes()) as u64 + ENTRY_BYTES
     }
 }
 
-pub struct PageCache(Cache<Key, Rendered, ByBytes>);
+pub struct PageCache(Cache<PageKey, Rendered, ByBytes>);
 
 impl PageCache {
     #[must_use]
@@ -110,11 +110,11 @@ impl PageCache {
         Self(Cache::with_weighter(n_entries.max(1), bytes, ByBytes))
     }
 
-    pub fn find(&self, key: &Key) -> Option<Rendered> {
+    pub fn find(&self, key: &PageKey) -> Option<Rendered> {
         self.0.get(key)
     }
 
-    pub fn put(&self, key: Key, rendered: Rendered) {
+    pub fn put(&self, key: PageKey, rendered: Rendered) {
         self.0.insert(key, rendered);
     }
 }

@@ -9,7 +9,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::page_cache::{AssetsShown, Key, Shown};
+use crate::api::edge::page_cache::{AssetsShown, PageContent, PageKey};
 use crate::api::edge::right::{ReadAssets, WriteAssets};
 use crate::api::wire::body::{Body, change, example, present};
 use crate::api::wire::input::Ref;
@@ -19,7 +19,7 @@ use crate::api::wire::reply::{Data, Made, Null, Rendered};
 use crate::api::wire::view::{AssetStatusView, AssetTypeView, Uid, When};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
-use crate::app::inventory::asset::{AssetChange, NewAsset, Pushed};
+use crate::app::inventory::asset::{AssetChange, NewAsset, PushedAsset};
 use crate::engine::asset::Asset;
 use crate::engine::fact::subject_hash;
 use crate::error::Result;
@@ -199,11 +199,11 @@ impl Assets {
         };
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
         let versions = rows.versions();
-        let shown = Shown::Assets { client: client.id, filter: filter.clone(), cut };
-        let key = Key { shown, versions: [versions.inventory, versions.posture] };
+        let shown = PageContent::Assets { client: client.id, filter: filter.clone(), cut };
+        let key = PageKey { shown, versions: [versions.inventory, versions.posture] };
         let inventory = rows.clone();
         let render = move |snapshot: &ClientSnapshot| page(&inventory, snapshot, filter, cut);
-        Ok(reply::Page::rendered(web.kept(key, &rows, render).await?))
+        Ok(reply::Page::rendered(web.cached_or_render(key, &rows, render).await?))
     }
 
     /// Push an asset
@@ -219,8 +219,8 @@ impl Assets {
         let new = body.read()?.resolve();
         let client = new.client;
         Ok(match web.app.push_asset(&by.0, new).await? {
-            Pushed::Added(asset) => Made::Added(shown(&web, &by, client, asset).await?),
-            Pushed::Known(asset) => Made::Known(shown(&web, &by, client, asset).await?),
+            PushedAsset::Added(asset) => Made::Added(shown(&web, &by, client, asset).await?),
+            PushedAsset::Known(asset) => Made::Known(shown(&web, &by, client, asset).await?),
         })
     }
 

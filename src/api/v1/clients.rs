@@ -9,7 +9,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::page_cache::{PageContent, PageKey};
 use crate::api::edge::right::ReadClients;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
@@ -92,8 +92,9 @@ impl Clients {
         let industry = industry.0.map(|it| it.text);
         let app = &web.app;
         let versions = [app.clients.directory.version(), 0];
-        let shown = Shown::Clients { allowed: restricted(&by.0), industry: industry.clone(), cut };
-        let key = Key { shown, versions };
+        let shown =
+            PageContent::Clients { allowed: restricted(&by.0), industry: industry.clone(), cut };
+        let key = PageKey { shown, versions };
         if let Some(rendered) = web.cache.find(&key) {
             return Ok(reply::Page::rendered(rendered));
         }

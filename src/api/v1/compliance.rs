@@ -9,7 +9,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::page_cache::{PageContent, PageKey};
 use crate::api::edge::right::ReadCompliance;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Raw, Text};
@@ -18,7 +18,7 @@ use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, When};
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Framework, FrameworkId, Level};
-use crate::engine::posture::{ControlOutcome, FrameworkOutcome, RowOutcome, Summary};
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary, RowOutcome};
 use crate::error::{Error, Result};
 
 /// One framework in the rollup.
@@ -37,7 +37,7 @@ pub struct ComplianceSummaryView {
 }
 
 impl ComplianceSummaryView {
-    fn of((id, summary): (FrameworkId, Summary)) -> Self {
+    fn of((id, summary): (FrameworkId, FrameworkSummary)) -> Self {
         Self {
             framework: FrameworkIdView(id),
             total_controls: summary.total,
@@ -146,10 +146,10 @@ impl Compliance {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Data<Vec<ComplianceSummaryView>>, Failure> {
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let shown = Shown::Compliance(client.id);
-        let key = Key { shown, versions: [rows.versions().posture, 0] };
+        let shown = PageContent::Compliance(client.id);
+        let key = PageKey { shown, versions: [rows.versions().posture, 0] };
         let app = Arc::clone(&web.app);
-        let rendered = web.kept(key, &rows, move |snapshot| {
+        let rendered = web.cached_or_render(key, &rows, move |snapshot| {
             let all = app.summaries(snapshot)?.into_iter().map(ComplianceSummaryView::of);
             Ok(Rendered::data(&all.collect::<Vec<_>>()))
         });
@@ -180,10 +180,10 @@ impl Compliance {
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
         let id: FrameworkId = framework_id.text.parse()?;
         require_rows(web.app.catalog.framework(id), level)?;
-        let shown = Shown::Framework { client: client.id, id, level: level.into() };
-        let key = Key { shown, versions: [rows.versions().posture, 0] };
+        let shown = PageContent::Framework { client: client.id, id, level: level.into() };
+        let key = PageKey { shown, versions: [rows.versions().posture, 0] };
         let app = Arc::clone(&web.app);
-        let rendered = web.kept(key, &rows, move |snapshot| {
+        let rendered = web.cached_or_render(key, &rows, move |snapshot| {
             let outcome = app.framework_outcome(snapshot, id)?;
             let outcomes = app.control_outcomes(snapshot)?.into_iter().zip(&app.catalog.controls);
             let controls: Vec<_> =

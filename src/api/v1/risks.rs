@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::page_cache::{PageContent, PageKey};
 use crate::api::edge::right::ReadRisks;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
@@ -75,9 +75,9 @@ impl Risks {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let severity = param::word("severity", severity.0.as_ref())?.map(|it: SeverityView| it.0);
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let shown = Shown::Risks { client: client.id, severity, cut };
-        let key = Key { shown, versions: [rows.versions().posture, 0] };
-        let rendered = web.kept(key, &rows, move |snapshot| {
+        let shown = PageContent::Risks { client: client.id, severity, cut };
+        let key = PageKey { shown, versions: [rows.versions().posture, 0] };
+        let rendered = web.cached_or_render(key, &rows, move |snapshot| {
             Ok(Rendered::page(&page_risks(snapshot, severity, cut)?.map(RiskItemView::of)))
         });
         Ok(reply::Page::rendered(rendered.await?))

@@ -9,7 +9,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::page_cache::{Key, Shown};
+use crate::api::edge::page_cache::{PageContent, PageKey};
 use crate::api::edge::right::ReadScores;
 use crate::api::wire::param::{HistoryLimit, Id, Raw, n_history};
 use crate::api::wire::problem::Failure;
@@ -92,9 +92,9 @@ impl Scores {
     ) -> Result<Data<ScoresView>, Failure> {
         let n_history = n_history(limit.0.as_ref())?;
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let shown = Shown::Scores { client: client.id, n_history };
-        let key = Key { shown, versions: [rows.versions().posture, 0] };
-        let rendered = web.kept(key, &rows, move |snapshot| {
+        let shown = PageContent::Scores { client: client.id, n_history };
+        let key = PageKey { shown, versions: [rows.versions().posture, 0] };
+        let rendered = web.cached_or_render(key, &rows, move |snapshot| {
             Ok(Rendered::data(&ScoresView::of(scores(snapshot, n_history)?)))
         });
         Ok(Data::rendered(rendered.await?))

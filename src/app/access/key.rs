@@ -7,7 +7,7 @@ use tokio::sync::OwnedMutexGuard;
 use crate::app::App;
 use crate::app::input::require_text;
 use crate::auth::key::KeyText;
-use crate::auth::keyring::Held;
+use crate::auth::keyring::HeldKey;
 use crate::auth::limit::Quota;
 use crate::auth::network;
 use crate::clock::Time;
@@ -56,7 +56,7 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule.
-    pub async fn issue_key(&self, new: NewKey) -> Result<(Arc<Held>, KeyText)> {
+    pub async fn issue_key(&self, new: NewKey) -> Result<(Arc<HeldKey>, KeyText)> {
         let now = self.clock.now();
         let text = KeyText::random();
         let mut quota: Quota = self.options.quota;
@@ -88,7 +88,7 @@ impl App {
 
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
-    pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<Held>> {
+    pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<HeldKey>> {
         let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let before = self.get_key(id)?;
         let mut key = before.key.clone();
@@ -108,7 +108,7 @@ impl App {
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when it is revoked; `Invalid` for too long a grace.
-    pub async fn rotate_key(&self, id: KeyId, grace_s: u32) -> Result<(Arc<Held>, KeyText)> {
+    pub async fn rotate_key(&self, id: KeyId, grace_s: u32) -> Result<(Arc<HeldKey>, KeyText)> {
         if GRACE_S_MAX < grace_s {
             let rule = format!("must be at most {GRACE_S_MAX}");
             return Err(Error::invalid_field("graceS", rule));
@@ -139,12 +139,12 @@ impl App {
         Ok(())
     }
 
-    pub fn get_key(&self, id: KeyId) -> Result<Arc<Held>> {
+    pub fn get_key(&self, id: KeyId) -> Result<Arc<HeldKey>> {
         self.access.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
     }
 
-    async fn store_key(&self, key: Key, changing: OwnedMutexGuard<()>) -> Result<Arc<Held>> {
-        let held = Held::of(key)?;
+    async fn store_key(&self, key: Key, changing: OwnedMutexGuard<()>) -> Result<Arc<HeldKey>> {
+        let held = HeldKey::of(key)?;
         let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.access.keyring));
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| {

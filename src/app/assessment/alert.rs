@@ -1,6 +1,6 @@
 //! Alert rules against the state of one client.
 
-use crate::app::event::alert::{self, AlertTriggered, ConditionFields, Value};
+use crate::app::event::alert::{self, AlertTriggered, AlertValue, ConditionFields};
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::fact::Status;
@@ -40,7 +40,12 @@ pub(in crate::app) fn evaluate(
     Ok(next)
 }
 
-fn trigger(batch: &mut ClientBatch<'_>, rule: &AlertRule, seen: Seen, now: Time) -> Result<()> {
+fn trigger(
+    batch: &mut ClientBatch<'_>,
+    rule: &AlertRule,
+    seen: RuleResult,
+    now: Time,
+) -> Result<()> {
     let body = AlertTriggered {
         rule_id: rule.id.to_string(),
         name: &rule.name,
@@ -56,28 +61,33 @@ fn trigger(batch: &mut ClientBatch<'_>, rule: &AlertRule, seen: Seen, now: Time)
 }
 
 /// What a rule finds at a client.
-struct Seen {
+struct RuleResult {
     /// `None`: unknown.
     verdict: Option<bool>,
-    value: Value,
+    value: AlertValue,
     /// Those that are silent, when the rule looks at that.
     sources: Option<Vec<String>>,
     /// When time alone may make it true.
     next: Option<Time>,
 }
 
-impl Seen {
+impl RuleResult {
     fn number(verdict: bool, value: impl TryInto<u64>) -> Self {
-        let value = Value::Number(value.try_into().unwrap_or(0));
+        let value = AlertValue::Number(value.try_into().unwrap_or(0));
         Self { verdict: Some(verdict), value, sources: None, next: None }
     }
 
     fn status(verdict: bool, status: &'static str) -> Self {
-        Self { verdict: Some(verdict), value: Value::Status(status), sources: None, next: None }
+        Self {
+            verdict: Some(verdict),
+            value: AlertValue::Status(status),
+            sources: None,
+            next: None,
+        }
     }
 
     fn unknown() -> Self {
-        Self { verdict: None, value: Value::Number(0), sources: None, next: None }
+        Self { verdict: None, value: AlertValue::Number(0), sources: None, next: None }
     }
 }
 
@@ -86,47 +96,47 @@ fn judge(
     condition: &AlertCondition,
     tasks: &[Task],
     now: Time,
-) -> Result<Seen> {
+) -> Result<RuleResult> {
     Ok(match condition {
         AlertCondition::ScoreBelow { value } => match rows.find_score()? {
-            Some(it) => Seen::number(it.score.overall < *value, it.score.overall),
-            None => Seen::unknown(),
+            Some(it) => RuleResult::number(it.score.overall < *value, it.score.overall),
+            None => RuleResult::unknown(),
         },
         AlertCondition::ReadinessBelow { framework, value } => {
             // Without any evidence nothing is ready, which is no news.
             let has_evidence = rows.find_score()?.is_some();
             match rows.find_framework(*framework)?.filter(|_| has_evidence) {
-                Some(it) => Seen::number(it.summary.readiness < *value, it.summary.readiness),
-                None => Seen::unknown(),
+                Some(it) => RuleResult::number(it.summary.readiness < *value, it.summary.readiness),
+                None => RuleResult::unknown(),
             }
         }
         AlertCondition::OpenRisksAtLeast { severity, value } => {
             let all = rows.list_risks()?;
             let shown = all.iter().filter(|it| it.closed.is_none() && it.accepted.is_none());
             let n = shown.filter(|it| *severity <= it.risk.severity).count();
-            Seen::number(*value as usize <= n, n)
+            RuleResult::number(*value as usize <= n, n)
         }
         AlertCondition::ControlFailing { control } => {
             match rows.find_control_outcome(control)? {
                 // What it failed on has lapsed, and silence never heals.
-                Some(it) if it.held => Seen::unknown(),
+                Some(it) if it.held => RuleResult::unknown(),
                 Some(it) => {
                     let fails = matches!(it.status, Status::Partial | Status::NonCompliant);
-                    Seen::status(fails, it.status.as_str())
+                    RuleResult::status(fails, it.status.as_str())
                 }
-                None => Seen::unknown(),
+                None => RuleResult::unknown(),
             }
         }
         AlertCondition::SourceSilent { hours } => silence(rows, *hours, now)?,
         AlertCondition::TasksOverdueAtLeast { value } => {
             let n = tasks.iter().filter(|it| it.is_overdue(now)).count();
-            Seen::number(*value as usize <= n, n)
+            RuleResult::number(*value as usize <= n, n)
         }
     })
 }
 
 /// Which sources nothing was heard of for so long, and the hours since the one that is silent longest.
-fn silence(rows: &ClientBatch<'_>, hours: u32, now: Time) -> Result<Seen> {
+fn silence(rows: &ClientBatch<'_>, hours: u32, now: Time) -> Result<RuleResult> {
     let mut heard = std::collections::BTreeMap::<String, Time>::new();
     for it in rows.list_sources()? {
         let last = heard.entry(it.source).or_insert(it.last_seen_at);
@@ -137,7 +147,7 @@ fn silence(rows: &ClientBatch<'_>, hours: u32, now: Time) -> Result<Seen> {
     let silent: Vec<String> =
         heard.iter().filter(|it| is_silent(*it.1)).map(|it| it.0.clone()).collect();
     let longest = heard.values().min().map_or(0, |it| now.s_since(*it) / S_PER_HOUR);
-    let mut seen = Seen::number(!silent.is_empty(), longest);
+    let mut seen = RuleResult::number(!silent.is_empty(), longest);
     seen.sources = Some(silent);
     seen.next = heard.values().map(|it| it.plus_s(limit_s)).filter(|it| now < *it).min();
     Ok(seen)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::subject::Subject;
+use super::subject::AssessmentInput;
 use super::{condition, risk};
 use crate::app::App;
 use crate::app::assessment::expiry::Expiry;
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
 use crate::store::per_client::history::Move;
-use crate::store::per_client::posture::{Assessed, OpenRisk, ScoreEntry};
+use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// The daily assessments are spread over this much of the day's start.
@@ -28,9 +28,9 @@ const DAY_STARTS_WITHIN_S: i64 = 3_600;
 
 /// Everything that one assessment writes.
 #[derive(Debug)]
-pub struct Plan {
+pub struct AssessmentPlan {
     facts_version: u64,
-    assessed: Assessed,
+    assessed: AssessmentRecord,
     controls: Vec<ControlOutcome>,
     frameworks: Vec<FrameworkOutcome>,
     score: Option<ScoreEntry>,
@@ -49,7 +49,7 @@ pub struct Plan {
     announced: Announced,
 }
 
-impl Plan {
+impl AssessmentPlan {
     /// # Errors
     /// `Conflict` when the facts are no longer those that the plan was made on.
     pub fn require_unchanged(&self, batch: &ClientBatch<'_>) -> Result<()> {
@@ -61,16 +61,16 @@ impl Plan {
 }
 
 /// The posture as it was stored.
-struct Stored {
+struct StoredPosture {
     controls: Vec<ControlOutcome>,
     frameworks: Vec<FrameworkOutcome>,
     score: Option<ScoreEntry>,
     risks: Vec<OpenRisk>,
     touched: BTreeMap<u64, u8>,
-    assessed: Option<Assessed>,
+    assessed: Option<AssessmentRecord>,
 }
 
-impl Stored {
+impl StoredPosture {
     fn read(rows: &ClientSnapshot) -> Result<Self> {
         Ok(Self {
             controls: rows.list_control_outcomes()?,
@@ -82,7 +82,7 @@ impl Stored {
         })
     }
 
-    fn difference(&self, subject: &Subject, posture: &Posture) -> Vec<Change> {
+    fn difference(&self, subject: &AssessmentInput, posture: &Posture) -> Vec<Change> {
         let catalog = &subject.catalog;
         let before = self.assessed.as_ref().map(|assessed| Before {
             catalog_digest: assessed.catalog_digest,
@@ -122,12 +122,12 @@ impl App {
 /// [`plan_with`] what persons said so far.
 pub fn plan(
     rows: &ClientSnapshot,
-    subject: &Subject,
+    subject: &AssessmentInput,
     observations: &[Observation],
     gone: Vec<Observation>,
     cause: &Cause,
     now: Time,
-) -> Result<Plan> {
+) -> Result<AssessmentPlan> {
     let statements = Statements::read(rows)?;
     plan_with(rows, subject, observations, gone, &statements, cause, now)
 }
@@ -135,13 +135,13 @@ pub fn plan(
 /// Assesses, and works out every row that the result changes.
 pub fn plan_with(
     rows: &ClientSnapshot,
-    subject: &Subject,
+    subject: &AssessmentInput,
     observations: &[Observation],
     gone: Vec<Observation>,
     statements: &Statements,
     cause: &Cause,
     now: Time,
-) -> Result<Plan> {
+) -> Result<AssessmentPlan> {
     let attestations = statements.attestations(now);
     let critical_subjects = subject.critical_subjects()?;
     let posture = crate::engine::assess(
@@ -156,7 +156,7 @@ pub fn plan_with(
             now,
         },
     );
-    let stored = Stored::read(rows)?;
+    let stored = StoredPosture::read(rows)?;
     let changes = stored.difference(subject, &posture);
     let score = next_score(&stored, &posture, cause, now);
     let carried = risk::carry(&stored.risks, &posture, &changes, now);
@@ -169,9 +169,9 @@ pub fn plan_with(
     let expiry = Expiry::of(rows, statements, subject, now)?;
     let due = due(rows.id(), &posture, now);
     let due = expiry.next.map_or(due, |it| it.min(due));
-    Ok(Plan {
+    Ok(AssessmentPlan {
         facts_version: rows.facts_version()?,
-        assessed: Assessed {
+        assessed: AssessmentRecord {
             catalog_digest: subject.catalog.digest,
             facts_version: rows.facts_version()?,
             at: now,
@@ -195,7 +195,7 @@ pub fn plan_with(
 }
 
 /// Writes what was planned.
-pub fn apply(batch: &mut ClientBatch<'_>, plan: &Plan) -> Result<Announced> {
+pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Announced> {
     for control in &plan.controls {
         batch.put_control_outcome(control)?;
     }
@@ -258,7 +258,12 @@ fn touched(stored: &BTreeMap<u64, u8>, new: &BTreeMap<u64, u8>) -> Vec<(u64, Opt
 ///
 /// There is a first one with the first evidence, a new one when the score's parts moved or a source spoke, and one
 /// each day.
-fn next_score(stored: &Stored, posture: &Posture, cause: &Cause, now: Time) -> Option<ScoreEntry> {
+fn next_score(
+    stored: &StoredPosture,
+    posture: &Posture,
+    cause: &Cause,
+    now: Time,
+) -> Option<ScoreEntry> {
     let entry =
         || ScoreEntry { id: ScoreId::random(), score: posture.score.clone(), calculated_at: now };
     match &stored.score {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::statement::Statements;
-use super::subject::Subject;
+use super::subject::AssessmentInput;
 use crate::app::event::envelope::NewEvent;
 use crate::app::event::expiry::{ATTESTATION, DECISION, EVIDENCE, EvidenceExpiring};
 use crate::clock::Time;
@@ -91,7 +91,7 @@ impl Expiry {
     pub fn of(
         rows: &ClientSnapshot,
         statements: &Statements,
-        subject: &Subject,
+        subject: &AssessmentInput,
         now: Time,
     ) -> Result<Self> {
         let catalog = &subject.catalog;

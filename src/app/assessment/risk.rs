@@ -87,9 +87,9 @@ pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Ti
 fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Option<OpenRisk> {
     let Change::RiskClosed { risk, resolution } = change else { return None };
     let resolution = match resolution {
-        change::Resolution::Fixed => Resolution::Fixed,
-        change::Resolution::ScopedOut => Resolution::ScopedOut,
-        change::Resolution::Gone => Resolution::Gone,
+        change::RiskEnding::Fixed => Resolution::Fixed,
+        change::RiskEnding::ScopedOut => Resolution::ScopedOut,
+        change::RiskEnding::Gone => Resolution::Gone,
     };
     let open = known.get(risk.condition.as_str())?;
     Some(OpenRisk { closed: Some(Closed { at: now, resolution }), ..(*open).clone() })

@@ -14,7 +14,7 @@ use crate::store::global::client::ClientState;
 use crate::store::per_client::asset::AssetFilter;
 
 /// What an assessment reads about a client beside its facts.
-pub struct Subject {
+pub struct AssessmentInput {
     pub catalog: Arc<Catalog>,
     pub profile: Profile,
     pub annual_loss: Option<u64>,
@@ -25,7 +25,7 @@ pub struct Subject {
     rows: ClientStore,
 }
 
-impl Subject {
+impl AssessmentInput {
     /// [`subject_hash`] of every critical asset's own identifiers, sorted.
     pub fn critical_subjects(&self) -> Result<Vec<u64>> {
         let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
@@ -43,12 +43,12 @@ impl Subject {
 impl App {
     /// # Errors
     /// `NotFound` when the client is gone.
-    pub(in crate::app) fn subject(&self, id: ClientId) -> Result<Subject> {
+    pub(in crate::app) fn subject(&self, id: ClientId) -> Result<AssessmentInput> {
         let absent = || Error::not_found("client not found");
         let client = self.clients.directory.find(id).filter(|it| it.state != ClientState::Erasing);
         let client = client.ok_or_else(absent)?;
         let settings = Settings::of(&client.settings);
-        Ok(Subject {
+        Ok(AssessmentInput {
             catalog: Arc::clone(&self.catalog),
             profile: settings.profile(),
             annual_loss: loss::annual_loss(&client, &self.options.settings),

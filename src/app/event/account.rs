@@ -10,12 +10,12 @@ use crate::engine::identity::{AppUse, Identity, LastSignIn};
 
 /// Which source saw the account or app, and where.
 #[derive(Clone, Copy, Debug)]
-pub struct Origin<'a> {
+pub struct AccountOrigin<'a> {
     pub source: &'a str,
     pub scope: &'a str,
 }
 
-impl Origin<'_> {
+impl AccountOrigin<'_> {
     fn key(&self, kind: EventKind, name: &str) -> String {
         format!("{}/{}/{}/{name}", kind.as_str(), self.source, self.scope)
     }
@@ -49,7 +49,7 @@ pub struct AccountFields<'a> {
 }
 
 impl<'a> AccountFields<'a> {
-    fn of(it: &'a Identity, origin: Origin<'a>) -> Self {
+    fn of(it: &'a Identity, origin: AccountOrigin<'a>) -> Self {
         let last_sign_in = match it.last_sign_in {
             LastSignIn::Unknown => None,
             LastSignIn::Never => Some("never".to_owned()),
@@ -73,7 +73,7 @@ impl<'a> AccountFields<'a> {
     }
 
     fn key(&self, kind: EventKind) -> String {
-        Origin { source: self.source, scope: self.scope }.key(kind, self.external_id)
+        AccountOrigin { source: self.source, scope: self.scope }.key(kind, self.external_id)
     }
 }
 
@@ -155,13 +155,13 @@ impl EventBody for DormantAccountDetected<'_> {
 }
 
 #[must_use]
-pub fn mfa_disabled(it: &Identity, origin: Origin<'_>, now: Time) -> NewEvent {
+pub fn mfa_disabled(it: &Identity, origin: AccountOrigin<'_>, now: Time) -> NewEvent {
     let body = MfaDisabled(AccountFields::of(it, origin));
     NewEvent::after(&body, Some(&MfaBefore { mfa: true }), now)
 }
 
 #[must_use]
-pub fn admin_mfa_missing(it: &Identity, origin: Origin<'_>, now: Time) -> NewEvent {
+pub fn admin_mfa_missing(it: &Identity, origin: AccountOrigin<'_>, now: Time) -> NewEvent {
     NewEvent::new(&AdminMfaMissing(AccountFields::of(it, origin)), now)
 }
 
@@ -169,7 +169,7 @@ pub fn admin_mfa_missing(it: &Identity, origin: Origin<'_>, now: Time) -> NewEve
 pub fn privilege_escalation<'a>(
     before: Option<&'a Identity>,
     it: &'a Identity,
-    origin: Origin<'a>,
+    origin: AccountOrigin<'a>,
     now: Time,
 ) -> NewEvent {
     let gained = before.map(|before| {
@@ -182,7 +182,12 @@ pub fn privilege_escalation<'a>(
 }
 
 #[must_use]
-pub fn dormant(it: &Identity, origin: Origin<'_>, dormant_after_days: u16, now: Time) -> NewEvent {
+pub fn dormant(
+    it: &Identity,
+    origin: AccountOrigin<'_>,
+    dormant_after_days: u16,
+    now: Time,
+) -> NewEvent {
     let account = AccountFields::of(it, origin);
     NewEvent::new(&DormantAccountDetected { account, dormant_after_days }, now)
 }
@@ -208,12 +213,12 @@ impl EventBody for ShadowItDetected<'_> {
     type Previous = NoPrevious;
 
     fn key(&self) -> String {
-        Origin { source: self.source, scope: self.scope }.key(Self::KIND, self.app)
+        AccountOrigin { source: self.source, scope: self.scope }.key(Self::KIND, self.app)
     }
 }
 
 #[must_use]
-pub fn shadow_it(app: &AppUse, origin: Origin<'_>, now: Time) -> NewEvent {
+pub fn shadow_it(app: &AppUse, origin: AccountOrigin<'_>, now: Time) -> NewEvent {
     let body = ShadowItDetected {
         app: &app.name,
         publisher: app.publisher.as_deref(),

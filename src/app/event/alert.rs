@@ -20,7 +20,7 @@ pub struct AlertTriggered<'a> {
     /// The rule's name.
     pub name: &'a str,
     pub condition: ConditionFields<'a>,
-    pub value: Value,
+    pub value: AlertValue,
     /// Of `source_silent`: the sources that are silent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sources: Option<Vec<String>>,
@@ -32,7 +32,7 @@ pub struct AlertTriggered<'a> {
 /// What was seen: a score, a count, hours, or a control's status.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
-pub enum Value {
+pub enum AlertValue {
     Number(u64),
     Status(&'static str),
 }

@@ -187,13 +187,13 @@ impl NewEvent {
     ) -> Result<String> {
         let mut object = self.completed(client, name, installation);
         object.insert("sequence".to_owned(), sequence.into());
-        let data = Data {
+        let data = DeliveryData {
             msp_id: &installation.msp_id,
             client_id: client.to_string(),
             object,
             previous: self.previous.as_ref(),
         };
-        let body = Body {
+        let body = DeliveryBody {
             id: self.id.wire(),
             kind: self.kind.as_str(),
             created: self.created.to_string(),
@@ -245,17 +245,17 @@ fn members(it: &impl Serialize) -> Map<String, Value> {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct DeliveryBody<'a> {
     id: String,
     #[serde(rename = "type")]
     kind: &'a str,
     created: String,
-    data: Data<'a>,
+    data: DeliveryData<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Data<'a> {
+struct DeliveryData<'a> {
     msp_id: &'a str,
     client_id: String,
     object: Map<String, Value>,

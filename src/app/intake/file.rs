@@ -5,12 +5,12 @@ use std::io::{BufRead, BufReader, Read};
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
-use crate::app::intake::ingest::{Discovery, Intake, N_SCOPES_KEPT, Outcome};
+use crate::app::intake::ingest::{Discovery, Intake, IntakeOutcome, N_SCOPES_KEPT};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
-use crate::import::fold::{Fold, Folded, Observed, Origin};
+use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
 use crate::import::{self, Format};
 use crate::store::ClientStore;
 use crate::store::per_client::import::Import;
@@ -30,7 +30,7 @@ pub enum ObservedAt {
 
 /// How a file is to be taken.
 #[derive(Clone, Debug)]
-pub struct Order {
+pub struct ImportRequest {
     /// As it was called where it came from; may be empty.
     pub file_name: String,
     /// `None`: told from the file's start.
@@ -48,7 +48,7 @@ pub struct Order {
 /// What an import came to.
 #[derive(Clone, Debug)]
 pub enum Imported {
-    Changed(Box<Outcome>),
+    Changed(Box<IntakeOutcome>),
     /// The same bytes came before, in this import; nothing was done.
     Known(Box<Import>),
 }
@@ -84,7 +84,7 @@ impl App {
     pub async fn import_file(
         &self,
         rows: &ClientStore,
-        order: Order,
+        order: ImportRequest,
         file: impl Read + Send + 'static,
     ) -> Result<Imported> {
         let id = ImportId::random();
@@ -95,7 +95,7 @@ impl App {
             ObservedAt::Now => Observed::At(now),
             ObservedAt::At(time) => Observed::At(time.min(now)),
         };
-        let read = self.store.aside(move || read_whole(file, given, source, id, observed));
+        let read = self.store.run_blocking(move || read_whole(file, given, source, id, observed));
         let (format, folded, digest) = read.await?;
         // From here on alone: the same file sent twice at once is taken once.
         let lock = self.clients.lock(rows.id()).await;
@@ -112,7 +112,7 @@ impl App {
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when it was taken back before.
-    pub async fn undo_import(&self, rows: &ClientStore, id: ImportId) -> Result<Outcome> {
+    pub async fn undo_import(&self, rows: &ClientStore, id: ImportId) -> Result<IntakeOutcome> {
         let now = self.clock.now();
         let lock = self.clients.lock(rows.id()).await;
         let found = rows
@@ -164,7 +164,7 @@ fn read_whole(
     let format = given.or(detected).ok_or_else(unknown_format)?;
     let tool = format.tool();
     let source = source.unwrap_or_else(|| tool.to_owned());
-    let mut fold = Fold::new(Origin { tool, source, import, valid_until: None, observed });
+    let mut fold = Fold::new(ImportOrigin { tool, source, import, valid_until: None, observed });
     import::read(format, &mut input, &mut |record| fold.add(record))?;
     // What is behind the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
@@ -199,7 +199,7 @@ fn intake(
     folded: Folded,
     digest: [u8; 32],
     id: ImportId,
-    order: &Order,
+    order: &ImportRequest,
     now: Time,
     is_over: impl Fn(&crate::engine::fact::Observation) -> bool,
 ) -> Result<Intake> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::roster;
 use super::source;
 use crate::app::assessment::assess;
-use crate::app::assessment::assess::Plan;
+use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::assessment::statement::{Statement, Statements};
@@ -20,7 +20,7 @@ use crate::app::intake::account::is_derived;
 use crate::app::intake::list::{Lists, Moved};
 use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
-use crate::app::inventory::asset::{Met, Sight, meet};
+use crate::app::inventory::asset::{Merged, Sighting, merge};
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
@@ -28,7 +28,7 @@ use crate::engine::fact::{Observation, Verdict};
 use crate::error::{Code, Error, Result};
 use crate::store::global::answer::{Answer, AnswerKey};
 use crate::store::per_client::fact::ObservationKey;
-use crate::store::per_client::import::{Import, Source};
+use crate::store::per_client::import::{Import, SourceScope};
 use crate::store::per_client::roster::{Part, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
@@ -78,7 +78,7 @@ pub struct Idempotent {
     pub key: AnswerKey,
     /// Of what was asked.
     pub digest: [u8; 32],
-    pub render: fn(&Outcome) -> String,
+    pub render: fn(&IntakeOutcome) -> String,
 }
 
 /// Which new assets are announced.
@@ -92,7 +92,7 @@ pub enum Discovery {
 
 /// What an ingest changed.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct IntakeOutcome {
     pub import: Import,
     pub announced: Announced,
     /// By list: how it moved.
@@ -106,7 +106,7 @@ impl App {
     /// # Errors
     /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it, or the client's facts never
     /// stood still; nothing of the run counts then, but assets of a large run that were met before stay.
-    pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<Outcome> {
+    pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<IntakeOutcome> {
         let lock = self.clients.lock(rows.id()).await;
         self.ingest_alone(rows, intake, &lock).await
     }
@@ -117,7 +117,7 @@ impl App {
         rows: &ClientStore,
         mut intake: Intake,
         _: &ClientLock,
-    ) -> Result<Outcome> {
+    ) -> Result<IntakeOutcome> {
         let now = self.clock.now();
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
         let (discovery, listed) = (intake.discovery, intake.listed_scope());
@@ -148,7 +148,7 @@ impl App {
         intake: &Arc<Intake>,
         baseline: &HashSet<String>,
         now: Time,
-    ) -> Result<(Plan, ListsPlan)> {
+    ) -> Result<(AssessmentPlan, ListsPlan)> {
         let subject = self.subject(rows.id())?;
         let rules = self.roster_rules(rows.id())?;
         let scopes = &intake.scopes;
@@ -212,7 +212,7 @@ impl App {
             let import = intake.import.id;
             let write = move |batch: &mut ClientBatch<'_>| {
                 batch.note_object(&import);
-                let sight = Sight { source: &source, seen_at, now };
+                let sight = Sighting { source: &source, seen_at, now };
                 meet_all(batch, &sight, &some, &baseline)
             };
             let (n_new, n_updated) = rows.write(write).await?;
@@ -279,24 +279,24 @@ fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]
 /// Merges assets; how many were new and how many changed.
 fn meet_all(
     batch: &mut ClientBatch<'_>,
-    sight: &Sight<'_>,
+    sight: &Sighting<'_>,
     assets: &[Seen],
     baseline: &HashSet<String>,
 ) -> Result<(u32, u32)> {
     let (mut n_new, mut n_updated) = (0, 0);
     let mut met = Vec::with_capacity(assets.len());
     for seen in assets {
-        let (id, outcome) = meet(batch, sight, seen, &met)?;
+        let (id, outcome) = merge(batch, sight, seen, &met)?;
         met.push(id);
         match outcome {
-            Met::Added(asset) => {
+            Merged::Added(asset) => {
                 if !baseline.contains(&seen.scope) {
                     event::asset::discovered(&asset, sight.now).add(batch)?;
                 }
                 n_new += 1;
             }
-            Met::Updated => n_updated += 1,
-            Met::Unchanged => (),
+            Merged::Updated => n_updated += 1,
+            Merged::Unchanged => (),
         }
     }
     Ok((n_new, n_updated))
@@ -304,14 +304,14 @@ fn meet_all(
 
 fn apply(
     batch: &mut ClientBatch<'_>,
-    (plan, lists): &(Plan, ListsPlan),
+    (plan, lists): &(AssessmentPlan, ListsPlan),
     intake: &Intake,
     baseline: &HashSet<String>,
     now: Time,
-) -> Result<Outcome> {
+) -> Result<IntakeOutcome> {
     plan.require_unchanged(batch)?;
     let mut import = intake.import.clone();
-    let sight = Sight { source: &import.source, seen_at: intake.seen_at, now };
+    let sight = Sighting { source: &import.source, seen_at: intake.seen_at, now };
     let assets = meet_all(batch, &sight, &intake.assets, baseline)?;
     import.n_assets_new += assets.0;
     import.n_assets_updated += assets.1;
@@ -344,7 +344,7 @@ fn apply(
     if is_run {
         announced.n_events += tell_run(batch, &import, &intake.run, now)?;
     }
-    let outcome = Outcome { import, announced, moved: lists.moved.clone(), n_retired };
+    let outcome = IntakeOutcome { import, announced, moved: lists.moved.clone(), n_retired };
     if let Some(Idempotent { key, digest, render }) = &intake.idempotent {
         let answer = Answer { digest: *digest, at: now, body: render(&outcome) };
         batch.put_answer(key, &answer)?;
@@ -377,7 +377,7 @@ fn put_sources(
 ) -> Result<()> {
     for scope in scopes {
         let before = batch.find_source(&import.source, scope)?;
-        batch.put_source(&Source {
+        batch.put_source(&SourceScope {
             source: import.source.clone(),
             scope: scope.clone(),
             first_seen_at: before.as_ref().map_or(now, |it| it.first_seen_at),

@@ -12,7 +12,7 @@ use crate::app::input::require_written;
 use crate::app::intake::account::DERIVED_CHECK;
 pub use crate::app::intake::body::FactsBody;
 use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
-use crate::app::intake::ingest::{Discovery, Idempotent, Intake, Outcome};
+use crate::app::intake::ingest::{Discovery, Idempotent, Intake, IntakeOutcome};
 use crate::app::intake::list::Lists;
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{AssetChange, check_change};
@@ -44,7 +44,7 @@ pub struct Once {
     /// The caller and its `Idempotency-Key`.
     pub key: String,
     /// Makes the answer that is kept under it.
-    pub render: fn(&Outcome) -> String,
+    pub render: fn(&IntakeOutcome) -> String,
 }
 
 /// Who sends facts, and how often.
@@ -62,8 +62,8 @@ pub struct Push {
 
 /// What became of a push.
 #[derive(Clone, Debug)]
-pub enum Pushed {
-    Taken(Box<Outcome>),
+pub enum FactsPush {
+    Taken(Box<IntakeOutcome>),
     /// The same was asked before with the same key: this was the answer.
     Again(String),
 }
@@ -96,7 +96,7 @@ impl App {
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when the key came with another body; those of
     /// [`App::ingest`].
-    pub async fn push_facts(&self, rows: &ClientStore, push: Push) -> Result<Pushed> {
+    pub async fn push_facts(&self, rows: &ClientStore, push: Push) -> Result<FactsPush> {
         let now = self.clock.now();
         let idempotent = push.once.as_ref().map(|it| Idempotent {
             key: Sha256::digest(it.key.as_bytes()).into(),
@@ -109,7 +109,9 @@ impl App {
             let known = self.store.read(move |snapshot| snapshot.find_answer(&it.key)).await?;
             let is_kept = |at: Time| now < at.plus_s(ANSWER_HOURS * 3_600);
             match known.filter(|it| is_kept(it.at)) {
-                Some(known) if known.digest == it.digest => return Ok(Pushed::Again(known.body)),
+                Some(known) if known.digest == it.digest => {
+                    return Ok(FactsPush::Again(known.body));
+                }
                 Some(_) => {
                     return Err(Error::conflict(
                         "this Idempotency-Key came with another body; use a new key",
@@ -119,7 +121,7 @@ impl App {
             }
         }
         let outcome = self.ingest_alone(rows, intake, &lock).await?;
-        Ok(Pushed::Taken(Box::new(outcome)))
+        Ok(FactsPush::Taken(Box::new(outcome)))
     }
 
     /// Forgets answers that are past their time; whether there are more.

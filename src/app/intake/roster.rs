@@ -8,7 +8,7 @@ use super::list::{Lists, Moved, Rules};
 use super::shrink::{Belief, judge};
 use crate::app::App;
 use crate::app::client::settings::Settings;
-use crate::app::event::account::{self, Origin};
+use crate::app::event::account::{self, AccountOrigin};
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
@@ -33,7 +33,7 @@ pub struct ListsPlan {
     apps: Vec<AppUse>,
     assets: Vec<String>,
     gone: Vec<(Part, String)>,
-    turned: Vec<Turned>,
+    turned: Vec<ConditionChange>,
     /// What complete lists say of controls.
     pub observations: Vec<Observation>,
     /// New or renewed entries of the register.
@@ -43,7 +43,7 @@ pub struct ListsPlan {
 
 /// A condition that opens or closes.
 #[derive(Clone, Debug)]
-struct Turned {
+struct ConditionChange {
     event: NewEvent,
     to: To,
     is_announced: bool,
@@ -231,7 +231,7 @@ fn turn_identity(
         if condition == AccountCondition::PrivilegeEscalation && turn.to != To::Closed && !is_told {
             continue; // What somebody had when the source first looked was not gained.
         }
-        let origin = Origin { source, scope };
+        let origin = AccountOrigin { source, scope };
         let days = rules.dormant_after_days;
         let event = match condition {
             AccountCondition::MfaDisabled => account::mfa_disabled(shown, origin, lists.at),
@@ -245,7 +245,7 @@ fn turn_identity(
         };
         // Somebody must know of an administrator without MFA, also when it was always so.
         let is_announced = is_told || condition == AccountCondition::AdminMfaMissing;
-        plan.turned.push(Turned { event, to: turn.to, is_announced });
+        plan.turned.push(ConditionChange { event, to: turn.to, is_announced });
     }
 }
 
@@ -287,9 +287,14 @@ fn plan_apps(
     Ok(())
 }
 
-fn turn_app((source, lists): (&str, &Lists), app: &AppUse, to: To, is_announced: bool) -> Turned {
-    let event = account::shadow_it(app, Origin { source, scope: &lists.scope }, lists.at);
-    Turned { event, to, is_announced }
+fn turn_app(
+    (source, lists): (&str, &Lists),
+    app: &AppUse,
+    to: To,
+    is_announced: bool,
+) -> ConditionChange {
+    let event = account::shadow_it(app, AccountOrigin { source, scope: &lists.scope }, lists.at);
+    ConditionChange { event, to, is_announced }
 }
 
 /// Writes what was planned; how many assets were retired, and how many events announced.
@@ -344,7 +349,7 @@ fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Resu
 }
 
 /// Returns true if an event was announced.
-fn turn(batch: &mut ClientBatch<'_>, it: &Turned, now: Time) -> Result<bool> {
+fn turn(batch: &mut ClientBatch<'_>, it: &ConditionChange, now: Time) -> Result<bool> {
     if it.to == To::Closed {
         batch.close_condition(it.event.key(), now)?;
         return Ok(false);

@@ -46,7 +46,7 @@ pub struct AssetChange {
 
 /// Whether a push made the asset or met it.
 #[derive(Clone, Debug)]
-pub enum Pushed {
+pub enum PushedAsset {
     Added(Asset),
     Known(Asset),
 }
@@ -57,7 +57,7 @@ impl App {
     ///
     /// # Errors
     /// `Forbidden` and `NotFound` for the client; `Invalid` with the field that breaks a rule.
-    pub async fn push_asset(&self, caller: &Caller, new: NewAsset) -> Result<Pushed> {
+    pub async fn push_asset(&self, caller: &Caller, new: NewAsset) -> Result<PushedAsset> {
         require_written("externalId", &new.external_id, NAME_CHARS_MAX)?;
         require_written("name", &new.name, NAME_CHARS_MAX)?;
         check_change(&new.change)?;
@@ -77,14 +77,14 @@ impl App {
                 touch(&mut asset, now);
                 batch.put_asset(&asset)?;
                 batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
-                return Ok(Pushed::Known(asset));
+                return Ok(PushedAsset::Known(asset));
             }
             let mut asset = pushed(&source, &new, now);
             apply(&mut asset, &new.change);
             let asset = batch.add_asset(asset)?;
             event::asset::discovered(&asset, now).add(batch)?;
             batch.put_due(now.plus_s(REASSESS_AFTER_S))?;
-            Ok(Pushed::Added(asset))
+            Ok(PushedAsset::Added(asset))
         };
         rows.write(write).await
     }
@@ -235,7 +235,7 @@ fn touch(asset: &mut Asset, seen_at: Time) {
 
 /// What meeting a seen asset came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Met {
+pub enum Merged {
     Added(Box<Asset>),
     Updated,
     Unchanged,
@@ -243,7 +243,7 @@ pub enum Met {
 
 /// Who saw, and when.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct Sighting<'a> {
     pub source: &'a str,
     /// Of assets without a time of their own.
     pub seen_at: Time,
@@ -253,17 +253,17 @@ pub struct Sight<'a> {
 /// Merges what a source saw into the inventory: external id of the same source, then serial, MAC, hostname, IP.
 ///
 /// `met` are the assets that the same run saw already: two things of one run are not one.
-pub fn meet(
+pub fn merge(
     batch: &mut ClientBatch<'_>,
-    sight: &Sight<'_>,
+    sight: &Sighting<'_>,
     seen: &Seen,
     met: &[AssetId],
-) -> Result<(AssetId, Met)> {
+) -> Result<(AssetId, Merged)> {
     let source = sight.source;
     let at = seen.seen_at.unwrap_or(sight.seen_at);
     let Some(before) = find_seen(batch, source, seen, met)? else {
         let asset = batch.add_asset(discovered(source, seen, at))?;
-        return Ok((asset.id, Met::Added(Box::new(asset))));
+        return Ok((asset.id, Merged::Added(Box::new(asset))));
     };
     let mut after = refreshed(&before, seen, at);
     if (before.source.as_str(), before.external_id.as_str()) != (source, &seen.external_id) {
@@ -279,10 +279,10 @@ pub fn meet(
         }
     }
     if after == before {
-        return Ok((before.id, Met::Unchanged));
+        return Ok((before.id, Merged::Unchanged));
     }
     batch.put_asset(&after)?;
-    Ok((before.id, Met::Updated))
+    Ok((before.id, Merged::Updated))
 }
 
 fn find_seen(

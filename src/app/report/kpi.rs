@@ -11,8 +11,8 @@ use crate::engine::posture::Score;
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::store::ClientFigures;
 use crate::store::Snapshot;
-use crate::store::Summary;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::global::scan::Scan;
 use crate::store::global::webhook::{Disabling, WebhookState};
@@ -99,7 +99,7 @@ impl Mean {
 }
 
 impl Sums {
-    fn add(&mut self, it: &Summary) {
+    fn add(&mut self, it: &ClientFigures) {
         for (sum, severity) in self.n_risks.iter_mut().zip(Severity::ALL) {
             *sum += u64::from(it.n_risks[severity as usize]);
         }
@@ -169,8 +169,8 @@ fn n(count: usize) -> u32 {
 fn with_summaries(
     snapshot: &Snapshot,
     clients: Vec<Arc<Client>>,
-) -> Result<Vec<(Arc<Client>, Summary)>> {
-    let kept: HashMap<ClientId, Summary> = snapshot.list_summaries()?.into_iter().collect();
+) -> Result<Vec<(Arc<Client>, ClientFigures)>> {
+    let kept: HashMap<ClientId, ClientFigures> = snapshot.list_summaries()?.into_iter().collect();
     let summary = |id: &ClientId| match kept.get(id) {
         Some(summary) => Ok(*summary),
         None => snapshot.client(*id).count_summary(),
@@ -179,7 +179,7 @@ fn with_summaries(
 }
 
 /// Figures of these clients alone.
-fn sum(clients: &[(Arc<Client>, Summary)]) -> Kpis {
+fn sum(clients: &[(Arc<Client>, ClientFigures)]) -> Kpis {
     let mut sums = Sums::default();
     let (mut score, mut coverage) = (Mean::default(), Mean::default());
     let mut readiness = [Mean::default(); FrameworkId::ALL.len()];
@@ -222,7 +222,7 @@ fn grade(overall: u8) -> usize {
 
 /// What weighs in a client's need for attention, most first: critical risks, sources that are failing or silent, tasks
 /// that are overdue, how far its score is below a pass, high risks. Of clients alike in all of it the first by name.
-fn weight(it: &Summary) -> [u32; 5] {
+fn weight(it: &ClientFigures) -> [u32; 5] {
     [
         it.n_risks[Severity::Critical as usize],
         it.n_failing_sources + it.n_silent_sources,
@@ -232,10 +232,10 @@ fn weight(it: &Summary) -> [u32; 5] {
     ]
 }
 
-fn attention(clients: &[(Arc<Client>, Summary)]) -> Vec<Attention> {
+fn attention(clients: &[(Arc<Client>, ClientFigures)]) -> Vec<Attention> {
     let weighed = clients.iter().map(|(client, summary)| (weight(summary), client, summary));
     let mut all: Vec<_> = weighed.filter(|(weight, ..)| *weight != [0; 5]).collect();
-    let order = |(weight, client, _): &([u32; 5], &Arc<Client>, &Summary)| {
+    let order = |(weight, client, _): &([u32; 5], &Arc<Client>, &ClientFigures)| {
         (Reverse(*weight), client.name.clone(), client.id)
     };
     if N_ATTENTION < all.len() {
@@ -251,7 +251,7 @@ fn attention(clients: &[(Arc<Client>, Summary)]) -> Vec<Attention> {
     shown.collect()
 }
 
-fn reasons(it: &Summary) -> Vec<String> {
+fn reasons(it: &ClientFigures) -> Vec<String> {
     let counted = |n: u32, one: &str, more: &str| match n {
         0 => None,
         1 => Some(format!("1 {one}")),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::Status;
-use crate::engine::posture::{RowOutcome, Summary};
+use crate::engine::posture::{FrameworkSummary, RowOutcome};
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::page::{Cut, Page};
@@ -15,7 +15,7 @@ use crate::store::global::client::{Client, ClientState};
 
 /// What is asked of a portfolio.
 #[derive(Clone, Copy, Debug)]
-pub struct Question {
+pub struct PortfolioQuery {
     pub framework: FrameworkId,
     /// A row of the framework, by its index in the catalogue.
     pub row: Option<usize>,
@@ -25,9 +25,9 @@ pub struct Question {
 
 /// One client's answer.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct PortfolioRow {
     pub client: Arc<Client>,
-    pub summary: Summary,
+    pub summary: FrameworkSummary,
     /// `None` when no row was asked for.
     pub row: Option<RowOutcome>,
 }
@@ -40,9 +40,9 @@ impl App {
     pub async fn page_portfolio(
         self: &Arc<Self>,
         allowed: Option<&[ClientId]>,
-        question: Question,
+        question: PortfolioQuery,
         cut: Cut,
-    ) -> Result<Page<Line>> {
+    ) -> Result<Page<PortfolioRow>> {
         let allowed: Option<BTreeSet<ClientId>> = allowed.map(|it| it.iter().copied().collect());
         let mut clients = self.clients.directory.list();
         clients.retain(|it| {
@@ -65,9 +65,14 @@ impl App {
         self.store.read(page).await
     }
 
-    fn line(&self, snapshot: &Snapshot, client: Arc<Client>, question: Question) -> Result<Line> {
+    fn line(
+        &self,
+        snapshot: &Snapshot,
+        client: Arc<Client>,
+        question: PortfolioQuery,
+    ) -> Result<PortfolioRow> {
         let outcome = self.framework_outcome(&snapshot.client(client.id), question.framework)?;
         let row = question.row.map(|it| outcome.rows[it]);
-        Ok(Line { client, summary: outcome.summary, row })
+        Ok(PortfolioRow { client, summary: outcome.summary, row })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
-use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Summary};
+use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::page::{Cut, Page};
@@ -44,7 +44,7 @@ pub fn open_risks(rows: &ClientSnapshot) -> Result<Vec<OpenRisk>> {
 
 impl App {
     /// One summary for each framework, in the contract's order.
-    pub fn summaries(&self, rows: &ClientSnapshot) -> Result<Vec<(FrameworkId, Summary)>> {
+    pub fn summaries(&self, rows: &ClientSnapshot) -> Result<Vec<(FrameworkId, FrameworkSummary)>> {
         let all = FrameworkId::ALL.into_iter();
         all.map(|id| Ok((id, self.framework_outcome(rows, id)?.summary))).collect()
     }

@@ -15,7 +15,7 @@ use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};
 use crate::scan::attached_networks;
-use crate::scan::plan::{Order, Plan, Policy};
+use crate::scan::plan::{ScanPlan, ScanPolicy, ScanRequest};
 use crate::store::Batch;
 use crate::store::global::client::ClientState;
 use crate::store::global::scan::{Scan, ScanStatus};
@@ -34,7 +34,7 @@ const N_FORGOTTEN_AT_ONCE: usize = 500;
 
 /// What scans may do.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ScanOptions {
     /// The private networks attached to this host may be scanned.
     pub allow_attached: bool,
     pub allowed: Vec<IpNetwork>,
@@ -49,7 +49,7 @@ pub struct Options {
 }
 
 /// What `posture.toml.example` says.
-impl Default for Options {
+impl Default for ScanOptions {
     fn default() -> Self {
         Self {
             allow_attached: true,
@@ -63,9 +63,9 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ScanOptions {
     /// As the host's network is now.
-    pub(in crate::app) fn policy(&self) -> Policy {
+    pub(in crate::app) fn policy(&self) -> ScanPolicy {
         let mut allowed = self.allowed.clone();
         if self.allow_attached {
             allowed.extend(attached_networks());
@@ -76,7 +76,7 @@ impl Options {
             self.allowed.iter().any(one)
         };
         let own = self.own.iter().filter(|it| !is_named(it)).copied().collect();
-        Policy { allowed, excluded: self.excluded.clone(), own }
+        ScanPolicy { allowed, excluded: self.excluded.clone(), own }
     }
 }
 
@@ -93,7 +93,7 @@ pub struct NewScan {
 
 /// A scan, and how far it is.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ScanWithProgress {
     pub scan: Scan,
     pub n_done: u64,
     pub n_up: u64,
@@ -106,15 +106,15 @@ impl App {
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Forbidden` when a target is not allowed, or the client is not the
     /// caller's; `NotFound` for the client; `Conflict` when too many wait.
-    pub async fn start_scan(&self, caller: &Caller, new: NewScan) -> Result<Shown> {
+    pub async fn start_scan(&self, caller: &Caller, new: NewScan) -> Result<ScanWithProgress> {
         let name = new.name.filter(|it| !it.trim().is_empty());
         if name.as_ref().is_some_and(|it| NAME_CHARS_MAX < it.chars().count()) {
             let rule = format!("must be at most {NAME_CHARS_MAX} characters");
             return Err(Error::invalid_field("name", rule));
         }
         let client = self.client_of_scan(caller, new.client)?;
-        let order = Order { targets: new.targets, exclude: new.exclude, ports: new.ports };
-        let plan = Plan::of(&order, &self.options.scan.policy());
+        let order = ScanRequest { targets: new.targets, exclude: new.exclude, ports: new.ports };
+        let plan = ScanPlan::of(&order, &self.options.scan.policy());
         let plan = plan.map_err(|error| match (error.code, caller.allowed_clients()) {
             // Which networks the others have is not for whoever is limited to clients.
             (Code::Forbidden, Some(_)) => Error::forbidden(
@@ -191,21 +191,21 @@ impl App {
         }
     }
 
-    fn shown_scan(&self, scan: Scan) -> Shown {
+    fn shown_scan(&self, scan: Scan) -> ScanWithProgress {
         if let Some(live) = self.scans.find(scan.id) {
             let read = |it: &std::sync::atomic::AtomicU64| it.load(Ordering::Relaxed);
             let progress = &live.progress;
             let (n_done, n_up, n_open) =
                 (read(&progress.n_done), read(&progress.n_up), read(&progress.n_open));
-            return Shown { scan, n_done, n_up, n_open };
+            return ScanWithProgress { scan, n_done, n_up, n_open };
         }
         let ProbeCounts { n_addresses, n_up, n_open, .. } = scan.tally;
-        Shown { scan, n_done: n_addresses, n_up, n_open }
+        ScanWithProgress { scan, n_done: n_addresses, n_up, n_open }
     }
 
     /// # Errors
     /// `NotFound`, also when it is of a client that the caller may not see.
-    pub async fn get_scan(&self, caller: &Caller, id: ScanId) -> Result<Shown> {
+    pub async fn get_scan(&self, caller: &Caller, id: ScanId) -> Result<ScanWithProgress> {
         let scan = self.store.read(move |snapshot| snapshot.find_scan(id)).await?;
         let scan = scan.filter(|it| Self::may_see(caller, it)).ok_or_else(absent)?;
         Ok(self.shown_scan(scan))
@@ -220,7 +220,7 @@ impl App {
         caller: &Caller,
         client: Option<ClientId>,
         cut: Cut,
-    ) -> Result<Page<Shown>> {
+    ) -> Result<Page<ScanWithProgress>> {
         if let Some(client) = client {
             self.reach_any(caller, client)?;
         }
@@ -233,7 +233,7 @@ impl App {
     ///
     /// # Errors
     /// As [`App::get_scan`]; `Conflict` when it has come to an end of its own.
-    pub async fn cancel_scan(&self, caller: &Caller, id: ScanId) -> Result<Shown> {
+    pub async fn cancel_scan(&self, caller: &Caller, id: ScanId) -> Result<ScanWithProgress> {
         self.get_scan(caller, id).await?;
         let (now, is_live) = (self.clock.now(), self.scans.find(id).is_some());
         let write = move |batch: &mut Batch| {

@@ -12,7 +12,7 @@ use super::host::{self, Asked};
 use crate::app::App;
 use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, N_SCOPES_KEPT};
 use crate::app::intake::source::Run;
-use crate::app::inventory::asset::{Sight, meet};
+use crate::app::inventory::asset::{Sighting, merge};
 use crate::app::scan::registry::RunningScan;
 use crate::app::scan::request::{SOURCE, absent};
 use crate::clock::Time;
@@ -21,11 +21,11 @@ use crate::engine::network::scan::{Answers, FoundHost};
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::{ClientId, ScanId};
 use crate::import::Record;
-use crate::import::fold::{Fold, Folded, Observed, Origin};
+use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
 
-use crate::scan::plan::{Order, Plan};
+use crate::scan::plan::{ScanPlan, ScanRequest};
 use crate::scan::port::{Ports, usual_tls};
-use crate::scan::{self, Done, Settings};
+use crate::scan::{self, Done, ScanSettings};
 use crate::store::global::scan::{Difference, Scan, ScanStatus};
 use crate::store::per_client::import::Import;
 use crate::store::{Batch, ClientBatch, Store};
@@ -112,18 +112,18 @@ impl App {
 
     /// `None`: the service stops.
     async fn scan_to_end(&self, scan: &Scan, live: &Arc<RunningScan>) -> Result<Option<Ended>> {
-        let order = Order {
+        let order = ScanRequest {
             targets: scan.targets.clone(),
             exclude: scan.exclude.clone(),
             ports: Some(scan.ports.clone()),
         };
         let policy = self.options.scan.policy();
         // What is allowed may have changed since it was asked for.
-        let plan = match Plan::of(&order, &policy) {
+        let plan = match ScanPlan::of(&order, &policy) {
             Ok(plan) => plan,
             Err(error) => return Ok(Some(Ended::Failed(error))),
         };
-        let settings = Settings {
+        let settings = ScanSettings {
             n_sockets: scan.n_threads,
             per_host: self.options.scan.per_host,
             own: policy.own,
@@ -285,11 +285,11 @@ impl App {
         for start in (0..hosts.len()).step_by(N_ASSETS_PER_COMMIT) {
             let hosts = Arc::clone(&hosts);
             let write = move |batch: &mut ClientBatch<'_>| {
-                let sight = Sight { source: SOURCE, seen_at: at, now };
+                let sight = Sighting { source: SOURCE, seen_at: at, now };
                 let end = hosts.len().min(start + N_ASSETS_PER_COMMIT);
                 let mut met = Vec::new();
                 for host in &hosts[start..end] {
-                    met.push(meet(batch, &sight, host, &met)?.0);
+                    met.push(merge(batch, &sight, host, &met)?.0);
                 }
                 Ok(())
             };
@@ -314,8 +314,8 @@ fn keep(store: &Store, id: ScanId, done: Done) -> Result<()> {
     store.write_now(write)
 }
 
-fn origin(scan: &Scan, at: Time) -> Origin {
-    Origin {
+fn origin(scan: &Scan, at: Time) -> ImportOrigin {
+    ImportOrigin {
         tool: TOOL,
         source: SOURCE.to_owned(),
         import: scan.import,

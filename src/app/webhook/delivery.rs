@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use super::AttemptCounts;
 use crate::app::App;
 use crate::clock::Time;
-use crate::egress::{Failure as Unsent, Outcome, Policy, Posted};
+use crate::egress::{EgressPolicy, PostFailure as Unsent, PostOutcome, Posted};
 use crate::error::Result;
 use crate::id::WebhookId;
 use crate::store::Batch;
-use crate::store::global::delivery::{Attempt, Claim, Lane, Settled};
+use crate::store::global::delivery::{Attempt, Claim, DeliveryQueue, Settled};
 use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
-use crate::webhook::schedule::{self, Failure};
+use crate::webhook::schedule::{self, DeliveryFailure};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
 /// Attempts at once beside the first of each endpoint, which nobody can take away: a hanging one delays nobody.
@@ -24,22 +24,22 @@ const N_AT_ONCE: usize = 500;
 
 /// How deliveries go out.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct DeliveryOptions {
     pub timeout_s: u32,
     /// Before each attempt, the first included.
     pub retry_gaps_s: Vec<u32>,
-    pub policy: Policy,
+    pub policy: EgressPolicy,
     /// How long finished deliveries stay listed.
     pub retention_days: u32,
 }
 
 /// What `posture.toml.example` says.
-impl Default for Options {
+impl Default for DeliveryOptions {
     fn default() -> Self {
         Self {
             timeout_s: 15,
             retry_gaps_s: vec![0, 5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400],
-            policy: Policy::default(),
+            policy: EgressPolicy::default(),
             retention_days: 30,
         }
     }
@@ -145,7 +145,7 @@ impl App {
         let is_delivered = settled == Settled::Delivered;
         let count = if is_delivered { &counts.delivered } else { &counts.failed };
         count.fetch_add(1, Ordering::Relaxed);
-        let is_gone = matches!(posted.outcome, Outcome::Answered { status: 410, .. });
+        let is_gone = matches!(posted.outcome, PostOutcome::Answered { status: 410, .. });
         let (status, answer) = posted.told();
         let attempt = Attempt { number: delivery.n_attempts, at, ms: posted.ms, status, answer };
         Sent { key: (ready.webhook, delivery.sequence), attempt, settled, is_gone }
@@ -173,13 +173,13 @@ impl App {
 
     fn judge(&self, posted: &Posted, n_failures: u32, at: Time) -> Settled {
         let (failure, retry_after_s) = match &posted.outcome {
-            Outcome::Answered { status: 200..=299, .. } => return Settled::Delivered,
-            Outcome::Answered { status: 429 | 502 | 504, retry_after_s, .. } => {
-                (Failure::Overloaded, *retry_after_s)
+            PostOutcome::Answered { status: 200..=299, .. } => return Settled::Delivered,
+            PostOutcome::Answered { status: 429 | 502 | 504, retry_after_s, .. } => {
+                (DeliveryFailure::Overloaded, *retry_after_s)
             }
-            Outcome::Answered { retry_after_s, .. } => (Failure::Other, *retry_after_s),
-            Outcome::Failed(Unsent::TimedOut) => (Failure::Overloaded, None),
-            Outcome::Failed(_) => (Failure::Other, None),
+            PostOutcome::Answered { retry_after_s, .. } => (DeliveryFailure::Other, *retry_after_s),
+            PostOutcome::Failed(Unsent::TimedOut) => (DeliveryFailure::Overloaded, None),
+            PostOutcome::Failed(_) => (DeliveryFailure::Other, None),
         };
         let gaps_s = &self.options.webhooks.retry_gaps_s;
         let chance = u32::from_le_bytes(crate::secret::random());
@@ -195,12 +195,12 @@ impl App {
             all.map(|it| Ok((it.state, snapshot.find_lane(it.id)?))).collect::<Result<Vec<_>>>()
         });
         let lanes = lanes.await?;
-        let n_waiting = |(state, lane): &(WebhookState, Lane)| match state {
+        let n_waiting = |(state, lane): &(WebhookState, DeliveryQueue)| match state {
             WebhookState::Enabled { .. } => u64::from(lane.n_waiting),
             WebhookState::Disabled { .. } | WebhookState::Removing => 0,
         };
         let is_disabled =
-            |it: &&(WebhookState, Lane)| matches!(it.0, WebhookState::Disabled { .. });
+            |it: &&(WebhookState, DeliveryQueue)| matches!(it.0, WebhookState::Disabled { .. });
         let AttemptCounts { delivered, failed } = &self.webhooks.attempt_counts;
         Ok(DeliveryHealth {
             n_delivered: delivered.load(Ordering::Relaxed),
@@ -232,7 +232,7 @@ fn claim(
     Ok(claimed)
 }
 
-fn is_failing(lane: &Lane, now: Time) -> bool {
+fn is_failing(lane: &DeliveryQueue, now: Time) -> bool {
     N_FAILURES_MIN <= lane.n_failures
         && lane.failing_since.is_some_and(|it| it.plus_days(FAILING_DAYS) <= now)
 }

@@ -9,7 +9,7 @@ use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, WebhookId};
 use crate::secret::Locked;
-use crate::store::global::delivery::{Delivery, Lane};
+use crate::store::global::delivery::{Delivery, DeliveryQueue};
 use crate::store::global::webhook::{Disabling, PreviousSecret, Webhook, WebhookState};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
@@ -49,9 +49,9 @@ pub struct WebhookChange {
 
 /// An endpoint and how it does.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct WebhookWithSecret {
     pub webhook: Webhook,
-    pub lane: Lane,
+    pub lane: DeliveryQueue,
     /// Its secret was sealed with a key that is not here: it needs a new one, and its queue waits.
     pub needs_secret: bool,
 }
@@ -91,7 +91,7 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
-    pub async fn add_webhook(&self, new: NewWebhook) -> Result<(Shown, SigningSecret)> {
+    pub async fn add_webhook(&self, new: NewWebhook) -> Result<(WebhookWithSecret, SigningSecret)> {
         let now = self.clock.now();
         let id = WebhookId::made_at(now);
         let secret = SigningSecret::random();
@@ -119,11 +119,14 @@ impl App {
             batch.put_webhook(&webhook).map(|()| webhook)
         };
         let webhook = self.store.write(write).await?;
-        Ok((Shown { webhook, lane: Lane::default(), needs_secret: false }, secret))
+        Ok((
+            WebhookWithSecret { webhook, lane: DeliveryQueue::default(), needs_secret: false },
+            secret,
+        ))
     }
 
     /// Oldest first.
-    pub async fn list_webhooks(&self) -> Result<Vec<Shown>> {
+    pub async fn list_webhooks(&self) -> Result<Vec<WebhookWithSecret>> {
         let list = self.store.read(|snapshot| {
             let all = snapshot.list_webhooks()?.into_iter();
             let all = all.filter(|it| it.state != WebhookState::Removing);
@@ -134,7 +137,7 @@ impl App {
 
     /// # Errors
     /// `NotFound`.
-    pub async fn get_webhook(&self, id: WebhookId) -> Result<Shown> {
+    pub async fn get_webhook(&self, id: WebhookId) -> Result<WebhookWithSecret> {
         let found = self.store.read(move |snapshot| {
             let webhook = snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             Ok((webhook, snapshot.find_lane(id)?))
@@ -143,14 +146,18 @@ impl App {
         Ok(self.shown(webhook, lane))
     }
 
-    fn shown(&self, webhook: Webhook, lane: Lane) -> Shown {
+    fn shown(&self, webhook: Webhook, lane: DeliveryQueue) -> WebhookWithSecret {
         let needs_secret = self.secrets(&webhook, self.clock.now()).is_err();
-        Shown { webhook, lane, needs_secret }
+        WebhookWithSecret { webhook, lane, needs_secret }
     }
 
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
-    pub async fn change_webhook(&self, id: WebhookId, change: WebhookChange) -> Result<Shown> {
+    pub async fn change_webhook(
+        &self,
+        id: WebhookId,
+        change: WebhookChange,
+    ) -> Result<WebhookWithSecret> {
         let before = self.get_webhook(id).await?.webhook;
         let mut wanted = before.clone();
         apply(&mut wanted, &change, 0, self.clock.now());
@@ -173,7 +180,7 @@ impl App {
         &self,
         id: WebhookId,
         overlap_s: u32,
-    ) -> Result<(Shown, SigningSecret)> {
+    ) -> Result<(WebhookWithSecret, SigningSecret)> {
         if OVERLAP_S_MAX < overlap_s {
             let rule = format!("must be at most {OVERLAP_S_MAX}");
             return Err(Error::invalid_field("overlapS", rule));

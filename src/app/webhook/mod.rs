@@ -29,7 +29,7 @@ struct AttemptCounts {
 impl Webhooks {
     /// # Errors
     /// `Internal` when the system gives no threads.
-    pub fn new(sealer: Sealer, options: &delivery::Options) -> Result<Self> {
+    pub fn new(sealer: Sealer, options: &delivery::DeliveryOptions) -> Result<Self> {
         let timeout = Duration::from_secs(options.timeout_s.into());
         let egress = Egress::new(options.policy.clone(), timeout, N_WEBHOOKS_MAX + N_SHARED_MAX)?;
         Ok(Self { sealer, egress, attempt_counts: AttemptCounts::default() })

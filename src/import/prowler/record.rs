@@ -8,7 +8,7 @@ use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::import::text;
 use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
-use crate::import::{Check, Outcome, Record, Subject};
+use crate::import::{Check, CheckOutcome, CheckSubject, Record};
 
 /// Hands out the records of the finding with number `at`: its asset first, if it is one, then its check.
 pub(in crate::import) fn tell(
@@ -62,11 +62,11 @@ fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
     Ok((asset, check))
 }
 
-fn outcome(finding: &Finding) -> Told<Outcome> {
+fn outcome(finding: &Finding) -> Told<CheckOutcome> {
     match finding.status.trim() {
-        "PASS" => Ok(Outcome::Pass),
-        "FAIL" if finding.muted => Ok(Outcome::Accepted),
-        "FAIL" => Ok(Outcome::Fail),
+        "PASS" => Ok(CheckOutcome::Pass),
+        "FAIL" if finding.muted => Ok(CheckOutcome::Accepted),
+        "FAIL" => Ok(CheckOutcome::Fail),
         "MANUAL" => Err("status MANUAL: needs a manual check".to_owned()),
         "" => Err("missing status".to_owned()),
         other => Err(format!("status {}: not a result", text::line(other, STATUS_CHARS_MAX))),
@@ -101,13 +101,13 @@ fn is_guid(text: &str) -> bool {
 }
 
 /// The resource, by its id or else by its name. Without both, the account.
-fn subject(finding: &Finding) -> Told<Subject> {
+fn subject(finding: &Finding) -> Told<CheckSubject> {
     let named = [finding.resource_uid, finding.resource_name, finding.account, finding.provider];
     let id = named.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_default();
     let id = text::id(&resource::external_id(finding.provider, id), "resource id")?;
     let name = text::some_line(finding.resource_name, NAME_CHARS_MAX)
         .unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
-    Ok(Subject { id, name })
+    Ok(CheckSubject { id, name })
 }
 
 /// `Informational` is low. A word that Prowler does not use is medium.

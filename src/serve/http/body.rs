@@ -12,7 +12,7 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep, timeout};
 
-use crate::serve::http::limit::Limits;
+use crate::serve::http::limit::ConnectionLimits;
 
 /// The body of a refused request is read and discarded up to this length, so that the connection
 /// stays usable.
@@ -44,14 +44,14 @@ pub(in crate::serve) enum End {
 /// Shared between the body and its [`Watch`]: the body reports here, and is returned here when it is no
 /// longer read.
 #[derive(Default)]
-struct Desk {
+struct BodyProgress {
     fault: Option<Fault>,
     left: Option<Incoming>,
     begun: bool,
 }
 
 /// The other side of [`guard`].
-pub(in crate::serve) struct Watch(Option<Arc<Mutex<Desk>>>);
+pub(in crate::serve) struct Watch(Option<Arc<Mutex<BodyProgress>>>);
 
 struct Guarded {
     /// `None` after a fault.
@@ -63,7 +63,7 @@ struct Guarded {
     patience_max: Duration,
     bytes_per_s_min: u32,
     wait: Option<Wait>,
-    desk: Arc<Mutex<Desk>>,
+    desk: Arc<Mutex<BodyProgress>>,
 }
 
 struct Wait {
@@ -72,11 +72,14 @@ struct Wait {
 }
 
 /// Adds deadlines to a body. Only the time spent waiting for the peer counts.
-pub(in crate::serve) fn guard(incoming: Incoming, limits: &Limits) -> (poem::Body, Watch) {
+pub(in crate::serve) fn guard(
+    incoming: Incoming,
+    limits: &ConnectionLimits,
+) -> (poem::Body, Watch) {
     if incoming.is_end_stream() {
         return (poem::Body::empty(), Watch(None));
     }
-    let desk = Arc::<Mutex<Desk>>::default();
+    let desk = Arc::<Mutex<BodyProgress>>::default();
     let body = Guarded {
         incoming: Some(incoming),
         n_bytes: 0,
@@ -207,6 +210,6 @@ impl Drop for Guarded {
 }
 
 /// Each field is set in one step, so a panic elsewhere does not corrupt it.
-fn lock(desk: &Mutex<Desk>) -> MutexGuard<'_, Desk> {
+fn lock(desk: &Mutex<BodyProgress>) -> MutexGuard<'_, BodyProgress> {
     desk.lock().unwrap_or_else(PoisonError::into_inner)
 }

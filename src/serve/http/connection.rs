@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 
-use crate::serve::http::exchange::Line;
+use crate::serve::http::exchange::ConnectionContext;
 
 /// How long requests that are already on their way are still answered after the stop.
 const LAST_CALL: Duration = Duration::from_millis(250);
@@ -26,7 +26,7 @@ const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 const BUFFER_BYTES_MIN: usize = 8 * 1_024;
 
 /// Answers requests until the peer disconnects, exceeds a limit, or the service stops.
-pub(in crate::serve) async fn serve<S>(stream: S, line: Line)
+pub(in crate::serve) async fn serve<S>(stream: S, line: ConnectionContext)
 where
     S: AsyncRead + AsyncWrite + Send,
 {

@@ -26,12 +26,12 @@ use crate::api::wire::kind;
 use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
-use crate::serve::http::limit::{Limits, Service};
+use crate::serve::http::limit::{ConnectionLimits, Service};
 
 /// The state that all requests of one connection share.
-pub(in crate::serve) struct Line {
+pub(in crate::serve) struct ConnectionContext {
     pub(in crate::serve) app: Service,
-    pub(in crate::serve) limits: Arc<Limits>,
+    pub(in crate::serve) limits: Arc<ConnectionLimits>,
     pub(in crate::serve) peer: Peer,
     pub(in crate::serve) local: LocalAddr,
     pub(in crate::serve) remote: RemoteAddr,
@@ -40,7 +40,7 @@ pub(in crate::serve) struct Line {
     pub(in crate::serve) cut: AtomicBool,
 }
 
-impl Line {
+impl ConnectionContext {
     pub(in crate::serve) async fn answer(
         &self,
         request: hyper::Request<Incoming>,

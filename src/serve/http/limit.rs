@@ -41,7 +41,7 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The limits of one listener. `Default` has the documented values; tests use shorter times.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct ConnectionLimits {
     pub connections_max: usize,
     pub connections_per_ip_max: usize,
     /// Peers that `connections_per_ip_max` does not apply to: loopback and the trusted proxies.
@@ -60,7 +60,7 @@ pub struct Limits {
     pub drain_timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for ConnectionLimits {
     fn default() -> Self {
         Self {
             connections_max: CONNECTIONS_MAX,

@@ -14,8 +14,8 @@ use tokio::time::{sleep, timeout};
 
 use super::connection;
 use crate::peer::Peer;
-use crate::serve::http::exchange::Line;
-use crate::serve::http::limit::{Limits, Service};
+use crate::serve::http::exchange::ConnectionContext;
+use crate::serve::http::limit::{ConnectionLimits, Service};
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
 
@@ -28,8 +28,13 @@ const LAST_CALL: Duration = Duration::from_millis(50);
 ///
 /// It then closes the listener, lets requests in progress finish within `limits.drain_timeout`,
 /// drops the rest, and returns. The application finds the [`Peer`] in the data of each request.
-pub async fn run(listener: Listener, app: Service, limits: &Limits, stop: watch::Receiver<bool>) {
-    let mut door = Door {
+pub async fn run(
+    listener: Listener,
+    app: Service,
+    limits: &ConnectionLimits,
+    stop: watch::Receiver<bool>,
+) {
+    let mut door = Acceptor {
         slots: Slots::new(limits),
         local: LocalAddr(listener.local_addr().map_or_else(Addr::default, Addr::SocketAddr)),
         listener,
@@ -39,7 +44,7 @@ pub async fn run(listener: Listener, app: Service, limits: &Limits, stop: watch:
         connections: JoinSet::new(),
     };
     door.receive(stop).await;
-    let Door { listener, mut connections, .. } = door;
+    let Acceptor { listener, mut connections, .. } = door;
     drop(listener);
     let drained = timeout(limits.drain_timeout, async {
         while let Some(ended) = connections.join_next().await {
@@ -53,17 +58,17 @@ pub async fn run(listener: Listener, app: Service, limits: &Limits, stop: watch:
     }
 }
 
-struct Door {
+struct Acceptor {
     listener: Listener,
     app: Service,
-    limits: Arc<Limits>,
+    limits: Arc<ConnectionLimits>,
     local: LocalAddr,
     stop: watch::Receiver<bool>,
     slots: Slots,
     connections: JoinSet<()>,
 }
 
-impl Door {
+impl Acceptor {
     async fn receive(&mut self, mut stop: watch::Receiver<bool>) {
         let mut failing = false;
         loop {
@@ -108,7 +113,7 @@ impl Door {
             Peer::Tcp(address) => Addr::SocketAddr(address),
             Peer::Socket { .. } => Addr::default(),
         };
-        let line = Line {
+        let line = ConnectionContext {
             app: self.app.clone(),
             limits: self.limits.clone(),
             peer,

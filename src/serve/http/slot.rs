@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::auth::network;
 use crate::peer::Peer;
-use crate::serve::http::limit::Limits;
+use crate::serve::http::limit::ConnectionLimits;
 
 type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
@@ -33,7 +33,7 @@ struct Counted {
 }
 
 impl Slots {
-    pub(in crate::serve) fn new(limits: &Limits) -> Self {
+    pub(in crate::serve) fn new(limits: &ConnectionLimits) -> Self {
         Self {
             all: Arc::new(Semaphore::new(limits.connections_max)),
             counts: Counts::default(),

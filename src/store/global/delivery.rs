@@ -115,7 +115,7 @@ pub struct Attempt {
 
 /// The state of a webhook's deliveries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Lane {
+pub struct DeliveryQueue {
     /// Deliveries that are queued or in progress.
     pub n_waiting: u32,
     pub last_success_at: Option<Time>,
@@ -163,11 +163,11 @@ fn sequence_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(*key.last_chunk().expect("the key ends with a sequence"))
 }
 
-fn find_lane(rows: &impl Rows, webhook: WebhookId) -> Result<Lane> {
+fn find_lane(rows: &impl Rows, webhook: WebhookId) -> Result<DeliveryQueue> {
     Ok(rows.find_row(LANES, webhook.as_bytes())?.unwrap_or_default())
 }
 
-fn put_lane(rows: &mut Writing, webhook: WebhookId, lane: &Lane) -> Result<()> {
+fn put_lane(rows: &mut Writing, webhook: WebhookId, lane: &DeliveryQueue) -> Result<()> {
     rows.put_row(LANES, webhook.as_bytes(), lane)
 }
 
@@ -236,7 +236,7 @@ fn note(delivery: &mut Delivery, attempt: Attempt) {
 }
 
 impl<R: Rows> Transaction<R> {
-    pub fn find_lane(&self, webhook: WebhookId) -> Result<Lane> {
+    pub fn find_lane(&self, webhook: WebhookId) -> Result<DeliveryQueue> {
         find_lane(&self.rows, webhook)
     }
 
@@ -320,13 +320,18 @@ impl Batch {
         (webhook, sequence): (WebhookId, u64),
         attempt: Attempt,
         settled: Settled,
-    ) -> Result<Option<Lane>> {
+    ) -> Result<Option<DeliveryQueue>> {
         let Some(before) = self.find_delivery(webhook, sequence)? else { return Ok(None) };
         let at = attempt.at;
         let mut lane = self.find_lane(webhook)?;
         let mut after = before.clone();
         if settled == Settled::Delivered {
-            lane = Lane { last_success_at: Some(at), failing_since: None, n_failures: 0, ..lane };
+            lane = DeliveryQueue {
+                last_success_at: Some(at),
+                failing_since: None,
+                n_failures: 0,
+                ..lane
+            };
         } else {
             after.n_failures += 1;
             lane.n_failures += 1;
@@ -386,7 +391,7 @@ impl Batch {
             after.state = DeliveryState::Waiting { due: now };
             after.n_failures = 0;
             let lane = find_lane(&self.rows, webhook)?;
-            let lane = Lane { n_waiting: lane.n_waiting + 1, ..lane };
+            let lane = DeliveryQueue { n_waiting: lane.n_waiting + 1, ..lane };
             put_lane(&mut self.rows, webhook, &lane)?;
         }
         put_delivery(&mut self.rows, before.as_ref(), &after)?;
@@ -413,7 +418,7 @@ impl Batch {
             self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
             if delivery.state.finished_at().is_none() {
                 let lane = find_lane(&self.rows, webhook.id)?;
-                let lane = Lane { n_waiting: lane.n_waiting.saturating_sub(1), ..lane };
+                let lane = DeliveryQueue { n_waiting: lane.n_waiting.saturating_sub(1), ..lane };
                 put_lane(&mut self.rows, webhook.id, &lane)?;
             }
         }
@@ -453,7 +458,7 @@ impl ClientBatch<'_> {
                 self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), &webhook)?;
                 continue;
             }
-            let lane = Lane { n_waiting: lane.n_waiting + 1, ..lane };
+            let lane = DeliveryQueue { n_waiting: lane.n_waiting + 1, ..lane };
             put_lane(self.rows, webhook.id, &lane)?;
             put_delivery(self.rows, None, &fresh(webhook.id, event, event.created))?;
         }

@@ -1,7 +1,7 @@
 //! A few figures per client. The functions that write a counted row update them in the same transaction, so that a sum over
 //! all clients reads one row of each.
 
-use crate::store::kernel::figure::Summary;
+use crate::store::kernel::figure::ClientFigures;
 use std::ops::ControlFlow;
 
 use crate::engine::asset::{Asset, AssetStatus};
@@ -31,7 +31,7 @@ impl Step {
     }
 }
 
-impl Summary {
+impl ClientFigures {
     fn risk(&mut self, open: &OpenRisk, step: Step) {
         if open.closed.is_some() || open.accepted.is_some() {
             return;
@@ -78,7 +78,7 @@ impl Summary {
 
 impl<R: Rows> Transaction<R> {
     /// The figures of all clients that were ever written, by client.
-    pub fn list_summaries(&self) -> Result<Vec<(ClientId, Summary)>> {
+    pub fn list_summaries(&self) -> Result<Vec<(ClientId, ClientFigures)>> {
         let mut found = Vec::new();
         self.rows.visit_rows(SUMMARIES, &Span::all(), &mut |key, bytes| {
             let id = key.try_into().expect("every key of this table is a client id");
@@ -91,16 +91,16 @@ impl<R: Rows> Transaction<R> {
 
 impl<R: Rows> ClientTransaction<R> {
     /// The stored figures. `None`: nothing of the client was ever written.
-    pub fn find_summary(&self) -> Result<Option<Summary>> {
+    pub fn find_summary(&self) -> Result<Option<ClientFigures>> {
         self.rows.find_row(SUMMARIES, self.client.as_bytes())
     }
 
     /// Computes the figures from the rows that they count.
-    pub fn count_summary(&self) -> Result<Summary> {
-        let mut summary = Summary {
+    pub fn count_summary(&self) -> Result<ClientFigures> {
+        let mut summary = ClientFigures {
             score: self.find_score()?.map(|it| it.score.overall),
             coverage: self.find_assessed()?.map_or(0, |it| it.coverage),
-            ..Summary::default()
+            ..ClientFigures::default()
         };
         for framework in self.list_frameworks()? {
             summary.readiness[framework.id as usize] = framework.summary.readiness;
@@ -120,7 +120,10 @@ impl<R: Rows> ClientTransaction<R> {
 /// Call each of these before the row that it counts is written.
 impl ClientBatch<'_> {
     /// Changes the client's figures. They are stored with the transaction.
-    pub(in crate::store) fn count(&mut self, change: impl FnOnce(&mut Summary)) -> Result<()> {
+    pub(in crate::store) fn count(
+        &mut self,
+        change: impl FnOnce(&mut ClientFigures),
+    ) -> Result<()> {
         let mut summary = match self.rows.summaries.get(&self.client) {
             Some(known) => *known,
             None => match self.find_summary()? {

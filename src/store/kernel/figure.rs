@@ -6,7 +6,7 @@ use crate::engine::catalog::FrameworkId;
 
 /// One client in figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Summary {
+pub struct ClientFigures {
     /// 0 to 100. `None`: there is no score yet.
     pub score: Option<u8>,
     /// Percent of the applicable controls' weight that is assessed.

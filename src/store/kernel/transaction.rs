@@ -16,7 +16,7 @@ use crate::id::ClientId;
 use crate::store::kernel::audit_head::AuditHead;
 use crate::store::kernel::delta::Delta;
 use crate::store::kernel::envelope::Broken;
-use crate::store::kernel::figure::Summary;
+use crate::store::kernel::figure::ClientFigures;
 use crate::store::kernel::health::Gauges;
 use crate::store::table::Part;
 use crate::store::table::{RowKey, SUMMARIES, Span};
@@ -250,7 +250,7 @@ pub struct Writing {
     pub(in crate::store) counts: Counts,
     pub(in crate::store) effects: Effects,
     /// The figures of clients after this transaction. They are stored with the commit.
-    pub(in crate::store) summaries: BTreeMap<ClientId, Summary>,
+    pub(in crate::store) summaries: BTreeMap<ClientId, ClientFigures>,
     /// Something was written since the writer last cleared it.
     pub(in crate::store) wrote: bool,
     /// The id of what was added or changed since then.

@@ -21,7 +21,7 @@ pub struct Versions {
 /// The versions of all clients. A client that was not written since the start has zero, plus the
 /// epoch.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Book {
+pub(in crate::store) struct VersionTable {
     inner: RwLock<Inner>,
 }
 
@@ -32,7 +32,7 @@ struct Inner {
     moved: HashMap<ClientId, Versions>,
 }
 
-impl Book {
+impl VersionTable {
     pub(in crate::store) fn of(&self, client: ClientId) -> Versions {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner);
         let Versions { profile, inventory, posture } =

@@ -46,7 +46,7 @@ pub struct Import {
 
 /// A source in one scope, registered by first use.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Source {
+pub struct SourceScope {
     pub source: String,
     pub scope: String,
     pub first_seen_at: Time,
@@ -101,11 +101,11 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &RowKey::of(FACT_IMPORT))
     }
 
-    pub fn find_source(&self, source: &str, scope: &str) -> Result<Option<Source>> {
+    pub fn find_source(&self, source: &str, scope: &str) -> Result<Option<SourceScope>> {
         self.find(FACTS, &source_key(source, scope))
     }
 
-    pub fn list_sources(&self) -> Result<Vec<Source>> {
+    pub fn list_sources(&self) -> Result<Vec<SourceScope>> {
         self.list(FACTS, &RowKey::of(FACT_SOURCE))
     }
 }
@@ -134,7 +134,7 @@ impl ClientBatch<'_> {
         self.put(FACTS, &import_key(import.at, import.id), import)
     }
 
-    pub fn put_source(&mut self, source: &Source) -> Result<()> {
+    pub fn put_source(&mut self, source: &SourceScope) -> Result<()> {
         self.put(FACTS, &source_key(&source.source, &source.scope), source)
     }
 }

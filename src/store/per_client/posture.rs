@@ -80,7 +80,7 @@ impl Resolution {
 
 /// What the stored posture is based on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Assessed {
+pub struct AssessmentRecord {
     pub catalog_digest: u64,
     pub facts_version: u64,
     pub at: Time,
@@ -158,7 +158,7 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// `None` if the client was never assessed.
-    pub fn find_assessed(&self) -> Result<Option<Assessed>> {
+    pub fn find_assessed(&self) -> Result<Option<AssessmentRecord>> {
         self.find(POSTURE, &RowKey::of(POSTURE_ASSESSED))
     }
 }
@@ -202,7 +202,7 @@ impl ClientBatch<'_> {
         self.remove(POSTURE, &touched_key(subject))
     }
 
-    pub fn put_assessed(&mut self, assessed: &Assessed) -> Result<()> {
+    pub fn put_assessed(&mut self, assessed: &AssessmentRecord) -> Result<()> {
         self.count(|it| it.coverage = assessed.coverage)?;
         self.put(POSTURE, &RowKey::of(POSTURE_ASSESSED), assessed)
     }

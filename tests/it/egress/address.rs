@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use posture::egress::{Egress, Failure, Policy};
+use posture::egress::{Egress, EgressPolicy, PostFailure};
 
 use super::sink::Sink;
 use super::{HANGS_AFTER, LONG, egress, failure, local, networks, post, refusal, status};
@@ -145,28 +145,28 @@ fn url(scheme: &str, address: &str) -> String {
     }
 }
 
-fn everything() -> Policy {
+fn everything() -> EgressPolicy {
     let all = networks(&["0.0.0.0/0", "::/0"]);
-    Policy { allow_http_networks: all.clone(), allow_private_networks: all, own: Vec::new() }
+    EgressPolicy { allow_http_networks: all.clone(), allow_private_networks: all, own: Vec::new() }
 }
 
 /// Looks every name up in one way.
 fn resolving(
-    policy: Policy,
+    policy: EgressPolicy,
     lookup: impl Fn(u16) -> io::Result<Vec<SocketAddr>> + Send + Sync + 'static,
 ) -> Egress {
     Egress::with_resolver(policy, LONG, 4, move |_, port| lookup(port)).unwrap()
 }
 
 /// Looks every name up as these addresses.
-fn naming(policy: Policy, addresses: &[&str]) -> Egress {
+fn naming(policy: EgressPolicy, addresses: &[&str]) -> Egress {
     let addresses: Vec<IpAddr> = addresses.iter().map(|it| it.parse().unwrap()).collect();
     resolving(policy, move |port| Ok(addresses.iter().map(|it| (*it, port).into()).collect()))
 }
 
 #[test]
 fn only_public_addresses_are_called() {
-    let egress = egress(Policy::default());
+    let egress = egress(EgressPolicy::default());
     for address in PUBLIC {
         egress.check(&url("https", address)).unwrap();
     }
@@ -174,7 +174,7 @@ fn only_public_addresses_are_called() {
         let typed = url("https", address);
         egress.check(&typed).expect_err(address);
         refusal(post(&egress, &typed));
-        let named = naming(Policy::default(), &[address]);
+        let named = naming(EgressPolicy::default(), &[address]);
         named.check("https://hooks.example.com/").unwrap();
         refusal(post(&named, "https://hooks.example.com/"));
     }
@@ -190,7 +190,10 @@ fn a_setting_opens_private_addresses_and_no_others() {
         egress.check(&url("https", address)).expect_err(address);
         refusal(post(&naming(everything(), &[address]), "http://hooks.example.com/"));
     }
-    let near = Policy { allow_private_networks: networks(&["10.1.0.0/16"]), ..Policy::default() };
+    let near = EgressPolicy {
+        allow_private_networks: networks(&["10.1.0.0/16"]),
+        ..EgressPolicy::default()
+    };
     let near = super::egress(near);
     for (address, is_open) in
         [("10.1.2.3", true), ("::ffff:10.1.2.3", true), ("10.2.0.0", false), ("10.0.9.9", false)]
@@ -201,7 +204,8 @@ fn a_setting_opens_private_addresses_and_no_others() {
 
 #[test]
 fn what_a_nat64_gateway_would_call_must_be_allowed_too() {
-    let allowing = |texts| Policy { allow_private_networks: networks(texts), ..Policy::default() };
+    let allowing =
+        |texts| EgressPolicy { allow_private_networks: networks(texts), ..EgressPolicy::default() };
     let gateway = egress(allowing(&["64:ff9b::/96"]));
     gateway.check("https://[64:ff9b::5db8:d822]/").unwrap();
     for inside in ["127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1"] {
@@ -213,7 +217,8 @@ fn what_a_nat64_gateway_would_call_must_be_allowed_too() {
 #[test]
 fn one_forbidden_address_refuses_them_all() {
     let allowed = Sink::answering("127.0.0.2:0", OK);
-    let policy = Policy { allow_private_networks: networks(&["127.0.0.2/32"]), ..everything() };
+    let policy =
+        EgressPolicy { allow_private_networks: networks(&["127.0.0.2/32"]), ..everything() };
     let url = format!("http://hooks.example.com:{}/", allowed.address.port());
     for mixed in [
         vec!["127.0.0.2", "127.0.0.1"],
@@ -235,7 +240,8 @@ fn a_name_is_resolved_once_and_what_was_judged_is_called() {
     let allowed = Sink::answering("127.0.0.2:0", OK);
     let port = allowed.address.port();
     let forbidden = Sink::answering(&format!("127.0.0.1:{port}"), OK);
-    let policy = Policy { allow_private_networks: networks(&["127.0.0.2/32"]), ..everything() };
+    let policy =
+        EgressPolicy { allow_private_networks: networks(&["127.0.0.2/32"]), ..everything() };
     let n_asked = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&n_asked);
     let rebinding = resolving(policy, move |port| {
@@ -273,7 +279,8 @@ fn the_system_resolves_names() {
     let sink = Sink::answering("127.0.0.1:0", OK);
     let url = format!("http://LocalHost:{}/", sink.address.port());
     assert_eq!(status(&post(&egress(local()), &url)), 200);
-    let elsewhere = Policy { allow_private_networks: networks(&["10.0.0.0/8"]), ..everything() };
+    let elsewhere =
+        EgressPolicy { allow_private_networks: networks(&["10.0.0.0/8"]), ..everything() };
     let elsewhere = egress(elsewhere);
     elsewhere.check(&url).unwrap();
     let why = refusal(post(&elsewhere, &url));
@@ -285,8 +292,8 @@ fn the_system_resolves_names() {
 fn a_name_without_an_address_is_unresolved() {
     let url = "https://hooks.example.com/";
     let unknown = resolving(local(), |_| Err(io::ErrorKind::NotFound.into()));
-    assert_eq!(failure(post(&unknown, url)), Failure::Unresolved);
-    assert_eq!(failure(post(&naming(local(), &[]), url)), Failure::Unresolved);
+    assert_eq!(failure(post(&unknown, url)), PostFailure::Unresolved);
+    assert_eq!(failure(post(&naming(local(), &[]), url)), PostFailure::Unresolved);
 }
 
 #[test]
@@ -301,11 +308,11 @@ fn look_ups_that_hang_hold_up_nothing_but_names() {
     })
     .unwrap();
     let start = Instant::now();
-    assert_eq!(failure(post(&hanging, "http://hooks.example.com/")), Failure::Unresolved);
+    assert_eq!(failure(post(&hanging, "http://hooks.example.com/")), PostFailure::Unresolved);
     assert!(TIMEOUT / 2 < start.elapsed(), "it was waited for");
     let start = Instant::now();
     for _ in 0..N_WAITS_TOO_LONG {
-        assert_eq!(failure(post(&hanging, "http://else.example.com/")), Failure::Unresolved);
+        assert_eq!(failure(post(&hanging, "http://else.example.com/")), PostFailure::Unresolved);
     }
     assert!(start.elapsed() < HANGS_AFTER, "its place is taken: none of these waits");
     assert_eq!(status(&post(&hanging, &sink.url())), 200);
@@ -318,7 +325,7 @@ fn the_service_never_calls_itself() {
     let url = |host: &str| format!("http://{host}:{port}/");
     let not = |own: &[&str]| {
         let own = own.iter().map(|it| SocketAddr::new(it.parse().unwrap(), port)).collect();
-        egress(Policy { own, ..everything() })
+        egress(EgressPolicy { own, ..everything() })
     };
     for (own, host, is_own) in [
         ("127.0.0.3", "127.0.0.3", true),
@@ -341,11 +348,11 @@ fn the_service_never_calls_itself() {
         }
     }
     refusal(post(&not(&["127.0.0.9", "127.0.0.3"]), &url("127.0.0.3")));
-    let named = Policy { own: vec![here.address], ..everything() };
+    let named = EgressPolicy { own: vec![here.address], ..everything() };
     refusal(post(&naming(named, &["127.0.0.3"]), &url("hooks.example.com")));
     assert_eq!(here.n_accepted(), 0);
     let other = SocketAddr::new(here.address.ip(), port ^ 1);
-    let other = egress(Policy { own: vec![other], ..everything() });
+    let other = egress(EgressPolicy { own: vec![other], ..everything() });
     assert_eq!(status(&post(&other, &url("127.0.0.3"))), 200, "another port is another service");
 }
 
@@ -359,7 +366,7 @@ mod needs_route {
         socket.connect("93.184.216.34:9").unwrap();
         let outside = socket.local_addr().unwrap();
         let own = vec!["0.0.0.0:8443".parse().unwrap()];
-        let egress = egress(Policy { own, ..everything() });
+        let egress = egress(EgressPolicy { own, ..everything() });
         let own = egress.check(&format!("https://{}:8443/", outside.ip())).unwrap_err();
         assert!(own.message().contains("is this service"), "{own}");
         egress.check(&format!("https://{}:8444/", outside.ip())).unwrap();
@@ -369,7 +376,7 @@ mod needs_route {
 #[test]
 fn plain_http_goes_to_the_allowed_networks_only() {
     let sinks = ["127.0.0.2:0", "127.0.0.3:0"].map(|it| Sink::answering(it, OK));
-    let policy = Policy { allow_http_networks: networks(&["127.0.0.2/32"]), ..everything() };
+    let policy = EgressPolicy { allow_http_networks: networks(&["127.0.0.2/32"]), ..everything() };
     let egress = egress(policy.clone());
     assert_eq!(status(&post(&egress, &sinks[0].url())), 200);
     let why = refusal(post(&egress, &sinks[1].url()));
@@ -388,6 +395,6 @@ fn plain_http_goes_to_the_allowed_networks_only() {
     assert_eq!([sinks[0].n_accepted(), sinks[1].n_accepted()], [2, 0]);
     let silent = Sink::raw("127.0.0.3:0", drop);
     let url = format!("https://127.0.0.3:{}/", silent.address.port());
-    assert!(matches!(failure(post(&egress, &url)), Failure::Broken(_)));
+    assert!(matches!(failure(post(&egress, &url)), PostFailure::Broken(_)));
     assert_eq!(silent.n_accepted(), 1, "https goes there");
 }

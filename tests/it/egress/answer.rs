@@ -8,21 +8,21 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use posture::clock::{Clock, Time};
-use posture::egress::{ANSWER_BYTES_MAX, Egress, Failure, Outcome, RETRY_AFTER_S_MAX};
+use posture::egress::{ANSWER_BYTES_MAX, Egress, PostFailure, PostOutcome, RETRY_AFTER_S_MAX};
 
 use super::sink::Sink;
 use super::{HANGS_AFTER, LONG, egress, failure, local, post, post_with, runtime, status};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-fn answered(text: &str) -> Outcome {
+fn answered(text: &str) -> PostOutcome {
     let sink = Sink::answering("127.0.0.1:0", text);
     post(&egress(local()), &sink.url()).outcome
 }
 
 fn answer_of(head: &str, body: &str) -> String {
     let outcome = answered(&format!("HTTP/1.1 500 Oops\r\n{head}\r\n\r\n{body}"));
-    let Outcome::Answered { status: 500, answer, .. } = outcome else { panic!("{outcome:?}") };
+    let PostOutcome::Answered { status: 500, answer, .. } = outcome else { panic!("{outcome:?}") };
     answer
 }
 
@@ -37,7 +37,8 @@ fn the_body_and_the_headers_arrive_exactly() {
     ];
     let url = format!("http://{}/a/b%20c?d=%C3%A9&e", sink.address);
     let posted = post_with(&egress(local()), &url, headers, &body);
-    let expected = Outcome::Answered { status: 200, retry_after_s: None, answer: "ok".to_owned() };
+    let expected =
+        PostOutcome::Answered { status: 200, retry_after_s: None, answer: "ok".to_owned() };
     assert_eq!(posted.outcome, expected);
     let [request] = sink.requests().try_into().unwrap();
     assert_eq!(request.line, "POST /a/b%20c?d=%C3%A9&e");
@@ -61,7 +62,7 @@ fn every_status_is_an_answer() {
     for code in [200, 201, 204, 299, 300, 304, 400, 401, 404, 410, 418, 429, 500, 503, 599] {
         let text = format!("HTTP/1.1 {code} x\r\nContent-Length: 0\r\n\r\n");
         let expected =
-            Outcome::Answered { status: code, retry_after_s: None, answer: String::new() };
+            PostOutcome::Answered { status: code, retry_after_s: None, answer: String::new() };
         assert_eq!(answered(&text), expected);
     }
 }
@@ -98,7 +99,7 @@ fn each_request_has_a_connection_of_its_own() {
 fn retry_after(value: &str) -> Option<u32> {
     let head = format!("HTTP/1.1 429 x\r\nRetry-After: {value}\r\nContent-Length: 0\r\n\r\n");
     let outcome = answered(&head);
-    let Outcome::Answered { status: 429, retry_after_s, .. } = outcome else {
+    let PostOutcome::Answered { status: 429, retry_after_s, .. } = outcome else {
         panic!("{outcome:?}")
     };
     retry_after_s
@@ -168,7 +169,7 @@ fn bytes_that_are_no_text_are_replaced() {
     let sink = Sink::answering("127.0.0.1:0", bytes);
     let answer = post(&egress(local()), &sink.url()).outcome;
     let expected = "a\u{fffd}\u{fffd}b\u{fffd}".to_owned();
-    let expected = Outcome::Answered { status: 500, retry_after_s: None, answer: expected };
+    let expected = PostOutcome::Answered { status: 500, retry_after_s: None, answer: expected };
     assert_eq!(answer, expected);
 }
 
@@ -195,7 +196,7 @@ fn a_body_that_breaks_off_is_kept_as_far_as_it_came() {
 fn a_closed_port_is_unreachable() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{closed}/");
-    assert_eq!(failure(post(&egress(local()), &url)), Failure::Unreachable);
+    assert_eq!(failure(post(&egress(local()), &url)), PostFailure::Unreachable);
 }
 
 #[test]
@@ -203,7 +204,7 @@ fn a_header_that_cannot_be_sent_fails_and_nothing_is_sent() {
     let sink = Sink::answering("127.0.0.1:0", OK);
     let headers = vec![("X-A", "a\r\nX-B: b".to_owned())];
     let posted = post_with(&egress(local()), &sink.url(), headers, "{}");
-    assert!(matches!(failure(posted), Failure::Broken(_)));
+    assert!(matches!(failure(posted), PostFailure::Broken(_)));
     assert!(sink.requests().is_empty());
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use posture::egress::{ANSWER_BYTES_MAX, Failure, Outcome};
+use posture::egress::{ANSWER_BYTES_MAX, PostFailure, PostOutcome};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -27,7 +27,7 @@ fn drip(stream: &mut TcpStream, bytes: &[u8]) {
     }
 }
 
-fn fails(sink: &Sink) -> Failure {
+fn fails(sink: &Sink) -> PostFailure {
     failure(post(&egress(local()), &sink.url()))
 }
 
@@ -35,13 +35,13 @@ fn fails(sink: &Sink) -> Failure {
 fn times_out(url: &str, body: &str) {
     let posted = post_with(&hasty(local()), url, Vec::new(), body);
     assert!(TIMEOUT.as_millis() / 2 < posted.ms.into(), "{posted:?}");
-    assert_eq!(failure(posted), Failure::TimedOut);
+    assert_eq!(failure(posted), PostFailure::TimedOut);
 }
 
 fn answer(sink: &Sink) -> (u16, String) {
     match post(&egress(local()), &sink.url()).outcome {
-        Outcome::Answered { status, answer, .. } => (status, answer),
-        Outcome::Failed(failure) => panic!("{failure:?}"),
+        PostOutcome::Answered { status, answer, .. } => (status, answer),
+        PostOutcome::Failed(failure) => panic!("{failure:?}"),
     }
 }
 
@@ -87,10 +87,10 @@ fn a_timeout_in_the_middle_of_a_body_does_not_undo_the_status() {
     });
     // A machine that stalls for the whole timeout does not see the head in time, which says nothing.
     let mut outcomes = (0..10).map(|_| post(&hasty(local()), &sink.url()).outcome);
-    let is_answer = |outcome: Outcome| match outcome {
-        Outcome::Answered { status, answer, .. } => status == 200 && answer.starts_with('a'),
-        Outcome::Failed(failure) => {
-            assert_eq!(failure, Failure::TimedOut);
+    let is_answer = |outcome: PostOutcome| match outcome {
+        PostOutcome::Answered { status, answer, .. } => status == 200 && answer.starts_with('a'),
+        PostOutcome::Failed(failure) => {
+            assert_eq!(failure, PostFailure::TimedOut);
             false
         }
     };
@@ -143,7 +143,7 @@ fn headers_without_end_are_cut_off_at_once() {
             while stream.write_all(piece.as_bytes()).is_ok() {}
         });
         let failed = fails(&sink);
-        assert!(matches!(failed, Failure::Broken(_)), "{endless:?}: {failed:?}");
+        assert!(matches!(failed, PostFailure::Broken(_)), "{endless:?}: {failed:?}");
     }
 }
 
@@ -161,7 +161,7 @@ fn a_flood_of_interim_answers_ends_in_time() {
         while stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok() {}
     });
     let failed = fails(&sink);
-    assert!(matches!(failed, Failure::Broken(_)), "{failed:?}");
+    assert!(matches!(failed, PostFailure::Broken(_)), "{failed:?}");
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn what_is_not_http_is_broken() {
         "HTTP/1.1 200 OK\r\nX\0: b\r\n\r\n",
     ] {
         let failed = fails(&Sink::answering(AT, garbage));
-        assert!(matches!(failed, Failure::Broken(_)), "{garbage:?}: {failed:?}");
+        assert!(matches!(failed, PostFailure::Broken(_)), "{garbage:?}: {failed:?}");
         let told = failed.to_string();
         assert!(told.len() < 400 && !told.chars().any(char::is_control), "{told:?}");
     }
@@ -200,7 +200,7 @@ fn a_reset_is_broken() {
         thread::sleep(TIMEOUT / 10);
         drop(stream); // With the request unread: a reset, not an end.
     });
-    assert!(matches!(fails(&sink), Failure::Broken(_)));
+    assert!(matches!(fails(&sink), PostFailure::Broken(_)));
 }
 
 #[test]
@@ -245,7 +245,10 @@ fn a_certificate_that_nobody_vouches_for_is_not_trusted() {
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("https://{host}:{}/", sink.address.port());
         let failed = failure(post(&egress(local()), &url));
-        assert!(matches!(&failed, Failure::Tls(why) if why.contains("certificate")), "{failed:?}");
+        assert!(
+            matches!(&failed, PostFailure::Tls(why) if why.contains("certificate")),
+            "{failed:?}"
+        );
     }
     assert_eq!((sink.n_accepted(), n_read.load(Ordering::SeqCst)), (2, 0), "nothing was sent");
 }
@@ -254,7 +257,7 @@ fn a_certificate_that_nobody_vouches_for_is_not_trusted() {
 fn what_is_not_tls_is_no_trusted_connection() {
     let sink = Sink::raw(AT, |mut stream| drop(stream.write_all(HEAD)));
     let failed = failure(post(&egress(local()), &https(&sink)));
-    assert!(matches!(failed, Failure::Tls(_)), "{failed:?}");
+    assert!(matches!(failed, PostFailure::Tls(_)), "{failed:?}");
 }
 
 #[test]

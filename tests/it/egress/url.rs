@@ -1,6 +1,6 @@
 //! Every way to write an address that must not be called, against a listener there that counts.
 
-use posture::egress::{Policy, URL_CHARS_MAX};
+use posture::egress::{EgressPolicy, URL_CHARS_MAX};
 use posture::error::Code;
 
 use super::sink::Sink;
@@ -196,8 +196,11 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 /// Plain HTTP everywhere, so that it is the address that a request fails for.
-fn public_only() -> Policy {
-    Policy { allow_http_networks: networks(&["0.0.0.0/0", "::/0"]), ..Policy::default() }
+fn public_only() -> EgressPolicy {
+    EgressPolicy {
+        allow_http_networks: networks(&["0.0.0.0/0", "::/0"]),
+        ..EgressPolicy::default()
+    }
 }
 
 #[test]
@@ -223,7 +226,7 @@ fn no_way_to_write_a_forbidden_url_is_taken() {
 
 #[test]
 fn an_ordinary_url_is_taken() {
-    let egress = egress(Policy::default());
+    let egress = egress(EgressPolicy::default());
     let label = "a".repeat(63);
     let host = format!("{label}.{label}.{label}.{}", "a".repeat(61));
     assert_eq!(host.len(), 253);
@@ -269,7 +272,7 @@ fn a_refusal_names_the_setting_that_could_allow_it() {
         ("http://93.184.216.34/", "webhooks.allow_http_networks"),
         ("http://hooks.example.com/", "webhooks.allow_http_networks"),
     ] {
-        let error = egress(Policy::default()).check(url).unwrap_err();
+        let error = egress(EgressPolicy::default()).check(url).unwrap_err();
         assert!(error.message().contains(setting), "{url}: {error}");
     }
 }
@@ -289,7 +292,7 @@ fn a_refusal_names_the_rule() {
         ("https://", "must be a URL like"),
         ("https://169.254.169.254/", "is a metadata service; requests are never sent there"),
     ] {
-        let error = egress(Policy::default()).check(url).unwrap_err();
+        let error = egress(EgressPolicy::default()).check(url).unwrap_err();
         assert!(error.message().contains(rule), "{url}: {error}");
         assert!(!error.message().contains("secret"), "{error}");
     }
@@ -297,7 +300,10 @@ fn a_refusal_names_the_rule() {
 
 #[test]
 fn a_private_name_is_taken_where_private_networks_are_allowed() {
-    let policy = Policy { allow_private_networks: networks(&["10.0.0.0/8"]), ..Policy::default() };
+    let policy = EgressPolicy {
+        allow_private_networks: networks(&["10.0.0.0/8"]),
+        ..EgressPolicy::default()
+    };
     for url in ["https://psa/", "https://psa.internal/", "https://psa.lan:8443/"] {
         egress(policy.clone()).check(url).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use posture::engine::catalog::FrameworkId::Soc2;
 use posture::engine::catalog::{Level, ReadinessRule, Row};
-use posture::engine::change::{Before, Change, Direction, Resolution, difference};
+use posture::engine::change::{Before, Change, Direction, RiskEnding, difference};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, Observation, Status, Verdict};
 use posture::engine::posture::Posture;
@@ -59,7 +59,7 @@ fn a_control_that_starts_to_fail_moves_everything_above_it() {
     ];
     assert_eq!(between(&after, &was, &is), expect);
     let back = between(&after, &is, &was);
-    let closed = Change::RiskClosed { risk: is.risks[0].clone(), resolution: Resolution::Fixed };
+    let closed = Change::RiskClosed { risk: is.risks[0].clone(), resolution: RiskEnding::Fixed };
     let up = Change::Threshold { threshold: 80, direction: Direction::Up, from: 78, to: 100 };
     assert!(back.contains(&closed) && back.contains(&up), "{back:?}");
     assert!(!back.iter().any(|it| matches!(it, Change::Drift { .. })));
@@ -174,18 +174,18 @@ fn a_risk_closes_fixed_scoped_out_or_gone() {
     };
     let (control, finding) = ("control/A-1".to_owned(), "finding/t/u/s/x".to_owned());
     let fixed = World::of_one().seen(seen(1, 0)).seen(seen(1, 0).check("u"));
-    let expect = [(control.clone(), Resolution::Fixed), (finding.clone(), Resolution::Fixed)];
+    let expect = [(control.clone(), RiskEnding::Fixed), (finding.clone(), RiskEnding::Fixed)];
     assert_eq!(resolutions(&fixed), expect);
     let over = |status: Status| Attestation { overrides: true, ..attested(status) };
     let scoped = base().attested(over(NotApplicable));
-    assert_eq!(resolutions(&scoped), [(control.clone(), Resolution::ScopedOut)]);
+    assert_eq!(resolutions(&scoped), [(control.clone(), RiskEnding::ScopedOut)]);
     let attested = base().attested(over(Compliant));
-    assert_eq!(resolutions(&attested), [(control.clone(), Resolution::Fixed)]);
+    assert_eq!(resolutions(&attested), [(control.clone(), RiskEnding::Fixed)]);
     let gone = |check: &str| {
         Observation { verdict: Verdict::Gone, ..seen(0, 0) }.check(check).at(TODAY + 1)
     };
     let gone = base().seen(gone("c1")).seen(gone("u"));
-    let expect = [(control, Resolution::Gone), (finding, Resolution::Gone)];
+    let expect = [(control, RiskEnding::Gone), (finding, RiskEnding::Gone)];
     assert_eq!(resolutions(&gone), expect);
     assert_eq!(resolutions(&base().on(TODAY + 100)), []);
 }

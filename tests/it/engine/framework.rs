@@ -5,7 +5,7 @@ use posture::engine::catalog::{Level, ReadinessRule, Role, Row, Sprs};
 use posture::engine::fact::RowDecisionKind::{Attested, OutOfScope};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, RowDecision, RowDecisionKind, Status, Usage};
-use posture::engine::posture::{RowOutcome, Summary};
+use posture::engine::posture::{FrameworkSummary, RowOutcome};
 use posture::engine::severity::Severity::{Critical, High, Low, Medium};
 
 use super::world::{
@@ -108,7 +108,7 @@ fn a_row_takes_the_controls_of_the_rows_below_it_in_the_same_level() {
     check_rows(&world, &[lower, lower, lower, (NotAssessed, 0), (NonCompliant, 0)]);
     let summary = world.outcome_of(Soc2).summary;
     // Leaf rows of level requirement: R.1.1 with 50 and S with 0.
-    assert_eq!(summary, Summary { total: 4, partial: 3, readiness: 25, ..none() });
+    assert_eq!(summary, FrameworkSummary { total: 4, partial: 3, readiness: 25, ..none() });
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn a_circle_of_parents_ends() {
     assert_eq!(world.outcome_of(Soc2).summary.readiness, 0);
 }
 
-fn none() -> Summary {
-    Summary { total: 0, passed: 0, partial: 0, failed: 0, readiness: 0, sprs: None }
+fn none() -> FrameworkSummary {
+    FrameworkSummary { total: 0, passed: 0, partial: 0, failed: 0, readiness: 0, sprs: None }
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_row_out_of_scope_does_not_apply_until_the_decision_expires() {
     check_rows(&nothing.decided(ended(TODAY)), &[(NotApplicable, 0)]);
 }
 
-fn summary_of(rule: ReadinessRule, world: World, rows: Vec<Row>) -> Summary {
+fn summary_of(rule: ReadinessRule, world: World, rows: Vec<Row>) -> FrameworkSummary {
     let mut world = world;
     world.framework(CmmcL2, rule, rows);
     world.outcome_of(CmmcL2).summary
@@ -181,7 +181,8 @@ fn readiness_is_the_mean_of_applicable_leaf_rows_rounded_down() {
     let all: Vec<_> = all.into_iter().map(|it| (High, Some(it))).chain([(High, None)]).collect();
     let rows = (0..5).map(|it| decides("", &[it])).collect();
     let rows = summary_of(ReadinessRule::Mean, said(&all), rows);
-    let expect = Summary { total: 4, passed: 1, partial: 1, failed: 1, readiness: 37, sprs: None };
+    let expect =
+        FrameworkSummary { total: 4, passed: 1, partial: 1, failed: 1, readiness: 37, sprs: None };
     assert_eq!(rows, expect);
     assert_eq!(summary_of(ReadinessRule::Mean, said(&[]), Vec::new()), none());
 }
@@ -265,7 +266,7 @@ fn a_new_client_is_nowhere_ready() {
     };
     for rule in [ReadinessRule::Mean, ReadinessRule::CompliantShare, ReadinessRule::Sprs] {
         let nothing = summary_of(rule, said(&[(High, None)]), rows(5));
-        assert_eq!(nothing, Summary { total: 63, ..none() });
+        assert_eq!(nothing, FrameworkSummary { total: 63, ..none() });
         assert_eq!(summary_of(rule, said(&[(High, None)]), rows(1)).readiness, 0);
     }
     let mut all = rows(5);

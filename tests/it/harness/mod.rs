@@ -19,7 +19,7 @@ use posture::app::App;
 use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
 use posture::engine::catalog::Catalog;
-use posture::serve::{CONTROL_SOCKET, Opened, Options, serve};
+use posture::serve::{CONTROL_SOCKET, Opened, ServeOptions, serve};
 use posture::store::{self, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -53,19 +53,19 @@ struct Running {
     thread: JoinHandle<()>,
 }
 
-pub fn options(dir: &Path) -> Options {
-    Options {
+pub fn options(dir: &Path) -> ServeOptions {
+    ServeOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         dir: dir.to_path_buf(),
         cache_bytes: 16 * 1024 * 1024,
         trusted_proxies: Vec::new(),
-        app: posture::app::Options {
+        app: posture::app::AppOptions {
             quota: [60, 1_000, 10_000],
             msp_id: Some("msp-test".to_owned()),
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),
-            webhooks: posture::app::webhook::delivery::Options::default(),
-            scan: posture::app::scan::request::Options::default(),
+            webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
+            scan: posture::app::scan::request::ScanOptions::default(),
         },
     }
 }
@@ -76,7 +76,7 @@ impl Posture {
     }
 
     /// With options that the test changed.
-    pub fn start_with(change: impl FnOnce(&mut Options)) -> Self {
+    pub fn start_with(change: impl FnOnce(&mut ServeOptions)) -> Self {
         let clock = Clock::manual(START.parse().unwrap());
         let catalog = embedded().expect("the catalogue is valid");
         Self::start_in(TempDir::new().unwrap(), clock, catalog, change)
@@ -86,7 +86,7 @@ impl Posture {
         dir: TempDir,
         clock: Clock,
         catalog: Catalog,
-        change: impl FnOnce(&mut Options),
+        change: impl FnOnce(&mut ServeOptions),
     ) -> Self {
         let mut options = options(dir.path());
         change(&mut options);
@@ -101,8 +101,10 @@ impl Posture {
                 .unwrap();
             let handle = runtime.handle().clone();
             runtime.block_on(async move {
-                let store_options =
-                    store::Options { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+                let store_options = store::StoreOptions {
+                    dir: options.dir.clone(),
+                    cache_bytes: options.cache_bytes,
+                };
                 let store = Store::open(&store_options, server_clock.now()).unwrap();
                 let opened = Opened::with_catalog(catalog, store, server_clock, &options).unwrap();
                 let app = Arc::clone(&opened.app);
@@ -125,7 +127,7 @@ impl Posture {
     pub fn restart_after(
         self,
         meanwhile: impl FnOnce(&Path),
-        change: impl FnOnce(&mut Options),
+        change: impl FnOnce(&mut ServeOptions),
     ) -> Self {
         let (dir, clock) = self.end();
         meanwhile(dir.path());

@@ -9,14 +9,14 @@ use posture::engine::severity::Severity;
 use posture::error::Code;
 use posture::id::ImportId;
 use posture::import::fold::{
-    Fold, Folded, N_ASSETS_MAX, N_OBSERVATIONS_MAX, N_REASONS_MAX, N_RECORDS_MAX, OTHER_REASONS,
-    Observed, Origin,
+    Fold, Folded, ImportOrigin, N_ASSETS_MAX, N_OBSERVATIONS_MAX, N_REASONS_MAX, N_RECORDS_MAX,
+    OTHER_REASONS, Observed,
 };
-use posture::import::{Check, Format, Outcome, Record};
+use posture::import::{Check, CheckOutcome, Format, Record};
 
 use super::{NOW_S, check_of, counts, origin};
 
-fn folded_all(origin: Origin, records: impl IntoIterator<Item = Record>) -> Folded {
+fn folded_all(origin: ImportOrigin, records: impl IntoIterator<Item = Record>) -> Folded {
     let mut fold = Fold::new(origin);
     for record in records {
         fold.add(record).expect("within the limits");
@@ -43,7 +43,7 @@ fn seen(external_id: &str) -> Seen {
 
 #[test]
 fn a_subject_seen_more_than_once_counts_once_at_its_worst() {
-    use Outcome::{Accepted, Fail, Pass};
+    use CheckOutcome::{Accepted, Fail, Pass};
     for (outcomes, wanted) in [
         ([Pass, Pass, Pass], (1, 0, 0)),
         ([Pass, Fail, Pass], (0, 1, 0)),
@@ -69,7 +69,7 @@ fn a_subject_seen_more_than_once_counts_once_at_its_worst() {
 #[test]
 fn subjects_checks_and_scopes_are_kept_apart() {
     let check = |scope: &str, check: &str, subject: &str| {
-        let it = check_of(subject, Outcome::Pass);
+        let it = check_of(subject, CheckOutcome::Pass);
         Record::Check(Check { scope: scope.to_owned(), check: check.to_owned(), ..it })
     };
     let run = folded_all(
@@ -87,7 +87,7 @@ fn subjects_checks_and_scopes_are_kept_apart() {
 
 #[test]
 fn an_observation_carries_what_was_given_and_what_was_seen() {
-    let given = Origin {
+    let given = ImportOrigin {
         tool: "prowler",
         source: "nightly".to_owned(),
         import: ImportId::from_bytes([9; 16]),
@@ -95,13 +95,13 @@ fn an_observation_carries_what_was_given_and_what_was_seen() {
         observed: Observed::File { now: Time::from_s(NOW_S) },
     };
     let text = |it: &str| Some(it.to_owned());
-    let mut failed = check_of("bob", Outcome::Fail);
+    let mut failed = check_of("bob", CheckOutcome::Fail);
     failed.detail = text("No MFA.");
     failed.severity = Severity::Critical;
     failed.remediation = text("Turn it on.");
-    let mut passed = check_of("alice", Outcome::Pass);
+    let mut passed = check_of("alice", CheckOutcome::Pass);
     passed.detail = text("Has MFA.");
-    let muted = check_of("carol", Outcome::Accepted);
+    let muted = check_of("carol", CheckOutcome::Accepted);
     let run = folded_all(given, [passed, failed, muted].map(Record::Check));
     let it = &run.observations[0];
 
@@ -117,7 +117,7 @@ fn an_observation_carries_what_was_given_and_what_was_seen() {
 
 #[test]
 fn what_was_only_muted_is_kept_but_not_effective() {
-    let muted = Record::Check(check_of("a", Outcome::Accepted));
+    let muted = Record::Check(check_of("a", CheckOutcome::Accepted));
     let run = folded_all(origin(Format::ProwlerOcsf), [muted]);
     assert_eq!(counts(&run.observations[0]), (0, 0, 1));
     assert!(!run.observations[0].verdict.is_effective());
@@ -127,10 +127,10 @@ fn what_was_only_muted_is_kept_but_not_effective() {
 fn the_newest_time_counts_unless_another_is_wanted() {
     let at = |name: &str, s: Option<i64>| {
         let observed_at = s.map(Time::from_s);
-        Record::Check(Check { observed_at, ..check_of(name, Outcome::Pass) })
+        Record::Check(Check { observed_at, ..check_of(name, CheckOutcome::Pass) })
     };
     let run = |observed: Observed, records: &[Record]| {
-        let origin = Origin { observed, ..origin(Format::ProwlerOcsf) };
+        let origin = ImportOrigin { observed, ..origin(Format::ProwlerOcsf) };
         let run = folded_all(origin, records.to_vec());
         (run.observations[0].observed_at, run.observed_from, run.observed_to)
     };
@@ -159,7 +159,7 @@ fn an_asset_is_one_per_external_id_and_last_seen_when_it_was() {
 #[test]
 fn more_failing_subjects_than_are_linked_are_still_counted() {
     let n = u32::try_from(N_FAILING_MAX).unwrap() + 1;
-    let checks = (0..n).map(|it| Record::Check(check_of(&it.to_string(), Outcome::Fail)));
+    let checks = (0..n).map(|it| Record::Check(check_of(&it.to_string(), CheckOutcome::Fail)));
     let run = folded_all(origin(Format::ProwlerOcsf), checks);
     assert_eq!(counts(&run.observations[0]), (0, n, 0));
     assert_eq!(run.observations[0].failing.len(), N_FAILING_MAX);
@@ -196,6 +196,6 @@ fn each_limit_refuses_the_file() {
     refuses_beyond(n_records_max, "records", |_| Record::Skipped { at: 1, reason: "r".to_owned() });
     refuses_beyond(N_ASSETS_MAX, "assets", |n| Record::Asset(seen(&n.to_string())));
     refuses_beyond(N_OBSERVATIONS_MAX, "pairs of check and scope", |n| {
-        Record::Check(Check { check: n.to_string(), ..check_of("a", Outcome::Pass) })
+        Record::Check(Check { check: n.to_string(), ..check_of("a", CheckOutcome::Pass) })
     });
 }

@@ -8,8 +8,8 @@ use posture::engine::fact::{Observation, Verdict};
 use posture::engine::severity::Severity;
 use posture::error::{Code, Result};
 use posture::id::ImportId;
-use posture::import::fold::{Fold, Folded, Observed, Origin};
-use posture::import::{self, Check, Format, Outcome, Record, Subject};
+use posture::import::fold::{Fold, Folded, ImportOrigin, Observed};
+use posture::import::{self, Check, CheckOutcome, CheckSubject, Format, Record};
 
 mod envelope;
 mod fold;
@@ -25,8 +25,8 @@ const TENANT: &str = "m365/0d3bdcf4-9f1b-4b62-9d1c-6d2c0ef6a111";
 /// 2026-12-01, later than every sample.
 const NOW_S: i64 = 1_796_083_200;
 
-fn origin(format: Format) -> Origin {
-    Origin {
+fn origin(format: Format) -> ImportOrigin {
+    ImportOrigin {
         tool: format.tool(),
         source: format.tool().to_owned(),
         import: ImportId::from_bytes([7; 16]),
@@ -135,7 +135,7 @@ fn told_reason(changes: &[(&str, &str)]) -> String {
 }
 
 /// A check of one kind in one scope, for one subject.
-fn check_of(name: &str, outcome: Outcome) -> Check {
+fn check_of(name: &str, outcome: CheckOutcome) -> Check {
     Check {
         scope: "aws/1".to_owned(),
         check: "c".to_owned(),
@@ -144,7 +144,7 @@ fn check_of(name: &str, outcome: Outcome) -> Check {
         title: "C".to_owned(),
         remediation: None,
         detail: None,
-        subject: Subject { id: name.to_owned(), name: name.to_owned() },
+        subject: CheckSubject { id: name.to_owned(), name: name.to_owned() },
         observed_at: None,
     }
 }

@@ -4,7 +4,7 @@ use posture::clock::Time;
 use posture::engine::asset::{AssetType, Seen};
 use posture::engine::fact::subject_hash;
 use posture::engine::severity::Severity;
-use posture::import::{Check, Format, Outcome, Record, Subject};
+use posture::import::{Check, CheckOutcome, CheckSubject, Format, Record};
 
 use super::{
     MANUAL, TENANT, array, counts, finding, folded, records, resource, told_check, told_reason,
@@ -35,12 +35,12 @@ fn a_finding_is_an_asset_and_a_check() {
             Record::Check(Check {
                 scope: "aws/111122223333".to_owned(),
                 check: "iam_mfa".to_owned(),
-                outcome: Outcome::Fail,
+                outcome: CheckOutcome::Fail,
                 severity: Severity::High,
                 title: "MFA is on".to_owned(),
                 remediation: None,
                 detail: Some("User alice has no MFA.".to_owned()),
-                subject: Subject { id: alice, name: "alice".to_owned() },
+                subject: CheckSubject { id: alice, name: "alice".to_owned() },
                 observed_at,
             }),
         ]
@@ -56,10 +56,10 @@ fn only_pass_and_fail_are_evidence() {
         changes.extend(more);
         told_check(&changes).outcome
     };
-    assert_eq!(outcome("PASS", &[]), Outcome::Pass);
-    assert_eq!(outcome("FAIL", &[]), Outcome::Fail);
-    assert_eq!(outcome("FAIL", &[muted]), Outcome::Accepted);
-    assert_eq!(outcome("PASS", &[muted]), Outcome::Pass);
+    assert_eq!(outcome("PASS", &[]), CheckOutcome::Pass);
+    assert_eq!(outcome("FAIL", &[]), CheckOutcome::Fail);
+    assert_eq!(outcome("FAIL", &[muted]), CheckOutcome::Accepted);
+    assert_eq!(outcome("PASS", &[muted]), CheckOutcome::Pass);
 
     assert_eq!(told_reason(&[("status_code", r#""MANUAL""#)]), MANUAL);
     assert_eq!(told_reason(&[("status_code", r#""INFO""#)]), "status INFO: not a result");

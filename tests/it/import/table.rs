@@ -1,7 +1,7 @@
 //! Prowler's CSV.
 
 use posture::clock::Time;
-use posture::import::{self, Format, Outcome, Record};
+use posture::import::{self, CheckOutcome, Format, Record};
 
 use super::{MANUAL, TENANT, counts, folded, records, refusal, skipped};
 
@@ -148,7 +148,7 @@ fn version_3_names_its_columns_otherwise() {
         (asset.external_id.as_str(), asset.name.as_str()),
         ("arn:aws:iam::1:user/alice", "alice")
     );
-    assert_eq!((check.outcome, check.scope.as_str()), (Outcome::Pass, "aws/1"));
+    assert_eq!((check.outcome, check.scope.as_str()), (CheckOutcome::Pass, "aws/1"));
     assert!(check.observed_at.is_some());
 }
 

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 
 use posture::engine::fact::{FINDINGS_CHARS_MAX, REMEDIATION_CHARS_MAX};
 use posture::import::fold::{Fold, N_NAMED_MAX};
-use posture::import::{Check, Format, Outcome, RECORD_BYTES_MAX, Record, Subject};
+use posture::import::{Check, CheckOutcome, CheckSubject, Format, RECORD_BYTES_MAX, Record};
 
 use super::table::HEADER;
 use super::{
@@ -57,8 +57,8 @@ fn a_long_text_is_cut_where_one_can_see_it() {
     let mut fold = Fold::new(origin(Format::ProwlerOcsf));
     for n in 0..=N_NAMED_MAX {
         let name = n.to_string().repeat(200).chars().take(200).collect();
-        let subject = Subject { id: n.to_string(), name };
-        fold.add(Record::Check(Check { subject, ..check_of("a", Outcome::Fail) })).unwrap();
+        let subject = CheckSubject { id: n.to_string(), name };
+        fold.add(Record::Check(Check { subject, ..check_of("a", CheckOutcome::Fail) })).unwrap();
     }
     let findings = fold.finish().observations.pop().unwrap().findings.unwrap();
     assert_eq!(findings.chars().count(), FINDINGS_CHARS_MAX);

@@ -14,13 +14,13 @@ const PASSWORD: &str = "four words nobody expects";
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Loopback may be scanned, as fast as it goes.
-fn loopback(options: &mut posture::serve::Options) {
+fn loopback(options: &mut posture::serve::ServeOptions) {
     options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
     options.app.scan.per_s = 100_000;
     options.app.scan.per_host = 64;
 }
 
-fn slow_loopback(options: &mut posture::serve::Options) {
+fn slow_loopback(options: &mut posture::serve::ServeOptions) {
     loopback(options);
     options.app.scan.per_s = 1;
 }
@@ -387,7 +387,7 @@ fn a_scan_of_nobody_s_network_is_kept_and_changes_no_client() {
 
 #[test]
 fn our_own_listener_is_not_among_what_is_found_unless_its_address_is_allowed() {
-    let open = |change: fn(&mut posture::serve::Options)| {
+    let open = |change: fn(&mut posture::serve::ServeOptions)| {
         // The port must be known before: the options name it.
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let posture = Posture::start_with(|options| {
@@ -400,7 +400,7 @@ fn our_own_listener_is_not_among_what_is_found_unless_its_address_is_allowed() {
             .clone()
     };
     assert_eq!(open(loopback), 0);
-    let named = |options: &mut posture::serve::Options| {
+    let named = |options: &mut posture::serve::ServeOptions| {
         loopback(options);
         options.app.scan.allowed.push("127.0.0.1/32".parse().unwrap());
     };

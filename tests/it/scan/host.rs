@@ -11,7 +11,7 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use super::{order, page, plan, scan, scan_at, settings};
 use crate::harness::sink::Sink;
-use posture::scan::plan::{Plan, Policy};
+use posture::scan::plan::{ScanPlan, ScanPolicy};
 
 fn says(at: &str, greeting: &'static [u8]) -> Sink {
     Sink::raw(at, move |mut stream| {
@@ -137,8 +137,8 @@ fn our_own_listeners_are_not_called() {
     assert_eq!(found.open("127.31.0.5"), [8_000, 8_001], "unless it is nobody's");
 }
 
-fn settings_with(own: Vec<SocketAddr>) -> posture::scan::Settings {
-    posture::scan::Settings { own, ..settings() }
+fn settings_with(own: Vec<SocketAddr>) -> posture::scan::ScanSettings {
+    posture::scan::ScanSettings { own, ..settings() }
 }
 
 #[test]
@@ -146,8 +146,9 @@ fn an_excluded_address_is_sent_nothing() {
     let excluded = TcpListener::bind("127.31.0.6:8000").unwrap();
     excluded.set_nonblocking(true).unwrap();
     let _other = Sink::raw("127.31.0.7:8000", drop);
-    let policy = Policy { excluded: vec!["127.31.0.6/32".parse().unwrap()], ..super::anything() };
-    let plan = Plan::of(&order(&["127.31.0.6/31"], "8000"), &policy).unwrap();
+    let policy =
+        ScanPolicy { excluded: vec!["127.31.0.6/32".parse().unwrap()], ..super::anything() };
+    let plan = ScanPlan::of(&order(&["127.31.0.6/31"], "8000"), &policy).unwrap();
     let found = scan(&plan, &settings());
     assert_eq!(found.tally.n_addresses, 1);
     assert_eq!(found.open("127.31.0.7"), [8_000]);

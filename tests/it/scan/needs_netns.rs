@@ -25,7 +25,7 @@ fn the_few_that_are_there_are_found_in_a_large_network() {
     let found = world.enter_scanner(|| {
         scan(
             &plan(&["10.77.0.0/18"], "22,80,8080"),
-            &posture::scan::Settings { n_sockets: 1_024, ..settings() },
+            &posture::scan::ScanSettings { n_sockets: 1_024, ..settings() },
         )
     });
     let mut all: Vec<String> = found.hosts.iter().map(|it| it.address.to_string()).collect();
@@ -99,7 +99,7 @@ fn our_own_listeners_are_not_called_at_any_address_of_this_host() {
     world.scanner_ip(&["addr", "add", "fd12::5/64", "dev", "cable", "nodad"]);
     let own: Vec<SocketAddr> = ["0.0.0.0:8000", "[::]:8000"].map(|it| it.parse().unwrap()).into();
     let scan_own = |own: &[SocketAddr]| {
-        let settings = posture::scan::Settings { own: own.to_vec(), ..settings() };
+        let settings = posture::scan::ScanSettings { own: own.to_vec(), ..settings() };
         let found = scan(&plan(&["10.76.0.1", "fd12::5"], "8000-8001"), &settings);
         ["10.76.0.1", "fd12::5"].map(|it| found.open(it))
     };
@@ -173,7 +173,7 @@ fn a_host_has_the_name_that_the_name_server_tells() {
         let socket = world.enter_world(|| UdpSocket::bind("10.76.0.2:0").unwrap());
         socket.set_read_timeout(Some(Duration::from_secs(3))).unwrap();
         let resolver = Some(socket.local_addr().unwrap());
-        let settings = posture::scan::Settings { resolver, ..settings() };
+        let settings = posture::scan::ScanSettings { resolver, ..settings() };
         let found = std::thread::scope(|scope| {
             scope.spawn(|| name_server(&socket, name));
             world.enter_scanner(|| scan(&plan(&["10.76.0.2"], "80"), &settings))
@@ -208,7 +208,7 @@ fn no_host_has_more_connections_under_way_than_allowed() {
                 }
                 n_most
             });
-            let settings = posture::scan::Settings { per_host: 3, ..settings() };
+            let settings = posture::scan::ScanSettings { per_host: 3, ..settings() };
             let found = scan(&plan(&["10.83.0.1"], "1-60"), &settings);
             is_over.store(true, Ordering::Relaxed);
             (found, watch.join().unwrap())

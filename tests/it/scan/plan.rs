@@ -1,19 +1,19 @@
 //! Targets and ports: what is taken, and what is refused with a sentence that says why.
 
 use posture::error::Code;
-use posture::scan::plan::{Order, Plan, Policy};
+use posture::scan::plan::{ScanPlan, ScanPolicy, ScanRequest};
 use posture::scan::port::{Ports, USUAL};
 use proptest::prelude::*;
 
 use super::{anything, order, plan};
 
 fn refusal(targets: &[&str]) -> (Code, String) {
-    let error = Plan::of(&order(targets, "80"), &anything()).unwrap_err();
+    let error = ScanPlan::of(&order(targets, "80"), &anything()).unwrap_err();
     (error.code, error.message().to_owned())
 }
 
 fn port_refusal(ports: &str) -> String {
-    Plan::of(&order(&["10.0.0.1"], ports), &anything()).unwrap_err().message().to_owned()
+    ScanPlan::of(&order(&["10.0.0.1"], ports), &anything()).unwrap_err().message().to_owned()
 }
 
 #[test]
@@ -93,15 +93,15 @@ fn the_usual_ports_are_two_hundred_and_hold_every_port_that_a_check_is_about() {
     {
         assert!(usual.contains(number), "{number}");
     }
-    let order = Order { targets: vec!["10.0.0.1".to_owned()], ..Order::default() };
-    assert_eq!(Plan::of(&order, &anything()).unwrap().ports, usual);
+    let order = ScanRequest { targets: vec!["10.0.0.1".to_owned()], ..ScanRequest::default() };
+    assert_eq!(ScanPlan::of(&order, &anything()).unwrap().ports, usual);
 }
 
 #[test]
 fn only_allowed_networks_are_scanned_and_the_refusal_says_how_to_allow_more() {
     let allowed = ["10.1.0.0/24", "10.1.1.0/24"].map(|it| it.parse().unwrap()).to_vec();
-    let policy = Policy { allowed, ..Policy::default() };
-    let plan = |target: &str| Plan::of(&order(&[target], "80"), &policy);
+    let policy = ScanPolicy { allowed, ..ScanPolicy::default() };
+    let plan = |target: &str| ScanPlan::of(&order(&[target], "80"), &policy);
     assert!(plan("10.1.0.0/23").is_ok(), "two allowed networks hold it together");
     assert!(plan("10.1.1.7").is_ok());
     for target in ["10.1.0.0/22", "10.1.2.0/24", "8.8.8.8", "10.0.0.0/8", "::1"] {
@@ -117,15 +117,15 @@ fn only_allowed_networks_are_scanned_and_the_refusal_says_how_to_allow_more() {
 fn what_is_excluded_is_not_among_the_addresses() {
     let mut order = order(&["10.0.0.0/30", "fd00::/126"], "80");
     order.exclude = vec!["10.0.0.1".to_owned(), "fd00::2/127".to_owned()];
-    let policy = Policy { excluded: vec!["10.0.0.2/32".parse().unwrap()], ..anything() };
-    let plan = Plan::of(&order, &policy).unwrap();
+    let policy = ScanPolicy { excluded: vec!["10.0.0.2/32".parse().unwrap()], ..anything() };
+    let plan = ScanPlan::of(&order, &policy).unwrap();
     let addresses: Vec<String> =
         plan.blocks().flat_map(|it| plan.addresses(it)).map(|it| it.to_string()).collect();
     assert_eq!(addresses, ["10.0.0.0", "10.0.0.3", "fd00::", "fd00::1"]);
     assert_eq!(plan.n_hosts, 4);
     order.exclude.push("10.0.0.0/24".to_owned());
     order.exclude.push("fd00::/64".to_owned());
-    let error = Plan::of(&order, &policy).unwrap_err();
+    let error = ScanPlan::of(&order, &policy).unwrap_err();
     assert_eq!(error.message(), "targets: all of their addresses are excluded");
 }
 
@@ -142,9 +142,9 @@ fn what_is_never_scanned_is_left_out_of_a_network_around_it() {
 fn the_limit_is_on_what_is_left_after_the_exclusions() {
     let mut order = order(&["10.0.0.0/15"], "80");
     order.exclude = vec!["10.1.0.0/16".to_owned()];
-    assert_eq!(Plan::of(&order, &anything()).unwrap().n_hosts, 65_536);
+    assert_eq!(ScanPlan::of(&order, &anything()).unwrap().n_hosts, 65_536);
     order.exclude = vec!["10.1.0.0/17".to_owned()];
-    assert_eq!(Plan::of(&order, &anything()).unwrap_err().code, Code::Invalid);
+    assert_eq!(ScanPlan::of(&order, &anything()).unwrap_err().code, Code::Invalid);
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn what_is_excluded_is_not_free() {
     let mut order = order(&["10.0.0.0/12"], "80");
     order.exclude =
         ["10.1.0.0/16", "10.2.0.0/15", "10.4.0.0/14", "10.8.0.0/13"].map(str::to_owned).into();
-    let plan = Plan::of(&order, &anything()).unwrap();
+    let plan = ScanPlan::of(&order, &anything()).unwrap();
     assert_eq!((plan.n_hosts, plan.blocks().count()), (65_536, 256), "no block without addresses");
     order.exclude.push("10.16.0.0/12".to_owned());
     let refused = |target: &str, exclude: Vec<String>| {
-        let order = Order { targets: vec![target.to_owned()], exclude, ports: None };
-        Plan::of(&order, &anything()).unwrap_err().message().to_owned()
+        let order = ScanRequest { targets: vec![target.to_owned()], exclude, ports: None };
+        ScanPlan::of(&order, &anything()).unwrap_err().message().to_owned()
     };
     let says = "span 2097152 addresses, more than 1048576, to scan 65536 of them; list those";
     assert!(refused("10.0.0.0/11", order.exclude).contains(says));
@@ -177,7 +177,7 @@ fn equal_targets_in_another_order_are_the_same_plan() {
 proptest! {
     #[test]
     fn no_text_is_a_target_or_a_port_that_breaks_anything(target in ".{0,40}", ports in ".{0,40}") {
-        if let Ok(plan) = Plan::of(&order(&[&target], &ports), &anything()) {
+        if let Ok(plan) = ScanPlan::of(&order(&[&target], &ports), &anything()) {
             prop_assert!(1 <= plan.n_hosts && plan.n_hosts <= 65_536);
             prop_assert!(!plan.ports.as_slice().is_empty());
         }
@@ -194,7 +194,7 @@ proptest! {
         };
         let mut order = order(&[&network(a, prefix)], "80");
         order.exclude = vec![network(excluded, excluded_prefix)];
-        if let Ok(plan) = Plan::of(&order, &anything()) {
+        if let Ok(plan) = ScanPlan::of(&order, &anything()) {
             let all: Vec<_> = plan.blocks().flat_map(|it| plan.addresses(it)).collect();
             let set: std::collections::BTreeSet<_> = all.iter().collect();
             prop_assert_eq!((all.len() as u64, set.len()), (plan.n_hosts, all.len()));

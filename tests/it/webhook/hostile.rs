@@ -50,7 +50,7 @@ struct Case {
 }
 
 fn default_timeout_s() -> u32 {
-    posture::app::webhook::delivery::Options::default().timeout_s
+    posture::app::webhook::delivery::DeliveryOptions::default().timeout_s
 }
 
 /// Of attempts that are to time out: a second, and with `POSTURE_HOSTILE=long` what it is by default.

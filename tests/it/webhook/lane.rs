@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use posture::serve::Options;
+use posture::serve::ServeOptions;
 
 use super::{Receiver, SOON, add, allow_loopback, deliveries, push, start, wait_for};
 use crate::harness::Posture;
@@ -19,7 +19,7 @@ fn hang(_stream: TcpStream) {
     std::thread::sleep(Duration::from_secs(TIMEOUT_S.into()));
 }
 
-fn patient(options: &mut Options) {
+fn patient(options: &mut ServeOptions) {
     allow_loopback(options);
     options.app.webhooks.timeout_s = TIMEOUT_S;
 }

@@ -20,7 +20,7 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::access::key::{GRACE_S, KeyChange, NewKey};
 use crate::auth::key::KeyText;
-use crate::auth::keyring::Held as HeldKey;
+use crate::auth::keyring::HeldKey;
 use crate::error::{Error, Result};
 use crate::id::KeyId;
 use crate::store::global::key::Scope;

@@ -17,10 +17,10 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{AssetTypeView, ReportedStatusView, SyncStatusView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::intake::ingest::Outcome;
+use crate::app::intake::ingest::IntakeOutcome;
 use crate::app::intake::list::Moved;
 use crate::app::intake::push::{
-    FACTS_BYTES_MAX, FactsBody, IDEMPOTENCY_KEY_CHARS_MAX, Once, Push, Pushed,
+    FACTS_BYTES_MAX, FactsBody, FactsPush, IDEMPOTENCY_KEY_CHARS_MAX, Once, Push,
 };
 use crate::auth::caller::Caller;
 use crate::error::Error;
@@ -259,7 +259,7 @@ pub struct FactsOutcomeView {
 }
 
 impl FactsOutcomeView {
-    fn of(outcome: &Outcome) -> Self {
+    fn of(outcome: &IntakeOutcome) -> Self {
         let moved = |name: &str| outcome.moved.get(name).copied().unwrap_or_default();
         Self {
             import_id: Uid::of(outcome.import.id.as_bytes()),
@@ -276,7 +276,7 @@ impl FactsOutcomeView {
     }
 }
 
-fn render(outcome: &Outcome) -> String {
+fn render(outcome: &IntakeOutcome) -> String {
     let rendered = Rendered::data(&FactsOutcomeView::of(outcome));
     String::from_utf8_lossy(&rendered.body).into_owned()
 }
@@ -319,8 +319,8 @@ impl Facts {
             once: key.map(|it| Once { key: format!("{}\n{it}", by.0.account()), render }),
         };
         Ok(match web.app.push_facts(&rows, push).await? {
-            Pushed::Taken(outcome) => Data::of(&FactsOutcomeView::of(&outcome)),
-            Pushed::Again(answer) => Data::again(answer),
+            FactsPush::Taken(outcome) => Data::of(&FactsOutcomeView::of(&outcome)),
+            FactsPush::Again(answer) => Data::again(answer),
         })
     }
 }

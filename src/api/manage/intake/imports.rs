@@ -18,7 +18,7 @@ use crate::api::wire::view::{Uid, When};
 use crate::api::wire::{body, param, reply};
 use crate::api::{Group, Web};
 use crate::app::event::change::Announced;
-use crate::app::intake::file::{Imported, ObservedAt, Order};
+use crate::app::intake::file::{ImportRequest, Imported, ObservedAt};
 use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push};
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -197,7 +197,7 @@ impl Imports {
             return Ok(Data::of(&import_facts(&web, &by, &rows, order, file).await?));
         }
         let format = format.map(|it| format_named(&it)).transpose()?;
-        let order = Order {
+        let order = ImportRequest {
             file_name: text(file_name.0).unwrap_or_default(),
             format,
             source: text(source.0).map(source_name).transpose()?,

@@ -15,7 +15,7 @@ use crate::api::wire::reply::{Null, Rendered};
 use crate::api::wire::view::{FrameworkIdView, StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
-use crate::app::report::portfolio::{Line, Question};
+use crate::app::report::portfolio::{PortfolioQuery, PortfolioRow};
 use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::error::{Error, Result};
 use crate::page::Page;
@@ -43,8 +43,8 @@ pub struct LineView {
 }
 
 impl LineView {
-    fn of(line: Line, framework: FrameworkId, requirement: Option<&str>) -> Self {
-        let Line { client, summary, row } = line;
+    fn of(line: PortfolioRow, framework: FrameworkId, requirement: Option<&str>) -> Self {
+        let PortfolioRow { client, summary, row } = line;
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
@@ -104,7 +104,7 @@ impl Portfolio {
             return Err(Error::invalid_field("status", rule).into());
         }
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
-        let question = Question { framework, row, status };
+        let question = PortfolioQuery { framework, row, status };
         let allowed = by.0.allowed_clients();
         let Page { items, total, cut } = web.app.page_portfolio(allowed, question, cut).await?;
         let view = |it| LineView::of(it, framework, requirement.as_deref());

@@ -7,7 +7,7 @@ use crate::api::wire::reply::Null;
 use crate::api::wire::view::{
     AnswersView, AssetStatusView, AssetTypeView, ScanStatusView, Uid, When,
 };
-use crate::app::scan::request::Shown;
+use crate::app::scan::request::ScanWithProgress;
 use crate::engine::asset::Asset;
 use crate::engine::network::scan::{Certificate, FoundHost, FoundPort};
 use crate::id::ClientId;
@@ -66,8 +66,8 @@ struct DifferenceView {
 }
 
 impl ScanView {
-    pub(in crate::api::manage) fn of(shown: Shown) -> Self {
-        let Shown { scan, n_done, n_up, n_open } = shown;
+    pub(in crate::api::manage) fn of(shown: ScanWithProgress) -> Self {
+        let ScanWithProgress { scan, n_done, n_up, n_open } = shown;
         Self {
             id: Uid::of(scan.id.as_bytes()),
             client_id: scan.client.map(|it| Uid::of(it.as_bytes())).into(),
