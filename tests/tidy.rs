@@ -210,7 +210,7 @@ fn every_public_function_has_a_caller_outside_tests() {
         let Some(rest) = line.trim_start().strip_prefix("pub") else { continue };
         let mut all = words(rest).skip_while(|it| *it != "fn").skip(1);
         let is_function = rest.split('(').next().is_some_and(|it| it.contains("fn "))
-            || rest.starts_with("(") && rest.contains(" fn ");
+            || rest.starts_with('(') && rest.contains(" fn ");
         if let (true, Some(name)) = (is_function, all.next())
             && n_said[name] < 2
             && !CALLED_FROM_TESTS.contains(&name)

@@ -53,7 +53,7 @@ const QUEUE_WAIT: Duration = Duration::from_secs(5);
 /// How many reads run at once. They leave threads of the blocking pool to others.
 const N_READS_MAX: usize = 32;
 /// How many long blocking works run at once.
-const N_ASIDES_MAX: usize = 4;
+const N_BLOCKING_MAX: usize = 4;
 /// How long a read waits for a free place before it is refused.
 const READ_WAIT: Duration = Duration::from_secs(10);
 /// How often a thread outside of async checks for a place in the queue.
@@ -79,7 +79,7 @@ struct Inner {
     queue: SyncSender<Message>,
     seats: Arc<Semaphore>,
     reads: Arc<Semaphore>,
-    asides: Arc<Semaphore>,
+    blocking: Arc<Semaphore>,
     /// Locked while closing.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -176,7 +176,7 @@ impl Store {
             queue,
             seats: Arc::new(Semaphore::new(QUEUE_LEN_MAX)),
             reads: Arc::new(Semaphore::new(N_READS_MAX)),
-            asides: Arc::new(Semaphore::new(N_ASIDES_MAX)),
+            blocking: Arc::new(Semaphore::new(N_BLOCKING_MAX)),
             writer: Mutex::new(Some(thread)),
         };
         Ok(Self { inner: Arc::new(inner) })
@@ -231,7 +231,7 @@ impl Store {
         F: FnOnce() -> Result<T> + Send + 'static,
     {
         let busy = "too many imports are in progress; try again later";
-        let permit = permit(&self.inner.asides, READ_WAIT, busy).await?;
+        let permit = permit(&self.inner.blocking, READ_WAIT, busy).await?;
         Self::off_async(permit, body).await
     }
 

@@ -81,7 +81,7 @@ fn the_form_of_a_link_is_checked_and_what_it_names_is_not() {
         "/go/task/%2e%2e".to_owned(),
         format!("/go/requirement/{A}"),
         format!("/go/requirement/{A}/none"),
-        format!("/go/requirement/x/HIPAA"),
+        "/go/requirement/x/HIPAA".to_owned(),
         format!("/go/requirement/{A}/HIPAA/"),
         format!("/go/requirement/{A}/HIPAA/%ff"),
         format!("/go/requirement/{A}/HIPAA/{}", "r".repeat(101)),
@@ -91,7 +91,7 @@ fn the_form_of_a_link_is_checked_and_what_it_names_is_not() {
         format!("/go/source/{A}/"),
         format!("/go/source/{A}/%ff"),
         format!("/go/source/{A}/{}", "s".repeat(201)),
-        format!("/go/source/x/entra"),
+        "/go/source/x/entra".to_owned(),
     ] {
         let answer = get(&posture, &link);
         assert_eq!(answer.status, 404, "{link}");

@@ -161,8 +161,9 @@ pub fn plan_with(
     let score = next_score(&stored, &posture, cause, now);
     let carried = risk::carry(&stored.risks, &posture, &changes, now);
     let (risks, forgotten_risks) = (carried.risks, carried.forgotten);
-    let scope = (&*subject.catalog, subject.frameworks.as_slice());
-    let (mut announced, mut events) = change::events(scope, &changes, &risks, &posture, cause, now);
+    let in_scope = (&*subject.catalog, subject.frameworks.as_slice());
+    let (mut announced, mut events) =
+        change::events(in_scope, &changes, &risks, &posture, cause, now);
     let returned = risk::returned(&carried.returned, &changes, now);
     announced.n_events += u32::try_from(returned.len()).unwrap_or(u32::MAX);
     events.extend(returned);

@@ -26,9 +26,9 @@ struct Term {
 
 impl Term {
     /// A term of evidence, an attestation or a decision; `key` names it among those.
-    fn of(body: EvidenceExpiring<'_>, key: &str, from: Time, end: Time) -> Self {
-        let (key, valid_until) = (format!("{}/{key}", body.kind), end.to_string());
-        let body = EvidenceExpiring { key, valid_until, ..body };
+    fn of(mut body: EvidenceExpiring<'_>, key: &str, from: Time, end: Time) -> Self {
+        body.key = format!("{}/{key}", body.kind);
+        body.valid_until = end.to_string();
         Self { warning: NewEvent::new(&body, from), from, end }
     }
 

@@ -62,10 +62,8 @@ impl App {
             let severity = open.risk.severity;
             open.accepted = Some(Acceptance { until, reason, by, at: now, severity });
             batch.put_risk(&open)?;
-            if is_new {
-                if let Some(event) = event::risk::resolved(&open, now) {
-                    event.add(batch)?;
-                }
+            if is_new && let Some(event) = event::risk::resolved(&open, now) {
+                event.add(batch)?;
             }
             batch.hasten_due(until)?;
             condition::reevaluate_and_schedule(batch, now)?;

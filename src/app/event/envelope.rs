@@ -238,10 +238,10 @@ pub fn complete(
 /// # Panics
 /// When the value does not serialize to a JSON object: every event body is a struct with named fields.
 fn members(it: &impl Serialize) -> Map<String, Value> {
-    match serde_json::to_value(it).expect("an event body serializes") {
-        Value::Object(map) => map,
-        other => unreachable!("an event body is a JSON object, not {other}"),
-    }
+    let Value::Object(members) = serde_json::to_value(it).expect("an event body serializes") else {
+        unreachable!("an event body is a struct with named fields")
+    };
+    members
 }
 
 #[derive(Serialize)]

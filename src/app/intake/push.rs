@@ -65,7 +65,7 @@ pub struct Push {
 pub enum FactsPush {
     Taken(Box<IntakeOutcome>),
     /// The same was asked before with the same key: this was the answer.
-    Again(String),
+    Replayed(String),
 }
 
 impl App {
@@ -110,7 +110,7 @@ impl App {
             let is_kept = |at: Time| now < at.plus_s(ANSWER_HOURS * 3_600);
             match known.filter(|it| is_kept(it.at)) {
                 Some(known) if known.digest == it.digest => {
-                    return Ok(FactsPush::Again(known.body));
+                    return Ok(FactsPush::Replayed(known.body));
                 }
                 Some(_) => {
                     return Err(Error::conflict(

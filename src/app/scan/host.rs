@@ -52,7 +52,7 @@ pub fn records(
     // Of very many open ports not all are listed; own listeners and what no packet reached are not counted.
     let n_told = u64::from(found.n_open) + u64::from(found.n_closed) + u64::from(found.n_silent);
     let is_whole = found.ports.len() as u64 == u64::from(found.n_open)
-        && n_told == ranges.len()
+        && n_told == ranges.n_ports()
         && found.n_open + found.n_closed != 0;
     let rest = if is_whole { State::Shut } else { State::Unclear };
     let is_tls_told = |it: &FoundPort| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();

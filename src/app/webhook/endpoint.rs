@@ -49,7 +49,7 @@ pub struct WebhookChange {
 
 /// An endpoint and how it does.
 #[derive(Clone, Debug)]
-pub struct WebhookWithSecret {
+pub struct WebhookWithHealth {
     pub webhook: Webhook,
     pub lane: DeliveryQueue,
     /// Its secret was sealed with a key that is not here: it needs a new one, and its queue waits.
@@ -91,7 +91,7 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
-    pub async fn add_webhook(&self, new: NewWebhook) -> Result<(WebhookWithSecret, SigningSecret)> {
+    pub async fn add_webhook(&self, new: NewWebhook) -> Result<(WebhookWithHealth, SigningSecret)> {
         let now = self.clock.now();
         let id = WebhookId::made_at(now);
         let secret = SigningSecret::random();
@@ -120,13 +120,13 @@ impl App {
         };
         let webhook = self.store.write(write).await?;
         Ok((
-            WebhookWithSecret { webhook, lane: DeliveryQueue::default(), needs_secret: false },
+            WebhookWithHealth { webhook, lane: DeliveryQueue::default(), needs_secret: false },
             secret,
         ))
     }
 
     /// Oldest first.
-    pub async fn list_webhooks(&self) -> Result<Vec<WebhookWithSecret>> {
+    pub async fn list_webhooks(&self) -> Result<Vec<WebhookWithHealth>> {
         let list = self.store.read(|snapshot| {
             let all = snapshot.list_webhooks()?.into_iter();
             let all = all.filter(|it| it.state != WebhookState::Removing);
@@ -137,7 +137,7 @@ impl App {
 
     /// # Errors
     /// `NotFound`.
-    pub async fn get_webhook(&self, id: WebhookId) -> Result<WebhookWithSecret> {
+    pub async fn get_webhook(&self, id: WebhookId) -> Result<WebhookWithHealth> {
         let found = self.store.read(move |snapshot| {
             let webhook = snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             Ok((webhook, snapshot.find_lane(id)?))
@@ -146,9 +146,9 @@ impl App {
         Ok(self.shown(webhook, lane))
     }
 
-    fn shown(&self, webhook: Webhook, lane: DeliveryQueue) -> WebhookWithSecret {
+    fn shown(&self, webhook: Webhook, lane: DeliveryQueue) -> WebhookWithHealth {
         let needs_secret = self.secrets(&webhook, self.clock.now()).is_err();
-        WebhookWithSecret { webhook, lane, needs_secret }
+        WebhookWithHealth { webhook, lane, needs_secret }
     }
 
     /// # Errors
@@ -157,7 +157,7 @@ impl App {
         &self,
         id: WebhookId,
         change: WebhookChange,
-    ) -> Result<WebhookWithSecret> {
+    ) -> Result<WebhookWithHealth> {
         let before = self.get_webhook(id).await?.webhook;
         let mut wanted = before.clone();
         apply(&mut wanted, &change, 0, self.clock.now());
@@ -180,7 +180,7 @@ impl App {
         &self,
         id: WebhookId,
         overlap_s: u32,
-    ) -> Result<(WebhookWithSecret, SigningSecret)> {
+    ) -> Result<(WebhookWithHealth, SigningSecret)> {
         if OVERLAP_S_MAX < overlap_s {
             let rule = format!("must be at most {OVERLAP_S_MAX}");
             return Err(Error::invalid_field("overlapS", rule));

@@ -192,7 +192,7 @@ impl PortRanges {
     }
 
     /// How many ports they are, where none is in two.
-    pub fn len(&self) -> u64 {
+    pub fn n_ports(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last.saturating_sub(*first)) + 1).sum()
     }
 

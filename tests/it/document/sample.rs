@@ -65,11 +65,11 @@ fn the_guide_for_operators_names_every_metric_and_no_other() {
     for line in text.lines().filter(|it| !it.starts_with('#')) {
         shown.insert(line.split(['{', ' ']).next().unwrap().to_owned());
     }
-    let names = |document: &Document| -> BTreeSet<String> {
+    let names_of = |document: &Document| -> BTreeSet<String> {
         let spans = document.spans.iter().filter(|it| it.starts_with("posture_"));
         spans.map(|it| it.split(['{', ' ']).next().unwrap().to_owned()).collect()
     };
-    assert_eq!(names(&document("assets/docs/operate.md")), shown);
-    let named = names(&document("assets/docs/webhooks.md"));
+    assert_eq!(names_of(&document("assets/docs/operate.md")), shown);
+    let named = names_of(&document("assets/docs/webhooks.md"));
     assert!(!named.is_empty() && named.is_subset(&shown), "{named:?}");
 }

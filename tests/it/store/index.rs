@@ -68,7 +68,7 @@ fn assert_equals_brute_force(rows: &ClientStore, known: &[AssetId]) {
         let expected: Vec<_> = assets.iter().filter(|it| passes(&filter, it)).cloned().collect();
         assert_eq!(walk(rows, &filter, 7), expected, "{filter:?}");
         assert_eq!(
-            count_assets(&rows, &filter).expect("sound"),
+            count_assets(rows, &filter).expect("sound"),
             expected.len() as u64,
             "{filter:?}"
         );

@@ -320,7 +320,7 @@ impl Facts {
         };
         Ok(match web.app.push_facts(&rows, push).await? {
             FactsPush::Taken(outcome) => Data::of(&FactsOutcomeView::of(&outcome)),
-            FactsPush::Again(answer) => Data::again(answer),
+            FactsPush::Replayed(answer) => Data::again(answer),
         })
     }
 }

@@ -19,7 +19,7 @@ use crate::api::wire::reply::{Data, Gone, Made, Null};
 use crate::api::wire::view::{DisabledReasonView, EventChoice, EventTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::webhook::endpoint::{
-    NewWebhook, OVERLAP_S, Recovered, Recovery, Tested, WebhookChange, WebhookWithSecret,
+    NewWebhook, OVERLAP_S, Recovered, Recovery, Tested, WebhookChange, WebhookWithHealth,
 };
 use crate::clock::Time;
 use crate::engine::event::EventKind;
@@ -66,8 +66,8 @@ pub struct WebhookView {
 }
 
 impl WebhookView {
-    fn of(shown: &WebhookWithSecret, secret: Option<&SigningSecret>) -> Self {
-        let WebhookWithSecret { webhook, lane, needs_secret } = shown;
+    fn of(shown: &WebhookWithHealth, secret: Option<&SigningSecret>) -> Self {
+        let WebhookWithHealth { webhook, lane, needs_secret } = shown;
         let (disabled_because, disabled_at) = match webhook.state {
             WebhookState::Disabled { at, why } => (Some(DisabledReasonView(why)), Some(When(at))),
             WebhookState::Enabled { .. } | WebhookState::Removing => (None, None),
