@@ -1,4 +1,4 @@
-//! Sample files: our own, and with `needs_samples` other people's too.
+//! Our own sample files.
 
 use std::collections::BTreeMap;
 use std::io::BufReader;
@@ -9,14 +9,14 @@ use posture::engine::fact::{Observation, Subject as Of, subject_hash};
 use posture::import::fold::Folded;
 use posture::import::{self, Format, HEAD_BYTES_MAX};
 
-use super::{MANUAL, NOW_S, TENANT, counts, folded, records, skipped, total};
-use crate::harness::sample::{foreign, own, own_folder};
+use super::{MANUAL, NOW_S, counts, folded, records, skipped, total};
+use crate::harness::sample::{own, own_folder};
 
 /// Reads a sample by its path.
-type Read = fn(&str) -> Vec<u8>;
+pub type Read = fn(&str) -> Vec<u8>;
 
 /// What a sample comes to, counted by other means.
-struct Expected {
+pub struct Expected {
     file: &'static str,
     format: Format,
     n_records: u64,
@@ -28,7 +28,7 @@ struct Expected {
     assets: &'static [(AssetType, usize)],
 }
 
-const fn expected(
+pub const fn expected(
     file: &'static str,
     format: Format,
     (n_records, n_observations): (u64, usize),
@@ -39,11 +39,11 @@ const fn expected(
 }
 
 impl Expected {
-    const fn skipped(self, skipped: &'static [(&'static str, u32)]) -> Self {
+    pub const fn skipped(self, skipped: &'static [(&'static str, u32)]) -> Self {
         Self { skipped, ..self }
     }
 
-    const fn assets(self, assets: &'static [(AssetType, usize)]) -> Self {
+    pub const fn assets(self, assets: &'static [(AssetType, usize)]) -> Self {
         Self { assets, ..self }
     }
 }
@@ -113,125 +113,8 @@ const AZURE: &[&str] =
     &["azure/11111111-2222-4333-8444-555555555555", "azure/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
 const KUBERNETES: &[&str] = &["kubernetes/cluster-1"];
 
-/// Other people's samples, counted by other means.
-const FOREIGN_PROWLER: &[Expected] = {
-    use AssetType::{CloudResource, Container, Identity, Mailbox};
-    use Format::{ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf};
-    const MOTO: &[(AssetType, usize)] = &[(CloudResource, 4), (Identity, 3)];
-    const AWS: &[&str] = &["aws/123456789012"];
-    &[
-        expected("prowler/aws_moto_small.ocsf.json", Ocsf, (123, 76), (48, 68, 0), AWS)
-            .skipped(&[(MANUAL, 7)])
-            .assets(MOTO),
-        expected("prowler/aws_moto_small.csv", Csv, (123, 76), (48, 68, 0), AWS)
-            .skipped(&[(MANUAL, 7)])
-            .assets(MOTO),
-        expected(
-            "prowler/example_output_aws.ocsf.json",
-            Ocsf,
-            (5, 2),
-            (0, 2, 0),
-            &["aws/<account_uid>"],
-        )
-        .skipped(&[(MANUAL, 3)]),
-        expected("prowler/example_output_aws.csv", Csv, (4, 2), (0, 2, 0), &["aws/<account_uid>"])
-            .skipped(&[(MANUAL, 2)]),
-        expected(
-            "prowler/example_output_azure.ocsf.json",
-            Ocsf,
-            (5, 5),
-            (0, 5, 0),
-            &["azure/<subscription_uid>"],
-        ),
-        expected(
-            "prowler/example_output_azure.csv",
-            Csv,
-            (4, 4),
-            (3, 1, 0),
-            &["azure/<account_uid>"],
-        )
-        .assets(&[(Container, 1)]),
-        expected("prowler/example_output_gcp.csv", Csv, (4, 3), (2, 1, 0), &["gcp/<account_uid>"]),
-        expected(
-            "prowler/example_output_kubernetes.ocsf.json",
-            Ocsf,
-            (6, 6),
-            (1, 5, 0),
-            &["kubernetes"],
-        ),
-        expected(
-            "prowler/example_output_kubernetes.csv",
-            Csv,
-            (4, 4),
-            (1, 3, 0),
-            &["kubernetes/<account_uid>"],
-        ),
-        expected(
-            "prowler/v3_native_many_vuln.json",
-            Json,
-            (3, 3),
-            (0, 3, 0),
-            &["aws/999999999999"],
-        )
-        .assets(&[(CloudResource, 1)]),
-        expected("prowler/v4_pre450_many_vuln.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS),
-        expected("prowler/v4_after_4_5_0_many_vuln.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS),
-        expected("prowler/zero_vul.json", Ocsf, (0, 0), (0, 0, 0), &[]),
-        expected(
-            "ocsf/prowler_4.5.0_2004_v1.3.0.ocsf.json",
-            Ocsf,
-            (1, 1),
-            (1, 0, 0),
-            &["aws/111122223333"],
-        )
-        .assets(&[(CloudResource, 1)]),
-        expected(
-            "prowler_m365/m365_unit_fixture.ocsf.json",
-            Ocsf,
-            (172, 83),
-            (40, 82, 0),
-            &[TENANT],
-        )
-        .skipped(&[(MANUAL, 7)])
-        .assets(&[(Mailbox, 2)]),
-        expected("prowler_m365/m365_unit_fixture.csv", Csv, (172, 83), (40, 82, 0), &[TENANT])
-            .skipped(&[(MANUAL, 7)])
-            .assets(&[(Mailbox, 2)]),
-    ]
-};
-
-const FOREIGN_NMAP: &[Expected] = {
-    use AssetType::{Device, NetworkDevice, Server, Workstation};
-    use Format::Nmap;
-    const LOCAL: &[&str] = &["127.0.0.1"];
-    &[
-        expected("nmap/nmap_localhost_full.xml", Nmap, (10, 10), (10, 0, 0), LOCAL)
-            .assets(&[(Server, 1)]),
-        expected("nmap/nmap_udp.xml", Nmap, (1, 1), (1, 0, 0), LOCAL).assets(&[(Device, 1)]),
-        expected("nmap/1_hosts_down.xml", Nmap, (8, 8), (8, 0, 0), &["10.1.1.1"])
-            .assets(&[(Device, 1)]),
-        expected("nmap/1_os_banner_scripts.xml", Nmap, (8, 8), (7, 1, 0), LOCAL)
-            .assets(&[(Server, 1)]),
-        expected("nmap/dd_issue4406.xml", Nmap, (10, 10), (9, 1, 0), &["10.250.195.71"])
-            .assets(&[(Device, 1)]),
-        expected("nmap/dd_multiple_port.xml", Nmap, (8, 8), (6, 2, 0), &["198.38.82.159"])
-            .assets(&[(Server, 1)]),
-        expected("nmap/dd_script_vulners.xml", Nmap, (0, 0), (0, 0, 0), &["192.168.0.1"])
-            .assets(&[(Device, 1)]),
-        expected(
-            "nmap/full_sudo6.xml",
-            Nmap,
-            (286, 34),
-            (30, 4, 0),
-            &["192.168.1.1", "192.168.1.2", "192.168.1.3", "192.168.1.5"],
-        )
-        .skipped(&[("host is down", 252)])
-        .assets(&[(Device, 1), (NetworkDevice, 1), (Server, 1), (Workstation, 1)]),
-    ]
-};
-
 /// Each sample is told by its beginning and comes to what is expected of it.
-fn comes_to_what_is_expected(read: Read, all: &[Expected]) {
+pub fn comes_to_what_is_expected(read: Read, all: &[Expected]) {
     for it in all {
         let file = read(it.file);
         let head = &file[..file.len().min(HEAD_BYTES_MAX)];
@@ -260,7 +143,7 @@ fn comes_to_what_is_expected(read: Read, all: &[Expected]) {
 }
 
 /// The JSON and the CSV of one run say the same.
-fn say_the_same(read: Read, names: &[&str]) {
+pub fn say_the_same(read: Read, names: &[&str]) {
     for name in names {
         let json = read(&format!("{name}.ocsf.json"));
         let csv = read(&format!("{name}.csv"));
@@ -292,7 +175,7 @@ fn say_the_same(read: Read, names: &[&str]) {
 const N_CUTS: usize = 25;
 
 /// Each sample is refused when its end is missing.
-fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
+pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
     for it in all {
         let file = read(it.file);
         let whole = file.trim_ascii_end().len();
@@ -308,7 +191,7 @@ fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
 }
 
 /// A sample reads the same byte by byte.
-fn reads_the_same(read: Read, names: &[&str]) {
+pub fn reads_the_same(read: Read, names: &[&str]) {
     for name in names {
         let file = read(name);
         let format = import::detect(&file[..file.len().min(HEAD_BYTES_MAX)]).unwrap();
@@ -414,97 +297,4 @@ fn a_sample_that_is_cut_off_is_refused() {
 #[test]
 fn a_sample_reads_the_same_byte_by_byte() {
     reads_the_same(own, &["prowler/v4.2.ocsf.json", "prowler/azure.csv", "nmap/network.xml"]);
-}
-
-mod needs_samples {
-    use super::*;
-
-    #[test]
-    #[ignore = "needs other people's samples"]
-    fn every_sample_comes_to_what_was_counted_by_other_means() {
-        comes_to_what_is_expected(foreign, FOREIGN_PROWLER);
-        comes_to_what_is_expected(foreign, FOREIGN_NMAP);
-    }
-
-    #[test]
-    #[ignore = "needs other people's samples"]
-    fn the_json_and_the_csv_of_one_run_say_the_same() {
-        say_the_same(foreign, &["prowler/aws_moto_small", "prowler_m365/m365_unit_fixture"]);
-    }
-
-    #[test]
-    #[ignore = "needs other people's samples"]
-    fn the_hosts_of_a_sample_are_told_apart_by_their_macs() {
-        let file = foreign("nmap/full_sudo6.xml");
-        let run = folded(Format::Nmap, &file).unwrap();
-
-        let hosts: Vec<(&str, &str, AssetType)> = run
-            .assets
-            .iter()
-            .map(|it| (it.external_id.as_str(), it.ip.as_deref().unwrap(), it.asset_type))
-            .collect();
-        assert_eq!(
-            hosts,
-            [
-                ("00:1f:3c:87:66:50", "192.168.1.5", AssetType::Server),
-                ("192.168.1.3", "192.168.1.3", AssetType::Workstation),
-                ("6c:2e:85:19:af:00", "192.168.1.1", AssetType::NetworkDevice),
-                ("c0:63:94:05:01:03", "192.168.1.2", AssetType::Device),
-            ]
-        );
-        let find = |scope: &str, check: &str| {
-            run.observations.iter().find(|it| it.scope == scope && it.check == check).unwrap()
-        };
-        let telnet = find("192.168.1.1", "telnet");
-        assert_eq!(telnet.failing, [subject_hash("6c:2e:85:19:af:00")]);
-        assert!(telnet.findings.as_deref().unwrap().contains("tcp/23 open (telnet "), "{telnet:?}");
-        assert_eq!(counts(find("192.168.1.1", "certificate")), (1, 0, 0), "it ended years later");
-        assert_eq!(counts(find("192.168.1.1", "tls-version")), (0, 1, 0), "it takes SSL 2");
-        assert_eq!(counts(find("192.168.1.3", "vnc")), (0, 1, 0));
-        assert_eq!(counts(find("192.168.1.3", "rdp")), (0, 1, 0));
-    }
-
-    #[test]
-    #[ignore = "needs other people's samples"]
-    fn files_that_look_alike_are_not_taken() {
-        for name in [
-            "prowler_compliance/aws_comp_cmmc_2.0.ocsf.json",
-            "prowler_compliance/aws_comp_hipaa_aws.csv",
-            "prowler_compliance/aws_comp2_pci_4.0_aws.csv",
-            "asff/prowler_5.46_small.asff.json",
-            "ocsf/okta_2004_v1.3.0.ocsf.json",
-            "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
-            "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
-        ] {
-            assert_eq!(import::detect(&foreign(name)), None, "{name}");
-        }
-        let okta = foreign("ocsf/okta_2004_v1.3.0.ocsf.json");
-        assert_eq!(
-            skipped(&folded(Format::ProwlerOcsf, &okta).unwrap()),
-            [("not made by Prowler", 1)]
-        );
-        let report = foreign("prowler_compliance/aws_comp_cmmc_2.0.ocsf.json");
-        let report = folded(Format::ProwlerOcsf, &report).unwrap();
-        assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 422)]);
-    }
-
-    #[test]
-    #[ignore = "needs other people's samples"]
-    fn a_sample_that_is_cut_off_is_refused() {
-        is_refused_when_cut_off(foreign, FOREIGN_PROWLER);
-        is_refused_when_cut_off(foreign, FOREIGN_NMAP);
-    }
-
-    #[test]
-    #[ignore = "needs other people's samples"]
-    fn a_sample_reads_the_same_byte_by_byte() {
-        reads_the_same(
-            foreign,
-            &[
-                "prowler/v4_pre450_many_vuln.ocsf.json",
-                "prowler/example_output_azure.csv",
-                "nmap/full_sudo6.xml",
-            ],
-        );
-    }
 }
