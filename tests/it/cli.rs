@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::harness::http::send_socket;
 use super::harness::process::{Done, Folder, finish, prowler_file};
+use super::harness::snapshot;
 
 /// A client id that nobody has.
 const NOBODY: &str = "01a1fadf-0000-7000-8000-000000000000";
@@ -151,6 +152,25 @@ fn a_refusal_is_one_line_and_code_1_and_words_that_mean_nothing_are_code_2() {
     for args in [&["--version"][..], &["--help"], &["help", "import"]] {
         assert_eq!(folder.run(args).code, 0, "{args:?}");
     }
+}
+
+/// What `--help` says of a command and of all below it.
+fn help(folder: &Folder, command: &[&str]) -> String {
+    let Done { code, out, err } = folder.run(&[command, &["--help"]].concat());
+    assert_eq!((code, &*err), (0, ""), "{command:?}");
+    let commands = out.split_once("\nCommands:\n").map_or("", |it| it.1);
+    let names = commands.lines().take_while(|it| !it.is_empty()).filter_map(|line| {
+        // What a command is about begins further to the right.
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        (!name.is_empty() && name != "help").then_some(name)
+    });
+    let below: String = names.map(|it| help(folder, &[command, &[it]].concat())).collect();
+    format!("$ {}\n{out}\n{below}", [&["posture"], command, &["--help"]].concat().join(" "))
+}
+
+#[test]
+fn the_help_is_as_it_was() {
+    snapshot::assert_text("help", &help(&Folder::new(), &[]));
 }
 
 #[test]

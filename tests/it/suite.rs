@@ -65,3 +65,10 @@ fn every_ignored_test_is_run_where_what_it_needs_is_there() {
     let known: BTreeSet<String> = known.into_iter().map(str::to_owned).collect();
     assert_eq!(used, known, "tests/run asks for nothing else");
 }
+
+#[test]
+fn no_snapshot_is_left_over() {
+    let is_known = |it: &String| it == "help" || it.starts_with("event-");
+    let all = crate::harness::snapshot::names("");
+    assert!(all.iter().all(is_known), "add what checks the new one: {all:?}");
+}

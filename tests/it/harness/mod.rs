@@ -7,6 +7,8 @@ pub mod http;
 pub mod process;
 pub mod sample;
 pub mod sink;
+#[allow(dead_code, reason = "which of these a test file needs is its own affair")]
+pub mod snapshot;
 pub mod tool;
 
 use std::net::SocketAddr;

@@ -6,7 +6,7 @@ use posture::engine::event::EventKind;
 use serde_json::{Value, json};
 
 use super::posted;
-use crate::harness::Posture;
+use crate::harness::{Posture, snapshot};
 use crate::openapi;
 
 /// A posture with events of every type, all about one client.
@@ -126,4 +126,20 @@ fn every_event_is_as_its_schema_says() {
         let faults = openapi::faults(&document, schema, &event, kind);
         assert!(schema.is_object() && faults.is_empty(), "{faults:?}: {event}");
     }
+    are_as_they_were(&story.posture.events());
+}
+
+/// The first event of each type is the one that its snapshot has, word for word.
+fn are_as_they_were(events: &[Value]) {
+    let mut names = BTreeSet::new();
+    for kind in EventKind::ALL.map(EventKind::as_str) {
+        let first = events.iter().find(|it| it["type"] == kind).unwrap();
+        let mut event = snapshot::redacted(first);
+        event["id"] = "[id]".into();
+        event["data"]["object"]["sequence"] = "[sequence]".into();
+        let name = format!("event-{kind}");
+        snapshot::assert_json(&name, &event);
+        names.insert(name);
+    }
+    assert_eq!(snapshot::names("event-"), names, "no snapshot is left over");
 }
