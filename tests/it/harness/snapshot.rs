@@ -57,15 +57,12 @@ fn without_ids(text: &str) -> String {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let id = rest.get(..ID_BYTES).filter(|it| it.parse::<uuid::Uuid>().is_ok());
-        match id {
-            Some(_) => {
-                told.push_str("[id]");
-                rest = &rest[ID_BYTES..];
-            }
-            None => {
-                told.push(first);
-                rest = &rest[first.len_utf8()..];
-            }
+        if id.is_some() {
+            told.push_str("[id]");
+            rest = &rest[ID_BYTES..];
+        } else {
+            told.push(first);
+            rest = &rest[first.len_utf8()..];
         }
     }
     told
