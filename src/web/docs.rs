@@ -77,7 +77,7 @@ fn reference() -> Route {
     Route::new()
         .at("/", file(HTML, REFERENCE_POLICY, embedded!("index.html")))
         .at("/start.js", file(SCRIPT, REFERENCE_POLICY, embedded!("start.js")))
-        .at("/bar.css", file(CSS, REFERENCE_POLICY, embedded!("bar.css")))
+        .at("/page.css", file(CSS, REFERENCE_POLICY, embedded!("page.css")))
         .at("/swagger-ui.css", file(CSS, REFERENCE_POLICY, embedded!("swagger-ui.css")))
         .at(
             "/swagger-ui-bundle.js",

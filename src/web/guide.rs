@@ -56,8 +56,20 @@ pub(super) fn render(markdown: &str, address: impl Fn(&str) -> Option<String>) -
                 events.push(raw("</div>\n".to_owned()));
             }
             Event::Html(text) | Event::InlineHtml(text) => events.push(Event::Text(text)),
-            Event::Start(Tag::Image { .. }) | Event::End(TagEnd::Image) => (),
-            other => events.push(other),
+            // The marks of an image, and what comes of extensions that are not enabled.
+            Event::Start(Tag::Image { .. })
+            | Event::End(TagEnd::Image)
+            | Event::InlineMath(_)
+            | Event::DisplayMath(_)
+            | Event::FootnoteReference(_)
+            | Event::TaskListMarker(_) => (),
+            Event::Start(_)
+            | Event::End(_)
+            | Event::Text(_)
+            | Event::Code(_)
+            | Event::SoftBreak
+            | Event::HardBreak
+            | Event::Rule => events.push(event),
         }
     }
     let mut html = String::new();

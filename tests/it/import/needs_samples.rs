@@ -188,7 +188,10 @@ fn files_that_look_alike_are_not_taken() {
         assert_eq!(import::detect(&foreign(name)), None, "{name}");
     }
     let okta = foreign("ocsf/okta_2004_v1.3.0.ocsf.json");
-    assert_eq!(skipped(&folded(Format::ProwlerOcsf, &okta).unwrap()), [("not made by Prowler", 1)]);
+    assert_eq!(
+        skipped(&folded(Format::ProwlerOcsf, &okta).unwrap()),
+        [("not produced by Prowler", 1)]
+    );
     let report = foreign("prowler_compliance/aws_comp_cmmc_2.0.ocsf.json");
     let report = folded(Format::ProwlerOcsf, &report).unwrap();
     assert_eq!(skipped(&report), [("not a detection finding (class 2004)", 422)]);
