@@ -14,7 +14,6 @@ pub(super) struct Guide {
 /// Renders Markdown. `address` says where a link leads from the page; a link without an address becomes plain text.
 ///
 /// Headings have the anchors that GitHub gives them. HTML in the Markdown is shown as text, and images as their text.
-#[expect(clippy::wildcard_enum_match_arm, reason = "everything else is rendered as it is")]
 pub(super) fn render(markdown: &str, address: impl Fn(&str) -> Option<String>) -> Guide {
     let mut events = Vec::new();
     let mut slugs = Slugs::default();
