@@ -12,8 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::app::App;
 use crate::app::access::key::NewKey;
 use crate::app::decision::client::ClientChange;
-use crate::app::intake::ingest::{Discovery, Intake};
-use crate::app::intake::source::Run;
+use crate::app::intake::ingest::{Intake, NewRun};
 use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
@@ -23,10 +22,10 @@ use crate::engine::catalog::{Catalog, Decider};
 use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
+use crate::import::fold::Folded;
 use crate::secret::Sealer;
 use crate::serve::{ServeOptions, load_catalog};
 use crate::store::global::key::Scope;
-use crate::store::per_client::import::Import;
 use crate::store::{self, Store};
 
 /// How many weeks of history the portfolio has.
@@ -211,39 +210,25 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
     let n_records = observations.len() as u64;
     let mut digest = [0; 32];
     digest[..16].copy_from_slice(import.as_bytes());
-    Intake {
-        import: Import {
-            id: import,
-            file_name: String::new(),
-            format: "demo".to_owned(),
-            digest,
-            source: tool.source().to_owned(),
-            scopes: vec![scope.clone()],
-            n_scopes: 1,
-            observed_from: Some(at),
-            observed_to: Some(at),
-            n_records,
-            n_facts: 0,
-            n_assets_new: 0,
-            n_assets_updated: 0,
-            skipped: Vec::new(),
-            by: "demo".to_owned(),
-            at,
-            complete: false,
-            retracted_at: None,
-        },
-        scopes: vec![scope],
+    let run = NewRun {
+        id: import,
+        name: String::new(),
+        format: "demo".to_owned(),
+        digest,
+        source: tool.source().to_owned(),
+        by: "demo".to_owned(),
+        at,
+    };
+    let folded = Folded {
         observations,
-        retracted: Vec::new(),
-        evidence: Vec::new(),
-        run: Run::Completed,
-        confirm_shrink: false,
-        lists: None,
-        idempotent: None,
         assets,
-        seen_at: at,
-        discovery: Discovery::OfKnownScopes,
-    }
+        skipped: BTreeMap::new(),
+        n_records,
+        scopes: vec![scope],
+        observed_from: Some(at),
+        observed_to: Some(at),
+    };
+    Intake::of(run, folded)
 }
 
 fn scope(tool: Tool, profile: &Profile) -> String {

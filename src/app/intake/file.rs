@@ -5,8 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
-use crate::app::intake::ingest::{Discovery, Intake, IntakeOutcome, N_SCOPES_KEPT};
-use crate::app::intake::source::Run;
+use crate::app::intake::ingest::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -125,20 +124,7 @@ impl App {
         if import.retracted_at.is_some() {
             return Err(Error::conflict("the import was already undone"));
         }
-        let intake = Intake {
-            import: Import { retracted_at: Some(now), complete: false, ..import },
-            observations: Vec::new(),
-            retracted,
-            evidence: Vec::new(),
-            assets: Vec::new(),
-            scopes: Vec::new(),
-            seen_at: now,
-            discovery: Discovery::OfKnownScopes,
-            run: Run::Completed,
-            confirm_shrink: false,
-            lists: None,
-            idempotent: None,
-        };
+        let intake = Intake::undoing(import, retracted, now);
         self.ingest_alone(rows, intake, &lock).await
     }
 
@@ -215,33 +201,17 @@ fn intake(
     }
     let oldest = folded.observations.iter().map(|it| it.observed_at).min();
     let seen_at = newest.unwrap_or(now);
-    let import = Import {
+    let run = NewRun {
         id,
-        file_name: order.file_name.clone(),
+        name: order.file_name.clone(),
         format: format.as_str().to_owned(),
         digest,
         source: order.source.clone().unwrap_or_else(|| format.tool().to_owned()),
-        n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
-        scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
-        observed_from: oldest,
-        observed_to: newest,
-        n_records: folded.n_records,
-        n_facts: 0,
-        n_assets_new: 0,
-        n_assets_updated: 0,
-        skipped: folded.skipped.into_iter().collect(),
         by: order.by.clone(),
         at: now,
-        complete: order.complete,
-        retracted_at: None,
     };
-    Ok(Intake {
-        import,
-        scopes: folded.scopes,
-        observations: folded.observations,
-        retracted: Vec::new(),
-        evidence: Vec::new(),
-        assets: folded.assets,
+    let folded = Folded { observed_from: oldest, observed_to: newest, ..folded };
+    let mut intake = Intake {
         seen_at,
         discovery: match format {
             Format::Nmap => Discovery::OfKnownSource,
@@ -249,9 +219,8 @@ fn intake(
                 Discovery::OfKnownScopes
             }
         },
-        run: Run::Completed,
-        confirm_shrink: false,
-        lists: None,
-        idempotent: None,
-    })
+        ..Intake::of(run, folded)
+    };
+    intake.import.complete = order.complete;
+    Ok(intake)
 }

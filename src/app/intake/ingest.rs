@@ -26,6 +26,8 @@ use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{Observation, Verdict};
 use crate::error::{Code, Error, Result};
+use crate::id::ImportId;
+use crate::import::fold::Folded;
 use crate::store::global::answer::{Answer, AnswerKey};
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::{Import, SourceScope};
@@ -64,7 +66,72 @@ pub struct Intake {
     pub idempotent: Option<Idempotent>,
 }
 
+/// A run of a source, before what it brought.
+pub struct NewRun {
+    pub id: ImportId,
+    /// The file's name, or what else the run is called.
+    pub name: String,
+    pub format: String,
+    pub digest: [u8; 32],
+    pub source: String,
+    /// Who sent it.
+    pub by: String,
+    pub at: Time,
+}
+
 impl Intake {
+    /// A run that completed. It claims to list nothing in full.
+    #[must_use]
+    pub fn of(run: NewRun, folded: Folded) -> Self {
+        let NewRun { id, name, format, digest, source, by, at } = run;
+        let import = Import {
+            id,
+            file_name: name,
+            format,
+            digest,
+            source,
+            n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
+            scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
+            observed_from: folded.observed_from,
+            observed_to: folded.observed_to,
+            n_records: folded.n_records,
+            n_facts: 0,
+            n_assets_new: 0,
+            n_assets_updated: 0,
+            skipped: folded.skipped.into_iter().collect(),
+            by,
+            at,
+            complete: false,
+            retracted_at: None,
+        };
+        let Folded { scopes, observations, assets, .. } = folded;
+        Self { scopes, observations, assets, ..Self::empty(import, at) }
+    }
+
+    /// Takes back the observations of an earlier run.
+    #[must_use]
+    pub fn undoing(import: Import, observations: Vec<ObservationKey>, at: Time) -> Self {
+        let import = Import { retracted_at: Some(at), complete: false, ..import };
+        Self { retracted: observations, ..Self::empty(import, at) }
+    }
+
+    fn empty(import: Import, seen_at: Time) -> Self {
+        Self {
+            import,
+            scopes: Vec::new(),
+            observations: Vec::new(),
+            retracted: Vec::new(),
+            evidence: Vec::new(),
+            assets: Vec::new(),
+            seen_at,
+            discovery: Discovery::OfKnownScopes,
+            run: Run::Completed,
+            confirm_shrink: false,
+            lists: None,
+            idempotent: None,
+        }
+    }
+
     /// Where it lists all assets of its source. `None`: it does not claim to.
     fn listed_scope(&self) -> Option<String> {
         let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());

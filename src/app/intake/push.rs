@@ -1,6 +1,6 @@
 //! The facts body: what a connector or integrator tells of a client, checked whole before anything is taken.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
@@ -12,7 +12,7 @@ use crate::app::input::require_written;
 use crate::app::intake::account::DERIVED_CHECK;
 pub use crate::app::intake::body::FactsBody;
 use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
-use crate::app::intake::ingest::{Discovery, Idempotent, Intake, IntakeOutcome};
+use crate::app::intake::ingest::{Idempotent, Intake, IntakeOutcome, NewRun};
 use crate::app::intake::list::Lists;
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{AssetChange, check_change};
@@ -24,8 +24,8 @@ use crate::engine::identity::{AppUse, Identity, LastSignIn};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::import::fold::Folded;
 use crate::store::ClientStore;
-use crate::store::per_client::import::Import;
 
 /// A larger body is refused.
 pub const FACTS_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -185,36 +185,30 @@ impl Reader<'_> {
             + identities.as_ref().map_or(0, Vec::len)
             + apps.as_ref().map_or(0, Vec::len);
         let run = run(&body)?;
-        let has_observations = !observations.is_empty();
-        let import = Import {
+        let observed = (!observations.is_empty()).then_some(at);
+        let new = NewRun {
             id,
-            file_name,
+            name: file_name,
             format: "facts".to_owned(),
             digest,
             source,
-            scopes: vec![body.scope.clone()],
-            n_scopes: 1,
-            observed_from: has_observations.then_some(at),
-            observed_to: has_observations.then_some(at),
-            n_records: n_rows as u64,
-            n_facts: 0,
-            n_assets_new: 0,
-            n_assets_updated: 0,
-            skipped: Vec::new(),
             by,
             at: self.now,
-            complete: body.complete && body.observations.is_some(),
-            retracted_at: None,
         };
-        Ok(Intake {
-            import,
-            scopes: vec![body.scope.clone()],
+        let folded = Folded {
             observations,
-            retracted: Vec::new(),
-            evidence,
             assets,
+            skipped: BTreeMap::new(),
+            n_records: n_rows as u64,
+            scopes: vec![body.scope.clone()],
+            observed_from: observed,
+            observed_to: observed,
+        };
+        let mut intake = Intake::of(new, folded);
+        intake.import.complete = body.complete && body.observations.is_some();
+        Ok(Intake {
+            evidence,
             seen_at: at,
-            discovery: Discovery::OfKnownScopes,
             run,
             confirm_shrink: body.confirm_shrink,
             lists: Some(Lists {
@@ -227,6 +221,7 @@ impl Reader<'_> {
                 assets: ids,
             }),
             idempotent,
+            ..intake
         })
     }
 

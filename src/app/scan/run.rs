@@ -10,8 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::host::{self, Asked};
 use crate::app::App;
-use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, N_SCOPES_KEPT};
-use crate::app::intake::source::Run;
+use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, NewRun};
 use crate::app::inventory::asset::{Sighting, merge};
 use crate::app::scan::registry::RunningScan;
 use crate::app::scan::request::{SOURCE, absent};
@@ -27,7 +26,6 @@ use crate::scan::plan::{ScanPlan, ScanRequest};
 use crate::scan::port::{Ports, usual_tls};
 use crate::scan::{self, Done, ScanSettings};
 use crate::store::global::scan::{Difference, Scan, ScanStatus};
-use crate::store::per_client::import::Import;
 use crate::store::{Batch, ClientBatch, Store};
 
 /// A scan that takes longer fails; what it found stays listed.
@@ -325,40 +323,16 @@ fn origin(scan: &Scan, at: Time) -> ImportOrigin {
 }
 
 fn intake(scan: &Scan, folded: Folded, at: Time) -> Intake {
-    let import = Import {
+    let run = NewRun {
         id: scan.import,
-        file_name: scan.name.clone().unwrap_or_else(|| scan.targets.join(" ")),
+        name: scan.name.clone().unwrap_or_else(|| scan.targets.join(" ")),
         format: SOURCE.to_owned(),
         digest: Sha256::digest(scan.id.as_bytes()).into(),
         source: SOURCE.to_owned(),
-        n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
-        scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
-        observed_from: folded.observed_from,
-        observed_to: folded.observed_to,
-        n_records: folded.n_records,
-        n_facts: 0,
-        n_assets_new: 0,
-        n_assets_updated: 0,
-        skipped: folded.skipped.into_iter().collect(),
         by: scan.by.clone(),
         at,
-        complete: false,
-        retracted_at: None,
     };
-    Intake {
-        import,
-        scopes: folded.scopes,
-        observations: folded.observations,
-        retracted: Vec::new(),
-        evidence: Vec::new(),
-        assets: folded.assets,
-        seen_at: at,
-        discovery: Discovery::OfKnownSource,
-        run: Run::Completed,
-        confirm_shrink: false,
-        lists: None,
-        idempotent: None,
-    }
+    Intake { discovery: Discovery::OfKnownSource, ..Intake::of(run, folded) }
 }
 
 /// What changed since the last completed scan of the same targets. `None`: there was none.
