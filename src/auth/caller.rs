@@ -5,13 +5,22 @@ use std::sync::Arc;
 use super::keyring::HeldKey;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId, UserId};
+use crate::store::global::audit::PendingAct;
 use crate::store::global::key::Scope;
 use crate::store::global::user::{Role, User};
 use crate::store::{ClientStore, Store};
 
-/// An authenticated caller.
+/// The caller of a request, and the act that the request is in the audit log.
 #[derive(Clone, Debug)]
-pub enum Caller {
+pub struct Caller {
+    pub identity: Identity,
+    /// `None`: the edge counts what the caller does.
+    act: Option<PendingAct>,
+}
+
+/// Who an authenticated caller is.
+#[derive(Clone, Debug)]
+pub enum Identity {
     Key(Arc<HeldKey>),
     /// A user who logged in.
     User(Arc<User>),
@@ -30,20 +39,38 @@ pub enum Account {
 }
 
 impl Caller {
+    #[must_use]
+    pub fn new(identity: Identity) -> Self {
+        Self { identity, act: None }
+    }
+
+    /// Names the caller as the actor of `act`, which the caller's changes record.
+    #[must_use]
+    pub fn acting(self, act: PendingAct) -> Self {
+        act.set_actor(&self.name());
+        Self { act: Some(act), ..self }
+    }
+
+    /// The database, for a change by this caller that is not about one client's rows.
+    #[must_use]
+    pub fn acting_on(&self, store: &Store) -> Store {
+        store.acting(self.act.clone())
+    }
+
     /// Requires one of these scopes of an API key, or at least this role of a user.
     ///
     /// # Errors
     /// `Forbidden` with the contract's sentence for a key, and with the role for a user.
     pub fn require(&self, scopes: &[Scope], role: Role) -> Result<()> {
-        match self {
-            Self::Operator { .. } => Ok(()),
-            Self::Key(held) if scopes.iter().any(|it| held.key.scopes.contains(it)) => Ok(()),
-            Self::Key(_) => Err(Error::forbidden(match scopes.first() {
+        match &self.identity {
+            Identity::Operator { .. } => Ok(()),
+            Identity::Key(held) if scopes.iter().any(|it| held.key.scopes.contains(it)) => Ok(()),
+            Identity::Key(_) => Err(Error::forbidden(match scopes.first() {
                 Some(scope) => format!("API key missing required scope: {}", scope.as_str()),
                 None => "an API key cannot do this; log in as a user".to_owned(),
             })),
-            Self::User(user) if role <= user.role => Ok(()),
-            Self::User(user) => {
+            Identity::User(user) if role <= user.role => Ok(()),
+            Identity::User(user) => {
                 let (needed, has) = (role.as_str(), user.role.as_str());
                 Err(Error::forbidden(format!(
                     "this requires the role {needed}; your role is {has}"
@@ -55,10 +82,10 @@ impl Caller {
     /// The only clients that the caller may access. `None`: all clients.
     #[must_use]
     pub fn allowed_clients(&self) -> Option<&[ClientId]> {
-        let listed = match self {
-            Self::Key(held) => &held.key.clients,
-            Self::User(user) => &user.clients,
-            Self::Operator { .. } => return None,
+        let listed = match &self.identity {
+            Identity::Key(held) => &held.key.clients,
+            Identity::User(user) => &user.clients,
+            Identity::Operator { .. } => return None,
         };
         (!listed.is_empty()).then_some(listed)
     }
@@ -78,39 +105,41 @@ impl Caller {
     /// The label under which this caller's facts and assets are stored.
     #[must_use]
     pub fn source(&self) -> &str {
-        match self {
-            Self::Key(held) => &held.key.source,
-            Self::User(user) => &user.email,
-            Self::Operator { .. } => "operator",
+        match &self.identity {
+            Identity::Key(held) => &held.key.source,
+            Identity::User(user) => &user.email,
+            Identity::Operator { .. } => "operator",
         }
     }
 
     #[must_use]
     pub fn account(&self) -> Account {
-        match self {
-            Self::Key(held) => Account::Key(held.key.id),
-            Self::User(user) => Account::User(user.id),
-            Self::Operator { .. } => Account::Operator,
+        match &self.identity {
+            Identity::Key(held) => Account::Key(held.key.id),
+            Identity::User(user) => Account::User(user.id),
+            Identity::Operator { .. } => Account::Operator,
         }
     }
 
     /// The caller's name in records. Never a secret.
     #[must_use]
     pub fn name(&self) -> String {
-        match self {
-            Self::Key(held) => format!("key {}", held.key.prefix),
-            Self::User(user) => format!("user {}", user.email),
-            Self::Operator { uid } => format!("operator uid {uid}"),
+        match &self.identity {
+            Identity::Key(held) => format!("key {}", held.key.prefix),
+            Identity::User(user) => format!("user {}", user.email),
+            Identity::Operator { uid } => format!("operator uid {uid}"),
         }
     }
 
     /// The name to store with a statement: of a user always the user's own, also if the user names somebody else.
     #[must_use]
     pub fn signature(&self, given: Option<String>) -> Option<String> {
-        match (self, given) {
-            (Self::User(user), None) => Some(user.email.clone()),
-            (Self::User(user), Some(given)) => Some(format!("{given}, entered by {}", user.email)),
-            (Self::Key(_) | Self::Operator { .. }, given) => given,
+        match (&self.identity, given) {
+            (Identity::User(user), None) => Some(user.email.clone()),
+            (Identity::User(user), Some(given)) => {
+                Some(format!("{given}, entered by {}", user.email))
+            }
+            (Identity::Key(_) | Identity::Operator { .. }, given) => given,
         }
     }
 
@@ -121,11 +150,13 @@ impl Caller {
     /// `Forbidden` if the caller may not access the client, whether it exists or not.
     pub fn reach(&self, store: &Store, client: ClientId) -> Result<ClientStore> {
         if self.may_reach(client) {
-            return Ok(store.client_store(client));
+            return Ok(self.acting_on(store).client_store(client));
         }
-        Err(Error::forbidden(match self {
-            Self::Key(_) => "API key not authorized for this client",
-            Self::User(_) | Self::Operator { .. } => "you are not authorized for this client",
+        Err(Error::forbidden(match &self.identity {
+            Identity::Key(_) => "API key not authorized for this client",
+            Identity::User(_) | Identity::Operator { .. } => {
+                "you are not authorized for this client"
+            }
         }))
     }
 }

@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::app::access::key::NewKey;
 use crate::app::decision::client::ClientChange;
 use crate::app::intake::ingest::{Intake, NewRun};
-use crate::auth::caller::Caller;
+use crate::auth::caller::{Caller, Identity};
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
 use crate::demo::portfolio::{CLIENTS, Profile};
@@ -106,9 +106,10 @@ pub async fn fill(options: &ServeOptions) -> Result<KeyText> {
 
 /// Issues a key and revokes the one of the previous start: only the key that was just printed is valid.
 async fn issue(app: &App) -> Result<KeyText> {
+    let by = operator();
     for held in app.access.keyring.list() {
         if held.key.name == KEY_NAME {
-            app.revoke_key(held.key.id).await?;
+            app.revoke_key(&by, held.key.id).await?;
         }
     }
     let new = NewKey {
@@ -120,7 +121,11 @@ async fn issue(app: &App) -> Result<KeyText> {
         expires_at: None,
         source: None,
     };
-    Ok(app.issue_key(new).await?.1)
+    Ok(app.issue_key(&by, new).await?.1)
+}
+
+fn operator() -> Caller {
+    Caller::new(Identity::Operator { uid: 0 })
 }
 
 async fn write(app: &Arc<App>, now: Time) -> Result<()> {
@@ -164,7 +169,7 @@ async fn add(app: &App, profile: &'static Profile) -> Result<ClientId> {
         active: None,
         settings: settings.as_object().cloned(),
     };
-    Ok(app.add_client("demo", change).await?.id)
+    Ok(app.add_client(&operator(), change).await?.id)
 }
 
 async fn run_week(
@@ -174,8 +179,7 @@ async fn run_week(
     week: i64,
     at: Time,
 ) -> Result<()> {
-    let operator = Caller::Operator { uid: 0 };
-    let (_, rows) = app.reach_any(&operator, id)?;
+    let (_, rows) = app.reach_any(&operator(), id)?;
     for tool in Tool::ALL.into_iter().filter(|it| it.runs_in(week)) {
         let intake = intake(&app.catalog, tool, profile, week, at);
         app.ingest(&rows, intake).await?;

@@ -25,6 +25,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use disk_space::DiskSpace;
+use global::audit::PendingAct;
 use kernel::health::{Gauges, reopening, stopping};
 use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
 use open::DatabaseLocation;
@@ -72,6 +73,8 @@ pub struct StoreOptions {
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
+    /// The act that is recorded with the next change.
+    act: Option<PendingAct>,
 }
 
 struct Inner {
@@ -179,11 +182,17 @@ impl Store {
             blocking: Arc::new(Semaphore::new(N_BLOCKING_MAX)),
             writer: Mutex::new(Some(thread)),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), act: None })
     }
 
     fn shared(&self) -> &Shared {
         &self.inner.shared
+    }
+
+    /// A handle whose next change records this act in the audit log.
+    #[must_use]
+    pub fn acting(&self, act: Option<PendingAct>) -> Self {
+        Self { inner: Arc::clone(&self.inner), act }
     }
 
     /// The current state. Hold it briefly. Blocks for a page that is not in memory.
@@ -283,7 +292,7 @@ impl Store {
     {
         self.inner.require_writable()?;
         let seat = permit(&self.inner.seats, QUEUE_WAIT, QUEUE_FULL).await?;
-        self.inner.order(body, kept, seat)?.await.map_err(|_| stopping())?
+        self.inner.order(body, kept, seat, self.act.clone())?.await.map_err(|_| stopping())?
     }
 
     /// [`Store::write`] for threads outside of async. Panics on an async thread.
@@ -304,7 +313,10 @@ impl Store {
                 Err(_) => return Err(Error::unavailable(QUEUE_FULL)),
             }
         };
-        self.inner.order(body, |_: &T| (), seat)?.blocking_recv().map_err(|_| stopping())?
+        self.inner
+            .order(body, |_: &T| (), seat, self.act.clone())?
+            .blocking_recv()
+            .map_err(|_| stopping())?
     }
 
     /// One client's rows and no others.
@@ -366,13 +378,14 @@ impl Inner {
         body: F,
         kept: K,
         seat: OwnedSemaphorePermit,
+        act: Option<PendingAct>,
     ) -> Result<tokio::sync::oneshot::Receiver<Result<T>>>
     where
         T: Send + 'static,
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
         K: FnOnce(&T) + Send + 'static,
     {
-        let (job, answer) = Job::new(body, kept, seat);
+        let (job, answer) = Job::new(body, kept, seat, act);
         self.shared.gauges.queue_len.fetch_add(1, Ordering::Relaxed);
         if self.queue.try_send(Message::Write(job)).is_err() {
             self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
@@ -453,7 +466,7 @@ impl ClientStore {
         self.store.write(write).await
     }
 
-    /// [`Store::write_now`] of this client.
+    /// [`Store::write_now`] of this client, for tests and benchmarks: the client need not exist.
     ///
     /// # Errors
     /// As there.

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::error::{Chain, Error, Result};
 use crate::store::disk_space::DiskSpace;
 use crate::store::global::audit;
-use crate::store::global::audit::{AuditOutcome, Pending};
+use crate::store::global::audit::{AuditOutcome, PendingAct};
 use crate::store::kernel::health::{reopening, stopping};
 use crate::store::kernel::transaction::{Counts, Writing};
 use crate::store::open::DatabaseLocation;
@@ -43,7 +43,7 @@ pub(in crate::store) struct Job {
     call: Box<dyn FnMut(Step<'_>) -> Result<()> + Send>,
     refusal: Option<Error>,
     /// The act to record with it.
-    act: Option<Pending>,
+    act: Option<PendingAct>,
     /// Its last run changed something.
     wrote: bool,
     /// It wrote and then failed, or panicked. It does not run again.
@@ -58,13 +58,14 @@ impl Job {
         mut body: F,
         kept: K,
         seat: OwnedSemaphorePermit,
+        act: Option<PendingAct>,
     ) -> (Self, oneshot::Receiver<Result<T>>)
     where
         T: Send + 'static,
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
         K: FnOnce(&T) + Send + 'static,
     {
-        let act = audit::pending();
+        let act = act.filter(PendingAct::is_due);
         let (answer, receiver) = oneshot::channel();
         let (mut answer, mut kept) = (Some(answer), Some(kept));
         let mut value = None;
@@ -103,7 +104,7 @@ impl Job {
     fn settle(mut self, failure: Option<Error>) {
         let refusal = failure.or(self.refusal.take());
         if let (None, true, Some(act)) = (&refusal, self.wrote, &self.act) {
-            act.recorded();
+            act.set_recorded();
         }
         (self.call)(Step::Settle(refusal)).expect("settling does not fail");
     }

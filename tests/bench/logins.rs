@@ -1,9 +1,11 @@
 //! How long a login takes, and whether that tells who is a user.
 
 use posture::app::access::user::NewUser;
+use posture::auth::caller::{Caller, Identity};
 use posture::clock::Clock;
 use posture::serve::Opened;
 use posture::store::Store;
+use posture::store::global::audit::PendingAct;
 use posture::store::global::user::Role;
 
 use super::figure::{Report, median};
@@ -33,11 +35,14 @@ pub(super) fn bench(bench: &mut Bench) {
         clients: Vec::new(),
         password: Some(PASSWORD.to_owned()),
     };
-    runtime.block_on(app.add_user(user)).unwrap();
+    let by = Caller::new(Identity::Operator { uid: 0 });
+    runtime.block_on(app.add_user(&by, user)).unwrap();
     let try_once = |name: &str, password: &str, is_right: bool| {
         clock.set(clock.now().plus_s(PAUSE_S));
         let mut login = None;
-        let took = micros(|| login = Some(runtime.block_on(app.log_in(name, password, None))));
+        let took = micros(|| {
+            login = Some(runtime.block_on(app.log_in(name, password, None, PendingAct::default())));
+        });
         assert_eq!(login.unwrap().is_ok(), is_right);
         took
     };

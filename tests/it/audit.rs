@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::harness::{Posture, http, send};
+use crate::openapi::operations;
+use crate::strangers::world::{World, in_order};
 
 const PASSWORD: &str = "ochre kettle, nine moths";
 
@@ -83,6 +85,30 @@ fn each_change_stands_there_once_and_reads_do_not() {
     assert_eq!(told[0]["about"], format!("/api/clients/{client}/imports"));
     assert_eq!(posture.operator("POST", "/api/clients", &json!({})).status, 400);
     assert_eq!(about(&posture, "POST /api/clients").len(), 1, "what changed nothing is no change");
+}
+
+#[test]
+fn every_operation_that_changes_something_is_recorded_with_its_actor() {
+    // A test delivery and a recovery that finds nothing to send again change nothing. The operator has no session.
+    const CHANGES_NOTHING: [&str; 4] =
+        ["test_webhook", "recover_deliveries", "log_out", "change_own_password"];
+    let world = World::new();
+    for operation in in_order(operations()).iter().filter(|it| it.method != "GET") {
+        let action = format!("{} {}", operation.method, operation.path);
+        let by = |it: &Value| it["by"].as_str().unwrap().to_owned();
+        let done = || -> Vec<Value> {
+            let told = about(&world.posture, &action).into_iter();
+            told.filter(|it| it["outcome"] == "done").collect()
+        };
+        let n_before = done().len();
+        let (path, body) = world.filled(operation, None, &world.client);
+        world.operator(operation, &path, &body);
+        let told = done();
+        let n_new = usize::from(!CHANGES_NOTHING.contains(&operation.id.as_str()));
+        assert_eq!(told.len(), n_before + n_new, "{action}");
+        let is_known = |it: &String| it.starts_with("operator uid ") || it.starts_with("user ");
+        assert!(n_new == 0 || told.last().map(by).as_ref().is_some_and(is_known), "{action}");
+    }
 }
 
 #[test]

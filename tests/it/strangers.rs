@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 
 use crate::harness::{ALL_SCOPES, Answer, Posture, http, send};
 use crate::openapi::{Operation, operations};
-use world::{Names, OF_A_SESSION, TRIED, World, closed, keyed, managed, scoped, tried, versioned};
+use world::{
+    Names, OF_A_SESSION, TRIED, World, closed, in_order, keyed, managed, scoped, tried, versioned,
+};
 
 const REFUSED: &str = "API key missing or invalid";
 const NO_TOKEN: &str = "token invalid or over; log in again";
@@ -156,15 +158,7 @@ fn what_is_for_users_is_not_for_keys() {
 #[test]
 fn the_operator_gets_everything_on_the_socket() {
     let world = World::new();
-    let takes_away = |it: &Operation| match it.id.as_str() {
-        "remove_client" => 3,
-        "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence" => 2,
-        "undo_import" => 1,
-        _ => 0,
-    };
-    let mut operations = operations();
-    operations.sort_by_key(takes_away);
-    for operation in operations {
+    for operation in in_order(operations()) {
         let (path, body) = world.filled(&operation, None, &world.client);
         let answer = world.operator(&operation, &path, &body);
         let expected = tried(&operation).3;

@@ -5,12 +5,14 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use posture::app::access::user::{NewUser, UserChange};
+use posture::auth::caller::{Caller, Identity};
 use posture::auth::token::TokenKey;
 use posture::clock::{Clock, Time};
 use posture::error::Code;
 use posture::id::UserId;
 use posture::serve::Opened;
 use posture::store::Store;
+use posture::store::global::audit::PendingAct;
 use posture::store::global::user::Role;
 use serde_json::{Value, json};
 
@@ -397,6 +399,7 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
     let clock = Clock::manual(Time::from_s(NOW_S));
     let opened = Opened::on(store, clock, &options(folder.path())).unwrap();
     let app = &opened.app;
+    let by = Caller::new(Identity::Operator { uid: 0 });
     runtime.block_on(async {
         let user = |email: &str| NewUser {
             email: email.to_owned(),
@@ -406,8 +409,8 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
             clients: Vec::new(),
             password: Some(PASSWORD.to_owned()),
         };
-        let (ada, _) = app.add_user(user("ada@example.com")).await.unwrap();
-        app.add_user(user("bob@example.com")).await.unwrap();
+        let (ada, _) = app.add_user(&by, user("ada@example.com")).await.unwrap();
+        app.add_user(&by, user("bob@example.com")).await.unwrap();
         let disable = UserChange { enabled: Some(false), ..UserChange::default() };
         disk.hold();
         let is_syncing = async {
@@ -416,7 +419,7 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
             }
         };
         tokio::select! {
-            answer = app.change_user(ada.id, disable) => {
+            answer = app.change_user(&by, ada.id, || Ok(disable)) => {
                 panic!("answered before it was durable: {:?}", answer.is_ok())
             }
             () = is_syncing => (),
@@ -426,7 +429,7 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
             std::thread::sleep(Duration::from_millis(300));
             held.release();
         });
-        let login = app.log_in("ada@example.com", PASSWORD, None).await;
+        let login = app.log_in("ada@example.com", PASSWORD, None, PendingAct::default()).await;
         assert!(login.is_err(), "she was disabled before");
         assert!(!app.get_user(ada.id).unwrap().enabled);
     });
@@ -438,7 +441,8 @@ fn strangers_do_not_keep_somebody_out_of_the_own_session_or_a_known_place() {
     let (posture, _) = with_ada();
     let (home, away) = ("192.0.2.1".parse().unwrap(), "198.51.100.1".parse().unwrap());
     let try_from = |from, password: &str| {
-        posture.block_on(posture.app.log_in("ada", password, Some(from))).map(|it| it.token)
+        let login = posture.app.log_in("ada", password, Some(from), PendingAct::default());
+        posture.block_on(login).map(|it| it.token)
     };
     let token = try_from(home, PASSWORD).unwrap();
     for _ in 0..5 {

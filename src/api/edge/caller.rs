@@ -13,13 +13,13 @@ use crate::api::Web;
 use crate::api::edge::right::Right;
 use crate::api::wire::problem::Failure;
 use crate::app::App;
-use crate::auth::caller::{Account, Caller};
+use crate::auth::caller::{Account, Caller, Identity};
 use crate::auth::keyring::HeldKey;
 use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
-use crate::store::global::audit;
+use crate::store::global::audit::PendingAct;
 use crate::store::global::user::Role;
 
 /// What is known about a request's caller before its handler runs.
@@ -104,12 +104,17 @@ impl<'a, R: Right> ApiExtractor<'a> for By<R> {
     }
 }
 
-/// The address that a request came from. `None`: the control socket, or it is unknown.
-pub struct Origin(pub Option<IpAddr>);
+/// Where a request came from, and its act, for operations whose caller is not known yet.
+pub struct Origin {
+    /// `None`: the control socket, or it is unknown.
+    pub address: Option<IpAddr>,
+    pub act: PendingAct,
+}
 
 impl<'a> FromRequest<'a> for Origin {
     async fn from_request(request: &'a Request, _: &mut RequestBody) -> poem::Result<Self> {
-        Ok(Self(client_address(request, web(request))))
+        let act = request.data::<PendingAct>().cloned().unwrap_or_default();
+        Ok(Self { address: client_address(request, web(request)), act })
     }
 }
 
@@ -121,9 +126,9 @@ pub fn web(request: &Request) -> &Web {
 
 /// The operator: a caller on the control socket. Only the owner of the database file can open it, so no credential is
 /// required.
-fn operator(request: &Request) -> Option<Caller> {
+fn operator(request: &Request) -> Option<Identity> {
     match request.data::<Peer>() {
-        Some(Peer::Socket { uid }) => Some(Caller::Operator { uid: *uid }),
+        Some(Peer::Socket { uid }) => Some(Identity::Operator { uid: *uid }),
         Some(Peer::Tcp(_)) | None => None,
     }
 }
@@ -139,9 +144,9 @@ enum Credential<'a> {
 fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let app = &web(request).app;
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
-    let caller = who::<R>(request)?;
+    let caller = Caller::new(identify::<R>(request)?);
     slot.lock().caller = Some(caller.clone());
-    if let Caller::Key(held) = &caller {
+    if let Identity::Key(held) = &caller.identity {
         check_network(request, web(request), held)?;
     }
     if let Some(standing) = count::<R>(app, &caller) {
@@ -151,28 +156,28 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         }
     }
     caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
-    match &caller {
-        Caller::User(user) if user.must_change_password && !R::BEFORE_NEW_PASSWORD => {
-            let rule = "change your initial password first: PUT /api/me/password";
-            Err(Error::forbidden(rule))
-        }
-        Caller::User(_) | Caller::Key(_) | Caller::Operator { .. } => {
-            // Assets are pushed by the thousand. The edge counts them instead.
-            if R::ROLE.is_some() {
-                audit::name_actor(&caller.name());
-            }
-            Ok(caller)
-        }
+    if let Identity::User(user) = &caller.identity
+        && user.must_change_password
+        && !R::BEFORE_NEW_PASSWORD
+    {
+        let rule = "change your initial password first: PUT /api/me/password";
+        return Err(Error::forbidden(rule));
     }
+    // Assets are pushed by the thousand. The edge counts them instead.
+    let act = request.data::<PendingAct>().filter(|_| R::ROLE.is_some());
+    Ok(match act {
+        Some(act) => caller.acting(act.clone()),
+        None => caller,
+    })
 }
 
-fn who<R: Right>(request: &Request) -> Result<Caller> {
+fn identify<R: Right>(request: &Request) -> Result<Identity> {
     let web = web(request);
     let now = web.app.clock.now();
     let is_versioned = R::ROLE.is_none();
     match shown(request.headers(), is_versioned)? {
-        Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Caller::Key),
-        Credential::Token(token) => web.app.bearer(token).map(Caller::User),
+        Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Identity::Key),
+        Credential::Token(token) => web.app.bearer(token).map(Identity::User),
         Credential::Nothing => operator(request).ok_or_else(|| {
             Error::unauthenticated(if is_versioned {
                 "API key missing or invalid"
@@ -216,22 +221,22 @@ const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
 fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     let account = caller.account();
     let now = app.clock.now();
-    if let (Caller::Key(held), Some(_)) = (caller, R::ROLE) {
+    if let (Identity::Key(held), Some(_)) = (&caller.identity, R::ROLE) {
         app.access.limiter.note_use(held.key.id, now);
     }
     if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
         return Some(app.access.operation_limiter.take((account, operation), quota, now));
     }
-    match caller {
-        Caller::Key(held) => {
+    match &caller.identity {
+        Identity::Key(held) => {
             let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
             Some(match R::ROLE {
                 None => app.access.limiter.take(held.key.id, quota, now),
                 Some(_) => app.access.management_limiter.take(account, quota, now),
             })
         }
-        Caller::User(_) => Some(app.access.management_limiter.take(account, USER_QUOTA, now)),
-        Caller::Operator { .. } => None,
+        Identity::User(_) => Some(app.access.management_limiter.take(account, USER_QUOTA, now)),
+        Identity::Operator { .. } => None,
     }
 }
 

@@ -12,8 +12,7 @@ use crate::api::wire::problem;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
 use crate::error::Error;
 use crate::peer::Peer;
-use crate::store::global::audit;
-use crate::store::global::audit::{Act, AuditOutcome};
+use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 
 /// The methods of each path, for the `Allow` header of a 405.
 #[derive(Clone)]
@@ -78,21 +77,22 @@ pub struct Edge<E> {
 impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
     type Output = Response;
 
-    async fn call(&self, request: Request) -> poem::Result<Response> {
+    async fn call(&self, mut request: Request) -> poem::Result<Response> {
         let edge = (&self.allow, self.web.as_ref());
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
-            return finish(edge, &self.inner, request).await;
+            return finish(edge, &self.inner, request, None).await;
         }
         let path = request.uri().path().to_owned();
         let address = client_address(&request, &self.web);
-        let act = Act {
+        let act = PendingAct::new(Act {
             at: self.web.app.clock.now(),
             address: address.map(|it| it.to_string()),
             action: self.allow.action(request.method(), &path),
             about: path,
             ..Act::default()
-        };
-        audit::acting(act, finish(edge, &self.inner, request)).await
+        });
+        request.extensions_mut().insert(act.clone());
+        finish(edge, &self.inner, request, Some(act)).await
     }
 }
 
@@ -101,6 +101,7 @@ async fn finish(
     (allow, web): (&Allow, &Web),
     inner: &impl Endpoint<Output = Response>,
     mut request: Request,
+    act: Option<PendingAct>,
 ) -> poem::Result<Response> {
     let slot = CallerSlot::default();
     request.extensions_mut().insert(slot.clone());
@@ -120,7 +121,7 @@ async fn finish(
     let Noted { standing, caller } = slot.take();
     if let Some(outcome) = told_outcome(response.status(), &method, &path) {
         let action = allow.action(&method, &path);
-        let about = audit::subject().filter(|it| *it != path).unwrap_or_default();
+        let about = act.map(|it| it.subject()).filter(|it| *it != path).unwrap_or_default();
         let act = Act { action, about, ..Act::default() };
         match caller {
             None => web.app.tally_unauthenticated(address, act, outcome),

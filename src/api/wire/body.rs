@@ -19,7 +19,7 @@ use sha2::{Digest, Sha256};
 use super::problem::Failure;
 use super::reply::Null;
 use crate::error::{Error, Result};
-use crate::store::global::audit;
+use crate::store::global::audit::PendingAct;
 
 /// A longer JSON body is refused.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -160,8 +160,9 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
         check_content_type(request).map_err(Failure::from)?;
         let body: http_body_util::combinators::BoxBody<Bytes, std::io::Error> = body.take()?.into();
         let bytes = collect(body, BYTES_MAX).await.map_err(Failure::from)?;
-        if BYTES_MAX <= BODY_BYTES_MAX && audit::is_named() {
-            audit::name_fields(member_names(&bytes));
+        let act = request.data::<PendingAct>().filter(|it| it.has_actor());
+        if let (Some(act), true) = (act, BYTES_MAX <= BODY_BYTES_MAX) {
+            act.set_fields(member_names(&bytes));
         }
         Ok(Self { bytes, doc: PhantomData })
     }

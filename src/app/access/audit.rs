@@ -21,7 +21,7 @@ const N_UNAUTHENTICATED_MAX: usize = 50;
 /// A caller without a valid credential.
 const NOBODY: &str = "nobody";
 /// The service itself, without a request.
-const SERVICE: &str = "service";
+pub const SERVICE: &str = "service";
 /// What a walk along the log found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {

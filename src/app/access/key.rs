@@ -6,6 +6,7 @@ use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
 use crate::app::input::require_text;
+use crate::auth::caller::Caller;
 use crate::auth::key::KeyText;
 use crate::auth::keyring::HeldKey;
 use crate::auth::limit::Quota;
@@ -56,7 +57,7 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule.
-    pub async fn issue_key(&self, new: NewKey) -> Result<(Arc<HeldKey>, KeyText)> {
+    pub async fn issue_key(&self, by: &Caller, new: NewKey) -> Result<(Arc<HeldKey>, KeyText)> {
         let now = self.clock.now();
         let text = KeyText::random();
         let mut quota: Quota = self.options.quota;
@@ -82,15 +83,21 @@ impl App {
         };
         self.check_key(&key, None, now)?;
         let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
-        let held = self.store_key(key, changing).await?;
+        let held = self.store_key(by, key, changing).await?;
         Ok((held, text))
     }
 
     /// # Errors
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
-    pub async fn change_key(&self, id: KeyId, change: KeyChange) -> Result<Arc<HeldKey>> {
+    pub async fn change_key(
+        &self,
+        by: &Caller,
+        id: KeyId,
+        change: impl FnOnce() -> Result<KeyChange>,
+    ) -> Result<Arc<HeldKey>> {
         let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let before = self.get_key(id)?;
+        let change = change()?;
         let mut key = before.key.clone();
         key.name = change.name.unwrap_or(key.name);
         key.scopes = change.scopes.unwrap_or(key.scopes);
@@ -101,20 +108,26 @@ impl App {
         key.per_hour = change.quota[1].unwrap_or(key.per_hour);
         key.per_day = change.quota[2].unwrap_or(key.per_day);
         self.check_key(&key, Some(&before.key), self.clock.now())?;
-        self.store_key(key, changing).await
+        self.store_key(by, key, changing).await
     }
 
     /// Gives the key a new secret; the old one works until the grace ends (0: no longer).
     ///
     /// # Errors
     /// `NotFound`; `Conflict` when it is revoked; `Invalid` for too long a grace.
-    pub async fn rotate_key(&self, id: KeyId, grace_s: u32) -> Result<(Arc<HeldKey>, KeyText)> {
+    pub async fn rotate_key(
+        &self,
+        by: &Caller,
+        id: KeyId,
+        grace_s: impl FnOnce() -> Result<u32>,
+    ) -> Result<(Arc<HeldKey>, KeyText)> {
+        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
+        let mut key = self.get_key(id)?.key.clone();
+        let grace_s = grace_s()?;
         if GRACE_S_MAX < grace_s {
             let rule = format!("must be at most {GRACE_S_MAX}");
             return Err(Error::invalid_field("graceS", rule));
         }
-        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
-        let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_some() {
             return Err(Error::conflict("the key is revoked; issue a new one"));
         }
@@ -124,17 +137,17 @@ impl App {
         key.previous = Some(Previous { prefix: key.prefix, digest: key.digest, until });
         key.prefix = text.prefix().to_owned();
         key.digest = text.digest();
-        let held = self.store_key(key, changing).await?;
+        let held = self.store_key(by, key, changing).await?;
         Ok((held, text))
     }
 
     /// Acts on the next request. Revoking twice is the same.
-    pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
+    pub async fn revoke_key(&self, by: &Caller, id: KeyId) -> Result<()> {
         let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let mut key = self.get_key(id)?.key.clone();
         if key.revoked_at.is_none() {
             key.revoked_at = Some(self.clock.now());
-            self.store_key(key, changing).await?;
+            self.store_key(by, key, changing).await?;
         }
         Ok(())
     }
@@ -143,7 +156,12 @@ impl App {
         self.access.keyring.find(id).ok_or_else(|| Error::not_found("key not found"))
     }
 
-    async fn store_key(&self, key: Key, changing: OwnedMutexGuard<()>) -> Result<Arc<HeldKey>> {
+    async fn store_key(
+        &self,
+        by: &Caller,
+        key: Key,
+        changing: OwnedMutexGuard<()>,
+    ) -> Result<Arc<HeldKey>> {
         let held = HeldKey::of(key)?;
         let (row, kept, keyring) = (held.clone(), held.clone(), Arc::clone(&self.access.keyring));
         // After the commit: what memory grants must survive a restart.
@@ -155,7 +173,7 @@ impl App {
             batch.note_object(&row.key.id);
             batch.put_key(&row.key)
         };
-        self.store.write_then(write, put).await?;
+        by.acting_on(&self.store).write_then(write, put).await?;
         Ok(held)
     }
 

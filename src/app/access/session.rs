@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::access::user::NewPassword;
+use crate::auth::caller::Caller;
 use crate::auth::password::BYTES_MAX;
 use crate::auth::token::Session;
 use crate::error::{Code, Error, Result};
 use crate::id::UserId;
-use crate::store::global::audit;
-use crate::store::global::audit::{Act, AuditOutcome};
+use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 use crate::store::global::user::User;
 
 /// Longer names are nobody's.
@@ -35,6 +35,7 @@ impl App {
         name: &str,
         password: &str,
         address: Option<IpAddr>,
+        act: PendingAct,
     ) -> Result<Login> {
         let wrong = || Error::unauthenticated("user name or password is wrong");
         if NAME_BYTES_MAX < name.len() || BYTES_MAX < password.len() {
@@ -42,7 +43,7 @@ impl App {
         }
         let known = self.access.people.find_named(name);
         if let Some(user) = &known {
-            audit::name_subject(&format!("user {}", user.email));
+            act.set_subject(&format!("user {}", user.email));
         }
         self.access.throttle.take(name, address, self.clock.now())?;
         let known = known.filter(|it| it.enabled);
@@ -57,8 +58,9 @@ impl App {
             return Err(wrong());
         }
         user.last_login_at = Some(self.clock.now());
-        audit::name_actor(&format!("user {}", user.email));
-        match self.store_user(user, changing).await {
+        let user = Arc::new(user);
+        act.set_actor(&format!("user {}", user.email));
+        match self.store_user(&self.store.acting(Some(act)), user, changing).await {
             Ok(user) => Ok(self.begin_session(user)),
             // Whoever wants to see why the disk is full has to get in.
             Err(error) if error.code == Code::Unavailable => {
@@ -73,11 +75,11 @@ impl App {
     ///
     /// # Errors
     /// `Unavailable` when the disk does not take it.
-    pub async fn log_out(&self, id: UserId) -> Result<()> {
+    pub async fn log_out(&self, by: &Caller, id: UserId) -> Result<()> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
         user.session_version += 1;
-        self.store_user(user, changing).await.map(|_| ())
+        self.store_user(&by.acting_on(&self.store), Arc::new(user), changing).await.map(|_| ())
     }
 
     /// Replaces the own password. All sessions end; a new one begins.
@@ -86,6 +88,7 @@ impl App {
     /// `Invalid` when the present password is wrong or the new one too weak; `RateLimited` for too many tries.
     pub async fn change_own_password(
         &self,
+        by: &Caller,
         id: UserId,
         present: &str,
         new: String,
@@ -97,7 +100,7 @@ impl App {
         let is_right = BYTES_MAX >= present.len()
             && self.access.hasher.verify(present.to_owned(), Some(&user.password_hash)).await?;
         if !is_right {
-            let (by, about) = (format!("user {}", user.email), "wrong password".to_owned());
+            let (by, about) = (by.name(), "wrong password".to_owned());
             let address = address.map(|it| it.to_string());
             let action = "PUT /api/me/password".to_owned();
             let act = Act { by, address, action, about, ..Act::default() };
@@ -110,7 +113,8 @@ impl App {
         }
         self.put_password("newPassword", &mut user, NewPassword::Given(new)).await?;
         user.updated_at = self.clock.now();
-        Ok(self.begin_session(self.store_user(user, changing).await?))
+        let store = by.acting_on(&self.store);
+        Ok(self.begin_session(self.store_user(&store, Arc::new(user), changing).await?))
     }
 
     /// Whose token it is.

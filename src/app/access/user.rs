@@ -5,14 +5,15 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
+use crate::app::access::audit::SERVICE;
 use crate::app::input::{require_length, require_text};
+use crate::auth::caller::Caller;
 use crate::auth::password;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, UserId};
-use crate::store::Batch;
-use crate::store::global::audit;
-use crate::store::global::audit::Act;
+use crate::store::global::audit::{Act, PendingAct};
 use crate::store::global::user::{Role, User};
+use crate::store::{Batch, Store};
 
 pub const N_USERS_MAX: usize = 10_000;
 /// RFC 5321, 4.5.3.1.3: what fits between the brackets.
@@ -59,7 +60,15 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when somebody has that name.
-    pub async fn add_user(&self, new: NewUser) -> Result<(Arc<User>, Option<String>)> {
+    pub async fn add_user(&self, by: &Caller, new: NewUser) -> Result<(Arc<User>, Option<String>)> {
+        self.add_user_on(&by.acting_on(&self.store), new).await
+    }
+
+    async fn add_user_on(
+        &self,
+        store: &Store,
+        new: NewUser,
+    ) -> Result<(Arc<User>, Option<String>)> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         if N_USERS_MAX <= self.access.people.list().len() {
             return Err(Error::conflict(format!("there are {N_USERS_MAX} users already")));
@@ -83,7 +92,7 @@ impl App {
         self.check_user(&user, None)?;
         let wanted = new.password.map_or(NewPassword::Generated, NewPassword::Given);
         let shown = self.put_password("password", &mut user, wanted).await?;
-        Ok((self.store_user(user, changing).await?, shown))
+        Ok((self.store_user(store, Arc::new(user), changing).await?, shown))
     }
 
     /// The user, and the password if one was made.
@@ -93,11 +102,13 @@ impl App {
     /// could administer any more.
     pub async fn change_user(
         &self,
+        by: &Caller,
         id: UserId,
-        change: UserChange,
+        change: impl FnOnce() -> Result<UserChange>,
     ) -> Result<(Arc<User>, Option<String>)> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let before = self.get_user(id)?;
+        let change = change()?;
         let mut user = User::clone(&before);
         user.email = change.email.unwrap_or(user.email);
         user.username = change.username.unwrap_or(user.username);
@@ -120,7 +131,8 @@ impl App {
             None => None,
         };
         user.updated_at = self.clock.now();
-        Ok((self.store_user(user, changing).await?, shown))
+        let store = by.acting_on(&self.store);
+        Ok((self.store_user(&store, Arc::new(user), changing).await?, shown))
     }
 
     /// # Errors
@@ -145,13 +157,10 @@ impl App {
             clients: Vec::new(),
             password: None,
         };
-        let (at, by) = (self.clock.now(), "service".to_owned());
+        let (at, by) = (self.clock.now(), SERVICE.to_owned());
         let act = Act { at, by, action: "first administrator".to_owned(), ..Act::default() };
-        let adding = async {
-            audit::name_actor("service");
-            self.add_user(new).await
-        };
-        let (_, password) = audit::acting(act, adding).await?;
+        let store = self.store.acting(Some(PendingAct::new(act)));
+        let (_, password) = self.add_user_on(&store, new).await?;
         Ok(password.map(|it| (FIRST_ADMIN.to_owned(), it)))
     }
 
@@ -183,10 +192,10 @@ impl App {
     /// `changing`: held since the user was read; let go once its new state is kept.
     pub(in crate::app) async fn store_user(
         &self,
-        user: User,
+        store: &Store,
+        user: Arc<User>,
         changing: OwnedMutexGuard<()>,
     ) -> Result<Arc<User>> {
-        let user = Arc::new(user);
         let (row, kept, people) = (user.clone(), user.clone(), Arc::clone(&self.access.people));
         // After the commit: what memory grants must survive a restart.
         let put = move |(): &()| {
@@ -197,7 +206,7 @@ impl App {
             batch.note_object(&row.id);
             batch.put_user(&row)
         };
-        self.store.write_then(write, put).await?;
+        store.write_then(write, put).await?;
         Ok(user)
     }
 

@@ -74,7 +74,7 @@ impl App {
             batch.note_object(&row.id);
             batch.put_alert_rule(&row)
         };
-        self.store.write(write).await?;
+        caller.acting_on(&self.store).write(write).await?;
         self.look_soon(&[&rule]).await?;
         Ok(rule)
     }
@@ -85,10 +85,11 @@ impl App {
         &self,
         caller: &Caller,
         id: AlertRuleId,
-        change: RuleChange,
+        change: impl FnOnce() -> Result<RuleChange>,
     ) -> Result<AlertRule> {
         let now = self.clock.now();
         let before = self.get_alert_rule(caller, id).await?;
+        let change = change()?;
         require_reach(caller, change.clients.as_deref().unwrap_or(&before.clients))?;
         let mut wanted = before.clone();
         apply(&mut wanted, &change, now);
@@ -102,7 +103,7 @@ impl App {
             batch.put_alert_rule(&rule)?;
             Ok((before, rule))
         };
-        let (before, rule) = self.store.write(write).await?;
+        let (before, rule) = caller.acting_on(&self.store).write(write).await?;
         self.look_soon(&[&before, &rule]).await?;
         Ok(rule)
     }
@@ -120,7 +121,7 @@ impl App {
             batch.remove_alert_rule(id)?;
             Ok(rule)
         };
-        let rule = self.store.write(write).await?;
+        let rule = caller.acting_on(&self.store).write(write).await?;
         self.look_soon(&[&rule]).await
     }
 

@@ -60,7 +60,7 @@ impl App {
 
     /// # Errors
     /// `Invalid` with the field that breaks a rule.
-    pub async fn add_client(&self, by: &str, change: ClientChange) -> Result<Arc<Client>> {
+    pub async fn add_client(&self, by: &Caller, change: ClientChange) -> Result<Arc<Client>> {
         if change.name.is_none() {
             return Err(Error::invalid_field("name", "is required"));
         }
@@ -75,8 +75,8 @@ impl App {
             created_at: now,
             updated_at: now,
         };
-        let client = self.changed(client, change, by)?;
-        self.keep_client(client, None).await
+        let client = self.changed(client, change, &by.name())?;
+        self.keep_client(by, client, None).await
     }
 
     /// # Errors
@@ -85,16 +85,18 @@ impl App {
         &self,
         caller: &Caller,
         id: ClientId,
-        change: ClientChange,
+        change: impl FnOnce() -> Result<ClientChange>,
     ) -> Result<Arc<Client>> {
-        let reassess = change.settings.is_some()
-            || change.employee_count.is_some()
-            || change.industry.is_some();
         // From the reading to the keeping: a change beside another loses nothing, and none brings an erased client back.
         let changing = self.clients.lock(id).await;
         let (client, rows) = self.reach_any(caller, id)?;
+        let change = change()?;
+        let reassess = change.settings.is_some()
+            || change.employee_count.is_some()
+            || change.industry.is_some();
         let client = self.changed((*client).clone(), change, &caller.name())?;
-        let client = self.keep_client(client, reassess.then(|| self.clock.now())).await?;
+        let due = reassess.then(|| self.clock.now());
+        let client = self.keep_client(caller, client, due).await?;
         drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
@@ -111,7 +113,7 @@ impl App {
         let _lock = self.clients.lock(id).await;
         let (client, _) = self.reach_any(caller, id)?;
         let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
-        self.keep_client(erasing, None).await?;
+        self.keep_client(caller, erasing, None).await?;
         self.erase_client(id).await
     }
 
@@ -124,7 +126,12 @@ impl App {
     }
 
     /// `due`: when a reassessment is owed, should the one that follows at once not come about.
-    async fn keep_client(&self, client: Client, due: Option<Time>) -> Result<Arc<Client>> {
+    async fn keep_client(
+        &self,
+        by: &Caller,
+        client: Client,
+        due: Option<Time>,
+    ) -> Result<Arc<Client>> {
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
         let directory = Arc::clone(&self.clients.directory);
@@ -135,7 +142,7 @@ impl App {
             batch.put_client(&row)?;
             due.map_or(Ok(()), |at| batch.client(row.id).put_due(at))
         };
-        self.store.write_then(write, put).await?;
+        by.acting_on(&self.store).write_then(write, put).await?;
         Ok(client)
     }
 

@@ -30,22 +30,31 @@ impl App {
     ///
     /// # Errors
     /// `Forbidden` when the caller may not see the client; `NotFound` for the client or the risk.
-    pub async fn get_risk(
-        &self,
-        caller: &Caller,
-        client: ClientId,
-        id: RiskId,
-    ) -> Result<OpenRisk> {
+    async fn get_risk(&self, caller: &Caller, client: ClientId, id: RiskId) -> Result<OpenRisk> {
         let (_, rows) = self.reach_any(caller, client)?;
         rows.read(move |snapshot: &ClientSnapshot| find(snapshot.list_risks()?, id)).await
     }
 
     /// Accepts a risk until a moment, or changes until when and why it is accepted. It is not shown meanwhile; its
-    /// control scores as before.
+    /// control scores as before. `None` revokes the acceptance.
     ///
     /// # Errors
     /// As [`App::get_risk`]; `Invalid` with the field that breaks a rule.
-    pub async fn accept_risk(
+    pub async fn change_risk(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        id: RiskId,
+        change: impl FnOnce() -> Result<Option<NewAcceptance>>,
+    ) -> Result<OpenRisk> {
+        self.get_risk(caller, client, id).await?;
+        match change()? {
+            Some(new) => self.accept_risk(caller, client, id, new).await,
+            None => self.unaccept_risk(caller, client, id).await,
+        }
+    }
+
+    async fn accept_risk(
         &self,
         caller: &Caller,
         client: ClientId,
@@ -72,11 +81,8 @@ impl App {
         self.write_risk(caller, client, write).await
     }
 
-    /// Takes an acceptance back: the risk is shown again. Nothing happens to one that is not accepted.
-    ///
-    /// # Errors
-    /// As [`App::get_risk`].
-    pub async fn unaccept_risk(
+    /// The risk is shown again. Nothing happens to one that is not accepted.
+    async fn unaccept_risk(
         &self,
         caller: &Caller,
         client: ClientId,

@@ -100,10 +100,11 @@ impl App {
         &self,
         caller: &Caller,
         id: TaskId,
-        change: TaskChange,
+        change: impl FnOnce() -> Result<TaskChange>,
     ) -> Result<Task> {
         let client = self.get_task(caller, id).await?.client;
         let (_, rows) = self.reach_any(caller, client)?;
+        let change = change()?;
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {
             let before = as_it_is(batch, id)?;

@@ -161,7 +161,7 @@ impl App {
             batch.note_object(&row.id);
             batch.put_scan(&row)
         };
-        self.store.write(write).await?;
+        caller.acting_on(&self.store).write(write).await?;
         self.scans.wake.notify_one();
         Ok(self.shown_scan(scan))
     }
@@ -257,7 +257,7 @@ impl App {
             batch.put_scan(&scan)?;
             Ok(scan)
         };
-        let scan = self.store.write(write).await?;
+        let scan = caller.acting_on(&self.store).write(write).await?;
         if let Some(live) = self.scans.find(id) {
             live.is_cancelled.store(true, Ordering::Relaxed);
         }

@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::app::event::envelope::NewEvent;
 use crate::app::input::require_length;
+use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::egress::Posted;
 use crate::engine::event::EventKind;
@@ -91,7 +92,11 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
-    pub async fn add_webhook(&self, new: NewWebhook) -> Result<(WebhookWithHealth, SigningSecret)> {
+    pub async fn add_webhook(
+        &self,
+        by: &Caller,
+        new: NewWebhook,
+    ) -> Result<(WebhookWithHealth, SigningSecret)> {
         let now = self.clock.now();
         let id = WebhookId::made_at(now);
         let secret = SigningSecret::random();
@@ -118,7 +123,7 @@ impl App {
             batch.note_object(&webhook.id);
             batch.put_webhook(&webhook).map(|()| webhook)
         };
-        let webhook = self.store.write(write).await?;
+        let webhook = by.acting_on(&self.store).write(write).await?;
         Ok((
             WebhookWithHealth { webhook, lane: DeliveryQueue::default(), needs_secret: false },
             secret,
@@ -155,10 +160,12 @@ impl App {
     /// `NotFound`, or `Invalid` with the field that breaks a rule.
     pub async fn change_webhook(
         &self,
+        by: &Caller,
         id: WebhookId,
-        change: WebhookChange,
+        change: impl FnOnce() -> Result<WebhookChange>,
     ) -> Result<WebhookWithHealth> {
         let before = self.get_webhook(id).await?.webhook;
+        let change = change()?;
         let mut wanted = before.clone();
         apply(&mut wanted, &change, 0, self.clock.now());
         self.check_webhook(&wanted, Some(&before))?;
@@ -166,10 +173,11 @@ impl App {
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             apply(&mut webhook, &change, batch.last_sequence(), now);
-            batch.put_webhook(&webhook)
+            batch.put_webhook(&webhook)?;
+            Ok((webhook, batch.find_lane(id)?))
         };
-        self.store.write(write).await?;
-        self.get_webhook(id).await
+        let (webhook, lane) = by.acting_on(&self.store).write(write).await?;
+        Ok(self.shown(webhook, lane))
     }
 
     /// Gives the endpoint a new secret; deliveries are signed with both until the overlap ends.
@@ -178,9 +186,12 @@ impl App {
     /// `NotFound`; `Invalid` for too long an overlap.
     pub async fn rotate_webhook(
         &self,
+        by: &Caller,
         id: WebhookId,
-        overlap_s: u32,
+        overlap_s: impl FnOnce() -> Result<u32>,
     ) -> Result<(WebhookWithHealth, SigningSecret)> {
+        self.get_webhook(id).await?;
+        let overlap_s = overlap_s()?;
         if OVERLAP_S_MAX < overlap_s {
             let rule = format!("must be at most {OVERLAP_S_MAX}");
             return Err(Error::invalid_field("overlapS", rule));
@@ -194,23 +205,24 @@ impl App {
             let old = std::mem::replace(&mut webhook.secret, sealed.clone());
             webhook.previous = Some(PreviousSecret { secret: old, until });
             webhook.updated_at = now;
-            batch.put_webhook(&webhook)
+            batch.put_webhook(&webhook)?;
+            Ok((webhook, batch.find_lane(id)?))
         };
-        self.store.write(write).await?;
-        Ok((self.get_webhook(id).await?, secret))
+        let (webhook, lane) = by.acting_on(&self.store).write(write).await?;
+        Ok((self.shown(webhook, lane), secret))
     }
 
     /// Nothing is sent any more from the next moment on; its deliveries are erased.
     ///
     /// # Errors
     /// `NotFound`.
-    pub async fn remove_webhook(&self, id: WebhookId) -> Result<()> {
+    pub async fn remove_webhook(&self, by: &Caller, id: WebhookId) -> Result<()> {
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             webhook.state = WebhookState::Removing;
             batch.put_webhook(&webhook)
         };
-        self.store.write(write).await?;
+        by.acting_on(&self.store).write(write).await?;
         self.erase_webhook(id).await
     }
 
@@ -232,8 +244,13 @@ impl App {
     ///
     /// # Errors
     /// `NotFound`; `Invalid` when the endpoint does not subscribe to `kind`; `Conflict` when it needs a new secret.
-    pub async fn test_webhook(&self, id: WebhookId, kind: Option<EventKind>) -> Result<Tested> {
+    pub async fn test_webhook(
+        &self,
+        id: WebhookId,
+        kind: impl FnOnce() -> Result<Option<EventKind>>,
+    ) -> Result<Tested> {
         let webhook = self.get_webhook(id).await?.webhook;
+        let kind = kind()?;
         let subscribed = |it: &EventKind| {
             webhook.kinds.is_empty() || webhook.kinds.iter().any(|word| word == it.as_str())
         };
@@ -293,14 +310,20 @@ impl App {
     ///
     /// # Errors
     /// `NotFound` for the endpoint, or for the one event; `Conflict` when the endpoint is disabled.
-    pub async fn recover_deliveries(&self, id: WebhookId, wanted: Recovery) -> Result<Recovered> {
+    pub async fn recover_deliveries(
+        &self,
+        by: &Caller,
+        id: WebhookId,
+        wanted: impl FnOnce() -> Result<Recovery>,
+    ) -> Result<Recovered> {
         let webhook = self.get_webhook(id).await?.webhook;
+        let wanted = wanted()?;
         if !webhook.is_enabled() {
             return Err(Error::conflict("the webhook is disabled; enable it first"));
         }
         let now = self.clock.now();
         let (since, until, mut after) = match wanted {
-            Recovery::One(sequence) => return self.recover_one(id, sequence, now).await,
+            Recovery::One(sequence) => return self.recover_one(by, id, sequence, now).await,
             Recovery::Range { since, until, after } => (since, until, after),
         };
         let mut recovered = Recovered { n_queued: 0, next: None };
@@ -318,7 +341,7 @@ impl App {
                 }
                 Ok((n_queued, events.last().map(|it| it.sequence), events.len()))
             };
-            let (n_queued, last, n_seen) = self.store.write(write).await?;
+            let (n_queued, last, n_seen) = by.acting_on(&self.store).write(write).await?;
             recovered.n_queued += n_queued;
             after = last.unwrap_or(after);
             if n_seen < N_RECOVERED_AT_ONCE {
@@ -328,7 +351,13 @@ impl App {
         Ok(Recovered { next: Some(after), ..recovered })
     }
 
-    async fn recover_one(&self, id: WebhookId, sequence: u64, now: Time) -> Result<Recovered> {
+    async fn recover_one(
+        &self,
+        by: &Caller,
+        id: WebhookId,
+        sequence: u64,
+        now: Time,
+    ) -> Result<Recovered> {
         let write = move |batch: &mut crate::store::Batch| {
             let event = batch.list_events(sequence.saturating_sub(1), 1, None)?;
             let event = event.into_iter().find(|it| it.sequence == sequence);
@@ -336,7 +365,7 @@ impl App {
                 event.ok_or_else(|| Error::not_found("event not found, or no longer kept"))?;
             batch.recover_delivery(id, &event, now)
         };
-        let is_queued = self.store.write(write).await?;
+        let is_queued = by.acting_on(&self.store).write(write).await?;
         Ok(Recovered { n_queued: u32::from(is_queued), next: None })
     }
 

@@ -2,7 +2,7 @@
 //! before it, so that changed or missing entries are detected.
 
 use crate::store::kernel::audit_head::AuditHead;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bincode::{Decode, Encode};
 use sha2::{Digest, Sha256};
@@ -19,25 +19,11 @@ use crate::text::visible;
 const TEXT_CHARS_MAX: usize = 300;
 const N_FIELDS_MAX: usize = 32;
 
-tokio::task_local! {
-    /// What the current request does, as far as it is known.
-    static ACT: Arc<Mutex<Doing>>;
-}
-
-#[derive(Debug, Default)]
-struct Doing {
-    act: Act,
-    /// The caller was authenticated.
-    is_known: bool,
-    /// The act was recorded.
-    is_recorded: bool,
-}
-
 /// An act to record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Act {
     pub at: Time,
-    /// Who does it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`.
+    /// Who does it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`. Empty: not known yet.
     pub by: String,
     /// The address of the caller.
     pub address: Option<String>,
@@ -120,67 +106,65 @@ fn plain(text: &str) -> String {
     visible(text).chars().take(TEXT_CHARS_MAX).collect()
 }
 
-/// Runs `work` and records this act once, in the commit of the first change that `work` makes, if the caller is known
-/// ([`name_actor`]).
-pub async fn acting<T>(act: Act, work: impl Future<Output = T>) -> T {
-    let doing = Doing { act, ..Doing::default() };
-    ACT.scope(Arc::new(Mutex::new(doing)), work).await
+/// The act of one request. It is recorded once, in the commit of the first change that [`Store::acting`] makes for it, if
+/// its actor is known. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct PendingAct(Arc<Mutex<PendingState>>);
+
+#[derive(Debug, Default)]
+struct PendingState {
+    act: Act,
+    is_recorded: bool,
 }
 
-fn with_doing(change: impl FnOnce(&mut Doing)) {
-    // Outside of a request there is no act to record.
-    let _ = ACT.try_with(|it| change(&mut it.lock().expect("no holder of this lock panics")));
-}
+impl PendingAct {
+    #[must_use]
+    pub fn new(act: Act) -> Self {
+        Self(Arc::new(Mutex::new(PendingState { act, is_recorded: false })))
+    }
 
-/// Sets who does the current act.
-pub fn name_actor(by: &str) {
-    with_doing(|it| {
-        by.clone_into(&mut it.act.by);
-        it.is_known = true;
-    });
-}
+    fn lock(&self) -> MutexGuard<'_, PendingState> {
+        self.0.lock().expect("no holder of this lock panics")
+    }
 
-/// Sets what the act is about, if its path does not say.
-pub fn name_subject(about: &str) {
-    with_doing(|it| about.clone_into(&mut it.act.about));
-}
+    /// Sets who does it.
+    pub fn set_actor(&self, by: &str) {
+        by.clone_into(&mut self.lock().act.by);
+    }
 
-/// Sets the names of the fields that were sent.
-pub fn name_fields(fields: Vec<String>) {
-    with_doing(|it| it.act.fields = fields);
-}
+    /// Sets what the act is about, if the path of its request does not say.
+    pub fn set_subject(&self, about: &str) {
+        about.clone_into(&mut self.lock().act.about);
+    }
 
-/// Returns true if the caller is known, so that the names of the fields are wanted.
-pub fn is_named() -> bool {
-    ACT.try_with(|it| it.lock().expect("no holder of this lock panics").is_known).unwrap_or(false)
-}
+    /// Sets the names of the fields that were sent.
+    pub fn set_fields(&self, fields: Vec<String>) {
+        self.lock().act.fields = fields;
+    }
 
-/// What the act is about, as far as it is known.
-pub fn subject() -> Option<String> {
-    ACT.try_with(|it| it.lock().expect("no holder of this lock panics").act.about.clone()).ok()
-}
+    #[must_use]
+    pub fn has_actor(&self) -> bool {
+        !self.lock().act.by.is_empty()
+    }
 
-/// An act that is recorded in the commit of its change.
-pub(in crate::store) struct Pending(Arc<Mutex<Doing>>);
+    #[must_use]
+    pub fn subject(&self) -> String {
+        self.lock().act.about.clone()
+    }
 
-/// The current act. `None`: it is the service's own, or it was recorded already.
-pub(in crate::store) fn pending() -> Option<Pending> {
-    let doing = ACT.try_with(Arc::clone).ok()?;
-    let waits = {
-        let it = doing.lock().expect("no holder of this lock panics");
-        it.is_known && !it.is_recorded
-    };
-    waits.then_some(Pending(doing))
-}
+    /// Returns true if the act is still to be recorded.
+    pub(in crate::store) fn is_due(&self) -> bool {
+        let it = self.lock();
+        !it.is_recorded && !it.act.by.is_empty()
+    }
 
-impl Pending {
     pub(in crate::store) fn act(&self) -> Act {
-        self.0.lock().expect("no holder of this lock panics").act.clone()
+        self.lock().act.clone()
     }
 
     /// Marks the act as recorded: its commit is durable.
-    pub(in crate::store) fn recorded(&self) {
-        self.0.lock().expect("no holder of this lock panics").is_recorded = true;
+    pub(in crate::store) fn set_recorded(&self) {
+        self.lock().is_recorded = true;
     }
 }
 

@@ -137,6 +137,18 @@ pub(crate) fn managed() -> impl Iterator<Item = Operation> {
     closed().filter(|it| it.role.is_some())
 }
 
+/// Those that remove something come last.
+pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
+    operations.sort_by_key(|it| match it.id.as_str() {
+        "log_out" => 4,
+        "remove_client" => 3,
+        "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence" => 2,
+        "undo_import" => 1,
+        _ => 0,
+    });
+    operations
+}
+
 /// Those that are about the own session, which the operator has none of.
 pub(crate) const OF_A_SESSION: [&str; 3] = ["log_out", "get_me", "change_own_password"];
 
@@ -253,7 +265,9 @@ impl World {
                 json!({"decision": "out_of_scope", "reason": "none here", "by": "Ada"})
             }
             "add_evidence" => evidence("second"),
-            "change_risk" => json!({"accepted": false}),
+            "change_risk" => {
+                json!({"accepted": true, "until": "2026-04-01T00:00:00Z", "reason": "Replaced soon"})
+            }
             "add_task" => task(client),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),

@@ -233,11 +233,11 @@ impl Keys {
     async fn issue_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         body: Body<NewKeyBody>,
     ) -> Result<Made<KeyView>, Failure> {
         let new = body.read()?.new_key();
-        let (held, text) = web.app.issue_key(new).await?;
+        let (held, text) = web.app.issue_key(&by.0, new).await?;
         Ok(Made::Added(KeyView::of(&web.app, &held, Some(&text))))
     }
 
@@ -248,13 +248,12 @@ impl Keys {
     async fn change_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<KeyBody>,
     ) -> Result<Data<KeyView>, Failure> {
-        let id = web.app.get_key(key_id.read()?)?.key.id;
-        let change = body.read()?.change()?;
-        let held = web.app.change_key(id, change).await?;
+        let change = || body.read()?.change();
+        let held = web.app.change_key(&by.0, key_id.read()?, change).await?;
         Ok(Data::of(&KeyView::of(&web.app, &held, None)))
     }
 
@@ -265,13 +264,12 @@ impl Keys {
     async fn rotate_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
         body: Body<RotationBody>,
     ) -> Result<Made<KeyView>, Failure> {
-        let id = web.app.get_key(key_id.read()?)?.key.id;
-        let grace_s = body.read()?.grace_s.unwrap_or(GRACE_S);
-        let (held, text) = web.app.rotate_key(id, grace_s).await?;
+        let grace_s = || Ok(body.read()?.grace_s.unwrap_or(GRACE_S));
+        let (held, text) = web.app.rotate_key(&by.0, key_id.read()?, grace_s).await?;
         Ok(Made::Known(KeyView::of(&web.app, &held, Some(&text))))
     }
 
@@ -282,10 +280,10 @@ impl Keys {
     async fn revoke_key(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {
-        web.app.revoke_key(key_id.read::<KeyId>()?).await?;
+        web.app.revoke_key(&by.0, key_id.read::<KeyId>()?).await?;
         Ok(Gone)
     }
 }

@@ -16,7 +16,7 @@ use crate::api::wire::reply::{Data, Gone, Null};
 use crate::api::wire::view::{CallerKind, CallerKindView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::access::session::Login;
-use crate::auth::caller::Caller;
+use crate::auth::caller::{Caller, Identity};
 use crate::error::Error;
 use crate::id::UserId;
 use crate::store::global::user::User;
@@ -104,7 +104,8 @@ impl Sessions {
         body: Body<LoginBody, LOGIN_BYTES_MAX>,
     ) -> Result<Data<LoginView>, Failure> {
         let LoginBody { username_or_email, password } = body.read()?;
-        let login = web.app.log_in(&username_or_email, &password, origin.0).await?;
+        let Origin { address, act } = origin;
+        let login = web.app.log_in(&username_or_email, &password, address, act).await?;
         Ok(Data::of(&LoginView::of(login)))
     }
 
@@ -113,7 +114,7 @@ impl Sessions {
     /// Ends all sessions of the user.
     #[oai(path = "/auth/logout", method = "post", operation_id = "log_out")]
     async fn log_out(&self, web: Held<&Arc<Web>>, by: By<OwnSession>) -> Result<Gone, Failure> {
-        web.app.log_out(user(&by.0)?.id).await?;
+        web.app.log_out(&by.0, user(&by.0)?.id).await?;
         Ok(Gone)
     }
 
@@ -150,8 +151,9 @@ impl Sessions {
     ) -> Result<Data<LoginView>, Failure> {
         let id: UserId = user(&by.0)?.id;
         let PasswordBody { current_password, new_password } = body.read()?;
-        let login =
-            web.app.change_own_password(id, &current_password, new_password.0, origin.0).await?;
+        let new = new_password.0;
+        let login = web.app.change_own_password(&by.0, id, &current_password, new, origin.address);
+        let login = login.await?;
         Ok(Data::of(&LoginView::of(login)))
     }
 }
@@ -159,9 +161,9 @@ impl Sessions {
 /// # Errors
 /// `Forbidden` for the operator, who has no session.
 fn user(caller: &Caller) -> Result<&User, Error> {
-    match caller {
-        Caller::User(user) => Ok(user),
-        Caller::Key(_) | Caller::Operator { .. } => {
+    match &caller.identity {
+        Identity::User(user) => Ok(user),
+        Identity::Key(_) | Identity::Operator { .. } => {
             Err(Error::forbidden("only users have a session and a password; log in as a user"))
         }
     }

@@ -185,11 +185,11 @@ impl Users {
     async fn add_user(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<AddUser>,
+        by: By<AddUser>,
         body: Body<NewUserBody>,
     ) -> Result<Made<UserView>, Failure> {
         let new = body.read()?.new_user()?;
-        Ok(Made::Added(UserView::with_password(web.app.add_user(new).await?)))
+        Ok(Made::Added(UserView::with_password(web.app.add_user(&by.0, new).await?)))
     }
 
     /// Change a user
@@ -199,13 +199,12 @@ impl Users {
     async fn change_user(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "userId")] user_id: Path<Raw<Id>>,
         body: Body<UserBody>,
     ) -> Result<Data<UserView>, Failure> {
         let id = user_id.read::<UserId>()?;
-        web.app.get_user(id)?;
-        let change = body.read()?.change();
-        Ok(Data::of(&UserView::with_password(web.app.change_user(id, change).await?)))
+        let change = || Ok(body.read()?.change());
+        Ok(Data::of(&UserView::with_password(web.app.change_user(&by.0, id, change).await?)))
     }
 }

@@ -154,7 +154,7 @@ impl Clients {
         body: Body<NewClientBody>,
     ) -> Result<Made<ManagedClientView>, Failure> {
         let change = body.read()?.into();
-        let client = web.app.add_client(&by.0.name(), change).await?;
+        let client = web.app.add_client(&by.0, change).await?;
         Ok(Made::Added(ManagedClientView::of(&client, &web.app.options.settings)))
     }
 
@@ -183,10 +183,8 @@ impl Clients {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<ClientBody>,
     ) -> Result<Data<ManagedClientView>, Failure> {
-        let id = client_id.read()?;
-        web.app.reach_any(&by.0, id)?;
-        let change = body.read()?.into();
-        let client = web.app.change_client(&by.0, id, change).await?;
+        let change = || Ok(body.read()?.into());
+        let client = web.app.change_client(&by.0, client_id.read()?, change).await?;
         Ok(Data::of(&ManagedClientView::of(&client, &web.app.options.settings)))
     }
 

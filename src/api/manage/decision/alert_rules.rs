@@ -267,8 +267,7 @@ impl AlertRules {
         body: Body<AlertRuleBody>,
     ) -> Result<Data<AlertRuleView>, Failure> {
         let id = alert_rule_id.read::<AlertRuleId>()?;
-        web.app.get_alert_rule(&by.0, id).await?;
-        let change = body.read()?.change()?;
+        let change = || body.read()?.change();
         Ok(Data::of(&AlertRuleView::of(&web.app.change_alert_rule(&by.0, id, change).await?)))
     }
 

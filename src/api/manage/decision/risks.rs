@@ -170,11 +170,8 @@ impl Risks {
         body: Body<RiskBody>,
     ) -> Result<Data<ManagedRiskView>, Failure> {
         let (client, id) = (client_id.read()?, risk_id.read::<RiskId>()?);
-        web.app.get_risk(&by.0, client, id).await?;
-        let risk = match body.read()?.acceptance(&by.0)? {
-            Some(new) => web.app.accept_risk(&by.0, client, id, new).await?,
-            None => web.app.unaccept_risk(&by.0, client, id).await?,
-        };
+        let change = || body.read()?.acceptance(&by.0);
+        let risk = web.app.change_risk(&by.0, client, id, change).await?;
         Ok(Data::of(&ManagedRiskView::of(risk)))
     }
 }

@@ -316,11 +316,11 @@ impl Webhooks {
     async fn add_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         body: Body<NewWebhookBody>,
     ) -> Result<Made<WebhookView>, Failure> {
         let new = body.read()?.new_webhook()?;
-        let (shown, secret) = web.app.add_webhook(new).await?;
+        let (shown, secret) = web.app.add_webhook(&by.0, new).await?;
         Ok(Made::Added(WebhookView::of(&shown, Some(&secret))))
     }
 
@@ -331,14 +331,12 @@ impl Webhooks {
     async fn change_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<WebhookBody>,
     ) -> Result<Data<WebhookView>, Failure> {
-        let id = webhook_id.read::<WebhookId>()?;
-        web.app.get_webhook(id).await?;
-        let change = body.read()?.change()?;
-        Ok(Data::of(&WebhookView::of(&web.app.change_webhook(id, change).await?, None)))
+        let (id, change) = (webhook_id.read::<WebhookId>()?, || body.read()?.change());
+        Ok(Data::of(&WebhookView::of(&web.app.change_webhook(&by.0, id, change).await?, None)))
     }
 
     /// Remove a webhook
@@ -348,10 +346,10 @@ impl Webhooks {
     async fn remove_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {
-        web.app.remove_webhook(webhook_id.read()?).await?;
+        web.app.remove_webhook(&by.0, webhook_id.read()?).await?;
         Ok(Gone)
     }
 
@@ -367,14 +365,12 @@ impl Webhooks {
     async fn rotate_webhook(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<RotationBody>,
     ) -> Result<Made<WebhookView>, Failure> {
-        let id = webhook_id.read::<WebhookId>()?;
-        web.app.get_webhook(id).await?;
-        let overlap_s = body.read()?.overlap_s.unwrap_or(OVERLAP_S);
-        let (shown, secret) = web.app.rotate_webhook(id, overlap_s).await?;
+        let overlap_s = || Ok(body.read()?.overlap_s.unwrap_or(OVERLAP_S));
+        let (shown, secret) = web.app.rotate_webhook(&by.0, webhook_id.read()?, overlap_s).await?;
         Ok(Made::Known(WebhookView::of(&shown, Some(&secret))))
     }
 
@@ -389,10 +385,8 @@ impl Webhooks {
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<TestBody>,
     ) -> Result<Data<TestedView>, Failure> {
-        let id = webhook_id.read::<WebhookId>()?;
-        web.app.get_webhook(id).await?;
-        let kind = body.read()?.kind.map(|it| it.0);
-        Ok(Data::of(&TestedView::of(web.app.test_webhook(id, kind).await?)))
+        let kind = || Ok(body.read()?.kind.map(|it| it.0));
+        Ok(Data::of(&TestedView::of(web.app.test_webhook(webhook_id.read()?, kind).await?)))
     }
 
     /// List a webhook's deliveries
@@ -430,14 +424,13 @@ impl Webhooks {
     async fn recover_deliveries(
         &self,
         web: Held<&Arc<Web>>,
-        _by: By<Administer>,
+        by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
         body: Body<RecoveryBody>,
     ) -> Result<Data<RecoveredView>, Failure> {
-        let id = webhook_id.read::<WebhookId>()?;
-        web.app.get_webhook(id).await?;
-        let wanted = body.read()?.resolve(web.app.clock.now())?;
-        let Recovered { n_queued, next } = web.app.recover_deliveries(id, wanted).await?;
+        let wanted = || body.read()?.resolve(web.app.clock.now());
+        let recovered = web.app.recover_deliveries(&by.0, webhook_id.read()?, wanted).await?;
+        let Recovered { n_queued, next } = recovered;
         Ok(Data::of(&RecoveredView { queued: n_queued, next: next.into() }))
     }
 }
