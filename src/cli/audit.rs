@@ -61,7 +61,7 @@ fn verify(json: bool, answer: &Value) -> Result<()> {
     }
     match answer["data"]["brokenAt"].as_u64() {
         Some(sequence) => Err(Error::invalid(format!(
-            "the audit log was altered: the hash of entry {sequence} does not match"
+            "the audit log is not intact: the hash of entry {sequence} does not match"
         ))),
         None if json => Ok(()),
         None => print::line("the audit log is intact"),

@@ -16,11 +16,15 @@ pub(super) enum Command {
     /// List all clients.
     List,
     /// Show a client.
-    Show { id: String },
+    Show {
+        /// Client id, as shown by `posture client list`.
+        id: String,
+    },
     /// Change a client.
     Set(SetArgs),
     /// Erase a client and all of its data. Only a backup can bring it back.
     Remove {
+        /// Client id, as shown by `posture client list`.
         id: String,
         /// Confirm the erasure. Without it, nothing is erased.
         #[arg(long)]
@@ -30,10 +34,13 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
+    /// Name of the client.
     #[arg(long)]
     name: String,
+    /// Industry, such as Healthcare.
     #[arg(long)]
     industry: Option<String>,
+    /// Number of employees.
     #[arg(long)]
     employees: Option<u32>,
     /// What the client uses: QUESTION=used|unused|unknown, such as m365=used. Can be repeated.
@@ -43,12 +50,15 @@ pub(super) struct AddArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct SetArgs {
+    /// Client id, as shown by `posture client list`.
     id: String,
+    /// Name of the client.
     #[arg(long)]
     name: Option<String>,
-    /// An empty value clears it.
+    /// Industry, such as Healthcare. An empty value clears it.
     #[arg(long)]
     industry: Option<String>,
+    /// Number of employees.
     #[arg(long)]
     employees: Option<u32>,
     /// `false` leaves the client out of the API; its data is kept.

@@ -38,6 +38,7 @@ pub(super) struct Args {
     /// The file covers its accounts or hosts in full: anything missing from it is treated as removed.
     #[arg(long)]
     complete: bool,
+    /// Files to import.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -46,11 +47,13 @@ pub(super) struct Args {
 enum Command {
     /// List a client's imports.
     List {
+        /// The client of the imports.
         #[arg(long, value_name = "ID")]
         client: String,
     },
     /// Undo an import: retract its facts and reassess the client.
     Undo {
+        /// The client of the imports.
         #[arg(long, value_name = "ID")]
         client: String,
         /// Import id, as shown by `posture import list`.

@@ -19,6 +19,7 @@ pub(super) enum Command {
     List,
     /// Replace the secret of a key and print the new key. It is shown only once. Id, scopes and limits stay.
     Rotate {
+        /// Key id, as shown by `posture key list`.
         id: String,
         /// How long the old secret stays valid, such as 90m, 24h or 7d; 0 for not at all. Default: 24h.
         #[arg(long)]
@@ -28,11 +29,15 @@ pub(super) enum Command {
         quiet: bool,
     },
     /// Revoke a key. Takes effect with its next request.
-    Revoke { id: String },
+    Revoke {
+        /// Key id, as shown by `posture key list`.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
 pub(super) struct IssueArgs {
+    /// Name of the key.
     #[arg(long)]
     name: String,
     /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments. Can be
@@ -48,10 +53,13 @@ pub(super) struct IssueArgs {
     /// Name of the source of assets and facts that are pushed with the key. Default: the key's name.
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,
+    /// Requests per minute. Default: the limit in the configuration.
     #[arg(long)]
     per_minute: Option<u32>,
+    /// Requests per hour. Default: the limit in the configuration.
     #[arg(long)]
     per_hour: Option<u32>,
+    /// Requests per day. Default: the limit in the configuration.
     #[arg(long)]
     per_day: Option<u32>,
     /// Time until the key expires, such as 12h or 90d. Default: never.

@@ -73,7 +73,10 @@ enum Command {
     #[command(subcommand)]
     Config(system::ConfigCommand),
     /// Print a completion script for a shell.
-    Completions { shell: clap_complete::Shell },
+    Completions {
+        /// Shell that the script is for.
+        shell: clap_complete::Shell,
+    },
 }
 
 /// Runs the command.

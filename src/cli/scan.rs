@@ -28,9 +28,15 @@ pub(super) enum Command {
         client: Option<String>,
     },
     /// Show a scan and its results.
-    Show { id: String },
+    Show {
+        /// Scan id, as shown by `posture scan list`.
+        id: String,
+    },
     /// Cancel a queued or running scan.
-    Cancel { id: String },
+    Cancel {
+        /// Scan id, as shown by `posture scan list`.
+        id: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -50,6 +56,7 @@ pub(super) struct StartArgs {
     /// Network to exclude. Can be repeated.
     #[arg(long, value_name = "NETWORK")]
     exclude: Vec<String>,
+    /// Name of the scan.
     #[arg(long)]
     name: Option<String>,
     /// Wait until the scan ends, then show its results.
@@ -133,7 +140,8 @@ async fn wait(session: &Session, id: &str) -> Result<Value> {
         let number = |name: &str| scan["data"]["progress"][name].as_u64().unwrap_or(0);
         bar.set_length(number("hostsTotal"));
         bar.set_position(number("hostsDone"));
-        bar.set_message(format!("{} up, {} open ports", number("hostsUp"), number("portsOpen")));
+        let open = print::count(&json!(number("portsOpen")), "open port");
+        bar.set_message(format!("{} up, {open}", number("hostsUp")));
         let status = scan["data"]["status"].as_str().unwrap_or_default();
         if !["queued", "running"].contains(&status) {
             bar.finish_and_clear();

@@ -31,6 +31,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
+    /// Email address, with which the user logs in.
     #[arg(long)]
     email: String,
     /// viewer (reads), analyst (also works on clients) or admin (also manages the installation).
@@ -39,6 +40,7 @@ pub(super) struct AddArgs {
     /// Additional name to log in with.
     #[arg(long)]
     username: Option<String>,
+    /// Name that is displayed.
     #[arg(long)]
     name: Option<String>,
     /// Restrict the user to this client. Can be repeated. Default: all clients.
@@ -53,12 +55,16 @@ pub(super) struct AddArgs {
 pub(super) struct SetArgs {
     /// Id, email or user name.
     user: String,
+    /// Email address, with which the user logs in.
     #[arg(long)]
     email: Option<String>,
+    /// viewer, analyst or admin.
     #[arg(long)]
     role: Option<String>,
+    /// Additional name to log in with.
     #[arg(long)]
     username: Option<String>,
+    /// Name that is displayed.
     #[arg(long)]
     name: Option<String>,
     /// Restrict the user to this client. Can be repeated.

@@ -29,6 +29,7 @@ pub(super) enum Command {
     Set(SetArgs),
     /// Send a test delivery and show the response.
     Test {
+        /// Endpoint id, as shown by `posture webhook list`.
         id: String,
         /// Event type of the test delivery. Default: the first that the endpoint subscribes to.
         #[arg(long, value_name = "TYPE")]
@@ -36,6 +37,7 @@ pub(super) enum Command {
     },
     /// Replace the signing secret of an endpoint and print the new one. It is shown only once.
     Rotate {
+        /// Endpoint id, as shown by `posture webhook list`.
         id: String,
         /// How long deliveries are also signed with the old secret, such as 24h; 0 for not at all. Default: 24h.
         #[arg(long)]
@@ -45,9 +47,13 @@ pub(super) enum Command {
         quiet: bool,
     },
     /// Remove an endpoint and its deliveries.
-    Remove { id: String },
+    Remove {
+        /// Endpoint id, as shown by `posture webhook list`.
+        id: String,
+    },
     /// List an endpoint's deliveries, with the last attempt of each.
     Deliveries {
+        /// Endpoint id, as shown by `posture webhook list`.
         id: String,
         /// Only deliveries that have not succeeded.
         #[arg(long)]
@@ -70,6 +76,7 @@ pub(super) enum Command {
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
+    /// URL of the endpoint.
     #[arg(long)]
     url: String,
     /// Event type, or `all`. Can be repeated.
@@ -78,6 +85,7 @@ pub(super) struct AddArgs {
     /// Send only events of this client. Can be repeated. Default: all clients.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
+    /// What the endpoint is for.
     #[arg(long, default_value = "")]
     description: String,
     /// Print only the secret.
@@ -87,7 +95,9 @@ pub(super) struct AddArgs {
 
 #[derive(Debug, Args)]
 pub(super) struct SetArgs {
+    /// Endpoint id, as shown by `posture webhook list`.
     id: String,
+    /// URL of the endpoint.
     #[arg(long)]
     url: Option<String>,
     /// Event type, or `all`. Can be repeated.
@@ -96,8 +106,10 @@ pub(super) struct SetArgs {
     /// Send only events of this client, or `all`. Can be repeated.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
+    /// What the endpoint is for.
     #[arg(long)]
     description: Option<String>,
+    /// Whether events are sent to the endpoint.
     #[arg(long)]
     enabled: Option<bool>,
 }
@@ -105,6 +117,7 @@ pub(super) struct SetArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(super) struct RecoverArgs {
+    /// Endpoint id, as shown by `posture webhook list`.
     #[arg(group = "webhook")]
     id: String,
     /// Recover the event with this sequence number.
@@ -196,7 +209,7 @@ fn show_secret(json: bool, quiet: bool, answer: &Value) -> Result<()> {
     if json {
         return Ok(());
     }
-    print::line(&format!("\n{secret}\n\nThis is the only time the secret is shown. Keep it safe."))
+    print::line(&format!("\n{secret}\n\nSave the secret now: it is not shown again."))
 }
 
 fn show(json: bool, answer: &Value) -> Result<()> {
