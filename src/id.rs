@@ -16,13 +16,13 @@ macro_rules! uuid_id {
         pub struct $name([u8; 16]);
 
         impl $name {
-            /// A new id that nobody can guess.
+            /// Makes a random id, which cannot be guessed.
             #[must_use]
             pub fn random() -> Self {
                 Self(Uuid::new_v4().into_bytes())
             }
 
-            /// A new id that sorts behind those made before `now` (`UUIDv7`), with 74 random bits.
+            /// Makes an id that sorts after those made before `now` (`UUIDv7`), with 74 random bits.
             #[must_use]
             pub fn made_at(now: Time) -> Self {
                 let ms = u64::try_from(now.micros() / 1_000).expect("a Time is not negative");
@@ -71,7 +71,7 @@ uuid_id!(
 );
 
 impl ClientId {
-    /// Whose rows are the assets that scans for no client found. It is no client: it has no profile, and no other rows.
+    /// The owner of assets that scans without a client found. It is not a client: it has no profile and no other rows.
     pub const UNASSIGNED: Self = Self([0; 16]);
 }
 
@@ -101,7 +101,7 @@ uuid_id!(
     "evidence"
 );
 uuid_id!(
-    /// Names one risk for as long as its condition lives.
+    /// Names one risk as long as its condition exists.
     RiskId,
     "risk"
 );
@@ -117,7 +117,7 @@ uuid_id!(
 );
 
 impl EventId {
-    /// As it stands on the wire: `evt_` and 32 hexadecimal digits.
+    /// Returns the form that the wire uses: `evt_` and 32 hexadecimal digits.
     #[must_use]
     pub fn wire(&self) -> String {
         format!("evt_{}", Uuid::from_bytes(self.0).simple())
@@ -125,12 +125,12 @@ impl EventId {
 }
 
 uuid_id!(
-    /// Names one remediation task. A `UUIDv7`: in order of their making.
+    /// Names one remediation task. A `UUIDv7`, so ids sort by creation.
     TaskId,
     "task"
 );
 uuid_id!(
-    /// Names one network scan. A `UUIDv7`: in order of their making.
+    /// Names one network scan. A `UUIDv7`, so ids sort by creation.
     ScanId,
     "scan"
 );

@@ -1,15 +1,15 @@
-//! Rules that many inputs share. Each names its field.
+//! Rules that several inputs share. Each error names the field.
 
 use super::App;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 
-/// More clients in one list are refused.
+/// How many clients one list may have.
 pub const N_CLIENTS_MAX: usize = 1_000;
 
 /// # Errors
-/// `Invalid` unless the text is there and not longer.
+/// `Invalid` if the text is blank or longer than this.
 pub(super) fn require_text(field: &str, text: &str, chars_max: usize) -> Result<()> {
     if text.trim().is_empty() || chars_max < text.chars().count() {
         return Err(Error::invalid_field(field, format!("must be 1 to {chars_max} characters")));
@@ -18,7 +18,7 @@ pub(super) fn require_text(field: &str, text: &str, chars_max: usize) -> Result<
 }
 
 /// # Errors
-/// `Invalid` when the text is blank, or when it is longer: two sentences.
+/// `Invalid` if the text is blank, or if it is longer than this. The two messages differ.
 pub(super) fn require_written(field: &str, text: &str, chars_max: usize) -> Result<()> {
     if text.trim().is_empty() {
         return Err(Error::invalid_field(field, "must not be blank"));
@@ -27,7 +27,7 @@ pub(super) fn require_written(field: &str, text: &str, chars_max: usize) -> Resu
 }
 
 /// # Errors
-/// `Invalid` when there is a text and it is longer.
+/// `Invalid` if there is a text and it is longer than this.
 pub(super) fn require_length(field: &str, text: Option<&str>, chars_max: usize) -> Result<()> {
     match text {
         Some(text) if chars_max < text.chars().count() => {
@@ -38,7 +38,7 @@ pub(super) fn require_length(field: &str, text: Option<&str>, chars_max: usize) 
 }
 
 /// # Errors
-/// `Invalid` unless the moment is still to come.
+/// `Invalid` unless the time is in the future.
 pub(super) fn require_future(field: &str, end: Time, now: Time) -> Result<()> {
     if end <= now {
         return Err(Error::invalid_field(field, "must be in the future"));
@@ -47,13 +47,16 @@ pub(super) fn require_future(field: &str, end: Time, now: Time) -> Result<()> {
 }
 
 impl App {
-    /// What was in the list `before` is not held against it: a client may have been erased since.
+    /// A client that was in the list `before` is accepted: it may have been erased since.
     ///
     /// # Errors
     /// `Invalid` about `clientIds`: too many, or one that does not exist.
     pub(super) fn require_clients(&self, clients: &[ClientId], before: &[ClientId]) -> Result<()> {
         if N_CLIENTS_MAX < clients.len() {
-            return Err(Error::invalid_field("clientIds", format!("at most {N_CLIENTS_MAX}")));
+            return Err(Error::invalid_field(
+                "clientIds",
+                format!("must have at most {N_CLIENTS_MAX} entries"),
+            ));
         }
         let mut new_clients = clients.iter().filter(|it| !before.contains(it));
         match new_clients.find(|it| self.clients.directory.find(**it).is_none()) {

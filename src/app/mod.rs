@@ -1,4 +1,4 @@
-//! Use cases: one function each, one commit each, then the wake.
+//! Use cases. Each is one function and one commit, which then wakes the workers.
 
 pub mod access;
 pub mod assessment;
@@ -38,11 +38,11 @@ const SESSIONS: &str = "posture sessions 1";
 /// What the use cases need to know of the configuration.
 #[derive(Clone, Debug)]
 pub struct AppOptions {
-    /// Of a key that was issued without limits of its own.
+    /// The limits of a key that was issued without its own.
     pub quota: Quota,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
     pub msp_id: Option<String>,
-    /// Where people reach this installation, without a slash at its end: events then carry links.
+    /// The public address of this installation, without a slash at its end. If it is set, events contain links.
     pub public_url: Option<String>,
     pub settings: client::settings::Defaults,
     pub webhooks: webhook::delivery::DeliveryOptions,
@@ -56,7 +56,7 @@ pub struct App {
     pub clock: Clock,
     pub options: AppOptions,
     msp_id: String,
-    /// What every client shows until its first assessment.
+    /// What is shown of a client until its first assessment.
     unassessed: Posture,
     pub access: Access,
     pub clients: Clients,
@@ -68,7 +68,7 @@ impl App {
     /// Loads what is kept in memory: clients, keys, counters.
     ///
     /// # Errors
-    /// `Internal` when the database does not read, `Unavailable` when it does not write.
+    /// `Internal` if the database cannot be read, `Unavailable` if it cannot be written.
     pub fn open(
         store: Store,
         catalog: Catalog,
@@ -96,15 +96,15 @@ impl App {
         })
     }
 
-    /// Which managed service provider this installation belongs to, as events say it.
+    /// Returns the id of the managed service provider, as events contain it.
     pub fn msp_id(&self) -> &str {
         &self.msp_id
     }
 
-    /// Lets events to come say what the configuration says of the installation.
+    /// Stores what future events say about the installation.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn settle_installation(&self) -> Result<()> {
         let known = self.store.read(Snapshot::installation).await?;
         let since = self.store.read(Snapshot::scoped_keys_since).await?;
@@ -128,7 +128,7 @@ impl App {
     }
 }
 
-/// The posture of a client of whom nothing is known.
+/// The posture of a client without any facts.
 fn unassessed(catalog: &Catalog) -> Posture {
     let facts = Facts {
         observations: &[],

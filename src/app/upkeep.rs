@@ -1,4 +1,4 @@
-//! What time and restarts leave to do: due assessments, staleness, retention, counters, erasures.
+//! Periodic and startup work: due assessments, staleness, retention, counters, erasures.
 
 use super::App;
 use crate::app::event::cause::Cause;
@@ -9,9 +9,9 @@ use crate::id::{AssetId, ClientId};
 use crate::store::global::client::ClientState;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
-/// Clients assessed in one sweep.
+/// How many clients one sweep assesses.
 const N_DUE_AT_ONCE: usize = 64;
-/// Rows changed or removed in one commit, so that writers beside it wait little.
+/// Rows changed or removed in one commit, so that other writers do not wait long.
 const N_ROWS_AT_ONCE: usize = 200;
 /// A client that could not be assessed is tried again after this.
 const RETRY_AFTER_S: i64 = 600;
@@ -21,11 +21,11 @@ pub const HISTORY_DAYS: i64 = 7 * 366;
 pub const EVENT_DAYS: i64 = 90;
 
 impl App {
-    /// Reassesses clients whose time has come; whether more are waiting. One client that cannot be assessed is logged and
-    /// tried again later; the others go on.
+    /// Reassesses the clients that are due. Returns true if more are waiting. A client that cannot be assessed is
+    /// logged and tried again later, and the others continue.
     ///
     /// # Errors
-    /// `Unavailable` when the database is away. What was done stays done.
+    /// `Unavailable` if the database is not available. What was done stays done.
     pub async fn sweep(&self) -> Result<bool> {
         let now = self.clock.now();
         self.maintain(&self.store.client_store(ClientId::UNASSIGNED), now).await?;
@@ -49,7 +49,7 @@ impl App {
         Ok(more)
     }
 
-    /// Once a day.
+    /// Does nothing if the client was already maintained today.
     async fn maintain(&self, rows: &ClientStore, now: Time) -> Result<()> {
         if self.clients.is_maintained(rows.id(), now.day()) {
             return Ok(());
@@ -68,11 +68,12 @@ impl App {
         self.reassess(rows, cause).await.map(|_| ())
     }
 
-    /// Reassesses every client that was assessed with another catalogue. For the start, before anybody reads: stored
-    /// rows are by position in the catalogue. A client that cannot be assessed is logged; the others go on.
+    /// Reassesses every client that was assessed with another catalog. Call it at start, before anything reads results:
+    /// stored rows are identified by their position in the catalog. A client that cannot be assessed is logged, and the
+    /// others continue.
     ///
     /// # Errors
-    /// `Unavailable` when the database is away.
+    /// `Unavailable` if the database is not available.
     pub async fn reassess_outdated(&self) -> Result<()> {
         let digest = self.catalog.digest;
         for client in self.clients.directory.list() {
@@ -89,7 +90,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes on with erasures that a stop cut off.
+    /// Continues erasures that a stop interrupted.
     pub async fn finish_erasures(&self) -> Result<()> {
         let clients = self.clients.directory.list();
         for client in clients.iter().filter(|it| it.state == ClientState::Erasing) {
@@ -99,7 +100,7 @@ impl App {
         Ok(())
     }
 
-    /// Stores the counters that moved, so that a restart does not refill them.
+    /// Stores the counters that changed, so that a restart does not reset them.
     pub async fn checkpoint_limits(&self) -> Result<()> {
         let moved = self.access.limiter.drain_moved();
         if moved.is_empty() {
@@ -108,7 +109,7 @@ impl App {
         self.store.write(move |batch| batch.put_windows(&moved)).await
     }
 
-    /// Removes events and changes of rows that are past their time; whether there are more.
+    /// Removes expired events and changes of rows. Returns true if more remain.
     pub async fn forget_events(&self) -> Result<bool> {
         let before = self.clock.now().plus_days(-EVENT_DAYS);
         let remove = move |batch: &mut Batch| {
@@ -166,7 +167,7 @@ impl App {
     }
 }
 
-/// An asset may have been seen since it was found.
+/// Marks assets as stale, except those that were seen since.
 fn put_stale(batch: &mut ClientBatch<'_>, ids: &[AssetId], seen_before: Time) -> Result<()> {
     for id in ids {
         let Some(mut asset) = batch.find_asset(*id)? else { continue };

@@ -53,18 +53,18 @@ impl People {
         users
     }
 
-    /// Whose session it is, if it still counts.
+    /// Returns the user of a session, if the session is still valid.
     pub fn bearer(&self, session: &Session) -> Option<Arc<User>> {
         self.find(session.user).filter(|it| it.enabled && it.session_version == session.version)
     }
 
-    /// Whether somebody but this one can administer.
+    /// Returns true if another enabled user is an administrator.
     pub fn has_other_admin(&self, id: UserId) -> bool {
         let all = self.read();
         all.by_id.values().any(|it| it.id != id && it.enabled && it.role == Role::Admin)
     }
 
-    /// After the commit that changed or made it. Acts on the next request.
+    /// Call it after the commit that added or changed the user. It takes effect with the next request.
     pub fn put(&self, user: Arc<User>) {
         let mut all = self.all.write().expect("no holder of this lock panics");
         if let Some(before) = all.by_id.get(&user.id).cloned() {

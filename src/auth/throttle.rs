@@ -183,7 +183,7 @@ impl Tries {
 }
 
 impl ThrottledAccount {
-    /// Returns false once the entry has expired, or if the clock was set back, which must not lock out anybody.
+    /// Returns false once the entry has expired, or if the clock was set back, which must not lock out users.
     fn counts(&self, now: Time) -> bool {
         (0..FORGET_S).contains(&now.s_since(self.last))
     }

@@ -17,7 +17,7 @@ use crate::auth::caller::{Caller, Identity};
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
 use crate::demo::portfolio::{CLIENTS, Profile};
-use crate::engine::asset::{AssetType, Said, Seen};
+use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::catalog::{Catalog, Decider};
 use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
 use crate::error::{Error, Result};
@@ -376,7 +376,7 @@ fn machines(profile: &Profile, scope: &str) -> Vec<Seen> {
             serial: Some(format!("SN-{}-{index:05}", profile.short().to_uppercase())),
             scope: scope.to_owned(),
             seen_at: None,
-            said: Said::default(),
+            reported: ReportedFields::default(),
         }
     };
     (0..profile.employees.min(150)).map(machine).collect()

@@ -1,4 +1,4 @@
-//! Assets: what a client has.
+//! Assets: what a client owns or uses.
 
 use bincode::{Decode, Encode};
 
@@ -42,7 +42,7 @@ impl AssetType {
         Self::Database,
     ];
 
-    /// The contract's word.
+    /// Returns the contract's name of the type.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ pub enum AssetStatus {
     Active,
     /// Not seen for `stale_asset_days`.
     Stale,
-    /// A complete read no longer has it. Still listed.
+    /// Missing from a complete read of its source. It is still listed.
     Retired,
 }
 
@@ -88,10 +88,10 @@ impl AssetStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Asset {
     pub id: AssetId,
-    /// Label of the source that made it, and that source's own identifier of it.
+    /// The label of the source that first reported it, and that source's identifier of it.
     pub source: String,
     pub external_id: String,
-    /// [`super::fact::subject_hash`] of what other sources call it, at most [`N_ALIASES_MAX`].
+    /// [`super::fact::subject_hash`] of the identifiers that other sources use for it, at most [`N_ALIASES_MAX`].
     pub aliases: Vec<u64>,
     pub name: String,
     pub display_name: Option<String>,
@@ -103,7 +103,7 @@ pub struct Asset {
     pub owner: Option<String>,
     pub description: Option<String>,
     pub tags: Vec<String>,
-    /// Which of the fields above a person or integrator set: they survive scans and syncs.
+    /// Which of the fields above a person or integrator set. Scans and syncs do not change these.
     pub kept: Kept,
     pub hostname: Option<String>,
     pub ip: Option<String>,
@@ -114,10 +114,10 @@ pub struct Asset {
     pub last_seen_at: Time,
 }
 
-/// Findings about an asset under a further name are not linked to it.
+/// Findings that use an identifier beyond this number are not linked to the asset.
 pub const N_ALIASES_MAX: usize = 32;
 
-/// Fields that a source no longer changes.
+/// The fields that a source no longer changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 #[expect(clippy::struct_excessive_bools, reason = "one flag for each field that may be kept")]
 pub struct Kept {
@@ -131,10 +131,10 @@ pub struct Kept {
     pub tags: bool,
 }
 
-/// An asset as a source saw it.
+/// An asset as a source reported it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The source's own identifier of it.
+    /// The source's identifier of it.
     pub external_id: String,
     pub name: String,
     pub category: Option<String>,
@@ -147,14 +147,14 @@ pub struct Seen {
     pub serial: Option<String>,
     /// Which part of the client it belongs to, as in [`super::fact::Observation::scope`].
     pub scope: String,
-    /// `None`: the file does not say; the import's observation time counts.
+    /// `None`: not reported. The observation time of the import applies.
     pub seen_at: Option<Time>,
-    pub said: Said,
+    pub reported: ReportedFields,
 }
 
-/// What a source says of an asset beside what it is. `None`: it does not say.
+/// Optional fields of an asset as a source reported them. `None`: not reported.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct ReportedFields {
     pub display_name: Option<String>,
     pub is_critical: Option<bool>,
     pub owner: Option<String>,

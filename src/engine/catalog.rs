@@ -1,4 +1,4 @@
-//! The catalogue's types: controls, frameworks and their mapping, checks of known tools.
+//! The catalog's types: controls, frameworks and their mapping, checks of known tools.
 
 use std::cmp::Ordering;
 use std::collections::btree_map::Range;
@@ -62,7 +62,7 @@ impl FrameworkId {
     }
 }
 
-/// Without regard to case; an unknown one gets the list of the known.
+/// Ignores case. The error for an unknown identifier lists the supported ones.
 impl FromStr for FrameworkId {
     type Err = Error;
 
@@ -74,10 +74,10 @@ impl FromStr for FrameworkId {
     }
 }
 
-/// One loaded, validated catalogue. Every index in it is in bounds.
+/// A loaded, validated catalog. Every index in it is in bounds.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    /// Of all its files' bytes: tells one catalogue from another.
+    /// A hash of the bytes of all its files, which identifies the catalog.
     pub digest: u64,
     pub categories: Vec<Category>,
     pub controls: Vec<Control>,
@@ -99,24 +99,24 @@ impl Catalog {
         self.controls.iter().position(|it| it.code == code)
     }
 
-    /// Indices of the controls that a tool's check decides; empty when it is not mapped.
+    /// Returns the indices of the controls that a tool's check decides. Empty: the check is not mapped.
     #[must_use]
     pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {
         self.checks.get(tool).and_then(|it| it.get(check)).map_or(&[], Vec::as_slice)
     }
 }
 
-/// [`Catalog::controls_of_check`] for many checks, which costs little where they come in their order.
+/// [`Catalog::controls_of_check`] for many checks. It is fast if the checks come in their order.
 pub(super) struct CheckWalk<'a> {
     catalog: &'a Catalog,
     tool: &'a str,
-    /// The tool's checks from about the last one on.
+    /// The tool's checks from near the last one on.
     rest: Peekable<Range<'a, String, Vec<usize>>>,
     last: &'a str,
 }
 
 impl<'a> CheckWalk<'a> {
-    /// A check that is more than so many behind the last one is looked up anew.
+    /// A check that is more than this many checks after the last one is looked up in the map.
     const N_STEPS_MAX: usize = 4;
 
     pub(super) fn of(catalog: &'a Catalog) -> Self {
@@ -158,7 +158,7 @@ pub struct Category {
     pub name: String,
 }
 
-/// A technical control: what can be decided about a client.
+/// A technical control: something that can be decided about each client.
 #[derive(Clone, Debug)]
 pub struct Control {
     pub code: String,
@@ -167,19 +167,20 @@ pub struct Control {
     pub category: usize,
     pub severity: Severity,
     pub decided_by: Vec<Decider>,
-    /// Profile questions. Not applicable when the client says all of them are unused; empty: always applicable.
+    /// Profile questions. The control does not apply if the client answers `unused` to all of them. Empty: it always
+    /// applies.
     pub platforms: Vec<String>,
     pub max_age_days: u16,
-    /// What is true when it is met.
+    /// What is true if the control is met.
     pub requires: String,
-    /// What a person answers to attest it.
+    /// The question that a person answers to attest the control.
     pub question: Option<String>,
     pub risk: String,
     pub remediation: String,
 }
 
 impl Control {
-    /// Whether anything but a person's word can decide it.
+    /// Returns true if anything other than an attestation can decide it.
     #[must_use]
     pub fn is_automatic(&self) -> bool {
         self.decided_by.iter().any(|it| *it != Decider::Attestation)
@@ -229,14 +230,14 @@ impl Framework {
         self.rows.iter().position(|it| it.reference == reference)
     }
 
-    /// The rows of one level by index, each with the indices of the controls that are mapped to it or to a row below
-    /// it, in the catalogue's order.
+    /// Returns the rows of one level by index, each with the indices of the controls that are mapped to it or to a row
+    /// below it, in the catalog's order.
     #[must_use]
     pub fn lines(&self, level: Level) -> Vec<(usize, BTreeSet<usize>)> {
         let mut taken: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.rows.len()];
         for (index, row) in self.rows.iter().enumerate() {
             let parent = |it: &usize| self.rows[*it].parent;
-            // A circle of parents ends.
+            // `take` ends a cycle of parents.
             for above in std::iter::successors(Some(index), parent).take(self.rows.len()) {
                 if self.rows[above].level == row.level {
                     taken[above].extend(row.controls.iter().map(|it| it.control));
@@ -248,7 +249,7 @@ impl Framework {
     }
 }
 
-/// How a framework's `readinessScore` is made (product.md, Framework).
+/// How a framework's `readinessScore` is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadinessRule {
     Mean,
@@ -277,23 +278,23 @@ impl Level {
 pub struct Row {
     pub reference: String,
     pub level: Level,
-    /// Index of a row of the same framework and level that takes this row's controls too.
+    /// The index of a row of the same framework and level that also uses this row's controls.
     pub parent: Option<usize>,
     pub title: String,
     pub description: String,
-    /// Caps readiness while not compliant.
+    /// The framework's readiness is capped while this row is not compliant.
     pub gate: bool,
-    /// Profile question; the row applies only when the client says `Used`.
+    /// A profile question. The row applies only if the client's answer is `Used`.
     pub applies: Option<String>,
     pub sprs: Option<Sprs>,
     pub controls: Vec<Mapping>,
 }
 
-/// Points of the SPRS assessment method that a practice is worth.
+/// The points of a practice in the SPRS assessment method.
 #[derive(Clone, Copy, Debug)]
 pub struct Sprs {
     pub weight: u8,
-    /// Points lost when it is only partially met.
+    /// The points that are lost if the practice is only partially met.
     pub partial: Option<u8>,
 }
 
@@ -303,15 +304,16 @@ pub struct Mapping {
     pub control: usize,
     pub role: Role,
     pub why: String,
-    /// Partial credit of the SPRS method takes that this is met. Of a row without any such control: any partial result.
+    /// Partial credit in the SPRS method requires this control to be met. A row without any such control gets partial
+    /// credit for any partial result.
     pub earns_partial: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Meeting it is what the requirement asks, as far as technology or an attestation can show.
+    /// Meeting the control is what the requirement asks, as far as technology or an attestation can show.
     Decides,
-    /// An indicator.
+    /// The control is an indicator.
     Supports,
 }
 

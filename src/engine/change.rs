@@ -1,4 +1,4 @@
-//! What differs between the posture that a client had and the one it has now.
+//! The differences between a client's previous posture and its current one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use super::requirement::above;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
 
-/// The posture that a client had, as it was stored.
+/// The previous posture of a client, as it was stored.
 #[derive(Clone, Debug)]
 pub struct Before<'a> {
-    /// Of the catalogue it was made with. Rows are compared only within one catalogue.
+    /// The digest of the catalog that the posture was assessed with. Rows are compared only if the catalog is the same.
     pub catalog_digest: u64,
     pub controls: &'a [ControlOutcome],
     pub frameworks: &'a [FrameworkOutcome],
     /// `None`: there was no evidence yet.
     pub score: Option<&'a Score>,
-    /// Open ones, accepted or not, in any order.
+    /// Open risks, accepted or not, in any order.
     pub risks: Vec<&'a Risk>,
 }
 
 impl<'a> Before<'a> {
-    /// A posture as it is stored.
+    /// Describes a stored posture that was assessed with this catalog.
     #[must_use]
     pub fn of(posture: &'a Posture, catalog: &Catalog) -> Self {
         Self {
@@ -44,7 +44,7 @@ pub enum Change {
         from: Status,
         to: Status,
     },
-    /// The status of a row, by its index in the catalogue's framework.
+    /// The status of a row, by its index in the catalog's framework.
     Row {
         framework: FrameworkId,
         row: usize,
@@ -57,22 +57,20 @@ pub enum Change {
         from: u8,
         to: u8,
     },
-    /// Rows of level requirement that left `compliant`, and codes of the controls that got worse
-    /// below them.
+    /// Rows of level requirement that are no longer compliant, and the codes of the controls that got worse below them.
     Drift {
         framework: FrameworkId,
         rows: Vec<usize>,
         because: Vec<String>,
     },
-    /// The overall score, with the codes of the controls whose status or score moved. `from` is
-    /// `None` the first time.
+    /// The overall score, with the codes of the controls whose status or score changed. `from` is `None` the first
+    /// time.
     Score {
         from: Option<u8>,
         to: u8,
         controls: Vec<String>,
     },
-    /// The overall score crossed a threshold: it was below and is at or above it, or the other way
-    /// round.
+    /// The overall score crossed a threshold: it was below and is now at or above it, or the other way round.
     Threshold {
         threshold: u8,
         direction: Direction,
@@ -86,7 +84,7 @@ pub enum Change {
     RiskCritical {
         risk: Risk,
     },
-    /// The risk as it was.
+    /// The risk in its last state.
     RiskClosed {
         risk: Risk,
         resolution: RiskEnding,
@@ -115,16 +113,15 @@ pub enum RiskEnding {
     Fixed,
     /// The control no longer applies to the client.
     ScopedOut,
-    /// A complete read no longer has it, or nothing is known of it any more.
+    /// It is missing from a complete read, or nothing is known about it anymore.
     Gone,
 }
 
-/// What changed from `before` to `after`, which was made with this catalogue, in the order of
-/// [`Change`].
+/// Returns the changes from `before` to `after`, in the order of [`Change`]. `after` was assessed with `catalog`.
 ///
-/// `before` is `None` for a client that was never assessed: nothing was assessed, ready or wrong
-/// then. Without evidence now, a score that was there before still counts as shown. `thresholds`
-/// are those of the overall score.
+/// `before` is `None` for a client that was never assessed. It is compared with a posture in which nothing is assessed,
+/// readiness is 0 and there are no risks. A score that was shown before is still shown if there is no evidence now.
+/// `thresholds` apply to the overall score.
 #[must_use]
 pub fn difference(
     catalog: &Catalog,
@@ -155,7 +152,7 @@ pub fn difference(
     changes
 }
 
-/// One control, then and now.
+/// The previous and the current result of one control.
 struct Move<'a> {
     code: &'a str,
     /// Status and score.
@@ -169,13 +166,13 @@ impl Move<'_> {
         (from != to).then(|| Change::Control { code: self.code.to_owned(), from, to })
     }
 
-    /// Whether it may be why a row is no longer compliant.
+    /// Returns true if it may be the reason why a row is no longer compliant.
     fn is_worse(&self) -> bool {
         self.from.0 != self.to.0 && self.to.0 != Status::Compliant
     }
 }
 
-/// The controls whose status or score moved, in the catalogue's order.
+/// Returns the controls whose status or score changed, in the catalog's order.
 fn moves<'a>(before: &[ControlOutcome], after: &'a [ControlOutcome]) -> Vec<Move<'a>> {
     let known: BTreeMap<&str, &ControlOutcome> =
         before.iter().map(|it| (it.code.as_str(), it)).collect();
@@ -187,7 +184,7 @@ fn moves<'a>(before: &[ControlOutcome], after: &'a [ControlOutcome]) -> Vec<Move
     moves.filter(|it| it.from != it.to).collect()
 }
 
-/// The framework then; `None` when it had none, or other rows.
+/// Returns the previous outcome of the framework. `None`: there was none, or it had a different number of rows.
 fn find<'a>(before: &Before<'a>, after: &FrameworkOutcome) -> Option<&'a FrameworkOutcome> {
     before.frameworks.iter().find(|it| it.id == after.id && it.rows.len() == after.rows.len())
 }
@@ -244,7 +241,7 @@ fn drifts(
     changes
 }
 
-/// Codes of the controls of these rows, and of rows below them, that got worse.
+/// Returns the codes of the controls that got worse, of these rows and of the rows below them.
 fn because(
     catalog: &Catalog,
     framework: &Framework,
@@ -264,7 +261,7 @@ fn because(
     codes.filter(|it| worse.contains(it.as_str())).cloned().collect()
 }
 
-/// Overall score then and now; `None` now: there is nothing to show yet.
+/// Returns the previous and the current overall score. `None`: there is no score to show.
 fn overall(before: &Before<'_>, after: &Posture) -> (Option<u8>, Option<u8>) {
     let from = before.score.map(|it| it.overall);
     let is_shown = after.has_evidence || from.is_some();

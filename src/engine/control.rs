@@ -1,4 +1,4 @@
-//! What each control comes to: the observations and statements about it, and which of them decide.
+//! Assesses each control: collects the observations and attestations about it and determines which of them decide.
 
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use super::share::{Share, Sum, stated_score};
 use super::statement::{self, Platforms};
 use crate::clock::Time;
 
-/// Days that an observation counts when no control is mapped to its check.
+/// How many days an observation counts if no control is mapped to its check.
 pub const UNMAPPED_AGE_DAYS: u16 = 35;
 
-/// When an observation lapses: with the control that keeps it longest, of those it speaks about.
+/// Returns when an observation expires: the latest expiry for any control that it is about.
 #[must_use]
 pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
     let ages = match &observation.subject {
@@ -31,11 +31,11 @@ pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
 #[derive(Debug)]
 pub(super) struct AssessedControl<'a> {
     pub(super) outcome: ControlOutcome,
-    /// Whether any observation or attestation of it is valid.
+    /// True if any observation or attestation of it is valid.
     pub(super) has_evidence: bool,
-    /// When anybody last spoke about it, valid or not.
-    pub(super) heard_at: Option<Time>,
-    /// What is wrong, seen or stated. `None`: nothing is, as far as anybody knows.
+    /// When it was last observed or attested, whether or not that is still valid.
+    pub(super) last_evidence_at: Option<Time>,
+    /// What is wrong, as observed or attested. `None`: no problem is known.
     pub(super) gap: Option<Gap<'a>>,
 }
 
@@ -45,25 +45,25 @@ impl AssessedControl<'_> {
     }
 }
 
-/// What a control's risk rests on.
+/// The evidence for a control's risk.
 #[derive(Debug)]
 pub(super) struct Gap<'a> {
-    /// The failing observations, valid or holding, and what passes beside them.
+    /// The valid observations, and the expired failing ones that nothing has replaced.
     pub(super) seen: Sum<'a>,
     pub(super) failing: Vec<EvidenceClaim<'a>>,
-    /// How much passes.
+    /// The share that passes.
     pub(super) share: Share,
-    /// False once all it rests on has lapsed.
+    /// False once all of this evidence has expired.
     pub(super) is_verified: bool,
-    /// A person said so, and that counts.
+    /// The attestation that states the problem, if one counts.
     pub(super) stated: Option<&'a Attestation>,
 }
 
-/// Everything that was said about one control.
+/// All evidence about one control.
 struct ControlEvidence<'a> {
     control: &'a Control,
-    voices: Vec<EvidenceClaim<'a>>,
-    /// The newest.
+    claims: Vec<EvidenceClaim<'a>>,
+    /// The newest attestation.
     attestation: Option<&'a Attestation>,
     platforms: Platforms,
     now: Time,
@@ -75,38 +75,39 @@ enum Ruling<'a> {
     Attested(&'a Attestation),
     Observed,
     Unused,
-    /// Something that was not good lapsed, and silence does not heal.
+    /// Evidence of a result other than full compliance expired, and no newer evidence replaced it. Time alone does not
+    /// make the control compliant.
     Held,
     Silent,
 }
 
-/// What each of the catalogue's controls comes to, in its order, and the current observations that
-/// no control is mapped to.
+/// Returns the outcome of each control, in the catalog's order, and the current observations that no control is mapped
+/// to.
 pub(super) fn assess<'a>(
     catalog: &'a Catalog,
     facts: &Facts<'a>,
     current: &'a [Current<'a>],
     horizon: &mut Horizon,
 ) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
-    let (voices, unmapped) = by_control(catalog, current);
+    let (claims, unmapped) = by_control(catalog, current);
     let attestations = statement::newest(facts.attestations, horizon);
-    let controls = catalog.controls.iter().zip(voices).map(|(control, voices)| {
-        for voice in &voices {
-            horizon.see(voice.until);
+    let controls = catalog.controls.iter().zip(claims).map(|(control, claims)| {
+        for claim in &claims {
+            horizon.see(claim.until);
         }
-        let hearing = ControlEvidence {
+        let evidence = ControlEvidence {
             control,
-            voices,
+            claims,
             attestation: attestations.get(control.code.as_str()).copied(),
             platforms: Platforms::of(control, facts.profile, horizon),
             now: facts.now,
         };
-        hearing.assess()
+        evidence.assess()
     });
     (controls.collect(), unmapped)
 }
 
-/// One list of voices for each control, and the observations that speak about none.
+/// Returns one list of claims for each control, and the observations that no control is mapped to.
 fn by_control<'a>(
     catalog: &'a Catalog,
     current: &'a [Current<'a>],
@@ -119,19 +120,19 @@ fn by_control<'a>(
         Subject::Check { tool } => checks.controls_of(tool, &each.worst.check),
     };
     let mapped: Vec<&[usize]> = current.iter().map(controls_of).collect();
-    let mut n_voices = vec![0; catalog.controls.len()];
-    mapped.iter().copied().flatten().for_each(|control| n_voices[*control] += 1);
-    let mut voices: Vec<_> = n_voices.into_iter().map(Vec::with_capacity).collect();
+    let mut n_claims = vec![0; catalog.controls.len()];
+    mapped.iter().copied().flatten().for_each(|control| n_claims[*control] += 1);
+    let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
     let mut unmapped = Vec::new();
     for (each, controls) in current.iter().zip(mapped) {
         if controls.is_empty() {
             unmapped.push(each);
         }
         for &control in controls {
-            voices[control].extend(each.voice(catalog.controls[control].max_age_days));
+            claims[control].extend(each.claim(catalog.controls[control].max_age_days));
         }
     }
-    (voices, unmapped)
+    (claims, unmapped)
 }
 
 impl<'a> ControlEvidence<'a> {
@@ -142,7 +143,7 @@ impl<'a> ControlEvidence<'a> {
         let mut outcome = self.outcome(ruling, &seen);
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
-        AssessedControl { outcome, has_evidence, heard_at: self.heard_at(), gap }
+        AssessedControl { outcome, has_evidence, last_evidence_at: self.last_evidence_at(), gap }
     }
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
@@ -152,8 +153,8 @@ impl<'a> ControlEvidence<'a> {
         }
         if let Some(lapsed_at) = self.holding().map(|it| it.until).max() {
             return match valid.filter(|it| lapsed_at <= it.at && !self.is_contradicted(it)) {
-                // What others see counts too: a person's word ends the silence, and covers nothing
-                // that is valid.
+                // A valid observation counts too if it is worse: the attestation replaces only the evidence that
+                // expired.
                 Some(it) if seen.is_worse_than(it.effective()) => Ruling::Observed,
                 Some(it) => Ruling::Attested(it),
                 None if self.is_unused() => Ruling::Unused,
@@ -177,11 +178,11 @@ impl<'a> ControlEvidence<'a> {
     }
 
     fn valid(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
-        self.voices.iter().filter(|it| self.now < it.until).copied()
+        self.claims.iter().filter(|it| self.now < it.until).copied()
     }
 
-    fn heard_at(&self) -> Option<Time> {
-        let seen = self.voices.iter().map(|it| it.current.worst.observed_at);
+    fn last_evidence_at(&self) -> Option<Time> {
+        let seen = self.claims.iter().map(|it| it.current.worst.observed_at);
         seen.chain(self.attestation.map(|it| it.at)).max()
     }
 
@@ -189,56 +190,56 @@ impl<'a> ControlEvidence<'a> {
         self.attestation.filter(|it| it.is_valid(self.now))
     }
 
-    /// One that decided until it expired, and when that was, if nothing has spoken since: what it
-    /// covered comes back with the next observation, not with time. Without those that said that
-    /// all is well, with evidence: what comes after them is never better.
+    /// Returns an attestation that decided until it expired, and when it expired, if there is no newer evidence. Its
+    /// effect ends with the next observation, not with time. An attestation of full compliance with evidence is not
+    /// returned, because no result after it is better.
     fn holding_attestation(&self) -> Option<(&'a Attestation, Time)> {
         let expired = self.attestation.filter(|it| !it.is_valid(self.now))?;
         let end = expired.until.filter(|_| expired.effective() != Status::Compliant)?;
-        let is_over = if expired.overrides {
-            self.voices.iter().any(|it| end < it.current.worst.observed_at)
+        let is_superseded = if expired.overrides {
+            self.claims.iter().any(|it| end < it.current.worst.observed_at)
         } else {
-            self.voices.iter().any(|it| end < it.until)
+            self.claims.iter().any(|it| end < it.until)
         };
-        (!is_over).then_some((expired, end))
+        (!is_superseded).then_some((expired, end))
     }
 
-    /// Failing observations that lapsed, and whose source has said nothing about this control in
-    /// that scope since.
+    /// Returns the failing observations that expired and whose source has reported nothing about this control in that
+    /// scope since.
     fn holding(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
-        let lapsed = |it: &EvidenceClaim| it.word.is_failing() && it.until <= self.now;
+        let lapsed = |it: &EvidenceClaim| it.result.is_failing() && it.until <= self.now;
         let newest =
-            if self.voices.iter().any(lapsed) { self.newest_reports() } else { BTreeMap::new() };
+            if self.claims.iter().any(lapsed) { self.newest_reports() } else { BTreeMap::new() };
         let holds = move |it: &EvidenceClaim| {
             newest.get(&it.place()).is_none_or(|newest| *newest <= it.until)
         };
-        self.voices.iter().filter(move |it| lapsed(it) && holds(it)).copied()
+        self.claims.iter().filter(move |it| lapsed(it) && holds(it)).copied()
     }
 
-    /// When each source last spoke about this control in each scope.
+    /// Returns when each source last reported on this control in each scope.
     fn newest_reports(&self) -> BTreeMap<(&'a str, &'a str), Time> {
         let mut newest = BTreeMap::new();
-        for voice in &self.voices {
-            let time = newest.entry(voice.place()).or_insert(Time::EPOCH);
-            *time = voice.current.worst.observed_at.max(*time);
+        for claim in &self.claims {
+            let time = newest.entry(claim.place()).or_insert(Time::EPOCH);
+            *time = claim.current.worst.observed_at.max(*time);
         }
         newest
     }
 
-    /// Out of scope was said while an observation was valid, without overriding it: the platform is
-    /// there.
+    /// Returns true if the attestation says out of scope but was made while an observation was valid, which shows that
+    /// the platform is in use.
     fn is_contradicted(&self, attestation: &Attestation) -> bool {
         attestation.status == Status::NotApplicable
-            && self.voices.iter().any(|it| attestation.at < it.until)
+            && self.claims.iter().any(|it| attestation.at < it.until)
     }
 
-    /// The profile says that its platforms are unused, and no observation, and no attestation of
-    /// anything but out of scope, was valid after that was said.
+    /// Returns true if the profile says that the control's platforms are unused, and since that answer no observation
+    /// was valid, and no attestation other than out of scope.
     fn is_unused(&self) -> bool {
         let Platforms::UnusedSince(said) = self.platforms else { return false };
         let attested = self.attestation.filter(|it| it.status != Status::NotApplicable);
         let attested = attested.is_some_and(|it| it.until.is_none_or(|end| said < end));
-        !attested && self.voices.iter().all(|it| it.until <= said)
+        !attested && self.claims.iter().all(|it| it.until <= said)
     }
 
     fn outcome(&self, ruling: Ruling<'a>, seen: &Sum<'a>) -> ControlOutcome {
@@ -265,14 +266,14 @@ impl<'a> ControlEvidence<'a> {
             findings,
             remediation: None,
             assessed_at,
-            valid_until: self.stands_until(ruling),
+            valid_until: self.decided_until(ruling),
             held: ruling == Ruling::Held,
             attested: matches!(ruling, Ruling::Attested(_)),
         }
     }
 
-    /// When time alone may end what decides it.
-    fn stands_until(&self, ruling: Ruling<'a>) -> Option<Time> {
+    /// Returns when the deciding evidence expires. `None`: unknown, or never.
+    fn decided_until(&self, ruling: Ruling<'a>) -> Option<Time> {
         match (ruling, self.platforms) {
             (Ruling::Attested(it), _) => it.until,
             (Ruling::Observed, _) => self.valid().map(|it| it.until).min(),
@@ -289,13 +290,13 @@ impl<'a> ControlEvidence<'a> {
         }
     }
 
-    /// What the control's risk rests on. Where a person's word decides, what was seen still says
-    /// which subjects fail.
+    /// Returns the evidence for the control's risk. Where an attestation decides, the observations still show which
+    /// subjects fail.
     ///
-    /// `valid`: what is valid came to.
+    /// `valid`: the sum of the valid observations.
     fn gap(&self, ruling: Ruling<'a>, status: Status, valid: Sum<'a>) -> Option<Gap<'a>> {
         let failing: Vec<_> =
-            self.valid().chain(self.holding()).filter(|it| it.word.is_failing()).collect();
+            self.valid().chain(self.holding()).filter(|it| it.result.is_failing()).collect();
         let stated = match ruling {
             Ruling::Attested(it) => Some(it),
             Ruling::Held => self.holding_attestation().map(|(it, _)| it),
@@ -324,7 +325,7 @@ impl<'a> ControlEvidence<'a> {
     }
 }
 
-/// How much passes by a person's word.
+/// Returns the share that passes according to an attested status.
 fn share_of(status: Status) -> Share {
     match status {
         Status::Compliant => Share::WHOLE,

@@ -1,5 +1,5 @@
-//! Which observations count: of each key the newest effective one, and of several made at the same
-//! moment the worst.
+//! Selects the observations that count: the newest effective one of each key, and the worst if several have the same
+//! time.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -7,23 +7,23 @@ use std::collections::BTreeMap;
 use super::fact::{Facts, Observation, Status, Subject, Verdict};
 use crate::clock::Time;
 
-/// What one source says now through one check in one scope.
+/// The current result of one check of one source in one scope.
 ///
-/// Several observations of a key made at the same moment count as one that is as bad as any of them
-/// in every respect, so that making one of them worse never makes the whole better.
+/// Several observations of a key with the same time count as one that is as bad as the worst of them in every respect,
+/// so that making one of them worse never improves the result.
 #[derive(Debug)]
 pub(super) struct Current<'a> {
-    /// The worst of them; its texts speak for all.
+    /// The worst of them. Its texts are shown for all.
     pub(super) worst: &'a Observation,
     /// All of them: at least one.
     pub(super) ties: &'a [KeyedObservation<'a>],
-    /// `None`: a complete read no longer has this check.
-    pub(super) word: Option<Word>,
+    /// `None`: the check is missing from a complete read.
+    pub(super) result: Option<CheckResult>,
     pub(super) check: Check<'a>,
 }
 
-/// An observation with its key in a form that compares fast: the long texts that many of them share are numbered in
-/// their order.
+/// An observation with its key in a form that compares fast: long texts that many observations share are replaced by
+/// numbers in the same order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyedObservation<'a> {
     /// Source and subject.
@@ -39,12 +39,12 @@ impl KeyedObservation<'_> {
     }
 }
 
-/// What the observations of a key come to.
+/// The combined result of the observations of a key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Word {
+pub(super) struct CheckResult {
     /// `Compliant`, `Partial` or `NonCompliant`.
     pub(super) status: Status,
-    /// Without counts: one subject, that passes only if all is well.
+    /// Without counts: one subject, which passes only if the status is compliant.
     pub(super) passed: u64,
     pub(super) failed: u64,
     pub(super) is_counted: bool,
@@ -52,23 +52,23 @@ pub(super) struct Word {
     pub(super) is_critical: bool,
 }
 
-impl Word {
+impl CheckResult {
     pub(super) fn is_failing(&self) -> bool {
         self.status != Status::Compliant
     }
 
-    /// Orders from worst to best.
+    /// Returns a sort key from worst to best.
     pub(super) fn badness(&self) -> (u8, Reverse<u64>, u64) {
         (rank(self.status), Reverse(self.failed), self.passed)
     }
 }
 
-/// What one [`Current`] says about one control.
+/// A [`Current`] as evidence about one control.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EvidenceClaim<'a> {
     pub(super) current: &'a Current<'a>,
-    pub(super) word: Word,
-    /// When it lapses.
+    pub(super) result: CheckResult,
+    /// When it expires.
     pub(super) until: Time,
 }
 
@@ -81,17 +81,17 @@ impl<'a> EvidenceClaim<'a> {
 }
 
 impl<'a> Current<'a> {
-    /// What it says, as evidence that lasts `max_age_days` unless the source said otherwise.
-    /// `None`: gone.
-    pub(super) fn voice(&self, max_age_days: u16) -> Option<EvidenceClaim<'_>> {
-        let spoken = self.ties.iter().map(|it| it.observation);
-        let spoken = spoken.filter(|it| it.verdict != Verdict::Gone);
-        let each = spoken.map(|it| lapse(it, max_age_days));
+    /// Returns it as evidence that expires after `max_age_days` unless the source set another time. `None`: the check
+    /// is gone.
+    pub(super) fn claim(&self, max_age_days: u16) -> Option<EvidenceClaim<'_>> {
+        let present = self.ties.iter().map(|it| it.observation);
+        let present = present.filter(|it| it.verdict != Verdict::Gone);
+        let each = present.map(|it| lapse(it, max_age_days));
         let until = each.min().unwrap_or(self.worst.observed_at);
-        self.word.map(|word| EvidenceClaim { current: self, word, until })
+        self.result.map(|result| EvidenceClaim { current: self, result, until })
     }
 
-    /// Those that saw subjects fail.
+    /// Returns the observations in which subjects fail.
     pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
         self.ties.iter().map(|it| it.observation).filter(|it| match it.verdict {
             Verdict::Counted { failed, .. } => failed != 0,
@@ -100,14 +100,14 @@ impl<'a> Current<'a> {
         })
     }
 
-    /// Name of the tool whose checks these are; where a source did the mapping itself, that source.
+    /// Returns the name of the tool that the checks belong to, or of the source if the source did the mapping itself.
     pub(super) fn tool(&self) -> &'a str {
         self.check.1
     }
 }
 
-/// Tells one check of a control from another: those of a tool by any source, those that a source
-/// mapped by itself.
+/// Identifies a check of a control: by tool if it is a check of a tool, whichever source ran it; by source if the
+/// source did the mapping itself.
 pub(super) type Check<'a> = (bool, &'a str, &'a str);
 
 fn check(observation: &Observation) -> Check<'_> {
@@ -117,13 +117,13 @@ fn check(observation: &Observation) -> Check<'_> {
     }
 }
 
-/// When one observation lapses.
+/// Returns when one observation expires.
 pub(super) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
     let default = || observation.observed_at.plus_days(i64::from(max_age_days));
     observation.valid_until.unwrap_or_else(default)
 }
 
-/// The observations that may count, by key, newest first.
+/// Returns the observations that may count, by key, newest first.
 pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<KeyedObservation<'a>> {
     let effective: Vec<_> = facts.observations.iter().filter(|it| is_effective(it)).collect();
     let origins = numbered(effective.iter().map(|it| origin(it)));
@@ -147,7 +147,7 @@ fn origin(observation: &Observation) -> (&str, &Subject) {
     (&observation.source, &observation.subject)
 }
 
-/// The rank of each among the values that there are. Runs of the same value, which are the rule, cost one look-up.
+/// Returns the rank of each value among the distinct values. A run of equal values, which is common, takes one look-up.
 fn numbered<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Vec<u32> {
     let mut ranks: BTreeMap<T, u32> = BTreeMap::new();
     let mut last = None;
@@ -165,7 +165,7 @@ fn numbered<T: Ord + Copy>(values: impl Iterator<Item = T> + Clone) -> Vec<u32> 
     values.map(rank).collect()
 }
 
-/// One for each key of observations [`sorted`].
+/// Returns one [`Current`] for each key. The observations must be [`sorted`].
 pub(super) fn of_each_key<'a>(
     sorted: &'a [KeyedObservation<'a>],
     facts: &Facts<'_>,
@@ -179,14 +179,14 @@ pub(super) fn of_each_key<'a>(
     newest.map(|ties| current(ties, facts.critical_subjects)).collect()
 }
 
-/// A status that says nothing about a control is no observation.
+/// Returns false for an observation whose status says nothing about a control.
 fn is_effective(observation: &Observation) -> bool {
     let says_nothing =
         matches!(observation.verdict, Verdict::Stated(Status::NotAssessed | Status::NotApplicable));
     observation.verdict.is_effective() && !says_nothing
 }
 
-/// Everything that the outcome can show is compared, so that the order of the facts cannot.
+/// Compares everything that the outcome can show, so that the order of the facts does not matter.
 fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
     let content = |it: &Observation| {
         let verdict = match it.verdict {
@@ -207,20 +207,20 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
 
 fn current<'a>(ties: &'a [KeyedObservation<'a>], critical: &[u64]) -> Current<'a> {
     let mut worst = (ties[0].observation, None);
-    let mut whole: Option<Word> = None;
+    let mut whole: Option<CheckResult> = None;
     for observation in ties.iter().map(|it| it.observation) {
-        let Some(word) = word(observation, critical) else { continue };
-        let is_worse = worst.1.is_none_or(|it: Word| word.badness() < it.badness());
+        let Some(result) = result(observation, critical) else { continue };
+        let is_worse = worst.1.is_none_or(|it: CheckResult| result.badness() < it.badness());
         if is_worse {
-            worst = (observation, Some(word));
+            worst = (observation, Some(result));
         }
-        whole = Some(whole.map_or(word, |it| worst_of(it, word)));
+        whole = Some(whole.map_or(result, |it| worst_of(it, result)));
     }
-    Current { worst: worst.0, ties, word: whole, check: check(worst.0) }
+    Current { worst: worst.0, ties, result: whole, check: check(worst.0) }
 }
 
-fn worst_of(a: Word, b: Word) -> Word {
-    Word {
+fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {
+    CheckResult {
         status: worse(a.status, b.status),
         passed: a.passed.min(b.passed),
         failed: a.failed.max(b.failed),
@@ -229,7 +229,7 @@ fn worst_of(a: Word, b: Word) -> Word {
     }
 }
 
-/// From worst to best, as far as a status can come from facts.
+/// Ranks statuses from worst to best. Observations have only the first three.
 pub(super) const fn rank(status: Status) -> u8 {
     match status {
         Status::NonCompliant => 0,
@@ -244,27 +244,27 @@ pub(super) const fn worse(a: Status, b: Status) -> Status {
     if rank(a) <= rank(b) { a } else { b }
 }
 
-/// `None`: gone.
-fn word(observation: &Observation, critical: &[u64]) -> Option<Word> {
+/// Returns `None` if the check is gone.
+fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
     let is_critical = || touches(&observation.failing, critical);
     match observation.verdict {
         Verdict::Counted { passed, failed } => {
             let is_critical = 0 < failed && is_critical();
             let status = status_of(passed, failed, is_critical);
             let (passed, failed) = (u64::from(passed), u64::from(failed));
-            Some(Word { status, passed, failed, is_counted: true, is_critical })
+            Some(CheckResult { status, passed, failed, is_counted: true, is_critical })
         }
         Verdict::Stated(status) => {
             let is_compliant = status == Status::Compliant;
             let (passed, failed) = (u64::from(is_compliant), u64::from(!is_compliant));
             let is_critical = !is_compliant && is_critical();
-            Some(Word { status, passed, failed, is_counted: false, is_critical })
+            Some(CheckResult { status, passed, failed, is_counted: false, is_critical })
         }
         Verdict::Gone => None,
     }
 }
 
-/// Partial takes half of the subjects, and none of those that fail may be critical.
+/// `Partial` requires that at least half of the subjects pass and that no failing subject is critical.
 fn status_of(passed: u32, failed: u32, is_critical: bool) -> Status {
     if failed == 0 {
         Status::Compliant
@@ -275,7 +275,7 @@ fn status_of(passed: u32, failed: u32, is_critical: bool) -> Status {
     }
 }
 
-/// Whether two sorted lists share a value. Looks each one of the shorter up in the longer.
+/// Returns true if two sorted lists share a value. Looks up each value of the shorter list in the longer one.
 fn touches(a: &[u64], b: &[u64]) -> bool {
     let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
     short.iter().any(|it| long.binary_search(it).is_ok())

@@ -1,4 +1,4 @@
-//! The kinds of events: what is announced, and by which name.
+//! The kinds of events and their names.
 
 use std::str::FromStr;
 
@@ -16,7 +16,7 @@ macro_rules! kinds {
             /// In the contract's order.
             pub const ALL: [Self; 22] = [$(Self::$kind),+];
 
-            /// The contract's name.
+            /// Returns the contract's name.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
@@ -52,14 +52,14 @@ kinds! {
     AlertTriggered => "alert_triggered",
 }
 
-/// Takes exactly the contract's names; an unknown one gets the list of the known.
+/// Accepts exactly the contract's names. The error for an unknown name lists the supported ones.
 impl FromStr for EventKind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
             let known = Self::ALL.map(Self::as_str).join(", ");
-            Error::invalid(format!("unknown event type {text:?}; known types: {known}"))
+            Error::invalid(format!("unknown event type {text:?}; supported event types: {known}"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Facts: what a source saw, what a person stated, what a client says about itself.
+//! Facts: observations of sources, statements of people, and the profiles of clients.
 
 use super::severity::Severity;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ impl Status {
         Self::NotApplicable,
     ];
 
-    /// The contract's word.
+    /// Returns the contract's name of the status.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,28 +41,28 @@ impl Status {
     }
 }
 
-/// What an observation speaks about.
+/// What an observation is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub enum Subject {
-    /// A control of our catalogue, by its code: the source did the mapping.
+    /// A control of our catalog, by its code: the source did the mapping.
     Control(String),
-    /// A check of a known tool: the catalogue says which controls it decides, if any, at each assessment.
+    /// A check of a known tool. At each assessment, the catalog determines which controls it decides, if any.
     Check { tool: String },
 }
 
-/// What an observation came to.
+/// The result of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Verdict {
-    /// Subjects that passed and failed. Nothing counted is no observation.
+    /// Subjects that passed and failed. If both are 0, the observation does not count.
     Counted { passed: u32, failed: u32 },
     /// A status without counts: `Compliant`, `Partial` or `NonCompliant`.
     Stated(Status),
-    /// A complete read no longer has this check: what it said before counts no more.
+    /// The check is missing from a complete read. Earlier observations of it no longer count.
     Gone,
 }
 
 impl Verdict {
-    /// Whether it takes the place of an older observation of the same key.
+    /// Returns true if it replaces an older observation of the same key.
     #[must_use]
     pub const fn is_effective(self) -> bool {
         match self {
@@ -72,7 +72,7 @@ impl Verdict {
     }
 }
 
-/// What one source saw of one check in one scope at one time.
+/// The result of one check of one source in one scope at one time.
 ///
 /// Key: (subject, source, scope, check). The newest effective one of each key counts, until `valid_until`.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -84,15 +84,15 @@ pub struct Observation {
     pub observed_at: Time,
     /// `None`: the control's `max_age_days` decides.
     pub valid_until: Option<Time>,
-    /// The import that brought it.
+    /// The import that contained it.
     pub import: ImportId,
     pub verdict: Verdict,
-    /// Subjects that failed and were muted or suppressed at the source: kept, never counted.
+    /// Failing subjects that are muted or suppressed at the source. They are stored but never counted.
     pub accepted: u32,
-    /// The check's own severity; matters where no control is mapped.
+    /// The check's own severity. It is used only if no control is mapped to the check.
     pub severity: Severity,
     pub title: String,
-    /// What was seen, for a person. At most [`FINDINGS_CHARS_MAX`] characters.
+    /// Details for people, at most [`FINDINGS_CHARS_MAX`] characters.
     pub findings: Option<String>,
     /// At most [`REMEDIATION_CHARS_MAX`] characters.
     pub remediation: Option<String>,
@@ -101,7 +101,7 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// What a complete read says that no longer has it.
+    /// Returns the observation that a complete read without this one's check adds.
     #[must_use]
     pub fn gone(&self, at: Time, import: ImportId) -> Self {
         Self {
@@ -117,13 +117,13 @@ impl Observation {
     }
 }
 
-/// Longer texts of findings are cut at a sentence that says so, by the importer.
+/// Importers cut longer findings, and the text says so.
 pub const FINDINGS_CHARS_MAX: usize = 1_000;
 pub const REMEDIATION_CHARS_MAX: usize = 1_000;
 /// Failing subjects beyond this many are counted but not linked to assets.
 pub const N_FAILING_MAX: usize = 10_000;
 
-/// Links a failing subject to an asset: a hash of the source's own identifier of it.
+/// Returns a hash of the source's identifier of a subject, which links failing subjects to assets.
 #[must_use]
 pub fn subject_hash(external_id: &str) -> u64 {
     xxhash_rust::xxh3::xxh3_64(external_id.as_bytes())
@@ -137,11 +137,11 @@ pub struct Attestation {
     /// `Compliant`, `Partial`, `NonCompliant`, or `NotApplicable` for out of scope.
     pub status: Status,
     pub reason: String,
-    /// Where the evidence is. Without it an attested `Compliant` counts as `Partial`.
+    /// Where the evidence is. Without evidence, an attested `Compliant` counts as `Partial`.
     pub evidence: Option<String>,
     pub by: String,
     pub at: Time,
-    /// From then on it counts no more. `None`: an out-of-scope decision without end.
+    /// When it expires. `None`: an out-of-scope attestation that does not expire.
     pub until: Option<Time>,
     /// Counts even where a technical observation is valid.
     pub overrides: bool,
@@ -162,7 +162,7 @@ pub struct RowDecision {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum RowDecisionKind {
     OutOfScope,
-    /// Lets a row that its controls only support be compliant when they all are.
+    /// Lets a row that has only supporting controls be compliant if all of them are.
     Attested {
         evidence: String,
     },
@@ -173,23 +173,23 @@ pub enum RowDecisionKind {
 pub enum Usage {
     Used,
     Unknown,
-    /// Lapses at `until`, [`UNUSED_DAYS`] after it was said.
+    /// Expires at `until`, [`UNUSED_DAYS`] after the answer was given.
     Unused {
         by: String,
         until: Time,
     },
 }
 
-/// An answer of "unused" lapses after this many days, so that somebody looks again.
+/// An answer of "unused" expires after this many days, so that it must be confirmed again.
 pub const UNUSED_DAYS: i64 = 365;
 
-/// Answers to the catalogue's profile questions. A question without an answer is `Unknown`.
+/// Answers to the catalog's profile questions. A question without an answer is `Unknown`.
 pub type Profile = BTreeMap<String, Usage>;
 
-/// Everything that one assessment reads beside the catalogue.
+/// Everything that an assessment reads besides the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// In any order; older observations of a key may be there and count for nothing.
+    /// In any order. Older observations of a key may be included and are ignored.
     pub observations: &'a [Observation],
     /// In any order; the newest of each control counts.
     pub attestations: &'a [Attestation],
@@ -198,7 +198,7 @@ pub struct Facts<'a> {
     pub profile: &'a Profile,
     /// [`subject_hash`] of the client's critical assets, sorted.
     pub critical_subjects: &'a [u64],
-    /// What a year without any control would cost the client, in dollars. `None` when inputs are unknown.
+    /// The expected cost of a year without any control, in dollars. `None`: an input is unknown.
     pub annual_loss: Option<u64>,
     pub now: Time,
 }

@@ -1,4 +1,4 @@
-//! What was seen or stated, in words for a person.
+//! Describes observations and attestations in text for people.
 
 use std::fmt::{self, Write};
 
@@ -7,31 +7,31 @@ use super::fact::{Attestation, FINDINGS_CHARS_MAX, Status};
 use super::share::{ShareCounts, Sum};
 use crate::clock::Time;
 
-/// Failing checks that are named; the others are counted.
+/// How many failing checks are named. The others are counted.
 const N_CHECKS_NAMED: usize = 3;
-/// Scopes that are named; the others are counted.
+/// How many scopes are named. The others are counted.
 const N_SCOPES_NAMED: usize = 3;
 
 pub(super) const UNUSED: &str =
     "Out of scope: the client's profile says that its platforms are unused.";
 pub(super) const LAPSED_PROFILE: &str =
-    "The client's profile said that its platforms are unused; that answer has lapsed.";
+    "The client's profile said that its platforms are unused; that answer has expired.";
 
-/// What valid observations of one control came to.
+/// Describes the valid observations of one control.
 pub(super) fn observed(seen: &Sum<'_>) -> String {
     let mut text = String::new();
     write_observed(&mut text, seen);
     text
 }
 
-/// What failed when it was last seen.
+/// Describes expired observations of failures.
 pub(super) fn lapsed(seen: &Sum<'_>, at: Time) -> String {
     let mut text = format!("Not confirmed since {}; before that: ", Day(at));
     write_observed(&mut text, seen);
     text
 }
 
-/// What a person stated.
+/// Describes an attestation.
 pub(super) fn attested(attestation: &Attestation) -> String {
     let verb = match attestation.status {
         Status::NotApplicable => "Declared out of scope",
@@ -46,30 +46,30 @@ pub(super) fn attested(attestation: &Attestation) -> String {
     format!("{verb} by {by} on {at}{without}: {reason}")
 }
 
-/// What a person stated that no longer counts.
+/// Describes an attestation that no longer counts.
 pub(super) fn expired(attestation: &Attestation, end: Time) -> String {
     format!("{} (expired on {})", attested(attestation), Day(end))
 }
 
-/// What one check says in one scope, of those that no control is mapped to.
-pub(super) fn unmapped(voice: &EvidenceClaim<'_>) -> String {
-    let observation = voice.current.worst;
+/// Describes what one check reports in one scope. No control is mapped to the check.
+pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
+    let observation = claim.current.worst;
     let mut text = String::new();
-    let word = voice.word;
-    if word.is_counted {
-        let (n, of) = (word.failed, word.passed + word.failed);
+    let result = claim.result;
+    if result.is_counted {
+        let (n, of) = (result.failed, result.passed + result.failed);
         let _ = write!(text, "{}", Subjects { n, of, verb: "fail" });
     } else {
         text.push_str("Reported as failing");
     }
-    let (tool, check) = (voice.current.tool(), &observation.check);
-    let place = Places(std::slice::from_ref(voice));
+    let (tool, check) = (claim.current.tool(), &observation.check);
+    let place = Places(std::slice::from_ref(claim));
     let _ = write!(text, " check {check} of {tool} ({place}).");
     push_sample(&mut text, observation.findings.as_deref());
     text
 }
 
-/// Who saw it: sources and scopes.
+/// Names the sources and scopes that reported a failure.
 pub(super) fn places(failing: &[EvidenceClaim<'_>]) -> String {
     Places(failing).to_string()
 }
@@ -118,7 +118,7 @@ fn write_check(text: &mut String, tally: &ShareCounts<'_>) {
     }
 }
 
-/// What the worst check itself says; importers keep it within bounds.
+/// Appends the findings of the worst check itself. Importers limit their length.
 fn push_sample(text: &mut String, findings: Option<&str>) {
     let sample = findings.map_or("", str::trim);
     if !sample.is_empty() {
@@ -145,7 +145,7 @@ impl fmt::Display for Checks {
     }
 }
 
-/// As "3 of 12 checked subjects fail", "1 of 12 checked subjects passes".
+/// Written as "3 of 12 checked subjects fail" or "1 of 12 checked subjects passes".
 struct Subjects {
     n: u64,
     of: u64,
@@ -165,13 +165,13 @@ impl fmt::Display for Subjects {
     }
 }
 
-/// Sources with the scopes they speak of, once each, in order.
+/// Sources with their scopes, in order and without duplicates.
 struct Places<'v, 'a>(&'v [EvidenceClaim<'a>]);
 
 impl fmt::Display for Places<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut places: Vec<_> = self.0.iter().map(EvidenceClaim::place).collect();
-        places.dedup(); // Most of them follow their like.
+        places.dedup(); // Most duplicates are adjacent, and fewer sort faster.
         places.sort_unstable();
         places.dedup();
         let mut last = None;

@@ -1,8 +1,8 @@
-//! When time alone may change a posture next.
+//! The next time at which a posture may change without new facts.
 
 use crate::clock::Time;
 
-/// The soonest of the moments after now that it was shown.
+/// The soonest of the times after now that it was shown.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Horizon {
     now: Time,
@@ -20,7 +20,7 @@ impl Horizon {
         }
     }
 
-    /// Whether it is now or was before.
+    /// Returns true if the time is now or earlier.
     pub(super) fn is_past(self, moment: Time) -> bool {
         moment <= self.now
     }

@@ -1,4 +1,4 @@
-//! Accounts and apps as a source saw them, and what turned between two reads.
+//! Accounts and apps as a source reported them, and what changed between two reads.
 
 use bincode::{Decode, Encode};
 
@@ -8,18 +8,18 @@ use crate::clock::Time;
 /// One account.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Identity {
-    /// The source's own identifier of it.
+    /// The source's identifier of the account.
     pub external_id: String,
-    /// How it signs in.
+    /// The name that it signs in with.
     pub user: String,
     pub display_name: Option<String>,
     pub is_guest: bool,
     pub is_admin: bool,
-    /// Sorted, each once.
+    /// Sorted, without duplicates.
     pub roles: Vec<String>,
-    /// Whether it can use a second factor. `None`: unknown, which is never no.
+    /// Whether it can use a second factor. `None`: unknown, which never means no.
     pub mfa: Option<bool>,
-    /// Whether it must.
+    /// Whether it must use a second factor. `None`: unknown.
     pub mfa_enforced: Option<bool>,
     pub is_enabled: bool,
     pub created_at: Option<Time>,
@@ -43,11 +43,11 @@ pub struct AppUse {
     pub is_sanctioned: Option<bool>,
 }
 
-/// A condition of one account or app that a read found, or found gone.
+/// A condition of one account that a read opens or closes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct AccountChange {
     pub condition: AccountCondition,
-    pub to: To,
+    pub to: Transition,
 }
 
 /// What can be wrong with an account.
@@ -60,18 +60,18 @@ pub enum AccountCondition {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum To {
+pub enum Transition {
     Open,
-    /// It grew while it was open: announced once more.
-    Again,
-    Closed,
+    /// It grew while it was open, so it is announced again.
+    Reopen,
+    Close,
 }
 
-/// Words that a privileged role's name holds one of, without regard to case.
+/// A role is privileged if its name contains one of these words, ignoring case.
 const PRIVILEGED_WORDS: [&str; 5] = ["admin", "owner", "root", "privileged", "superuser"];
 
 impl Identity {
-    /// Its privileges: `admin`, and each role whose name says so.
+    /// Returns its privileges: `admin`, and each role whose name contains a privileged word.
     #[must_use]
     pub fn privileges(&self) -> Vec<&str> {
         let is_privileged = |role: &&str| {
@@ -82,7 +82,7 @@ impl Identity {
         self.is_admin.then_some("admin").into_iter().chain(roles).collect()
     }
 
-    /// Whether nobody used it for so long before `at`. `None`: it cannot be told.
+    /// Returns true if it was not used for this many days before `at`. `None`: unknown.
     #[must_use]
     pub fn is_dormant(&self, at: Time, days: u16) -> Option<bool> {
         if !self.is_enabled {
@@ -96,7 +96,7 @@ impl Identity {
         last.map(|it| it.plus_days(i64::from(days)) <= at)
     }
 
-    /// What is known of it now: what this read does not know of MFA, the one before may have.
+    /// Returns the account with what this read does not know about MFA taken from the read before.
     #[must_use]
     pub fn over(self, before: Option<&Self>) -> Self {
         let mfa = self.mfa.or_else(|| before.and_then(|it| it.mfa));
@@ -105,16 +105,16 @@ impl Identity {
     }
 }
 
-/// What turned about an account. `before`: `None` when the source did not have it; `after`: `None` when a complete read
-/// no longer has it.
+/// Returns the conditions of an account that change. `before`: `None` if the source did not list the account. `after`:
+/// `None` if a complete read no longer lists it.
 #[must_use]
-pub fn turns(
+pub fn account_changes(
     before: Option<&Identity>,
     after: Option<&Identity>,
     at: Time,
     dormant_days: u16,
-) -> Vec<Turn> {
-    let turn = |condition, to| Turn { condition, to };
+) -> Vec<AccountChange> {
+    let change = |condition, to| AccountChange { condition, to };
     let Some(after) = after.filter(|it| it.is_enabled) else {
         return [
             AccountCondition::MfaDisabled,
@@ -122,43 +122,47 @@ pub fn turns(
             AccountCondition::PrivilegeEscalation,
             AccountCondition::Dormant,
         ]
-        .map(|it| turn(it, To::Closed))
+        .map(|it| change(it, Transition::Close))
         .to_vec();
     };
-    let mut turns = Vec::new();
+    let mut changes = Vec::new();
     match (before.and_then(|it| it.mfa), after.mfa) {
-        (Some(true), Some(false)) => turns.push(turn(AccountCondition::MfaDisabled, To::Open)),
-        (_, Some(true)) => turns.push(turn(AccountCondition::MfaDisabled, To::Closed)),
+        (Some(true), Some(false)) => {
+            changes.push(change(AccountCondition::MfaDisabled, Transition::Open));
+        }
+        (_, Some(true)) => changes.push(change(AccountCondition::MfaDisabled, Transition::Close)),
         _ => (),
     }
     match (after.is_admin, after.mfa) {
-        (true, Some(false)) => turns.push(turn(AccountCondition::AdminMfaMissing, To::Open)),
+        (true, Some(false)) => {
+            changes.push(change(AccountCondition::AdminMfaMissing, Transition::Open));
+        }
         (false, _) | (true, Some(true)) => {
-            turns.push(turn(AccountCondition::AdminMfaMissing, To::Closed));
+            changes.push(change(AccountCondition::AdminMfaMissing, Transition::Close));
         }
         (true, None) => (),
     }
     let had = before.filter(|it| it.is_enabled).map(Identity::privileges).unwrap_or_default();
     let has = after.privileges();
     if has.iter().any(|it| !had.contains(it)) {
-        turns.push(turn(AccountCondition::PrivilegeEscalation, To::Again));
+        changes.push(change(AccountCondition::PrivilegeEscalation, Transition::Reopen));
     } else if has.is_empty() {
-        turns.push(turn(AccountCondition::PrivilegeEscalation, To::Closed));
+        changes.push(change(AccountCondition::PrivilegeEscalation, Transition::Close));
     }
     if let Some(is_dormant) = after.is_dormant(at, dormant_days) {
-        let to = if is_dormant { To::Open } else { To::Closed };
-        turns.push(turn(AccountCondition::Dormant, to));
+        let to = if is_dormant { Transition::Open } else { Transition::Close };
+        changes.push(change(AccountCondition::Dormant, to));
     }
-    turns
+    changes
 }
 
-/// What a list says of one control: its code, the verdict, who fails.
-pub type Told<'a> = (&'static str, Verdict, Vec<&'a str>);
+/// What a list of accounts shows about one control: its code, the verdict, and the accounts that fail.
+pub type ControlVerdict<'a> = (&'static str, Verdict, Vec<&'a str>);
 
-/// What a complete list of accounts says of the controls about accounts. A control of which nothing can be told is left
-/// out.
+/// Returns what a complete list of accounts shows about the controls for accounts. A control about which it shows
+/// nothing is left out.
 #[must_use]
-pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<Told<'_>> {
+pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<ControlVerdict<'_>> {
     let enabled = || all.iter().filter(|it| it.is_enabled);
     let guests: Vec<_> = enabled()
         .filter(|it| it.is_guest)
@@ -167,20 +171,20 @@ pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<Told<'_>> 
     let guests = if guests.is_empty() && enabled().next().is_some() {
         ("ID-10", Verdict::Stated(Status::Compliant), Vec::new())
     } else {
-        told("ID-10", guests)
+        counted("ID-10", guests)
     };
     let members = enabled().filter(|it| !it.is_guest).map(|it| (it, it.mfa));
     let admins = enabled().filter(|it| it.is_admin).map(|it| (it, it.mfa));
     let used = enabled().map(|it| (it, it.is_dormant(at, dormant_days).map(|it| !it)));
-    let all = [told("ID-02", members), told("ID-03", admins), guests, told("ID-11", used)];
+    let all = [counted("ID-02", members), counted("ID-03", admins), guests, counted("ID-11", used)];
     all.into_iter().filter(|(_, verdict, _)| verdict.is_effective()).collect()
 }
 
-/// Counts accounts that pass and fail; those of which it is not known count for nothing.
-fn told<'a>(
+/// Counts accounts that pass and fail. Accounts for which this is unknown are not counted.
+fn counted<'a>(
     code: &'static str,
     judged: impl IntoIterator<Item = (&'a Identity, Option<bool>)>,
-) -> Told<'a> {
+) -> ControlVerdict<'a> {
     let (mut passed, mut failing) = (0, Vec::new());
     for (identity, passes) in judged {
         match passes {

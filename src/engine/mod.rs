@@ -1,4 +1,4 @@
-//! Catalogue and facts -> posture. Pure: no I/O, no clock, no randomness, no floats.
+//! From the catalog and facts to a posture. Pure: no I/O, no clock, no randomness, no floats.
 
 pub mod asset;
 pub mod catalog;
@@ -27,7 +27,7 @@ use horizon::Horizon;
 use posture::{FrameworkOutcome, Posture};
 use statement::RowStatements;
 
-/// What the facts about one client come to. The same for the same facts in any order.
+/// Assesses one client. The same facts in any order give the same posture.
 #[must_use]
 pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let mut horizon = Horizon::after(facts.now);
@@ -37,7 +37,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {
         let rows = requirement::assess(catalog, framework, &controls, &statements, facts);
-        let summary = readiness::summarise(framework, &rows, &controls);
+        let summary = readiness::summarize(framework, &rows, &controls);
         FrameworkOutcome { id: framework.id, summary, rows }
     });
     let frameworks = frameworks.collect();

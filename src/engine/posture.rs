@@ -1,4 +1,4 @@
-//! The posture of one client at one moment: what an assessment comes to.
+//! The posture of one client at one time: the result of an assessment.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +11,26 @@ use crate::engine::severity::Severity;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Posture {
-    /// In the catalogue's order.
+    /// In the catalog's order.
     pub controls: Vec<ControlOutcome>,
-    /// In the catalogue's order.
+    /// In the catalog's order.
     pub frameworks: Vec<FrameworkOutcome>,
-    /// Made even without evidence; shown only once there was some.
+    /// Computed even without evidence. It is shown only once there was evidence.
     pub score: Score,
-    /// Whether any observation or attestation is valid.
+    /// True if any observation or attestation is valid.
     pub has_evidence: bool,
-    /// By score, highest first, then by condition. Open conditions only.
+    /// Open conditions only, highest score first, then by condition.
     pub risks: Vec<Risk>,
-    /// Conditions of findings that pass now, sorted; any other that is no longer open was not seen fixed.
+    /// Conditions of findings that pass now, sorted. Any other finding that is no longer open was not seen to be fixed.
     pub fixed: Vec<String>,
-    /// Failing subject -> score of the worst risk that touches it, 0 to 100.
+    /// From a failing subject to the score of the worst risk that affects it, 0 to 100.
     pub touched: BTreeMap<u64, u8>,
-    /// The soonest moment after now at which time alone may change this posture.
+    /// The next time at which this posture may change without new facts.
     pub changes_at: Option<Time>,
 }
 
-/// Share of the applicable controls' weight that is assessed, in percent, rounded down. 0 when nothing is applicable.
+/// Returns the share of the applicable controls' weight that is assessed, in percent, rounded down. 0 if nothing is
+/// applicable.
 #[must_use]
 pub fn coverage(catalog: &Catalog, controls: &[ControlOutcome]) -> u8 {
     let (mut assessed, mut applicable) = (0, 0);
@@ -58,11 +59,11 @@ pub struct ControlOutcome {
     pub remediation: Option<String>,
     /// When the newest counted observation or attestation was made.
     pub assessed_at: Option<Time>,
-    /// Until when it stands if nobody speaks again. `None`: not known, or for ever.
+    /// When the result expires if there is no newer evidence. `None`: unknown, or never.
     pub valid_until: Option<Time>,
-    /// A failing observation lapsed (or a decision expired) and nothing has spoken since.
+    /// True if evidence of a result other than full compliance expired and no newer evidence replaced it.
     pub held: bool,
-    /// A person's word decides it.
+    /// True if an attestation decides it.
     pub attested: bool,
 }
 
@@ -70,7 +71,7 @@ pub struct ControlOutcome {
 pub struct FrameworkOutcome {
     pub id: FrameworkId,
     pub summary: FrameworkSummary,
-    /// One for each row of the catalogue's framework, in its order, details included.
+    /// One for each row of the catalog's framework, in its order, including details.
     pub rows: Vec<RowOutcome>,
 }
 
@@ -98,7 +99,7 @@ pub struct RowOutcome {
 pub struct Score {
     /// 0 to 100.
     pub overall: u8,
-    /// Category name -> 0 to 100, in the catalogue's order; categories with nothing applicable are left out.
+    /// From a category's name to 0 to 100, in the catalog's order. Categories with nothing applicable are left out.
     pub categories: Vec<(String, u8)>,
     /// Applicable controls.
     pub n_total: u32,
@@ -136,12 +137,12 @@ pub struct Risk {
     /// Name of the control's category; for a finding the tool's name.
     pub category: String,
     pub severity: Severity,
-    /// Dollars a year; `None` when inputs are unknown.
+    /// Dollars per year. `None`: an input is unknown.
     pub dollar_impact: Option<u64>,
     /// 0 to 100.
     pub score: u8,
     pub source_type: SourceType,
-    /// False once what it rests on has lapsed.
+    /// False once its evidence has expired.
     pub verified: bool,
 }
 

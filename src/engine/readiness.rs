@@ -6,14 +6,14 @@ use super::fact::Status;
 use super::posture::{FrameworkSummary, RowOutcome};
 use super::requirement::above;
 
-/// At most this while a gate row is not compliant.
+/// The highest readiness while a gate row is not compliant.
 const GATED_READINESS_MAX: u8 = 69;
 /// The SPRS score with every practice met, and with none.
 const SPRS_MAX: i32 = 110;
 const SPRS_MIN: i32 = -203;
 
-/// Counts and readiness over a framework's rows of level requirement.
-pub(super) fn summarise(
+/// Returns the counts and the readiness over a framework's rows of level requirement.
+pub(super) fn summarize(
     framework: &Framework,
     outcomes: &[RowOutcome],
     controls: &[AssessedControl<'_>],
@@ -63,7 +63,7 @@ fn count<T>(all: impl Iterator<Item = T>) -> u32 {
     u32::try_from(all.count()).expect("a framework has fewer than 2^32 rows")
 }
 
-/// Which rows have no row below them.
+/// Returns for each row whether it has no row below it.
 fn leaves(rows: &[Row]) -> Vec<bool> {
     let mut leaves = vec![true; rows.len()];
     for parent in (0..rows.len()).filter_map(|it| above(rows, it)) {
@@ -72,7 +72,7 @@ fn leaves(rows: &[Row]) -> Vec<bool> {
     leaves
 }
 
-/// The mean score of applicable leaf rows, rounded down. 0 when there are none.
+/// Returns the mean score of applicable leaf rows, rounded down. 0 if there are none.
 fn mean(rows: &[Judged<'_>]) -> u8 {
     let leaves = || rows.iter().filter(|it| it.is_leaf && it.is_applicable());
     let sum: u32 = leaves().map(|it| u32::from(it.outcome.score)).sum();
@@ -80,7 +80,7 @@ fn mean(rows: &[Judged<'_>]) -> u8 {
     u8::try_from(mean).expect("a mean of scores is at most 100")
 }
 
-/// Compliant leaf rows of a hundred applicable ones, rounded down. 0 when there are none.
+/// Returns the percentage of applicable leaf rows that are compliant, rounded down. 0 if there are none.
 fn compliant_share(rows: &[Judged<'_>]) -> u8 {
     let leaves = || rows.iter().filter(|it| it.is_leaf && it.is_applicable());
     let n_compliant = count(leaves().filter(|it| it.outcome.status == Status::Compliant));
@@ -88,7 +88,7 @@ fn compliant_share(rows: &[Judged<'_>]) -> u8 {
     u8::try_from(share).expect("a share is at most 100")
 }
 
-/// 110 points less those of each practice that is not met; -203 to 110.
+/// Returns 110 minus the points of each practice that is not met; -203 to 110.
 fn sprs(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> i32 {
     let lost = rows.iter().map(|it| {
         let Some(sprs) = it.row.sprs else { return 0 };
@@ -104,7 +104,7 @@ fn sprs(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> i32 {
     (SPRS_MAX - lost.sum::<i32>()).clamp(SPRS_MIN, SPRS_MAX)
 }
 
-/// Whether what the row names for it is met, as far as it applies.
+/// Returns true if the controls that partial credit requires are met, as far as they apply.
 fn earns_partial(row: &Row, controls: &[AssessedControl<'_>]) -> bool {
     let named = row.controls.iter().filter(|it| it.earns_partial);
     let named: Vec<_> = named.map(|it| controls[it.control].outcome.status).collect();
@@ -112,8 +112,7 @@ fn earns_partial(row: &Row, controls: &[AssessedControl<'_>]) -> bool {
     named.is_empty() || (named.iter().all(met) && named.contains(&Status::Compliant))
 }
 
-/// The SPRS score on a scale from 0 to 100, rounded down. 0 when nothing is applicable, or nothing
-/// assessed.
+/// Returns the SPRS score on a scale from 0 to 100, rounded down. 0 if nothing is applicable or nothing is assessed.
 fn of_sprs(rows: &[Judged<'_>], sprs: i32) -> u8 {
     let is_assessed =
         |it: &Judged<'_>| it.is_applicable() && it.outcome.status != Status::NotAssessed;

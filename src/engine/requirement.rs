@@ -1,4 +1,4 @@
-//! What each row of a framework comes to.
+//! Assesses each row of a framework.
 
 use super::catalog::{Catalog, Framework, Role, Row};
 use super::control::AssessedControl;
@@ -7,26 +7,27 @@ use super::posture::RowOutcome;
 use super::statement::{RowStatement, RowStatements};
 use crate::clock::Time;
 
-/// One control that a row takes, by itself or from a row below it.
+/// A control that counts for a row: one of its own, or of a row below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Taken {
     control: usize,
     decides: bool,
 }
 
-/// A row and what was said about it.
+/// A row with the statement about it.
 struct Scoped<'a> {
     row: &'a Row,
     statement: Option<RowStatement>,
-    /// By its question or a decision: its own row does not apply, and the rows above it do not take
-    /// its controls.
+    /// True if its question or a decision takes it out of scope. It then does not apply, and the rows above it do not
+    /// use its controls.
     is_out: bool,
     taken: Vec<Taken>,
-    /// It, or a row below it, was out of scope, and nothing was heard about its controls since.
+    /// True if it, or a row below it, was out of scope until a decision expired, and there is no newer evidence about
+    /// its controls.
     is_held: bool,
 }
 
-/// What each row of a framework comes to, in its order.
+/// Returns the outcome of each row of a framework, in its order.
 pub(super) fn assess(
     catalog: &Catalog,
     framework: &Framework,
@@ -47,12 +48,12 @@ pub(super) fn assess(
     rows.iter().map(|it| outcome(it, catalog, controls)).collect()
 }
 
-/// Index of the row above, in the same level.
+/// Returns the index of the row above, if it has the same level.
 pub(super) fn above(rows: &[Row], index: usize) -> Option<usize> {
     rows[index].parent.filter(|it| rows[*it].level == rows[index].level)
 }
 
-/// Calls for each row above one that is not out; a circle of parents ends.
+/// Calls `act` for each row above, unless the row itself is out of scope. A cycle of parents ends.
 fn for_each_above(rows: &mut [Scoped<'_>], index: usize, mut act: impl FnMut(&mut Scoped<'_>)) {
     if rows[index].is_out {
         return;
@@ -70,7 +71,7 @@ fn for_each_above(rows: &mut [Scoped<'_>], index: usize, mut act: impl FnMut(&mu
     }
 }
 
-/// Its own controls, and those of the rows below it.
+/// Adds to each row its own controls and those of the rows below it.
 fn take_controls(rows: &mut [Scoped<'_>]) {
     for index in 0..rows.len() {
         let own = rows[index].row.controls.iter();
@@ -78,25 +79,25 @@ fn take_controls(rows: &mut [Scoped<'_>]) {
         for_each_above(rows, index, |it| it.taken.extend(own.clone()));
         rows[index].taken.extend(own);
     }
-    // A row's own controls are each there once.
+    // A row's own controls have no duplicates.
     for row in rows.iter_mut().filter(|it| it.row.controls.len() < it.taken.len()) {
-        // The first of twins, the one that stays, decides if any does.
+        // The first of duplicates stays. It decides if any of them does.
         row.taken.sort_unstable_by_key(|it| (it.control, !it.decides));
         row.taken.dedup_by_key(|it| it.control);
     }
 }
 
-/// Time alone brings no row back to its score: that takes something newer than the end of the
-/// decision.
+/// An out-of-scope decision that expires does not bring a row's score back. That requires evidence that is newer than
+/// the end of the decision.
 fn hold(rows: &mut [Scoped<'_>], controls: &[AssessedControl<'_>]) {
-    let is_heard_since = |row: &Scoped<'_>, end: Time| {
-        let mut times = row.taken.iter().filter_map(|it| controls[it.control].heard_at);
+    let has_evidence_since = |row: &Scoped<'_>, end: Time| {
+        let mut times = row.taken.iter().filter_map(|it| controls[it.control].last_evidence_at);
         times.any(|it| end < it)
     };
     for index in 0..rows.len() {
         let Some(RowStatement::OutOfScopeUntil(end)) = rows[index].statement else { continue };
         let applies = rows[index].taken.iter().any(|it| controls[it.control].is_applicable());
-        if rows[index].is_out || !applies || is_heard_since(&rows[index], end) {
+        if rows[index].is_out || !applies || has_evidence_since(&rows[index], end) {
             continue;
         }
         rows[index].is_held = true;

@@ -1,4 +1,4 @@
-//! What is wrong at a client: failing controls, and findings that no control is mapped to.
+//! The risks of a client: failing controls, and findings that no control is mapped to.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use super::share::{Share, Sum};
 use crate::engine::fact::Subject;
 use crate::engine::severity::Severity;
 
-/// Points by severity, for how much fails, and where a critical asset fails. At most 100 together.
+/// Points for how much fails. With the points for severity and for a critical asset, they are at most 100.
 const SHARE_POINTS: u64 = 20;
 const CRITICAL_ASSET_POINTS: u8 = 10;
 
@@ -40,7 +40,7 @@ fn risk_score(severity: Severity, share: Share, is_critical: bool) -> u8 {
     severity_points(severity) + failing + if is_critical { CRITICAL_ASSET_POINTS } else { 0 }
 }
 
-/// The risks of a client, its annual loss shared over them.
+/// Returns the risks of a client, with its annual loss divided among them.
 pub(super) fn risks(
     catalog: &Catalog,
     controls: &[AssessedControl<'_>],
@@ -56,8 +56,7 @@ pub(super) fn risks(
     for (control, assessed) in catalog.controls.iter().zip(controls) {
         let Some(gap) = &assessed.gap else { continue };
         let part = (u64::from(control.severity.weight()), weight);
-        // By its weight and how much of it fails, so that all of them never cost more than the
-        // loss.
+        // By its weight and the share that fails, so that all risks together never cost more than the loss.
         let cost = annual_loss.map(|loss| gap.share.rest().times_part(loss, part));
         let risk = of_control(catalog, control, assessed, gap, cost);
         touch(&mut touched, &gap.failing, risk.score);
@@ -65,12 +64,12 @@ pub(super) fn risks(
     }
     for current in unmapped {
         let is_serious = Severity::High <= current.worst.severity;
-        match current.voice(UNMAPPED_AGE_DAYS) {
-            Some(voice) if !voice.word.is_failing() => all.fixed.push(condition(current)),
-            Some(voice) if is_serious => {
-                horizon.see(voice.until);
-                let risk = of_finding(voice, !horizon.is_past(voice.until));
-                touch(&mut touched, &[voice], risk.score);
+        match current.claim(UNMAPPED_AGE_DAYS) {
+            Some(claim) if !claim.result.is_failing() => all.fixed.push(condition(current)),
+            Some(claim) if is_serious => {
+                horizon.see(claim.until);
+                let risk = of_finding(claim, !horizon.is_past(claim.until));
+                touch(&mut touched, &[claim], risk.score);
                 all.open.push(risk);
             }
             Some(_) | None => (),
@@ -80,13 +79,13 @@ pub(super) fn risks(
         .sort_by(|a, b| (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition)));
     all.fixed.sort_unstable();
     touched.sort_unstable();
-    touched.dedup_by_key(|it| it.subject()); // Of each the highest score stays.
+    touched.dedup_by_key(|it| it.subject()); // The highest score of each subject stays.
     all.touched = touched.into_iter().map(|it| (it.subject(), it.score())).collect();
     all
 }
 
-/// A failing subject and the score of a risk that touches it, in one number: sorted by subject, then from the highest
-/// score on. There are many, and numbers sort fastest.
+/// A failing subject and the score of a risk that affects it, as one number. There are many, and numbers sort fastest:
+/// by subject, then from the highest score on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Touch(u128);
 
@@ -146,35 +145,35 @@ fn of_control(
     }
 }
 
-fn of_finding(voice: EvidenceClaim<'_>, is_verified: bool) -> Risk {
-    let observation = voice.current.worst;
+fn of_finding(claim: EvidenceClaim<'_>, is_verified: bool) -> Risk {
+    let observation = claim.current.worst;
     let title = observation.title.trim();
-    let seen = Sum::of(std::iter::once(voice));
+    let seen = Sum::of(std::iter::once(claim));
     Risk {
-        condition: condition(voice.current),
+        condition: condition(claim.current),
         title: if title.is_empty() { observation.check.clone() } else { title.to_owned() },
-        description: finding::unmapped(&voice),
-        category: voice.current.tool().to_owned(),
+        description: finding::unmapped(&claim),
+        category: claim.current.tool().to_owned(),
         severity: observation.severity,
         dollar_impact: None,
-        score: risk_score(observation.severity, seen.share(), voice.word.is_critical),
+        score: risk_score(observation.severity, seen.share(), claim.result.is_critical),
         source_type: SourceType::Finding,
         verified: is_verified,
     }
 }
 
-/// Names what a check that no control is mapped to finds in one scope.
+/// Names what a check that no control is mapped to reports in one scope.
 fn condition(current: &Current<'_>) -> String {
     let observation = current.worst;
     let tool = match &observation.subject {
         Subject::Check { tool } => tool,
-        Subject::Control(code) => code, // A control that the catalogue does not have.
+        Subject::Control(code) => code, // A control that is not in the catalog.
     };
     let parts = [tool, &observation.check, &observation.source, &observation.scope];
     format!("finding/{}", parts.map(|it| escaped(it)).join("/"))
 }
 
-/// So that the parts of a condition cannot run into each other.
+/// Escapes the separator, so that different parts never give the same condition.
 fn escaped(part: &str) -> String {
     part.replace('%', "%25").replace('/', "%2F")
 }

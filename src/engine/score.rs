@@ -6,8 +6,8 @@ use super::posture::Score;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
 
-/// At most this while an applicable critical control is not compliant: an A has no open door.
-const OPEN_DOOR_SCORE_MAX: u8 = 89;
+/// The highest score while an applicable critical control is not compliant: no A with an unmet critical control.
+const UNMET_CRITICAL_SCORE_MAX: u8 = 89;
 
 /// A mean of scores by weight.
 #[derive(Clone, Copy, Default)]
@@ -22,20 +22,20 @@ impl Mean {
         self.weight += u64::from(weight);
     }
 
-    /// Rounded down. `None` for nothing.
+    /// Rounded down. `None`: nothing was added.
     fn value(self) -> Option<u8> {
         let mean = self.sum.checked_div(self.weight)?;
         Some(u8::try_from(mean).expect("a mean of scores is at most 100"))
     }
 }
 
-/// The score over all applicable controls, one that nobody assessed as 0. 0 when none is
-/// applicable.
+/// Returns the score over all applicable controls. A control that is not assessed counts as 0. The score is 0 if no
+/// control is applicable.
 pub(super) fn score(catalog: &Catalog, controls: &[AssessedControl<'_>]) -> Score {
     let mut overall = Mean::default();
     let mut categories = vec![Mean::default(); catalog.categories.len()];
     let (mut n_total, mut n_compliant, mut n_partial, mut n_non_compliant) = (0, 0, 0, 0);
-    let mut has_open_door = false;
+    let mut has_unmet_critical = false;
     for (control, assessed) in catalog.controls.iter().zip(controls) {
         let outcome = &assessed.outcome;
         match outcome.status {
@@ -46,7 +46,7 @@ pub(super) fn score(catalog: &Catalog, controls: &[AssessedControl<'_>]) -> Scor
             Status::NotApplicable => continue,
         }
         n_total += 1;
-        has_open_door |=
+        has_unmet_critical |=
             control.severity == Severity::Critical && outcome.status != Status::Compliant;
         let (score, weight) = (outcome.score.unwrap_or(0), control.severity.weight());
         overall.add(score, weight);
@@ -55,7 +55,7 @@ pub(super) fn score(catalog: &Catalog, controls: &[AssessedControl<'_>]) -> Scor
     let overall = overall.value().unwrap_or(0);
     let named = catalog.categories.iter().zip(categories);
     Score {
-        overall: if has_open_door { overall.min(OPEN_DOOR_SCORE_MAX) } else { overall },
+        overall: if has_unmet_critical { overall.min(UNMET_CRITICAL_SCORE_MAX) } else { overall },
         categories: named.filter_map(|(it, mean)| Some((it.name.clone(), mean.value()?))).collect(),
         n_total,
         n_compliant,

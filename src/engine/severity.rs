@@ -1,8 +1,8 @@
-//! How much a control or finding matters.
+//! How severe a control or finding is.
 
 use bincode::{Decode, Encode};
 
-/// How much a control or finding matters. Ordered from least to most.
+/// How severe a control or finding is. Ordered from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub enum Severity {
     Low,
@@ -14,7 +14,7 @@ pub enum Severity {
 impl Severity {
     pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Medium, Self::Low];
 
-    /// Weight in every mean (product.md, `SecurityScore`).
+    /// The weight in every mean.
     #[must_use]
     pub const fn weight(self) -> u32 {
         match self {
@@ -25,7 +25,7 @@ impl Severity {
         }
     }
 
-    /// The contract's word.
+    /// Returns the contract's name of the severity.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! How much of what a control's checks looked at passes.
+//! The share of what a control's checks looked at that passes.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -6,7 +6,7 @@ use super::catalog::Control;
 use super::current::{Check, EvidenceClaim, rank};
 use super::fact::Status;
 
-/// A part of a whole in millionths, rounded down, so that only a whole whole is full.
+/// A share in millionths, rounded down, so that only a complete whole is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Share(u32);
 
@@ -16,7 +16,7 @@ impl Share {
     pub(super) const HALF: Self = Self(Self::MILLION / 2);
     pub(super) const WHOLE: Self = Self(Self::MILLION);
 
-    /// `part` of `whole`. Nothing of nothing is nothing.
+    /// Returns the share that `part` is of `whole`. 0 if `whole` is 0.
     pub(super) fn of(part: u64, whole: u64) -> Self {
         assert!(part <= whole, "part {part} of whole {whole}");
         if whole == 0 {
@@ -26,7 +26,7 @@ impl Share {
         Self(u32::try_from(millionths).expect("a part is at most its whole"))
     }
 
-    /// Rounded down. Nothing for no shares at all.
+    /// Rounded down. 0 if there are no shares.
     fn mean(shares: impl ExactSizeIterator<Item = Self>) -> Self {
         let n = shares.len() as u64;
         let sum: u64 = shares.map(|it| u64::from(it.0)).sum();
@@ -54,22 +54,22 @@ impl Share {
     }
 }
 
-/// Checks that a control seldom has more of: room for so many is made at once.
+/// Few controls have more checks. Space for this many is reserved at once.
 const N_CHECKS_USUAL: usize = 32;
 
 /// One check of a control over all its scopes.
 #[derive(Debug)]
 pub(super) struct ShareCounts<'a> {
-    /// The scope where it is worst; its texts speak for the check.
+    /// The result of the scope where it is worst. Its texts are shown for the check.
     pub(super) worst: EvidenceClaim<'a>,
     pub(super) passed: u64,
     pub(super) failed: u64,
-    /// Passed and failed, of those scopes alone that counted subjects.
+    /// Passed and failed subjects, only of the scopes that counted subjects.
     pub(super) counted: (u64, u64),
     pub(super) n_scopes: usize,
 }
 
-/// What several observations of one control come to together.
+/// The combined result of several observations of one control.
 #[derive(Debug)]
 pub(super) struct Sum<'a> {
     /// The worst status. `Compliant` for no observations at all.
@@ -82,17 +82,17 @@ pub(super) struct Sum<'a> {
 }
 
 impl<'a> Sum<'a> {
-    pub(super) fn of(voices: impl Iterator<Item = EvidenceClaim<'a>>) -> Self {
-        let n_voices = voices.size_hint().1.unwrap_or(0);
-        let mut tallies: Vec<ShareCounts<'a>> = Vec::with_capacity(n_voices.min(N_CHECKS_USUAL));
+    pub(super) fn of(claims: impl Iterator<Item = EvidenceClaim<'a>>) -> Self {
+        let n_claims = claims.size_hint().1.unwrap_or(0);
+        let mut tallies: Vec<ShareCounts<'a>> = Vec::with_capacity(n_claims.min(N_CHECKS_USUAL));
         let mut is_critical = false;
         let mut next = 0;
-        for voice in voices {
-            is_critical |= voice.word.is_critical;
-            let place = find(&tallies, next, voice.current.check);
+        for claim in claims {
+            is_critical |= claim.result.is_critical;
+            let place = find(&tallies, next, claim.current.check);
             match place {
-                Ok(index) => tallies[index].add(voice),
-                Err(index) => tallies.insert(index, ShareCounts::of(voice)),
+                Ok(index) => tallies[index].add(claim),
+                Err(index) => tallies.insert(index, ShareCounts::of(claim)),
             }
             next = place.unwrap_or_else(|it| it) + 1;
         }
@@ -108,7 +108,7 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// 0 to 100. Without any count a partial one is 50 and a non-compliant one 0.
+    /// 0 to 100. Without any counts, partial is 50 and non-compliant is 0.
     pub(super) fn score(&self) -> u8 {
         let share = if self.is_counted { self.share } else { Share::NONE };
         let part = u8::try_from(share.times(49)).expect("a share of 49 is at most 49");
@@ -119,26 +119,27 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// Whether it is worse than a person's word; never where nothing was seen.
+    /// Returns true if it is worse than an attested status. Always false if there are no observations.
     pub(super) fn is_worse_than(&self, stated: Status) -> bool {
         !self.tallies.is_empty()
             && (rank(self.status), self.score()) < (rank(stated), stated_score(stated).unwrap_or(0))
     }
 
-    /// How much passes; a half where a partial status came without any count.
+    /// Returns the share that passes. Half for a partial status without any counts.
     pub(super) fn share(&self) -> Share {
         if self.status == Status::Partial && !self.is_counted { Share::HALF } else { self.share }
     }
 
-    /// What to do first: the worst check's own advice, else the catalogue's.
+    /// Returns the worst check's own remediation, or else the catalog's.
     pub(super) fn remediation(&self, control: &Control) -> String {
-        let worst = self.tallies.first().filter(|it| it.worst.word.is_failing());
+        let worst = self.tallies.first().filter(|it| it.worst.result.is_failing());
         let own = worst.and_then(|it| it.worst.current.worst.remediation.as_ref());
         own.unwrap_or(&control.remediation).clone()
     }
 }
 
-/// Where a check is among tallies in order, or belongs. In each scope checks come in order, so it is mostly `next`.
+/// Returns the index of a check among sorted tallies, or where to insert it. Checks come in order in each scope, so it
+/// is usually `next`.
 fn find(tallies: &[ShareCounts<'_>], next: usize, wanted: Check<'_>) -> Result<usize, usize> {
     let of = |it: &ShareCounts<'_>| it.worst.current.check.cmp(&wanted);
     match tallies.get(next).map(of) {
@@ -149,24 +150,24 @@ fn find(tallies: &[ShareCounts<'_>], next: usize, wanted: Check<'_>) -> Result<u
 }
 
 impl<'a> ShareCounts<'a> {
-    fn of(voice: EvidenceClaim<'a>) -> Self {
-        let (passed, failed) = (voice.word.passed, voice.word.failed);
-        let counted = if voice.word.is_counted { (passed, failed) } else { (0, 0) };
-        Self { worst: voice, passed, failed, counted, n_scopes: 1 }
+    fn of(claim: EvidenceClaim<'a>) -> Self {
+        let (passed, failed) = (claim.result.passed, claim.result.failed);
+        let counted = if claim.result.is_counted { (passed, failed) } else { (0, 0) };
+        Self { worst: claim, passed, failed, counted, n_scopes: 1 }
     }
 
     pub(super) fn status(&self) -> Status {
-        self.worst.word.status
+        self.worst.result.status
     }
 
-    /// Adds the check's voice in another scope, or of another source. Of voices that are alike the
-    /// first by source and scope speaks for the check.
-    fn add(&mut self, voice: EvidenceClaim<'a>) {
-        let order = |it: &EvidenceClaim<'a>| (it.word.badness(), it.place());
-        if order(&voice) < order(&self.worst) {
-            self.worst = voice;
+    /// Adds the check's claim in another scope or of another source. Of equally bad claims, the first by source and
+    /// scope is shown for the check.
+    fn add(&mut self, claim: EvidenceClaim<'a>) {
+        let order = |it: &EvidenceClaim<'a>| (it.result.badness(), it.place());
+        if order(&claim) < order(&self.worst) {
+            self.worst = claim;
         }
-        let other = Self::of(voice);
+        let other = Self::of(claim);
         self.passed += other.passed;
         self.failed += other.failed;
         self.counted = (self.counted.0 + other.counted.0, self.counted.1 + other.counted.1);
@@ -174,7 +175,7 @@ impl<'a> ShareCounts<'a> {
     }
 }
 
-/// The score of a person's word. `None` for one that gives none.
+/// Returns the score of an attested status. `None`: the status has no score.
 pub(super) fn stated_score(status: Status) -> Option<u8> {
     match status {
         Status::Compliant => Some(100),

@@ -1,4 +1,4 @@
-//! What persons stated: about a control, a platform, a row.
+//! Statements of people about controls, platforms and rows.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use super::fact::{Attestation, Profile, RowDecision, RowDecisionKind, Status, UN
 use super::horizon::Horizon;
 use crate::clock::Time;
 
-/// Whether a statement that counts no more from `until` on still counts.
+/// Returns true if a statement that expires at `until` still counts.
 fn is_in_force(until: Option<Time>, now: Time) -> bool {
     until.is_none_or(|it| now < it)
 }
 
 impl Attestation {
-    /// Whether it still counts.
+    /// Returns true if it still counts.
     pub(super) fn is_valid(&self, now: Time) -> bool {
         is_in_force(self.until, now)
     }
 
-    /// The status it comes to: compliant is worth as much as its evidence.
+    /// Returns the status that it counts as. Compliant without evidence counts as partial.
     pub(super) fn effective(&self) -> Status {
         let has_evidence = self.evidence.as_ref().is_some_and(|it| !it.trim().is_empty());
         match self.status {
@@ -33,10 +33,10 @@ impl Attestation {
         }
     }
 
-    /// The newest last; of several made at the same moment one that does not override, then the
-    /// shortest, then the worst, then anything that does not depend on the order of the facts.
-    /// Evidence only tells twins apart that are alike in all else that decides, so that less of it
-    /// never brings a better one forward.
+    /// Orders attestations; the last one counts. The newest is last. Of several with the same time, the last is one
+    /// that does not override, then the one that expires first, then the worst, then one chosen by its texts, so that
+    /// the order of the facts does not matter. Evidence is compared last, so that less evidence never makes a better
+    /// attestation count.
     fn newest_last(&self, other: &Self) -> Ordering {
         let order = |it: &Self| {
             let until = it.until.unwrap_or(Time::MAX);
@@ -48,7 +48,7 @@ impl Attestation {
     }
 }
 
-/// The newest attestation of each control, by code. One that comes to no status is none.
+/// Returns the newest attestation of each control, by code. An attestation without a status is ignored.
 pub(super) fn newest<'a>(
     all: &'a [Attestation],
     horizon: &mut Horizon,
@@ -64,14 +64,14 @@ pub(super) fn newest<'a>(
     newest
 }
 
-/// What the profile says of the platforms of a control.
+/// What the profile says about the platforms of a control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Platforms {
-    /// Some are used, nobody knows, or it asks for none.
+    /// A platform is used or may be used, or the control has no platforms.
     MayBeUsed,
-    /// None is used, and this is the moment when the first of them was said to be unused.
+    /// All are unused. The time is when the first of the answers was given.
     UnusedSince(Time),
-    /// As [`Self::UnusedSince`], but at least one answer is older than a year.
+    /// All are unused, but at least one answer has expired.
     Lapsed,
 }
 
@@ -96,16 +96,16 @@ impl Platforms {
     }
 }
 
-/// What persons decided about one row.
+/// What people decided about one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RowStatement {
     OutOfScope,
     Attested,
-    /// It was out of scope until then.
+    /// It was out of scope until this time.
     OutOfScopeUntil(Time),
 }
 
-/// What the newest decision about each row comes to now.
+/// What the newest decision about each row means now.
 #[derive(Debug)]
 pub(super) struct RowStatements<'a>(BTreeMap<(FrameworkId, &'a str), &'a RowDecision>);
 
@@ -123,7 +123,7 @@ impl<'a> RowStatements<'a> {
         Self(newest)
     }
 
-    /// `None`: nobody said anything that still matters.
+    /// Returns `None` if no decision about the row matters now.
     pub(super) fn find(&self, id: FrameworkId, reference: &str, now: Time) -> Option<RowStatement> {
         let decision = self.0.get(&(id, reference))?;
         let is_valid = is_in_force(decision.until, now);
@@ -137,8 +137,8 @@ impl<'a> RowStatements<'a> {
     }
 }
 
-/// The newest last; of several made at the same moment one that does not take the row out, then the
-/// shortest.
+/// Returns a sort key; the last decision counts. The newest is last. Of several with the same time, the last is one
+/// that does not take the row out of scope, then one without evidence, then the one that expires first.
 fn order(decision: &RowDecision) -> (Time, bool, bool, Reverse<Time>) {
     let (keeps, has_evidence) = match &decision.kind {
         RowDecisionKind::OutOfScope => (false, false),

@@ -2,7 +2,7 @@
 
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
 use super::{Check, CheckOutcome, CheckSubject, Record};
-use crate::engine::asset::{Said, Seen};
+use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::network::host::HostEvidence;
 use crate::engine::network::service::{PortRanges, Protocol};
 use crate::error::Result;
@@ -69,7 +69,7 @@ fn seen(host: &HostEvidence, address: &str) -> Told<Seen> {
         serial: None,
         scope,
         seen_at: host.scanned_at,
-        said: Said::default(),
+        reported: ReportedFields::default(),
     })
 }
 

@@ -66,7 +66,7 @@ pub(super) fn blank(number: u16) -> FoundPort {
         number,
         service: usual_service(number).to_owned(),
         banner: String::new(),
-        is_told: false,
+        is_identified: false,
         is_encrypted: false,
         certificate: None,
         tls: Vec::new(),
@@ -168,5 +168,5 @@ fn name(port: &mut FoundPort) {
         None => return,
     };
     port.service = service.to_owned();
-    port.is_told = true;
+    port.is_identified = true;
 }

@@ -1,4 +1,4 @@
-//! Successful answers: documented by their type, serialised by serde directly.
+//! Successful answers: documented by their type, serialized by serde directly.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

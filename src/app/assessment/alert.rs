@@ -11,8 +11,9 @@ use crate::store::global::task::Task;
 
 const S_PER_HOUR: i64 = 3_600;
 
-/// Opens alerts whose condition became true and announces them; closes those whose condition is not true any more, or
-/// whose rule no longer looks at the client. `tasks`: the client's open ones. When time alone may make one true.
+/// Opens and announces alerts whose condition became true. Closes alerts whose condition is no longer true, or whose
+/// rule no longer watches the client. `tasks`: the client's open tasks. Returns the next time at which a condition may
+/// become true without new facts.
 pub(in crate::app) fn evaluate(
     batch: &mut ClientBatch<'_>,
     tasks: &[Task],
@@ -34,7 +35,7 @@ pub(in crate::app) fn evaluate(
             Some(false) => {
                 batch.close_condition(key, now)?;
             }
-            None => (), // Nothing is known that would open or close it.
+            None => (), // Unknown: the alert neither opens nor closes.
         }
     }
     Ok(next)
@@ -60,14 +61,14 @@ fn trigger(
     Ok(())
 }
 
-/// What a rule finds at a client.
+/// The result of a rule for one client.
 struct RuleResult {
     /// `None`: unknown.
     verdict: Option<bool>,
     value: AlertValue,
-    /// Those that are silent, when the rule looks at that.
+    /// The silent sources, if the rule is about them.
     sources: Option<Vec<String>>,
-    /// When time alone may make it true.
+    /// When it may become true without new facts.
     next: Option<Time>,
 }
 
@@ -103,7 +104,7 @@ fn judge(
             None => RuleResult::unknown(),
         },
         AlertCondition::ReadinessBelow { framework, value } => {
-            // Without any evidence nothing is ready, which is no news.
+            // Without any evidence no framework is ready, which is not worth an alert.
             let has_evidence = rows.find_score()?.is_some();
             match rows.find_framework(*framework)?.filter(|_| has_evidence) {
                 Some(it) => RuleResult::number(it.summary.readiness < *value, it.summary.readiness),
@@ -118,7 +119,7 @@ fn judge(
         }
         AlertCondition::ControlFailing { control } => {
             match rows.find_control_outcome(control)? {
-                // What it failed on has lapsed, and silence never heals.
+                // The evidence of the failure has expired, which does not mean that it was fixed.
                 Some(it) if it.held => RuleResult::unknown(),
                 Some(it) => {
                     let fails = matches!(it.status, Status::Partial | Status::NonCompliant);
@@ -135,7 +136,8 @@ fn judge(
     })
 }
 
-/// Which sources nothing was heard of for so long, and the hours since the one that is silent longest.
+/// Finds the sources that have been silent for this many hours. The value is the hours since the one that has been
+/// silent longest.
 fn silence(rows: &ClientBatch<'_>, hours: u32, now: Time) -> Result<RuleResult> {
     let mut heard = std::collections::BTreeMap::<String, Time>::new();
     for it in rows.list_sources()? {

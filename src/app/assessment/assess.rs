@@ -1,4 +1,5 @@
-//! Assessing a client: planned on a snapshot, off the writer; applied in one commit if the facts are still the same.
+//! Assesses a client. The assessment is planned on a snapshot, without blocking the writer, and applied in one commit
+//! if the facts have not changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::store::per_client::history::Move;
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
-/// The daily assessments are spread over this much of the day's start.
+/// The daily assessments are spread over this many seconds from the start of the day.
 const DAY_STARTS_WITHIN_S: i64 = 3_600;
 
 /// Everything that one assessment writes.
@@ -40,23 +41,23 @@ pub struct AssessmentPlan {
     forgotten_risks: Vec<String>,
     touched: Vec<(u64, Option<u8>)>,
     events: Vec<NewEvent>,
-    /// Observations that a complete read no longer has.
+    /// Observations that are missing from a complete read.
     pub gone: Vec<Observation>,
     expiry: Expiry,
     due: Time,
-    /// How often an assessment had been asked for when the plan was made.
+    /// How many times an assessment had been requested when the plan was made.
     n_asked: u64,
     announced: Announced,
 }
 
 impl AssessmentPlan {
     /// # Errors
-    /// `Conflict` when the facts are no longer those that the plan was made on.
+    /// `Conflict` if the facts have changed since the plan was made.
     pub fn require_unchanged(&self, batch: &ClientBatch<'_>) -> Result<()> {
         if batch.facts_version()? == self.facts_version {
             return Ok(());
         }
-        Err(Error::conflict("the client's facts changed meanwhile"))
+        Err(Error::conflict("the client's facts changed meanwhile; try again"))
     }
 }
 
@@ -96,10 +97,10 @@ impl StoredPosture {
 }
 
 impl App {
-    /// Assesses a client on the facts that are there.
+    /// Assesses a client on its stored facts.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn reassess(&self, rows: &ClientStore, cause: Cause) -> Result<Announced> {
         let _lock = self.clients.lock(rows.id()).await;
         let now = self.clock.now();
@@ -119,7 +120,7 @@ impl App {
     }
 }
 
-/// [`plan_with`] what persons said so far.
+/// [`plan_with`] the stored statements.
 pub fn plan(
     rows: &ClientSnapshot,
     subject: &AssessmentInput,
@@ -132,7 +133,7 @@ pub fn plan(
     plan_with(rows, subject, observations, gone, &statements, cause, now)
 }
 
-/// Assesses, and works out every row that the result changes.
+/// Assesses, and plans every row that the result changes.
 pub fn plan_with(
     rows: &ClientSnapshot,
     subject: &AssessmentInput,
@@ -195,7 +196,7 @@ pub fn plan_with(
     })
 }
 
-/// Writes what was planned.
+/// Writes the plan.
 pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Announced> {
     for control in &plan.controls {
         batch.put_control_outcome(control)?;
@@ -233,7 +234,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     let n_warnings = plan.expiry.apply(batch, plan.assessed.at)?;
     batch.put_assessed(&plan.assessed)?;
     let next = condition::reevaluate(batch, plan.assessed.at)?;
-    // Whoever asked since the plan was made, such as a push, is owed an assessment of its own.
+    // A request since the plan was made, such as a push, still requires an assessment of its own.
     if batch.n_asked()? == plan.n_asked {
         batch.set_due(Some(next.map_or(plan.due, |it| it.min(plan.due))))?;
     }
@@ -242,7 +243,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     Ok(announced)
 }
 
-/// The results that are not as they were stored.
+/// Returns the results that differ from the stored ones.
 fn unlike<T: PartialEq, K: Ord>(stored: &[T], new: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
     let stored: BTreeMap<K, &T> = stored.iter().map(|it| (key(it), it)).collect();
     new.into_iter().filter(|it| stored.get(&key(it)) != Some(&it)).collect()
@@ -255,10 +256,10 @@ fn touched(stored: &BTreeMap<u64, u8>, new: &BTreeMap<u64, u8>) -> Vec<(u64, Opt
     put.chain(removed).collect()
 }
 
-/// The entry to show and to keep for today. `None`: the one that is there still tells it.
+/// Returns the entry to show and to store for today. `None`: the stored entry is still valid.
 ///
-/// There is a first one with the first evidence, a new one when the score's parts moved or a source spoke, and one
-/// each day.
+/// There is a new entry with the first evidence, when a part of the score changes, after each run of a source, and each
+/// day.
 fn next_score(
     stored: &StoredPosture,
     posture: &Posture,
@@ -286,7 +287,7 @@ fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
     })
 }
 
-/// The rows that changed, by framework.
+/// Returns the rows that changed, by framework.
 fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> Vec<NewChanges> {
     let mut all: Vec<NewChanges> = Vec::new();
     for change in changes {
@@ -307,8 +308,8 @@ fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> V
     all
 }
 
-/// When this client is to be assessed again: when time changes its results, and each day. Not all clients at
-/// midnight: each within the day's first hour, at a time of its own.
+/// Returns when this client must be assessed again: when time changes its results, and each day. The daily assessments
+/// are not all at midnight: each client has its own time within the first hour of the day.
 fn due(client: ClientId, posture: &Posture, now: Time) -> Time {
     let share_s = i64::from(client.as_bytes()[15]) * DAY_STARTS_WITHIN_S / 256;
     let next_day = Time::EPOCH.plus_days(i64::from(now.day()) + 1).plus_s(share_s);

@@ -1,4 +1,4 @@
-//! What opens and closes beside a client's posture: overdue tasks and alerts.
+//! Conditions besides those of a client's posture: overdue tasks and alerts.
 
 use super::{alert, overdue};
 use crate::clock::Time;

@@ -1,4 +1,4 @@
-//! Evidence that is brought for a client's register.
+//! New evidence for a client's register.
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
@@ -6,10 +6,10 @@ use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 
 pub const TITLE_CHARS_MAX: usize = 200;
-/// Entries of one client's register. More are refused.
+/// How many entries one client's register may have.
 pub const N_EVIDENCE_MAX: usize = 2_000;
 
-/// What a person can show for a control.
+/// Evidence for a control.
 #[derive(Clone, Debug)]
 pub struct NewEvidence {
     /// The control's code.
@@ -22,10 +22,10 @@ pub struct NewEvidence {
     pub by: String,
 }
 
-/// The entries that a source's evidence makes of a register: new ones, and renewed ones under their ids.
+/// Returns the register entries for a source's evidence: new entries, and renewed ones with their ids.
 ///
 /// # Errors
-/// `Conflict` when the register would be too full.
+/// `Conflict` if the register would have too many entries.
 pub(in crate::app) fn entries(
     all: &[Evidence],
     new: &[NewEvidence],
@@ -53,7 +53,7 @@ pub(in crate::app) fn entries(
             format!("the client would have more than {N_EVIDENCE_MAX} pieces of evidence");
         return Err(Error::conflict(sentence));
     }
-    // A source tells the same every night: only what changed is written.
+    // A source sends the same evidence every night. Only what changed is written.
     let is_news = |it: &Evidence| {
         let known = all.iter().find(|known| known.id == it.id);
         known.is_none_or(|known| {

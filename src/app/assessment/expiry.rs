@@ -1,4 +1,5 @@
-//! What ends soon of what persons said: announced once, open until it is renewed or taken back.
+//! Warnings about statements that expire soon. Each is announced once, and is open until the statement is renewed or
+//! withdrawn.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,11 @@ use crate::error::Result;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::{ClientBatch, ClientSnapshot};
 
-/// A warning comes at most this share of a term before its end.
+/// A warning is opened at the earliest when one fifth of the term is left.
 const SHARE: i64 = 5;
 const DAY_S: i64 = 86_400;
 
-/// Something that was said until a certain moment.
+/// A statement with an end.
 struct Term {
     warning: NewEvent,
     from: Time,
@@ -25,7 +26,7 @@ struct Term {
 }
 
 impl Term {
-    /// A term of evidence, an attestation or a decision; `key` names it among those.
+    /// The term of evidence, an attestation or a decision. `key` names it among terms of the same kind.
     fn of(mut body: EvidenceExpiring<'_>, key: &str, from: Time, end: Time) -> Self {
         body.key = format!("{}/{key}", body.kind);
         body.valid_until = end.to_string();
@@ -39,7 +40,7 @@ impl Term {
         Some(Self::of(body, &it.id.to_string(), it.added_at, it.valid_until?))
     }
 
-    /// `None` too for a control that is no longer in the catalog.
+    /// Also `None` for a control that is no longer in the catalog.
     fn of_attestation(it: &Attestation, catalog: &Catalog) -> Option<Self> {
         let title = &catalog.controls[catalog.find_control(&it.control)?].title;
         let control_code = Some(it.control.as_str());
@@ -47,7 +48,7 @@ impl Term {
         Some(Self::of(body, &it.control, it.at, it.until?))
     }
 
-    /// `None` too for a requirement that is no longer in the catalog.
+    /// Also `None` for a requirement that is no longer in the catalog.
     fn of_decision(it: &RowDecision, catalog: &Catalog) -> Option<Self> {
         let (framework, reference) = (it.framework.as_str(), &it.reference);
         let row = catalog.framework(it.framework).find_row(reference)?;
@@ -66,7 +67,7 @@ impl Term {
     }
 }
 
-/// Keys of the warnings that are open.
+/// Returns the keys of the open warnings.
 fn open_keys(rows: &ClientSnapshot) -> Result<BTreeSet<String>> {
     let mut keys = BTreeSet::new();
     for start in [EVIDENCE, ATTESTATION, DECISION] {
@@ -76,14 +77,14 @@ fn open_keys(rows: &ClientSnapshot) -> Result<BTreeSet<String>> {
     Ok(keys)
 }
 
-/// What becomes of the warnings of one client.
+/// The changes to the warnings of one client.
 #[derive(Clone, Debug)]
 pub struct Expiry {
-    /// Those to open.
+    /// Warnings to open.
     opened: Vec<NewEvent>,
-    /// Keys of those to close.
+    /// The keys of warnings to close.
     closed: Vec<String>,
-    /// When time alone brings the next one, or evidence stops to count.
+    /// When the next warning is due or the next statement expires.
     pub next: Option<Time>,
 }
 

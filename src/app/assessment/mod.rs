@@ -1,4 +1,4 @@
-//! What happens inside one assessment of a client.
+//! The steps of an assessment of a client.
 
 pub mod alert;
 pub mod assess;

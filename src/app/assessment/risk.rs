@@ -1,4 +1,4 @@
-//! Risks from one assessment to the next.
+//! Carries risks over from one assessment to the next.
 
 use std::collections::BTreeMap;
 
@@ -12,26 +12,26 @@ use crate::id::RiskId;
 use crate::store::per_client::condition::REOPEN_DAYS;
 use crate::store::per_client::posture::{Acceptance, Closed, OpenRisk, Resolution};
 
-/// What an assessment makes of the risks that were there.
+/// What an assessment makes of the stored risks.
 #[derive(Debug)]
 pub struct Carried {
-    /// As they are to be stored.
+    /// The risks to store.
     pub risks: Vec<OpenRisk>,
-    /// Conditions of those to forget.
+    /// The conditions of risks to remove.
     pub forgotten: Vec<String>,
-    /// Those of `risks` that were open all along and are shown again: their acceptance is over.
+    /// Those of `risks` that stayed open and are shown again, because their acceptance no longer covers them.
     pub returned: Vec<OpenRisk>,
     /// When the next acceptance ends.
     pub next_end: Option<Time>,
 }
 
-/// Whether an acceptance still covers a risk.
+/// Returns true if an acceptance still covers a risk.
 fn covers(acceptance: &Acceptance, severity: Severity, now: Time) -> bool {
     now < acceptance.until && severity <= acceptance.severity
 }
 
-/// Risks as they are to be stored. An id lives as long as its condition, and comes back with it within
-/// [`REOPEN_DAYS`]; so does an acceptance, until its time.
+/// Returns the risks to store. A risk keeps its id as long as its condition exists, and gets it back if the condition
+/// returns within [`REOPEN_DAYS`]. The same is true of an acceptance until it expires.
 pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Time) -> Carried {
     let known: BTreeMap<&str, &OpenRisk> =
         stored.iter().map(|it| (it.risk.condition.as_str(), it)).collect();
@@ -76,10 +76,10 @@ pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Ti
         }
     }
     carried.risks.extend(changes.iter().filter_map(|it| closed(it, &known, now)));
-    let is_over = |it: &&OpenRisk| it.closed.as_ref().is_some_and(|it| !is_recent(it));
+    let is_forgotten = |it: &&OpenRisk| it.closed.as_ref().is_some_and(|it| !is_recent(it));
     let is_open =
         |it: &&OpenRisk| posture.risks.iter().any(|risk| risk.condition == it.risk.condition);
-    let forgotten = stored.iter().filter(is_over).filter(|it| !is_open(it));
+    let forgotten = stored.iter().filter(is_forgotten).filter(|it| !is_open(it));
     carried.forgotten = forgotten.map(|it| it.risk.condition.clone()).collect();
     carried
 }
@@ -95,16 +95,17 @@ fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Opti
     Some(OpenRisk { closed: Some(Closed { at: now, resolution }), ..(*open).clone() })
 }
 
-/// What is announced of risks whose acceptance ended by itself. `changes` tells of those that became critical.
+/// Returns the events about risks whose acceptance ended by itself. Risks that became critical are announced by
+/// `changes`.
 pub fn returned(risks: &[OpenRisk], changes: &[Change], now: Time) -> Vec<NewEvent> {
-    let is_told = |open: &OpenRisk| {
+    let is_announced = |open: &OpenRisk| {
         let mut all = changes.iter();
         all.any(|it| matches!(it, Change::RiskCritical { risk } if risk.condition == open.risk.condition))
     };
     let mut events = Vec::new();
     for open in risks {
         let mut shown = event::risk::shown_again(open, now);
-        if is_told(open) {
+        if is_announced(open) {
             shown.truncate(1);
         }
         events.extend(shown);

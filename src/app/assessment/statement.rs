@@ -1,4 +1,4 @@
-//! What persons said about a client: attestations, decisions about rows, evidence. Kept and assessed in one commit.
+//! What people stated about a client: attestations, decisions about rows, evidence. Stored and assessed in one commit.
 
 use crate::app::input::require_future;
 use crate::clock::Time;
@@ -11,13 +11,13 @@ use crate::store::per_client::fact::Attested;
 use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 1_000;
-/// Of a text that says where evidence is.
+/// The limit of a text that says where evidence is.
 pub const REFERENCE_CHARS_MAX: usize = 1_000;
 pub const BY_CHARS_MAX: usize = 200;
-/// Nothing is said for longer: three years, one of them a leap year.
+/// The longest term of a statement: three years, one of them a leap year.
 pub const TERM_DAYS_MAX: i64 = 3 * 365 + 1;
 
-/// All that was said about one client.
+/// All statements about one client.
 #[derive(Clone, Debug)]
 pub struct Statements {
     pub attested: Vec<Attested>,
@@ -25,7 +25,7 @@ pub struct Statements {
     pub evidence: Vec<Evidence>,
 }
 
-/// One thing that is said, or taken back.
+/// A statement that is made or withdrawn.
 #[derive(Clone, Debug)]
 pub(in crate::app) enum Statement {
     Attest(Attested),
@@ -33,7 +33,7 @@ pub(in crate::app) enum Statement {
     WithdrawAttestation(String),
     Decide(RowDecision),
     WithdrawDecision(FrameworkId, String),
-    /// Adds it, or takes the place of the one with its id.
+    /// Adds the entry, or replaces the one with its id.
     PutEvidence(Evidence),
     RemoveEvidence(EvidenceId),
 }
@@ -47,7 +47,7 @@ impl Statements {
         })
     }
 
-    /// With the evidence that counts now.
+    /// Returns the attestations with the evidence that counts now.
     pub fn attestations(&self, now: Time) -> Vec<Attestation> {
         let with_evidence = |it: &Attested| Attestation {
             evidence: self.evidence_of(it, now).map(str::to_owned),
@@ -56,13 +56,14 @@ impl Statements {
         self.attested.iter().map(with_evidence).collect()
     }
 
-    /// Where the evidence of an attestation is. `None`: it has none that counts.
+    /// Returns where the evidence of an attestation is. `None`: it has no evidence that counts.
     pub fn evidence_of<'a>(&'a self, it: &'a Attested, now: Time) -> Option<&'a str> {
         let written = it.attestation.evidence.as_deref();
         let named = || {
             let found =
                 self.evidence.iter().find(|evidence| Some(evidence.id) == it.evidence_id)?;
-            // What outlasted the attestation does not change what that came to when it ended.
+            // Evidence that outlasts the attestation does not change the status that the attestation had when it
+            // expired.
             let end = it.attestation.until;
             let outlasts = end.zip(found.valid_until).is_some_and(|(end, valid)| end <= valid);
             (found.is_valid(now) || outlasts).then_some(found.reference.as_str())
@@ -119,7 +120,7 @@ impl Statement {
 }
 
 /// # Errors
-/// `Invalid` unless the moment is still to come, and not too far away.
+/// `Invalid` unless the time is in the future and at most [`TERM_DAYS_MAX`] away.
 pub(in crate::app) fn require_term(field: &str, end: Time, now: Time) -> Result<()> {
     require_future(field, end, now)?;
     if now.plus_days(TERM_DAYS_MAX) < end {

@@ -1,4 +1,4 @@
-//! What an assessment reads about a client beside its facts.
+//! What an assessment reads about a client besides its facts.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::store::ClientStore;
 use crate::store::global::client::ClientState;
 use crate::store::per_client::asset::AssetFilter;
 
-/// What an assessment reads about a client beside its facts.
+/// What an assessment reads about a client besides its facts.
 pub struct AssessmentInput {
     pub catalog: Arc<Catalog>,
     pub profile: Profile,
     pub annual_loss: Option<u64>,
     pub thresholds: Vec<u8>,
-    /// Those that the client is to meet: of others nothing is announced.
+    /// The frameworks that the client must meet. Nothing is announced about others.
     pub frameworks: Vec<FrameworkId>,
     pub evidence_warning_days: u16,
     rows: ClientStore,
 }
 
 impl AssessmentInput {
-    /// [`subject_hash`] of every critical asset's own identifiers, sorted.
+    /// Returns [`subject_hash`] of the identifiers of every critical asset, sorted.
     pub fn critical_subjects(&self) -> Result<Vec<u64>> {
         let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
         let mut hashes: Vec<u64> = Vec::new();
@@ -42,7 +42,7 @@ impl AssessmentInput {
 
 impl App {
     /// # Errors
-    /// `NotFound` when the client is gone.
+    /// `NotFound` if the client does not exist or is being erased.
     pub(in crate::app) fn subject(&self, id: ClientId) -> Result<AssessmentInput> {
         let absent = || Error::not_found("client not found");
         let client = self.clients.directory.find(id).filter(|it| it.state != ClientState::Erasing);

@@ -1,4 +1,4 @@
-//! All clients in memory: few, small, and asked for by every request.
+//! All clients in memory. They are few and small, and every request needs them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +21,7 @@ impl Directory {
         Self { clients: RwLock::new(clients), version: AtomicU64::new(0) }
     }
 
-    /// Moves with every change of any client.
+    /// Increases with every change of any client.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
@@ -35,7 +35,7 @@ impl Directory {
         self.clients.read().expect("no holder of this lock panics").values().cloned().collect()
     }
 
-    /// Active clients among `allowed` (`None`: all), optionally of one industry, without regard to case.
+    /// Returns active clients among `allowed` (`None`: all), optionally of one industry, ignoring case.
     pub fn page(
         &self,
         allowed: Option<&[ClientId]>,
@@ -55,7 +55,7 @@ impl Directory {
         Page::of(all.into_iter(), cut)
     }
 
-    /// After the commit that changed or made it.
+    /// Call it after the commit that added or changed the client.
     pub fn put(&self, client: Arc<Client>) {
         let mut clients = self.clients.write().expect("no holder of this lock panics");
         clients.insert(client.id, client);
@@ -63,7 +63,7 @@ impl Directory {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// After the commit that erased it.
+    /// Call it after the commit that erased the client.
     pub fn remove(&self, id: ClientId) {
         self.clients.write().expect("no holder of this lock panics").remove(&id);
         self.version.fetch_add(1, Ordering::Release);

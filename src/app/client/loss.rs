@@ -1,4 +1,4 @@
-//! What a year without any control would cost a client: the documented model behind `dollarImpact`.
+//! Estimates what a year without any control would cost a client: the documented model behind `dollarImpact`.
 //!
 //! annual loss = chance of a serious incident in a year, by industry (percent)
 //!             x (employees x records per employee x cost of a record
@@ -9,7 +9,7 @@ use crate::store::global::client::Client;
 
 /// Records about people that a client holds for each of its employees.
 const RECORDS_PER_EMPLOYEE: u64 = 50;
-/// How long work stands still after a serious incident.
+/// How long work stops after a serious incident.
 const OUTAGE_HOURS: u64 = 72;
 /// `downtime_cost_per_hour` is for an organization of this many employees.
 const DOWNTIME_EMPLOYEES: u64 = 100;
@@ -26,7 +26,7 @@ const CHANCES: [(&str, u64); 8] = [
 ];
 const CHANCE: u64 = 7;
 
-/// Dollars a year. `None` when the client's size or industry, or a cost, is unknown.
+/// Dollars per year. `None`: the client's size or industry, or a cost, is unknown.
 #[must_use]
 pub fn annual_loss(client: &Client, defaults: &Defaults) -> Option<u64> {
     let employees = u64::from(client.employee_count?);

@@ -1,4 +1,4 @@
-//! Client organizations, their settings, and what a year without controls would cost them.
+//! Client organizations, their settings, and the expected cost of a year without controls.
 
 pub mod directory;
 pub mod loss;
@@ -15,15 +15,15 @@ use directory::Directory;
 
 const UNPOISONED: &str = "no holder of this lock panics";
 
-/// Holds off every other assessment of a client.
+/// Prevents other assessments of the client while it is held.
 pub type ClientLock = OwnedMutexGuard<()>;
 
-/// All clients in memory, and what goes on with each.
+/// All clients in memory, and the work in progress on each.
 pub struct Clients {
     pub directory: Arc<Directory>,
     /// The day on which each client was last maintained.
     maintained_on: Mutex<HashMap<ClientId, u32>>,
-    /// One assessment at a time for each client: two would only plan twice.
+    /// Allows one assessment of a client at a time. Two at once would only plan twice.
     locks: Mutex<HashMap<ClientId, Weak<AsyncMutex<()>>>>,
 }
 
@@ -37,7 +37,7 @@ impl Clients {
         }
     }
 
-    /// Waits until no other assessment of the client is under way.
+    /// Waits until no other assessment of the client is in progress.
     pub async fn lock(&self, client: ClientId) -> ClientLock {
         self.lock_of(client).lock_owned().await
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// A settings object longer than this in JSON is refused.
 pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
 
-/// What counts where a client's settings are silent.
+/// The values of settings that a client does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
     pub dormant_after_days: u16,
@@ -20,7 +20,7 @@ pub struct Defaults {
     pub stale_asset_days: u16,
     /// Dollars for each record lost in a breach. `None`: no dollar impact is estimated.
     pub record_cost: Option<u64>,
-    /// Dollars for each hour in which an organization of a hundred stands still. `None`: as above.
+    /// Dollars per hour of downtime of an organization of 100 employees. `None`: no dollar impact is estimated.
     pub downtime_cost_per_hour: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Settings {
         Self(serde_json::from_str(text).unwrap_or_default())
     }
 
-    /// Answers to the catalogue's profile questions.
+    /// Returns the answers to the catalog's profile questions.
     #[must_use]
     pub fn profile(&self) -> Profile {
         let Some(Value::Object(answers)) = self.0.get("profile") else { return Profile::new() };
@@ -71,7 +71,7 @@ impl Settings {
         )
     }
 
-    /// Those that the client is to meet; all where it does not say.
+    /// Returns the frameworks that the client must meet. Default: all.
     #[must_use]
     pub fn frameworks(&self) -> Vec<FrameworkId> {
         let given = self.0.get("frameworks").and_then(Value::as_array);
@@ -101,14 +101,14 @@ impl Settings {
         self.days("dormantAfterDays", defaults.dormant_after_days)
     }
 
-    /// Names of apps, in lower case.
+    /// Returns the names of sanctioned apps, in lower case.
     #[must_use]
     pub fn sanctioned_apps(&self) -> Vec<String> {
         let given = self.0.get("sanctionedApps").and_then(Value::as_array);
         given.into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect()
     }
 
-    /// As shown: the client's own members over the defaults.
+    /// Returns the settings as shown: the client's own members on top of the defaults.
     #[must_use]
     pub fn effective(&self, defaults: &Defaults) -> Value {
         let mut shown = Map::new();
@@ -138,8 +138,8 @@ fn usage(answer: &Value) -> Usage {
     }
 }
 
-/// The settings after a change: members of `patch` replace those of `current`, null removes one, the profile is merged
-/// answer by answer. Known members are checked, unknown ones kept as given.
+/// Returns the settings after a change: members of `patch` replace those of `current`, null removes a member, and the
+/// answers in the profile are merged one by one. Known members are checked, and unknown ones are stored as given.
 ///
 /// # Errors
 /// `Invalid` with the member and its rule.
@@ -191,11 +191,11 @@ fn merged_profile(
     for (question, answer) in answers {
         if !known.contains(question.as_str()) {
             let list = known.iter().copied().collect::<Vec<_>>().join(", ");
-            let rule = format!("unknown question; known: {list}");
+            let rule = format!("unknown question; must be one of {list}");
             return Err(refused(&format!("profile.{question}"), rule));
         }
         if profile.get(question) == Some(answer) {
-            continue; // What `settings` shows came back as it is: nobody said it anew.
+            continue; // The caller sent back what `settings` shows. It is not a new answer.
         }
         let word = answer.as_str().or_else(|| answer.get("usage").and_then(Value::as_str));
         let stamped = match word {
@@ -215,7 +215,7 @@ fn merged_profile(
     Ok(Value::Object(profile))
 }
 
-/// Every question that a control or a row of the catalogue asks of a profile.
+/// Returns every question that a control or a row of the catalog asks of a profile.
 fn questions(catalog: &Catalog) -> BTreeSet<&str> {
     let platforms = catalog.controls.iter().flat_map(|it| &it.platforms);
     let rows = catalog.frameworks.iter().flat_map(|it| &it.rows);

@@ -9,7 +9,7 @@ use crate::engine::event::EventKind;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::roster::{HealthState, SourceHealth};
 
-/// A run of a source was taken in.
+/// A run of a source was processed.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IntegrationSyncCompleted<'a> {
@@ -96,7 +96,7 @@ pub struct ConnectorHealthChanged<'a> {
     pub status: &'static str,
     /// Failed runs since the last one that did not fail.
     pub failures: u32,
-    /// What the last run said, when it was not well.
+    /// What the last run said, if it was not healthy.
     pub message: Option<&'a str>,
     #[schemars(extend("format" = "date-time"))]
     pub last_run_at: String,

@@ -1,4 +1,4 @@
-//! What lists of accounts say of controls.
+//! Observations about controls that are derived from lists of accounts.
 
 use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
@@ -7,14 +7,14 @@ use crate::engine::identity::{self, Identity};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 
-/// Failing accounts that a finding names.
+/// How many failing accounts a finding names.
 const N_NAMED: usize = 10;
-/// The check of such observations; sources cannot name one of theirs so.
+/// The check of derived observations. Sources cannot use this name.
 pub(in crate::app) const DERIVED_CHECK: &str = "identities";
 
-/// What a complete list that is believed says.
+/// Returns what an accepted, complete list of accounts shows about controls.
 ///
-/// `known`: the observations so far.
+/// `known`: the stored observations.
 pub(in crate::app) fn observations(
     catalog: &Catalog,
     (source, import): (&str, ImportId),
@@ -48,20 +48,22 @@ pub(in crate::app) fn observations(
             failing: Vec::new(),
         })
     });
-    let mut told: Vec<_> = verdicts.collect();
-    told.extend(no_longer_told(known, &told, (source, import), lists));
-    told
+    let mut derived: Vec<_> = verdicts.collect();
+    derived.extend(no_longer_derived(known, &derived, (source, import), lists));
+    derived
 }
 
-/// Whether a list of accounts said it: it stands and falls with that list, not with what else the source sends.
+/// Returns true if it was derived from a list of accounts. Only a newer list replaces it, and not the source's other
+/// facts.
 pub(in crate::app) fn is_derived(it: &Observation) -> bool {
     it.check == DERIVED_CHECK && matches!(it.subject, Subject::Control(_))
 }
 
-/// What earlier lists said of controls of which this one, complete and believed, says nothing.
-fn no_longer_told(
+/// Returns what marks earlier derived observations as gone: this list, complete and accepted, shows nothing about their
+/// controls.
+fn no_longer_derived(
     known: &[Observation],
-    told: &[Observation],
+    derived: &[Observation],
     (source, import): (&str, ImportId),
     lists: &Lists,
 ) -> Vec<Observation> {
@@ -71,9 +73,9 @@ fn no_longer_told(
             && is_derived(it)
             && it.observed_at < lists.at
     };
-    let is_over = |it: &&Observation| {
-        it.verdict != Verdict::Gone && told.iter().all(|other| other.subject != it.subject)
+    let is_outdated = |it: &&Observation| {
+        it.verdict != Verdict::Gone && derived.iter().all(|other| other.subject != it.subject)
     };
-    let over = known.iter().filter(is_ours).filter(is_over);
-    over.map(|it| it.gone(lists.at, import)).collect()
+    let outdated = known.iter().filter(is_ours).filter(is_outdated);
+    outdated.map(|it| it.gone(lists.at, import)).collect()
 }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// Everything that one run of a source tells; every part but the source may be absent.
+/// Everything that one run of a source reports. Every part except the source may be absent.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct FactsBody {
@@ -100,7 +100,7 @@ pub(in crate::app) struct SyncBody {
 }
 
 impl FactsBody {
-    /// What was seen was seen now, whatever the body says.
+    /// Dates the facts now, whatever time the body has.
     #[must_use]
     pub fn observed_now(self) -> Self {
         Self { observed_at: None, ..self }

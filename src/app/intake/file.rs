@@ -1,4 +1,4 @@
-//! Importing an assessor's file, and taking an import back.
+//! Imports an assessor's file, and undoes an import.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -16,10 +16,10 @@ use crate::store::per_client::import::Import;
 
 /// A larger file is refused.
 pub const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
-/// The format is told from this much of the file's start.
+/// The format is detected from this much of the file's start.
 const HEAD_BYTES: usize = 64 * 1024;
 
-/// Which time the file's observations count from.
+/// The time of the file's observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObservedAt {
     File,
@@ -27,32 +27,32 @@ pub enum ObservedAt {
     At(Time),
 }
 
-/// How a file is to be taken.
+/// How to import a file.
 #[derive(Clone, Debug)]
 pub struct ImportRequest {
-    /// As it was called where it came from; may be empty.
+    /// The name of the file where it came from. It may be empty.
     pub file_name: String,
-    /// `None`: told from the file's start.
+    /// `None`: it is detected from the file's start.
     pub format: Option<Format>,
-    /// `None`: the format's tool.
+    /// `None`: the name of the format's tool.
     pub source: Option<String>,
     pub observed_at: ObservedAt,
-    /// Take a file that was already imported once more.
+    /// Import the file even if it was imported before.
     pub again: bool,
-    /// The file tells everything about the scopes that it names: what it no longer has is gone.
+    /// The file covers the scopes that it names in full: anything missing from it is gone.
     pub complete: bool,
     pub by: String,
 }
 
-/// What an import came to.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub enum Imported {
     Changed(Box<IntakeOutcome>),
-    /// The same bytes came before, in this import; nothing was done.
+    /// The same bytes were imported before, by this import. Nothing was done.
     Known(Box<Import>),
 }
 
-/// Counts and hashes what it hands on; refuses to go on beyond [`FILE_BYTES_MAX`].
+/// Counts and hashes the bytes that are read, and refuses more than [`FILE_BYTES_MAX`].
 struct Measured<R> {
     inner: R,
     digest: Sha256,
@@ -75,11 +75,11 @@ impl<R: Read> Read for Measured<R> {
 }
 
 impl App {
-    /// Reads a file to its end, then takes in all of it or nothing.
+    /// Reads the whole file, then imports all of it or nothing.
     ///
     /// # Errors
-    /// `Invalid` when it is of no known format, broken, or too old; `TooLarge`; `Unavailable` when the disk does not
-    /// take it.
+    /// `Invalid` if the format is unknown, the file is damaged, or its observations are too old; `TooLarge`;
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn import_file(
         &self,
         rows: &ClientStore,
@@ -96,21 +96,22 @@ impl App {
         };
         let read = self.store.run_blocking(move || read_whole(file, given, source, id, observed));
         let (format, folded, digest) = read.await?;
-        // From here on alone: the same file sent twice at once is taken once.
+        // Locked from here on: the same file sent twice at once is imported once.
         let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !order.again) {
             return Ok(Imported::Known(Box::new(known)));
         }
-        let intake = intake(format, folded, digest, id, &order, now, |it| self.is_over(it, now))?;
-        let outcome = self.ingest_alone(rows, intake, &lock).await?;
+        let intake =
+            intake(format, folded, digest, id, &order, now, |it| self.is_expired(it, now))?;
+        let outcome = self.ingest_locked(rows, intake, &lock).await?;
         Ok(Imported::Changed(Box::new(outcome)))
     }
 
-    /// Takes an import's facts back and reassesses. Assets that it found stay.
+    /// Undoes an import: retracts its facts and reassesses the client. Assets that it found stay.
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when it was taken back before.
+    /// `NotFound`; `Conflict` if it was already undone.
     pub async fn undo_import(&self, rows: &ClientStore, id: ImportId) -> Result<IntakeOutcome> {
         let now = self.clock.now();
         let lock = self.clients.lock(rows.id()).await;
@@ -125,11 +126,11 @@ impl App {
             return Err(Error::conflict("the import was already undone"));
         }
         let intake = Intake::undoing(import, retracted, now);
-        self.ingest_alone(rows, intake, &lock).await
+        self.ingest_locked(rows, intake, &lock).await
     }
 
-    /// Whether an observation counts no more today.
-    fn is_over(&self, it: &crate::engine::fact::Observation, now: Time) -> bool {
+    /// Returns true if an observation has expired.
+    fn is_expired(&self, it: &crate::engine::fact::Observation, now: Time) -> bool {
         crate::engine::control::valid_until(&self.catalog, it) <= now
     }
 }
@@ -152,12 +153,12 @@ fn read_whole(
     let source = source.unwrap_or_else(|| tool.to_owned());
     let mut fold = Fold::new(ImportOrigin { tool, source, import, valid_until: None, observed });
     import::read(format, &mut input, &mut |record| fold.add(record))?;
-    // What is behind the last record belongs to the file's digest too.
+    // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
     Ok((format, fold.finish(), input.into_inner().digest.finalize().into()))
 }
 
-/// Has the buffer hold something of the file's start.
+/// Fills the buffer with the start of the file.
 fn fill(input: &mut impl BufRead) -> Result<()> {
     let filled = input.fill_buf().map_err(|it| unreadable(&it))?;
     if filled.is_empty() {
@@ -176,7 +177,7 @@ fn unreadable(error: &std::io::Error) -> Error {
 fn unknown_format() -> Error {
     let known = Format::ALL.map(Format::as_str).join(", ");
     Error::invalid(format!(
-        "the file's format was not recognised; name it with --format (one of {known})"
+        "the file's format was not recognized; pass --format with one of {known}"
     ))
 }
 
@@ -187,15 +188,15 @@ fn intake(
     id: ImportId,
     order: &ImportRequest,
     now: Time,
-    is_over: impl Fn(&crate::engine::fact::Observation) -> bool,
+    is_expired: impl Fn(&crate::engine::fact::Observation) -> bool,
 ) -> Result<Intake> {
     let newest = folded.observations.iter().map(|it| it.observed_at).max();
     if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest)
-        && folded.observations.iter().all(is_over)
+        && folded.observations.iter().all(is_expired)
     {
         return Err(Error::invalid(format!(
-            "all {} observations are too old to count (the newest is of {newest}); nothing was imported. If the file \
-             tells of today's state, repeat with --observed-at now",
+            "all {} observations are too old to count (the newest is from {newest}); nothing was imported. If the file \
+             shows the current state, repeat with --observed-at now",
             folded.observations.len()
         )));
     }

@@ -1,7 +1,7 @@
-//! The one flow: facts -> assessment -> difference -> events, in one commit.
+//! Ingests facts: assessment, differences and events, in one commit.
 //!
-//! The assessment is planned on a snapshot, off the writer, and applied if the client's facts are still those it was
-//! planned on; else it is planned again.
+//! The assessment is planned on a snapshot, without blocking the writer. It is applied if the client's facts have not
+//! changed since, and otherwise planned again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -34,42 +34,42 @@ use crate::store::per_client::import::{Import, SourceScope};
 use crate::store::per_client::roster::{Part, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
-/// Assets merged in one commit; more take more commits, so that writers beside them wait little. The last of them
-/// comes with the facts.
+/// How many assets are merged in one commit. More take several commits, so that other writers do not wait long. The
+/// last of these commits also stores the facts.
 pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
-/// A plan that finds the facts changed is made again at most this often.
+/// How many plans are made before a client whose facts keep changing is refused.
 const N_PLANS_MAX: usize = 5;
 
-/// Scopes that the record and the event of a run name; both tell how many there are.
+/// How many scopes the record and the event of a run name. Both also have the total.
 pub const N_SCOPES_KEPT: usize = 100;
 
-/// What one run of a source brought, or took back.
+/// What one run of a source adds, or what undoing an import retracts.
 #[derive(Clone, Debug)]
 pub struct Intake {
-    /// The run, as it will be kept; the counts of assets and facts are filled in.
+    /// The run, as it will be stored. The counts of assets and facts are filled in later.
     pub import: Import,
-    /// All parts of the client that the run speaks of; the record keeps the first [`N_SCOPES_KEPT`].
+    /// All scopes of the run. The record keeps the first [`N_SCOPES_KEPT`].
     pub scopes: Vec<String>,
     pub observations: Vec<Observation>,
     pub retracted: Vec<ObservationKey>,
     pub evidence: Vec<NewEvidence>,
     pub assets: Vec<Seen>,
-    /// When assets without a time of their own were seen.
+    /// When assets without their own time were seen.
     pub seen_at: Time,
-    /// Whether the run's first sight of a scope is told of.
+    /// Which new assets are announced.
     pub discovery: Discovery,
     pub run: Run,
-    /// Of a complete run: it did shrink, and is believed.
+    /// Accept a complete run even if it shrank.
     pub confirm_shrink: bool,
     /// `None`: the run has no lists.
     pub lists: Option<Lists>,
     pub idempotent: Option<Idempotent>,
 }
 
-/// A run of a source, before what it brought.
+/// A new run of a source, without its data.
 pub struct NewRun {
     pub id: ImportId,
-    /// The file's name, or what else the run is called.
+    /// The name of the file, or another name of the run.
     pub name: String,
     pub format: String,
     pub digest: [u8; 32],
@@ -80,7 +80,7 @@ pub struct NewRun {
 }
 
 impl Intake {
-    /// A run that completed. It claims to list nothing in full.
+    /// Makes the intake of a completed run. It lists nothing completely.
     #[must_use]
     pub fn of(run: NewRun, folded: Folded) -> Self {
         let NewRun { id, name, format, digest, source, by, at } = run;
@@ -108,7 +108,7 @@ impl Intake {
         Self { scopes, observations, assets, ..Self::empty(import, at) }
     }
 
-    /// Takes back the observations of an earlier run.
+    /// Makes the intake that retracts the observations of an earlier run.
     #[must_use]
     pub fn undoing(import: Import, observations: Vec<ObservationKey>, at: Time) -> Self {
         let import = Import { retracted_at: Some(at), complete: false, ..import };
@@ -132,18 +132,18 @@ impl Intake {
         }
     }
 
-    /// Where it lists all assets of its source. `None`: it does not claim to.
+    /// Returns the scope in which the run lists all assets of its source. `None`: it does not.
     fn listed_scope(&self) -> Option<String> {
         let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());
         complete.map(|it| it.scope.clone())
     }
 }
 
-/// A request that may come twice: its answer is kept in the commit that does what it asks.
+/// A request that may be sent twice. Its answer is stored in the commit that performs it.
 #[derive(Clone, Debug)]
 pub struct Idempotent {
     pub key: AnswerKey,
-    /// Of what was asked.
+    /// The digest of the request.
     pub digest: [u8; 32],
     pub render: fn(&IntakeOutcome) -> String,
 }
@@ -151,9 +151,11 @@ pub struct Idempotent {
 /// Which new assets are announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discovery {
-    /// Not those of a scope that the source never spoke of before: an account's first read is its baseline.
+    /// All except those of a scope that the source reports for the first time: the first read of an account is its
+    /// baseline.
     OfKnownScopes,
-    /// All, once the source has spoken of this client at all: a scope is a single host, and a new host is the news.
+    /// All, once the source has reported anything about this client: each scope is a single host, and a new host is
+    /// worth an event.
     OfKnownSource,
 }
 
@@ -162,24 +164,24 @@ pub enum Discovery {
 pub struct IntakeOutcome {
     pub import: Import,
     pub announced: Announced,
-    /// By list: how it moved.
+    /// How each list changed.
     pub moved: BTreeMap<&'static str, Moved>,
     pub n_retired: u32,
 }
 
 impl App {
-    /// Takes in one run of a source: facts, results, score, risks and events in one commit.
+    /// Ingests one run of a source: facts, results, score, risks and events in one commit.
     ///
     /// # Errors
-    /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it, or the client's facts never
-    /// stood still; nothing of the run counts then, but assets of a large run that were met before stay.
+    /// `NotFound` if the client does not exist; `Unavailable` if the disk does not accept the write, or if the client's
+    /// facts kept changing. Then nothing of the run counts, but assets of a large run that were already merged stay.
     pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<IntakeOutcome> {
         let lock = self.clients.lock(rows.id()).await;
-        self.ingest_alone(rows, intake, &lock).await
+        self.ingest_locked(rows, intake, &lock).await
     }
 
-    /// [`App::ingest`] by somebody who looked at the client under the same lock.
-    pub(in crate::app) async fn ingest_alone(
+    /// [`App::ingest`] for a caller that holds the client's lock.
+    pub(in crate::app) async fn ingest_locked(
         &self,
         rows: &ClientStore,
         mut intake: Intake,
@@ -263,7 +265,7 @@ impl App {
         .await
     }
 
-    /// All but the last commit's worth of assets that are new or changed.
+    /// Merges the new and changed assets, except those of the last commit.
     async fn merge_most_assets(
         &self,
         rows: &ClientStore,
@@ -280,7 +282,7 @@ impl App {
             let write = move |batch: &mut ClientBatch<'_>| {
                 batch.note_object(&import);
                 let sight = Sighting { source: &source, seen_at, now };
-                meet_all(batch, &sight, &some, &baseline)
+                merge_all(batch, &sight, &some, &baseline)
             };
             let (n_new, n_updated) = rows.write(write).await?;
             intake.import.n_assets_new += n_new;
@@ -290,7 +292,7 @@ impl App {
     }
 }
 
-/// The client's observations as they are with what the intake brings and takes back, and what follows from it.
+/// Returns the client's observations, including what the intake adds and derives, without what it retracts.
 fn observations_with<'a>(
     rows: &ClientSnapshot,
     mut observations: Vec<Observation>,
@@ -298,7 +300,7 @@ fn observations_with<'a>(
     derived: impl Iterator<Item = &'a Observation>,
 ) -> Result<Vec<Observation>> {
     if !intake.retracted.is_empty() {
-        // What the retracted ones stood before counts again.
+        // The observations that the retracted ones replaced count again.
         for key in &intake.retracted {
             observations.extend(rows.list_observations_like(key)?);
         }
@@ -308,7 +310,7 @@ fn observations_with<'a>(
     Ok(observations)
 }
 
-/// The scopes whose first read this is.
+/// Returns the scopes that are read for the first time.
 fn baseline(
     rows: &ClientSnapshot,
     source: &str,
@@ -330,8 +332,8 @@ fn baseline(
     Ok(scopes.into_iter().filter(|it| !known.contains(it)).collect())
 }
 
-/// Whether a complete run brings checks or accounts of its scope for the first time, though the source spoke of it
-/// before: nothing changed then, it is only seen now.
+/// Returns true if a complete run reports checks or accounts of its scope for the first time although the source
+/// reported the scope before. Then nothing changed: it is only seen now.
 fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]) -> Result<bool> {
     let Some(lists) = intake.lists.as_ref().filter(|it| it.complete) else { return Ok(false) };
     let (source, scope) = (intake.import.source.as_str(), lists.scope.as_str());
@@ -343,8 +345,8 @@ fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]
     Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
 }
 
-/// Merges assets; how many were new and how many changed.
-fn meet_all(
+/// Merges assets. Returns how many were new and how many changed.
+fn merge_all(
     batch: &mut ClientBatch<'_>,
     sight: &Sighting<'_>,
     assets: &[Seen],
@@ -379,7 +381,7 @@ fn apply(
     plan.require_unchanged(batch)?;
     let mut import = intake.import.clone();
     let sight = Sighting { source: &import.source, seen_at: intake.seen_at, now };
-    let assets = meet_all(batch, &sight, &intake.assets, baseline)?;
+    let assets = merge_all(batch, &sight, &intake.assets, baseline)?;
     import.n_assets_new += assets.0;
     import.n_assets_updated += assets.1;
     for key in &intake.retracted {
@@ -392,8 +394,8 @@ fn apply(
     for it in &lists.evidence {
         batch.put_evidence(it)?;
     }
-    let is_told = observations().next().is_some() || !lists.evidence.is_empty();
-    if is_told || !intake.retracted.is_empty() {
+    let has_news = observations().next().is_some() || !lists.evidence.is_empty();
+    if has_news || !intake.retracted.is_empty() {
         batch.bump_facts_version()?;
     }
     let is_run = import.retracted_at.is_none();
@@ -409,7 +411,7 @@ fn apply(
     let (n_retired, n_events) = roster::apply(batch, &import.source, lists, at, now)?;
     announced.n_events += n_events;
     if is_run {
-        announced.n_events += tell_run(batch, &import, &intake.run, now)?;
+        announced.n_events += announce_run(batch, &import, &intake.run, now)?;
     }
     let outcome = IntakeOutcome { import, announced, moved: lists.moved.clone(), n_retired };
     if let Some(Idempotent { key, digest, render }) = &intake.idempotent {
@@ -419,8 +421,8 @@ fn apply(
     Ok(outcome)
 }
 
-/// Notes how the run went; how many events told of it.
-fn tell_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) -> Result<u32> {
+/// Records how the run went. Returns how many events announced it.
+fn announce_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) -> Result<u32> {
     match run {
         Run::Quiet => return Ok(0),
         Run::Completed | Run::Degraded { .. } => {
@@ -435,7 +437,7 @@ fn tell_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) 
     Ok(1 + u32::from(source::note_run(batch, &import.source, run, now)?))
 }
 
-/// Notes that the source spoke of its scopes.
+/// Records that the source reported its scopes.
 fn put_sources(
     batch: &mut ClientBatch<'_>,
     import: &Import,
@@ -459,10 +461,10 @@ fn put_sources(
     Ok(())
 }
 
-/// Observations that a complete read no longer has: each becomes one that says so, as of that read. What was seen
-/// after it stays.
+/// Returns observations that mark those as gone that are missing from a complete read, with the time of that read. What
+/// was seen later stays.
 ///
-/// `held`: scopes whose read is not believed.
+/// `held`: scopes whose read is not accepted.
 fn gone(known: &[Observation], intake: &Intake, held: &HashSet<String>) -> Vec<Observation> {
     if !intake.import.complete {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Lists that a source sends of a client, and how they moved.
+//! Lists that a source sends about a client, and how they changed.
 
 use crate::clock::Time;
 use crate::engine::identity::{AppUse, Identity};
@@ -9,9 +9,9 @@ pub struct Lists {
     pub scope: String,
     /// When the source looked.
     pub at: Time,
-    /// It saw everything of the lists that it sends, in that scope.
+    /// Its lists are complete in that scope.
     pub complete: bool,
-    /// It did shrink: the lists are believed.
+    /// Accept the lists even if they shrank.
     pub confirm_shrink: bool,
     pub identities: Option<Vec<Identity>>,
     pub apps: Option<Vec<AppUse>>,
@@ -19,7 +19,7 @@ pub struct Lists {
     pub assets: Option<Vec<String>>,
 }
 
-/// What the client's settings say about them.
+/// The client's settings about lists.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub dormant_after_days: u16,
@@ -27,12 +27,12 @@ pub struct Rules {
     pub sanctioned_apps: Vec<String>,
 }
 
-/// How one list moved.
+/// How one list changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     pub n_added: u32,
     pub n_changed: u32,
     pub n_gone: u32,
-    /// It had far fewer than before, and was taken as partial.
+    /// True if it had far fewer members than before and is treated as partial.
     pub is_held: bool,
 }

@@ -1,4 +1,4 @@
-//! All ways in: files, pushes, lists of accounts and assets, and the runs of sources.
+//! The intake of facts: files, pushes, lists of accounts and assets, and the runs of sources.
 
 mod account;
 mod body;

@@ -1,4 +1,5 @@
-//! The facts body: what a connector or integrator tells of a client, checked whole before anything is taken.
+//! The facts body, which a connector or integrator sends about a client. All of it is checked before any of it is
+//! stored.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -17,7 +18,7 @@ use crate::app::intake::list::Lists;
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{AssetChange, check_change};
 use crate::clock::Time;
-use crate::engine::asset::{AssetType, Said, Seen};
+use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{FINDINGS_CHARS_MAX, Observation, Status, Subject, Verdict};
 use crate::engine::identity::{AppUse, Identity, LastSignIn};
@@ -35,42 +36,42 @@ pub const ANSWER_HOURS: i64 = 24;
 const LABEL_CHARS_MAX: usize = 200;
 const TEXT_CHARS_MAX: usize = 500;
 const N_ROLES_MAX: usize = 200;
-/// A source's clock may be ahead by as much.
+/// How far ahead a source's clock may be.
 const AHEAD_S_MAX: i64 = 300;
 
-/// A request that may come twice.
+/// A request that may be sent twice.
 #[derive(Clone, Debug)]
 pub struct Once {
     /// The caller and its `Idempotency-Key`.
     pub key: String,
-    /// Makes the answer that is kept under it.
+    /// Makes the answer that is stored under it.
     pub render: fn(&IntakeOutcome) -> String,
 }
 
-/// Who sends facts, and how often.
+/// Facts and who sends them.
 #[derive(Clone, Debug)]
 pub struct Push {
     pub body: FactsBody,
-    /// As it was called where it came from; may be empty.
+    /// The name of the file where it came from. It may be empty.
     pub file_name: String,
-    /// Of the bytes as they came.
+    /// The digest of the bytes as they were received.
     pub digest: [u8; 32],
-    /// As the record of the run says it.
+    /// The sender's name for the record of the run.
     pub by: String,
     pub once: Option<Once>,
 }
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Debug)]
 pub enum FactsPush {
     Taken(Box<IntakeOutcome>),
-    /// The same was asked before with the same key: this was the answer.
+    /// The same request came before with the same key. This was its answer.
     Replayed(String),
 }
 
 impl App {
-    /// Takes in a file of facts, unless the same bytes were taken in before; `again` takes them in anyway. The same file
-    /// sent twice at once is taken in once.
+    /// Imports a file of facts, unless the same bytes were imported before; `again` imports them anyway. The same file
+    /// sent twice at once is imported once.
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; those of [`App::ingest`].
@@ -87,14 +88,14 @@ impl App {
             return Ok(Imported::Known(Box::new(known)));
         }
         let intake = Reader { catalog: &self.catalog, now }.intake(push, None)?;
-        let outcome = self.ingest_alone(rows, intake, &lock).await?;
+        let outcome = self.ingest_locked(rows, intake, &lock).await?;
         Ok(Imported::Changed(Box::new(outcome)))
     }
 
-    /// Takes in what a source tells of a client: all of it or nothing.
+    /// Ingests what a source reports about a client: all of it or nothing.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Conflict` when the key came with another body; those of
+    /// `Invalid` with the field that breaks a rule; `Conflict` if the key was used with another body; those of
     /// [`App::ingest`].
     pub async fn push_facts(&self, rows: &ClientStore, push: Push) -> Result<FactsPush> {
         let now = self.clock.now();
@@ -114,17 +115,17 @@ impl App {
                 }
                 Some(_) => {
                     return Err(Error::conflict(
-                        "this Idempotency-Key came with another body; use a new key",
+                        "this Idempotency-Key was used with another body; use a new key",
                     ));
                 }
                 None => (),
             }
         }
-        let outcome = self.ingest_alone(rows, intake, &lock).await?;
+        let outcome = self.ingest_locked(rows, intake, &lock).await?;
         Ok(FactsPush::Taken(Box::new(outcome)))
     }
 
-    /// Forgets answers that are past their time; whether there are more.
+    /// Removes expired answers. Returns true if more remain.
     pub async fn forget_answers(&self) -> Result<bool> {
         const N_AT_ONCE: usize = 500;
         let before = self.clock.now().plus_s(-ANSWER_HOURS * 3_600);
@@ -149,7 +150,7 @@ fn bad<T>(field: impl Into<String>, rule: impl Into<String>) -> Result<T> {
     Err(Error::invalid_field(field, rule))
 }
 
-/// Not blank, and not longer than this.
+/// Refuses a text that is blank or longer than this.
 fn text(field: &str, text: &str, chars_max: usize) -> Result<String> {
     require_written(field, text, chars_max)?;
     Ok(text.to_owned())
@@ -243,7 +244,7 @@ impl Reader<'_> {
                 return bad(field("control"), format!("unknown control {:?}", it.control));
             }
             if !keys.insert((&it.control, &it.reference)) {
-                return bad(field("reference"), "stands there twice for this control");
+                return bad(field("reference"), "is a duplicate for this control");
             }
             let valid_until = it.valid_until.as_ref();
             let sha256 = it.sha256.as_ref().map(|it| {
@@ -280,10 +281,13 @@ impl Reader<'_> {
             let check = it.check.as_deref().unwrap_or("reported");
             let check = text(&field("check"), check, LABEL_CHARS_MAX)?;
             if check == DERIVED_CHECK {
-                return bad(field("check"), "`identities` is what lists of accounts say");
+                return bad(
+                    field("check"),
+                    "`identities` is reserved for what lists of accounts show; use another name",
+                );
             }
             if !keys.insert((control.code.clone(), check.clone())) {
-                return bad(field("check"), "this control and check stand there twice");
+                return bad(field("check"), "is a duplicate for this control");
             }
             let valid_until = it.valid_until.as_ref();
             let valid_until = valid_until.map(|it| time(&field("validUntil"), it)).transpose()?;
@@ -321,10 +325,10 @@ fn identities(all: &[IdentityBody]) -> Result<Vec<Identity>> {
         let external_id = it.external_id.as_ref().unwrap_or(&it.user);
         let external_id = text(&field("externalId"), external_id, TEXT_CHARS_MAX)?;
         if !ids.insert(external_id.clone()) {
-            return bad(field("externalId"), "stands there twice");
+            return bad(field("externalId"), "is a duplicate");
         }
         if N_ROLES_MAX < it.roles.len() {
-            return bad(field("roles"), format!("must be at most {N_ROLES_MAX}"));
+            return bad(field("roles"), format!("must have at most {N_ROLES_MAX} entries"));
         }
         let role = |role: &String| text(&field("roles"), role, TEXT_CHARS_MAX);
         let mut roles = it.roles.iter().map(role).collect::<Result<Vec<_>>>()?;
@@ -367,7 +371,7 @@ fn verdict(it: &ObservationBody, field: &dyn Fn(&str) -> String) -> Result<Verdi
         (Some(_), _) => bad(field("status"), "give either status or counts"),
         (None, (Some(passed), Some(failed), total)) => {
             if total.is_some_and(|it| passed.checked_add(failed) != Some(it)) {
-                return bad(field("total"), "must be passed and failed together");
+                return bad(field("total"), "must be the sum of passed and failed");
             }
             Ok(Verdict::Counted { passed, failed })
         }
@@ -388,7 +392,7 @@ fn apps(all: &[AppBody]) -> Result<Vec<AppUse>> {
         let field = |name: &str| format!("apps[{index}].{name}");
         let name = text(&field("name"), &it.name, TEXT_CHARS_MAX)?;
         if !names.insert(name.clone()) {
-            return bad(field("name"), "stands there twice");
+            return bad(field("name"), "is a duplicate");
         }
         apps.push(AppUse {
             name,
@@ -407,7 +411,7 @@ fn assets(body: &FactsBody) -> Result<Vec<Seen>> {
         let field = |name: &str| format!("assets[{index}].{name}");
         let external_id = text(&field("externalId"), &it.external_id, TEXT_CHARS_MAX)?;
         if !ids.insert(external_id.clone()) {
-            return bad(field("externalId"), "stands there twice");
+            return bad(field("externalId"), "is a duplicate");
         }
         let asset_type = AssetType::ALL.into_iter().find(|word| word.as_str() == it.asset_type);
         let Some(asset_type) = asset_type else {
@@ -428,13 +432,13 @@ fn assets(body: &FactsBody) -> Result<Vec<Seen>> {
             serial: optional(&field("serial"), it.serial.as_ref())?,
             scope: body.scope.clone(),
             seen_at: last_seen_at.map(|it| time(&field("lastSeenAt"), it)).transpose()?,
-            said: said(it, index)?,
+            reported: reported(it, index)?,
         });
     }
     Ok(assets)
 }
 
-fn said(it: &AssetBody, index: usize) -> Result<Said> {
+fn reported(it: &AssetBody, index: usize) -> Result<ReportedFields> {
     let change = AssetChange {
         display_name: it.display_name.clone().map(Some),
         category: it.category.clone().map(Some),
@@ -447,7 +451,7 @@ fn said(it: &AssetBody, index: usize) -> Result<Said> {
         Some(it) => Error::invalid_field(format!("assets[{index}].{}", it.field), &*it.message),
         None => error,
     })?;
-    Ok(Said {
+    Ok(ReportedFields {
         display_name: it.display_name.clone(),
         is_critical: it.is_critical,
         owner: it.owner.clone(),

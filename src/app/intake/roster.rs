@@ -1,11 +1,11 @@
-//! Lists that a source sends of a client: accounts, apps, assets. Compared with what it sent before, and only a complete
-//! read that is believed lets absence mean gone.
+//! Lists that a source sends about a client: accounts, apps, assets. They are compared with what it sent before.
+//! Absence means gone only in a complete read that is accepted.
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::account::{self as derived, is_derived};
 use super::list::{Lists, Moved, Rules};
-use super::shrink::{Belief, judge};
+use super::shrink::{ReadKind, judge};
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::app::event::account::{self, AccountOrigin};
@@ -14,7 +14,7 @@ use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Observation, Subject, Verdict};
-use crate::engine::identity::{self, AccountCondition, AppUse, Identity, To};
+use crate::engine::identity::{self, AccountCondition, AppUse, Identity, Transition};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::store::per_client::evidence::Evidence;
@@ -27,14 +27,14 @@ use crate::store::{ClientBatch, ClientSnapshot};
 pub struct ListsPlan {
     scope: String,
     reads: Vec<(Part, Reads)>,
-    /// By scope: those of observations.
+    /// The reads of observations, by scope.
     observation_reads: Vec<(String, Reads)>,
     identities: Vec<Identity>,
     apps: Vec<AppUse>,
     assets: Vec<String>,
     gone: Vec<(Part, String)>,
-    turned: Vec<ConditionChange>,
-    /// What complete lists say of controls.
+    changes: Vec<ConditionChange>,
+    /// What complete lists show about controls.
     pub observations: Vec<Observation>,
     /// New or renewed entries of the register.
     pub evidence: Vec<Evidence>,
@@ -45,7 +45,7 @@ pub struct ListsPlan {
 #[derive(Clone, Debug)]
 struct ConditionChange {
     event: NewEvent,
-    to: To,
+    to: Transition,
     is_announced: bool,
 }
 
@@ -63,9 +63,9 @@ impl App {
     }
 }
 
-/// Works out what the lists change.
+/// Plans what the lists change.
 ///
-/// `known`: the observations so far.
+/// `known`: the stored observations.
 pub(in crate::app) fn plan(
     rows: &ClientSnapshot,
     (source, import): (&str, ImportId),
@@ -76,7 +76,7 @@ pub(in crate::app) fn plan(
 ) -> Result<ListsPlan> {
     let mut plan = ListsPlan { scope: lists.scope.clone(), ..ListsPlan::default() };
     if let Some(identities) = &lists.identities
-        && plan_identities(&mut plan, rows, source, lists, rules, identities)?.tells_gone()
+        && plan_identities(&mut plan, rows, source, lists, rules, identities)?.means_gone()
     {
         plan.observations =
             derived::observations(catalog, (source, import), lists, rules, identities, known);
@@ -87,12 +87,12 @@ pub(in crate::app) fn plan(
     if let Some(assets) = &lists.assets {
         let roster = Roster { source, scope: &lists.scope, part: Part::Assets };
         let known: Vec<String> = rows.list_members(roster)?;
-        let belief = plan.take_reads(rows, roster, assets.len(), lists)?;
+        let kind = plan.take_reads(rows, roster, assets.len(), lists)?;
         let listed: HashSet<&str> = assets.iter().map(String::as_str).collect();
         let known_set: HashSet<&str> = known.iter().map(String::as_str).collect();
-        let is_new = |it: &&String| belief != Belief::Late && !known_set.contains(it.as_str());
+        let is_new = |it: &&String| kind != ReadKind::Late && !known_set.contains(it.as_str());
         plan.assets = assets.iter().filter(is_new).cloned().collect();
-        if belief.tells_gone() {
+        if kind.means_gone() {
             let gone = known.iter().filter(|it| !listed.contains(it.as_str()));
             plan.gone.extend(gone.map(|it| (Part::Assets, it.clone())));
         }
@@ -108,15 +108,15 @@ impl ListsPlan {
         roster: Roster<'_>,
         n: usize,
         lists: &Lists,
-    ) -> Result<Belief> {
-        let (belief, reads) = judge(rows.find_reads(roster)?, n, lists);
+    ) -> Result<ReadKind> {
+        let (kind, reads) = judge(rows.find_reads(roster)?, n, lists);
         self.reads.extend(reads.map(|it| (roster.part, it)));
         let moved = self.moved.entry(roster.part.as_str()).or_default();
-        moved.is_held = belief == Belief::Held;
-        Ok(belief)
+        moved.is_held = kind == ReadKind::Held;
+        Ok(kind)
     }
 
-    /// Judges a complete run's observations in each scope; the scopes in which they are not believed.
+    /// Judges a complete run's observations in each scope. Returns the scopes in which they are not accepted.
     pub(in crate::app) fn judge_observations(
         &mut self,
         rows: &ClientSnapshot,
@@ -150,13 +150,13 @@ impl ListsPlan {
             let before = match rows.find_reads(roster)? {
                 Some(reads) => Some(reads),
                 None if n_known == 0 => None,
-                // Partial reads brought something, but never all.
+                // There were partial reads, but never a complete one.
                 None => Some(Reads { n: n_known, at: at.min(import.at), held: None }),
             };
             let lists = Lists { at, complete: true, confirm_shrink, ..Lists::default() };
-            let (belief, reads) = judge(before, checks.len(), &lists);
+            let (kind, reads) = judge(before, checks.len(), &lists);
             self.observation_reads.extend(reads.map(|it| (scope.clone(), it)));
-            if belief == Belief::Held {
+            if kind == ReadKind::Held {
                 self.moved.entry(Part::Observations.as_str()).or_default().is_held = true;
                 held.insert(scope);
             }
@@ -186,50 +186,53 @@ fn plan_identities(
     lists: &Lists,
     rules: &Rules,
     identities: &[Identity],
-) -> Result<Belief> {
+) -> Result<ReadKind> {
     let roster = Roster { source, scope: &lists.scope, part: Part::Identities };
     let known: Vec<Identity> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
-    let belief = plan.take_reads(rows, roster, identities.len(), lists)?;
-    if belief == Belief::Late {
-        return Ok(belief);
+    let kind = plan.take_reads(rows, roster, identities.len(), lists)?;
+    if kind == ReadKind::Late {
+        return Ok(kind);
     }
     let mut known: BTreeMap<&str, &Identity> =
         known.iter().map(|it| (it.external_id.as_str(), it)).collect();
     for seen in identities {
         let before = known.remove(seen.external_id.as_str());
         let after = seen.clone().over(before);
-        let is_told = has_baseline || before.is_some();
-        turn_identity(plan, source, before, Some(&after), (lists, rules), is_told);
+        let has_baseline = has_baseline || before.is_some();
+        plan_conditions(plan, source, before, Some(&after), (lists, rules), has_baseline);
         if before != Some(&after) {
             plan.count(Part::Identities, before.is_none());
             plan.identities.push(after);
         }
     }
-    if belief.tells_gone() {
+    if kind.means_gone() {
         for (id, before) in known {
-            turn_identity(plan, source, Some(before), None, (lists, rules), true);
+            plan_conditions(plan, source, Some(before), None, (lists, rules), true);
             plan.gone.push((Part::Identities, id.to_owned()));
         }
     }
     plan.moved.entry("identities").or_default().n_gone = plan.n_gone(Part::Identities);
-    Ok(belief)
+    Ok(kind)
 }
 
-fn turn_identity(
+fn plan_conditions(
     plan: &mut ListsPlan,
     source: &str,
     before: Option<&Identity>,
     after: Option<&Identity>,
     (lists, rules): (&Lists, &Rules),
-    is_told: bool,
+    has_baseline: bool,
 ) {
     let Some(shown) = after.or(before) else { return };
     let scope = &lists.scope;
-    for turn in identity::turns(before, after, lists.at, rules.dormant_after_days) {
-        let condition = turn.condition;
-        if condition == AccountCondition::PrivilegeEscalation && turn.to != To::Closed && !is_told {
-            continue; // What somebody had when the source first looked was not gained.
+    for change in identity::account_changes(before, after, lists.at, rules.dormant_after_days) {
+        let condition = change.condition;
+        if condition == AccountCondition::PrivilegeEscalation
+            && change.to != Transition::Close
+            && !has_baseline
+        {
+            continue; // Privileges at the source's first read were not gained.
         }
         let origin = AccountOrigin { source, scope };
         let days = rules.dormant_after_days;
@@ -243,9 +246,9 @@ fn turn_identity(
             }
             AccountCondition::Dormant => account::dormant(shown, origin, days, lists.at),
         };
-        // Somebody must know of an administrator without MFA, also when it was always so.
-        let is_announced = is_told || condition == AccountCondition::AdminMfaMissing;
-        plan.turned.push(ConditionChange { event, to: turn.to, is_announced });
+        // An administrator without MFA is announced even if it was so from the start.
+        let is_announced = has_baseline || condition == AccountCondition::AdminMfaMissing;
+        plan.changes.push(ConditionChange { event, to: change.to, is_announced });
     }
 }
 
@@ -260,8 +263,8 @@ fn plan_apps(
     let roster = Roster { source, scope: &lists.scope, part: Part::Apps };
     let known: Vec<AppUse> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
-    let belief = plan.take_reads(rows, roster, apps.len(), lists)?;
-    if belief == Belief::Late {
+    let kind = plan.take_reads(rows, roster, apps.len(), lists)?;
+    if kind == ReadKind::Late {
         return Ok(());
     }
     let mut known: BTreeMap<&str, &AppUse> =
@@ -270,16 +273,16 @@ fn plan_apps(
         let before = known.remove(app.name.as_str());
         let is_known = rules.sanctioned_apps.contains(&app.name.to_lowercase());
         let is_shadow = 0 < app.n_users && app.is_sanctioned != Some(true) && !is_known;
-        let to = if is_shadow { To::Open } else { To::Closed };
-        plan.turned.push(turn_app((source, lists), app, to, has_baseline || before.is_some()));
+        let to = if is_shadow { Transition::Open } else { Transition::Close };
+        plan.changes.push(app_change((source, lists), app, to, has_baseline || before.is_some()));
         if before != Some(app) {
             plan.count(Part::Apps, before.is_none());
             plan.apps.push(app.clone());
         }
     }
-    if belief.tells_gone() {
+    if kind.means_gone() {
         for (name, app) in known {
-            plan.turned.push(turn_app((source, lists), app, To::Closed, true));
+            plan.changes.push(app_change((source, lists), app, Transition::Close, true));
             plan.gone.push((Part::Apps, name.to_owned()));
         }
     }
@@ -287,17 +290,17 @@ fn plan_apps(
     Ok(())
 }
 
-fn turn_app(
+fn app_change(
     (source, lists): (&str, &Lists),
     app: &AppUse,
-    to: To,
+    to: Transition,
     is_announced: bool,
 ) -> ConditionChange {
     let event = account::shadow_it(app, AccountOrigin { source, scope: &lists.scope }, lists.at);
     ConditionChange { event, to, is_announced }
 }
 
-/// Writes what was planned; how many assets were retired, and how many events announced.
+/// Writes the plan. Returns how many assets were retired and how many events were announced.
 pub(in crate::app) fn apply(
     batch: &mut ClientBatch<'_>,
     source: &str,
@@ -330,13 +333,13 @@ pub(in crate::app) fn apply(
         }
     }
     let mut n_events = 0;
-    for it in &plan.turned {
-        n_events += u32::from(turn(batch, it, now)?);
+    for it in &plan.changes {
+        n_events += u32::from(apply_change(batch, it, now)?);
     }
     Ok((n_retired, n_events))
 }
 
-/// Whether the asset was still there for anybody: not when it was seen since.
+/// Retires an asset, unless it was seen since. Returns true if the asset was not retired before.
 fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Result<bool> {
     let Some(mut asset) = batch.find_asset_by_external(source, id)? else { return Ok(false) };
     if asset.status == AssetStatus::Retired || at < asset.last_seen_at {
@@ -349,12 +352,12 @@ fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Resu
 }
 
 /// Returns true if an event was announced.
-fn turn(batch: &mut ClientBatch<'_>, it: &ConditionChange, now: Time) -> Result<bool> {
-    if it.to == To::Closed {
+fn apply_change(batch: &mut ClientBatch<'_>, it: &ConditionChange, now: Time) -> Result<bool> {
+    if it.to == Transition::Close {
         batch.close_condition(it.event.key(), now)?;
         return Ok(false);
     }
-    if it.to == To::Again {
+    if it.to == Transition::Reopen {
         batch.close_condition(it.event.key(), now)?;
     }
     let opened = it.event.open(batch, now)?;

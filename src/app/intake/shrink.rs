@@ -1,60 +1,60 @@
-//! Whether a complete read is believed: one that lost too much at once is taken as partial first.
+//! Whether a complete read is accepted. A read that lost too much at once is treated as partial first.
 
 use super::list::Lists;
 use crate::store::per_client::roster::Reads;
 
-/// A complete read that shrinks by more than this share, and by more than [`SHRINK_MIN`], is taken as partial until a
+/// A complete read that shrinks by more than this share, and by more than [`SHRINK_MIN`], is treated as partial until a
 /// second one agrees.
 const SHRINK_PERCENT: u32 = 30;
 const SHRINK_MIN: u32 = 5;
-/// A second read agrees when it has at most this much more than the one that was held.
+/// A second read agrees if it has at most this much more than the one that was held.
 const AGREES_PERCENT: u32 = 10;
-/// Whether absence from a read means gone.
+/// What kind of read it is, which decides whether absence from it means gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::app) enum Belief {
-    /// The first complete one.
+pub(in crate::app) enum ReadKind {
+    /// The first complete read.
     Baseline,
     Complete,
-    /// It shrank too much to be believed at once.
+    /// It shrank too much to be accepted at once.
     Held,
     Partial,
-    /// It is older than what is known: it tells nothing new.
+    /// It is older than the stored read and is ignored.
     Late,
 }
 
-impl Belief {
-    pub(in crate::app) const fn tells_gone(self) -> bool {
+impl ReadKind {
+    pub(in crate::app) const fn means_gone(self) -> bool {
         matches!(self, Self::Baseline | Self::Complete)
     }
 }
 
-/// Judges a read of `n` members; what to keep of it, if anything.
+/// Judges a read of `n` members. Returns what to store about it, if anything.
 pub(in crate::app) fn judge(
     before: Option<Reads>,
     n: usize,
     lists: &Lists,
-) -> (Belief, Option<Reads>) {
+) -> (ReadKind, Option<Reads>) {
     let n = u32::try_from(n).unwrap_or(u32::MAX);
     let fresh = Reads { n, at: lists.at, held: None };
     let Some(before) = before else {
         return if lists.complete {
-            (Belief::Baseline, Some(fresh))
+            (ReadKind::Baseline, Some(fresh))
         } else {
-            (Belief::Partial, None)
+            (ReadKind::Partial, None)
         };
     };
     if lists.at < before.at {
-        return (Belief::Late, None);
+        return (ReadKind::Late, None);
     }
     if !lists.complete {
-        return (Belief::Partial, Some(Reads { at: lists.at, ..before }));
+        return (ReadKind::Partial, Some(Reads { at: lists.at, ..before }));
     }
     let lost = before.n.saturating_sub(n);
     let shrank =
         SHRINK_MIN < lost && before.n.saturating_mul(SHRINK_PERCENT) < lost.saturating_mul(100);
     let agrees = |held: u32| n <= held.saturating_add(held.saturating_mul(AGREES_PERCENT) / 100);
     if shrank && !lists.confirm_shrink && !before.held.is_some_and(agrees) {
-        return (Belief::Held, Some(Reads { held: Some(n), at: lists.at, ..before }));
+        return (ReadKind::Held, Some(Reads { held: Some(n), at: lists.at, ..before }));
     }
-    (Belief::Complete, Some(fresh))
+    (ReadKind::Complete, Some(fresh))
 }

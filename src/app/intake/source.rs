@@ -1,4 +1,4 @@
-//! How sources do: their runs, and the silence of those that should have spoken.
+//! The health of sources: their runs, and the silence of those that are overdue.
 
 use crate::app::App;
 use crate::app::event;
@@ -7,29 +7,29 @@ use crate::error::Result;
 use crate::store::per_client::roster::{HealthState, N_GAPS_KEPT, SourceHealth};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
-/// Failures in a row from which on a source is failing rather than degraded.
+/// From this many failures in a row on, a source is failing rather than degraded.
 const N_FAILING: u32 = 3;
-/// A source has an interval once it ran so often.
+/// A source has an interval once there were this many gaps between its runs.
 const N_GAPS_MIN: usize = 2;
-/// It is silent when it is late by as much as its longest gap, but never before this.
+/// A source is silent after twice its longest gap, but never before this.
 const SILENT_AFTER_S_MIN: i64 = 36 * 3_600;
 
 /// How a run of a source went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Run {
     Completed,
-    /// It did not see all that it should.
+    /// It could not read everything.
     Degraded {
         message: Option<String>,
     },
     Failed {
         message: Option<String>,
     },
-    /// A push in passing: no run that anybody waits for.
+    /// An incidental push, which does not count as a run.
     Quiet,
 }
 
-/// Notes a run; announces when it changes how the source does.
+/// Records a run, and announces it if it changes the source's health. Returns true if it did.
 pub(in crate::app) fn note_run(
     batch: &mut ClientBatch<'_>,
     source: &str,
@@ -70,7 +70,7 @@ pub(in crate::app) fn note_run(
     move_to(batch, before.as_ref(), &after, now)
 }
 
-/// Keeps how a source does. The first run of a source tells nothing unless it is not well.
+/// Stores the health of a source and announces a change. The first run is announced only if it is not healthy.
 fn move_to(
     batch: &mut ClientBatch<'_>,
     before: Option<&SourceHealth>,
@@ -101,9 +101,9 @@ fn move_to(
     Ok(true)
 }
 
-/// Whether a source should have spoken again. A few runs within a day or so are somebody at work, not an interval.
+/// Returns true if a source is overdue. A few runs within about a day are manual work, not an interval.
 ///
-/// `first`: when it first spoke.
+/// `first`: when it first reported.
 fn is_silent(health: &SourceHealth, first: Option<Time>, now: Time) -> bool {
     let longest_s = health.gaps_s.iter().copied().max().unwrap_or(0);
     let wait_s = (2 * longest_s).max(SILENT_AFTER_S_MIN);
@@ -115,7 +115,7 @@ fn is_silent(health: &SourceHealth, first: Option<Time>, now: Time) -> bool {
 }
 
 impl App {
-    /// Finds the client's sources that are past their interval.
+    /// Finds the client's sources that are overdue.
     pub(in crate::app) async fn find_silence(&self, rows: &ClientStore, now: Time) -> Result<()> {
         let read = move |snapshot: &ClientSnapshot| {
             let sources = snapshot.list_sources()?;
@@ -130,7 +130,7 @@ impl App {
             let write = move |batch: &mut ClientBatch<'_>| {
                 let Some(before) = batch.find_source_health(&health.source)? else { return Ok(()) };
                 if before != health {
-                    return Ok(()); // It spoke meanwhile.
+                    return Ok(()); // It reported meanwhile.
                 }
                 let after = SourceHealth { state: HealthState::Silent, ..before.clone() };
                 move_to(batch, Some(&before), &after, now).map(|_| ())

@@ -5,7 +5,9 @@ use crate::app::event;
 use crate::app::input::{require_length, require_written};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::engine::asset::{Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, Said, Seen};
+use crate::engine::asset::{
+    Asset, AssetStatus, AssetType, Kept, N_ALIASES_MAX, ReportedFields, Seen,
+};
 use crate::engine::fact::subject_hash;
 use crate::error::{Error, Result};
 use crate::id::{AssetId, ClientId};
@@ -44,7 +46,7 @@ pub struct AssetChange {
     pub tags: Option<Vec<String>>,
 }
 
-/// Whether a push made the asset or met it.
+/// The result of a push.
 #[derive(Clone, Debug)]
 pub enum PushedAsset {
     Added(Asset),
@@ -52,8 +54,8 @@ pub enum PushedAsset {
 }
 
 impl App {
-    /// Makes an asset, or changes the one that this caller's source already calls by that external id. Twins that come
-    /// at once make one asset. A new one is announced.
+    /// Adds an asset, or changes the one that this caller's source already pushed with that external id. Two pushes at
+    /// once add one asset. A new asset is announced.
     ///
     /// # Errors
     /// `Forbidden` and `NotFound` for the client; `Invalid` with the field that breaks a rule.
@@ -89,7 +91,7 @@ impl App {
         rows.write(write).await
     }
 
-    /// Changes only what the change names; what a person or integrator set survives scans and syncs.
+    /// Changes only what the change names. What a person or integrator set survives scans and syncs.
     ///
     /// # Errors
     /// `NotFound`; `Forbidden` when the asset is of a client that the caller may not see.
@@ -119,7 +121,7 @@ impl App {
         Ok((rows.id(), rows.write(write).await?))
     }
 
-    /// The rows of the client that an asset belongs to.
+    /// Returns the rows of the client that an asset belongs to.
     async fn reach_asset(&self, caller: &Caller, id: AssetId) -> Result<ClientStore> {
         let absent = || Error::not_found("asset not found");
         let client = self.store.read(move |snapshot| snapshot.find_asset_client(id)).await?;
@@ -152,10 +154,10 @@ pub(in crate::app) fn check_change(change: &AssetChange) -> Result<()> {
     Ok(())
 }
 
-/// An id that the writer replaces.
+/// The writer replaces this id.
 const NO_ID: AssetId = AssetId::from_bytes([0; 16]);
 
-/// An asset of which nothing is known but what each has.
+/// An asset with only the fields that every asset has.
 fn fresh(source: &str, external_id: &str, name: &str, asset_type: AssetType, at: Time) -> Asset {
     Asset {
         id: NO_ID,
@@ -192,13 +194,13 @@ fn pushed(source: &str, new: &NewAsset, now: Time) -> Asset {
 }
 
 fn discovered(source: &str, seen: &Seen, at: Time) -> Asset {
-    let said = &seen.said;
+    let reported = &seen.reported;
     Asset {
-        display_name: said.display_name.clone(),
-        is_critical: said.is_critical.unwrap_or(false),
-        owner: said.owner.clone(),
-        description: said.description.clone(),
-        tags: said.tags.clone().unwrap_or_default(),
+        display_name: reported.display_name.clone(),
+        is_critical: reported.is_critical.unwrap_or(false),
+        owner: reported.owner.clone(),
+        description: reported.description.clone(),
+        tags: reported.tags.clone().unwrap_or_default(),
         category: seen.category.clone(),
         is_managed: seen.is_managed,
         hostname: seen.hostname.clone(),
@@ -233,7 +235,7 @@ fn touch(asset: &mut Asset, seen_at: Time) {
     asset.last_seen_at = asset.last_seen_at.max(seen_at);
 }
 
-/// What meeting a seen asset came to.
+/// The result of merging a seen asset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
     Added(Box<Asset>),
@@ -241,18 +243,20 @@ pub enum Merged {
     Unchanged,
 }
 
-/// Who saw, and when.
+/// Which source saw assets, and when.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting<'a> {
     pub source: &'a str,
-    /// Of assets without a time of their own.
+    /// The time of assets without their own.
     pub seen_at: Time,
     pub now: Time,
 }
 
-/// Merges what a source saw into the inventory: external id of the same source, then serial, MAC, hostname, IP.
+/// Merges what a source saw into the inventory. An asset is found by external id of the same source, then serial, MAC,
+/// hostname, IP.
 ///
-/// `met` are the assets that the same run saw already: two things of one run are not one.
+/// `met`: the assets that the same run already saw. Serial, MAC, hostname and IP never match them, because two assets
+/// of one run are different.
 pub fn merge(
     batch: &mut ClientBatch<'_>,
     sight: &Sighting<'_>,
@@ -273,7 +277,7 @@ pub fn merge(
         if !is_known && after.aliases.len() < N_ALIASES_MAX {
             after.aliases.push(alias);
             if after.is_critical {
-                // The assessment under way did not know that these findings are about a critical asset.
+                // The assessment in progress did not know that these findings are about a critical asset.
                 batch.put_due(sight.now.plus_s(REASSESS_AFTER_S))?;
             }
         }
@@ -309,7 +313,7 @@ fn find_seen(
     Ok(None)
 }
 
-/// Whether a stronger mark than the one that matched says that these are two things.
+/// Returns true if a stronger key than the one that matched shows that these are different assets.
 fn contradicts(asset: &Asset, seen: &Seen, by: IdentityKey<'_>) -> bool {
     let differ = |a: &Option<String>, b: &Option<String>| match (a, b) {
         (Some(a), Some(b)) => !a.eq_ignore_ascii_case(b),
@@ -325,28 +329,28 @@ fn contradicts(asset: &Asset, seen: &Seen, by: IdentityKey<'_>) -> bool {
     }
 }
 
-/// Takes over what the source says, but for what a person or integrator set.
-fn hear(asset: &mut Asset, said: &Said) {
-    fn set<T: Clone>(value: &mut T, kept: bool, said: Option<T>) {
-        if let (Some(new), false) = (said, kept) {
+/// Applies what the source reported, except for what a person or integrator set.
+fn apply_reported(asset: &mut Asset, reported: &ReportedFields) {
+    fn set<T: Clone>(value: &mut T, kept: bool, reported: Option<T>) {
+        if let (Some(new), false) = (reported, kept) {
             *value = new;
         }
     }
     let kept = asset.kept;
-    set(&mut asset.display_name, kept.display_name, said.display_name.clone().map(Some));
-    set(&mut asset.is_critical, kept.is_critical, said.is_critical);
-    set(&mut asset.owner, kept.owner, said.owner.clone().map(Some));
-    set(&mut asset.description, kept.description, said.description.clone().map(Some));
-    set(&mut asset.tags, kept.tags, said.tags.clone());
+    set(&mut asset.display_name, kept.display_name, reported.display_name.clone().map(Some));
+    set(&mut asset.is_critical, kept.is_critical, reported.is_critical);
+    set(&mut asset.owner, kept.owner, reported.owner.clone().map(Some));
+    set(&mut asset.description, kept.description, reported.description.clone().map(Some));
+    set(&mut asset.tags, kept.tags, reported.tags.clone());
 }
 
-/// The seen asset's state after this sight; equal to `before` when nothing worth a write changed.
+/// Returns the seen asset's new state. It is equal to `before` if no change is worth a write.
 fn refreshed(before: &Asset, seen: &Seen, at: Time) -> Asset {
-    // A sight within this of the last one is not written: a daily read costs no write for what did not change.
+    // A read within this time of the last one is not written if nothing else changed.
     const SIGHT_S: i64 = 12 * 3_600;
     let mut asset = before.clone();
     if at < before.last_seen_at {
-        return asset; // A late report tells nothing new of a thing that was seen since.
+        return asset; // A late report changes nothing about an asset that was seen since.
     }
     if !asset.kept.name {
         asset.name.clone_from(&seen.name);
@@ -358,7 +362,7 @@ fn refreshed(before: &Asset, seen: &Seen, at: Time) -> Asset {
         asset.asset_type = seen.asset_type;
     }
     asset.is_managed |= seen.is_managed;
-    hear(&mut asset, &seen.said);
+    apply_reported(&mut asset, &seen.reported);
     for (mark, new) in [
         (&mut asset.hostname, &seen.hostname),
         (&mut asset.ip, &seen.ip),

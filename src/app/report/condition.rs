@@ -1,4 +1,4 @@
-//! Lists of what is open now, and of alerts.
+//! Lists of open conditions, and of alerts.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +27,7 @@ pub struct Open {
     pub object: Value,
 }
 
-/// An alert that is open or was lately.
+/// An alert that is open or was open recently.
 #[derive(Clone, Debug)]
 pub struct Alert {
     pub open: Open,
@@ -35,7 +35,7 @@ pub struct Alert {
     pub closed_at: Option<Time>,
 }
 
-/// Where a list over all clients goes on: behind this condition of this client.
+/// Where a list over all clients continues: after this condition of this client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     pub client: ClientId,
@@ -44,7 +44,7 @@ pub struct Mark {
 }
 
 impl App {
-    /// What is open now, of one client or all, by client and then by `dedupKey`.
+    /// Lists the open conditions of one client or all, by client and then by `dedupKey`.
     ///
     /// # Errors
     /// `Forbidden` or `NotFound` for the one client.
@@ -58,7 +58,7 @@ impl App {
         self.list_over_clients(caller, client, after, limit, open).await
     }
 
-    /// Alerts that are open or were lately, in the same order.
+    /// Lists alerts that are open or were open recently, in the same order.
     ///
     /// # Errors
     /// As [`App::list_conditions`].
@@ -72,7 +72,7 @@ impl App {
         self.list_over_clients(caller, client, after, limit, alerts).await
     }
 
-    /// Up to `limit` things behind `after`, each with its key, of each client in turn.
+    /// Lists up to `limit` items after `after`, of each client in turn. `of_client` returns each item with its key.
     async fn list_over_clients<T: Send + 'static>(
         &self,
         caller: &Caller,
@@ -109,7 +109,7 @@ impl App {
     }
 }
 
-/// Everything that is open at one client, in no order.
+/// Returns everything that is open at one client, in no order.
 fn open(rows: &ClientSnapshot) -> Result<Vec<(String, Open)>> {
     let Some(profile) = rows.find_profile()? else { return Ok(Vec::new()) };
     let installation = rows.installation()?;

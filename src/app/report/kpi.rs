@@ -1,4 +1,4 @@
-//! Figures over all clients that somebody may see, summed up when they are asked for.
+//! Figures over all clients that the caller may see, computed on request.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -17,23 +17,23 @@ use crate::store::global::client::{Client, ClientState};
 use crate::store::global::scan::Scan;
 use crate::store::global::webhook::{Disabling, WebhookState};
 
-/// Clients that are named as those that need attention most.
+/// How many clients are named as needing attention.
 pub const N_ATTENTION: usize = 10;
 /// A score below this needs attention.
 const SCORE_MIN: u8 = 60;
 
-/// Figures of active clients, but for `n_clients`.
+/// Figures of active clients, except for `n_clients`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kpis {
-    /// Inactive ones too.
+    /// Includes inactive clients.
     pub n_clients: u32,
     pub n_active: u32,
     pub n_scored: u32,
-    /// Of those that have a score, rounded down.
+    /// The mean over clients that have a score, rounded down.
     pub mean_score: Option<u8>,
     /// Clients by grade: A, B, C, D, F.
     pub n_by_grade: [u32; 5],
-    /// Of all clients, those without any assessment as 0, rounded down.
+    /// The mean over all clients, rounded down. Clients without an assessment count as 0.
     pub mean_coverage: Option<u8>,
     pub readiness: Vec<MeanReadiness>,
     /// Everything that is counted rather than averaged.
@@ -42,16 +42,16 @@ pub struct Kpis {
     pub n_failing_webhooks: Option<u32>,
     /// Queued and running ones.
     pub n_open_scans: u32,
-    /// The first ones of those that need it, those that need it most first.
+    /// The clients that need attention most, most urgent first.
     pub attention: Vec<Attention>,
 }
 
-/// One framework over the clients that are to meet it and have a score.
+/// One framework over the clients that must meet it and have a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MeanReadiness {
     pub framework: FrameworkId,
     pub n_clients: u32,
-    /// Rounded down. `None`: there is no such client.
+    /// Rounded down. `None`: no client counts.
     pub mean: Option<u8>,
 }
 
@@ -70,12 +70,12 @@ pub struct Sums {
     pub n_silent_sources: u64,
 }
 
-/// A client that somebody should look at.
+/// A client that needs attention.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attention {
     pub client: ClientId,
     pub name: String,
-    /// In words, what weighs most first.
+    /// In words, most important first.
     pub reasons: Vec<String>,
 }
 
@@ -94,7 +94,7 @@ impl Mean {
 
     fn value(self) -> Option<u8> {
         let mean = self.sum.checked_div(u64::from(self.n))?;
-        Some(u8::try_from(mean).expect("a mean of numbers up to 255 is one"))
+        Some(u8::try_from(mean).expect("a mean of numbers up to 255 is at most 255"))
     }
 }
 
@@ -116,10 +116,10 @@ impl Sums {
 }
 
 impl App {
-    /// Sums up the clients that are allowed (`None`: all).
+    /// Sums up the allowed clients (`None`: all).
     ///
     /// # Errors
-    /// `Unavailable` when the database is away.
+    /// `Unavailable` if the database is not available.
     pub async fn kpis(&self, allowed: Option<&[ClientId]>) -> Result<Kpis> {
         let allowed: Option<BTreeSet<ClientId>> = allowed.map(|it| it.iter().copied().collect());
         let is_allowed = |it: &Arc<Client>| {
@@ -149,7 +149,7 @@ impl App {
     }
 }
 
-/// Those that fail now, and those that were disabled because they did.
+/// Counts the webhooks that are failing, and those that were disabled other than by an operator.
 fn n_failing_webhooks(snapshot: &Snapshot) -> Result<u32> {
     let mut n_failing = 0;
     for webhook in snapshot.list_webhooks()? {
@@ -220,8 +220,8 @@ fn grade(overall: u8) -> usize {
     GRADES.iter().position(|it| *it == name).expect("every grade is one of these")
 }
 
-/// What weighs in a client's need for attention, most first: critical risks, sources that are failing or silent, tasks
-/// that are overdue, how far its score is below a pass, high risks. Of clients alike in all of it the first by name.
+/// What decides how much attention a client needs, most important first: critical risks, sources that are failing or
+/// silent, tasks that are overdue, how far its score is below [`SCORE_MIN`], high risks. Ties are sorted by name.
 fn weight(it: &ClientFigures) -> [u32; 5] {
     [
         it.n_risks[Severity::Critical as usize],

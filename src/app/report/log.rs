@@ -8,7 +8,8 @@ use crate::store::global::change::Placed;
 use crate::store::global::event::Event;
 
 impl App {
-    /// Requirements whose status changed after a sequence, in commit order. Those of the clients that the caller may reach.
+    /// Lists requirements whose status changed after a sequence, in commit order, of the clients that the caller may
+    /// access.
     pub async fn list_changes(
         &self,
         caller: &Caller,
@@ -22,7 +23,7 @@ impl App {
         self.store.read(list).await
     }
 
-    /// Events after a sequence, in commit order. Those of the clients that the caller may reach.
+    /// Lists events after a sequence, in commit order, of the clients that the caller may access.
     pub async fn list_events(&self, caller: &Caller, after: u64, limit: u32) -> Result<Vec<Event>> {
         let allowed = caller.allowed_clients().map(<[_]>::to_vec);
         let list = move |snapshot: &Snapshot| {

@@ -1,4 +1,4 @@
-//! One framework over all clients that somebody may see.
+//! One framework over all clients that the caller may see.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::page::{Cut, Page};
 use crate::store::Snapshot;
 use crate::store::global::client::{Client, ClientState};
 
-/// What is asked of a portfolio.
+/// What a request asks about the portfolio.
 #[derive(Clone, Copy, Debug)]
 pub struct PortfolioQuery {
     pub framework: FrameworkId,
-    /// A row of the framework, by its index in the catalogue.
+    /// A row of the framework, by its index in the catalog.
     pub row: Option<usize>,
     /// Only clients where that row has this status.
     pub status: Option<Status>,
@@ -36,7 +36,7 @@ impl App {
     /// A page of active clients among `allowed` (`None`: all), in the order in which they were added.
     ///
     /// # Errors
-    /// `Unavailable` when the database is away.
+    /// `Unavailable` if the database is not available.
     pub async fn page_portfolio(
         self: &Arc<Self>,
         allowed: Option<&[ClientId]>,
@@ -53,7 +53,7 @@ impl App {
         let page = move |snapshot: &Snapshot| {
             let line = |client: Arc<Client>| app.line(snapshot, client, question);
             let Some(status) = question.status else {
-                // Nothing but the page is looked at.
+                // Only the rows of the page are read.
                 let Page { items, total, cut } = Page::of(clients.into_iter(), cut);
                 let items = items.into_iter().map(line).collect::<Result<_>>()?;
                 return Ok(Page { items, total, cut });

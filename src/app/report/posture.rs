@@ -1,4 +1,4 @@
-//! Reading a client's posture as it was last assessed.
+//! Reads a client's posture as it was last assessed.
 
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
@@ -21,7 +21,7 @@ pub fn scores(rows: &ClientSnapshot, n_history: u32) -> Result<Scores> {
     Ok(Scores { current: rows.find_score()?, history: rows.list_days(n_history)? })
 }
 
-/// Open risks that nobody has accepted, highest score first, then by id.
+/// Open risks that are not accepted, highest score first, then by id.
 pub fn page_risks(
     rows: &ClientSnapshot,
     severity: Option<Severity>,
@@ -34,7 +34,7 @@ pub fn page_risks(
     Ok(Page::of(risks.into_iter(), cut))
 }
 
-/// Accepted ones too; highest score first, then by id.
+/// Open risks, including accepted ones; highest score first, then by id.
 pub fn open_risks(rows: &ClientSnapshot) -> Result<Vec<OpenRisk>> {
     let mut risks = rows.list_risks()?;
     risks.retain(|it| it.closed.is_none());
@@ -49,8 +49,8 @@ impl App {
         all.map(|id| Ok((id, self.framework_outcome(rows, id)?.summary))).collect()
     }
 
-    /// What a framework came to. One that was never assessed, or was assessed with another catalogue that had other
-    /// rows, shows every row unassessed until the reassessment that is under way.
+    /// Returns the outcome of a framework. If it was never assessed, or was assessed with another number of rows, every
+    /// row is shown as not assessed until the next assessment.
     pub fn framework_outcome(
         &self,
         rows: &ClientSnapshot,
@@ -64,7 +64,7 @@ impl App {
         })
     }
 
-    /// What each control came to, in the catalogue's order.
+    /// Returns the outcome of each control, in the catalog's order.
     pub fn control_outcomes(&self, rows: &ClientSnapshot) -> Result<Vec<ControlOutcome>> {
         let stored = rows.list_control_outcomes()?;
         let fresh = self.unassessed.controls.iter();

@@ -1,5 +1,5 @@
-//! A host that our own scan found as records: with the same names and checks as a host in nmap's files, so that both are
-//! about the same assets.
+//! Makes records of a host that our own scan found, with the same names and checks as for a host in nmap's files, so
+//! that both are about the same assets.
 
 use crate::clock::Time;
 use crate::engine::network::host::{
@@ -11,26 +11,26 @@ use crate::error::Result;
 use crate::import::Record;
 use crate::import::host::records_of;
 
-/// What every host of a scan was asked.
+/// What a scan probed on every host.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// Such as `22,80-90`.
     pub ports: &'a str,
-    /// Where TLS is usual, and was spoken to whoever is there.
+    /// Ports where TLS is usual. Each scan tries TLS on them.
     pub usual_tls: &'a [u16],
     pub at: Time,
 }
 
-/// Hands out the records of the host with number `at`.
+/// Passes the records of the host with number `at` to `records`.
 ///
-/// Only what was asked in full passes: a scan of few ports, or of a host that went away meanwhile, tells of what is open
-/// and covers nothing that an earlier one saw.
+/// A check passes only if everything that it needs was probed. A scan of few ports, or of a host that went away
+/// meanwhile, shows what is open, but does not cover what an earlier scan saw.
 ///
-/// A host with almost every port open is an asset of which no check says anything. One that answers like all others of its
-/// block is none: it is left out.
+/// A host with almost every port open is an asset without checks. A host that answers like all others of its block is
+/// not an asset and is left out.
 ///
 /// # Errors
-/// Whatever `records` returns.
+/// Those of `records`.
 pub fn records(
     found: &FoundHost,
     at: u64,
@@ -49,16 +49,17 @@ pub fn records(
     let address = Some(found.address.to_string());
     let (ipv4, ipv6) = if found.address.is_ipv4() { (address, None) } else { (None, address) };
     let is_own = found.answers == Answers::Own;
-    // Of very many open ports not all are listed; own listeners and what no packet reached are not counted.
-    let n_told = u64::from(found.n_open) + u64::from(found.n_closed) + u64::from(found.n_silent);
+    // A host with very many open ports does not list all of them. Our own listeners, and ports that no packet reached,
+    // are not counted.
+    let n_probed = u64::from(found.n_open) + u64::from(found.n_closed) + u64::from(found.n_silent);
     let is_whole = found.ports.len() as u64 == u64::from(found.n_open)
-        && n_told == ranges.n_ports()
+        && n_probed == ranges.n_ports()
         && found.n_open + found.n_closed != 0;
     let rest = if is_whole { State::Shut } else { State::Unclear };
-    let is_tls_told = |it: &FoundPort| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
+    let is_tls_known = |it: &FoundPort| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
     let sees_all_tls = is_whole
         && asked.usual_tls.iter().all(|it| ranges.contains(*it))
-        && found.ports.iter().all(is_tls_told);
+        && found.ports.iter().all(is_tls_known);
     let host = HostEvidence {
         state: Some("up".to_owned()),
         ipv4,
@@ -67,7 +68,7 @@ pub fn records(
         ptr: found.hostname.clone(),
         typed: None,
         ports: if is_own { found.ports.iter().map(port).collect() } else { Vec::new() },
-        // What is not open was refused or silent.
+        // Ports that are not open were closed or silent.
         extras: vec![Extra { state: rest, ports: Vec::new() }],
         os: None,
         identified: Some(found.asset_type),
@@ -86,7 +87,7 @@ fn port(found: &FoundPort) -> PortEvidence {
         service: Service {
             name: found.service.clone(),
             banner: found.banner.clone(),
-            probed: found.is_told,
+            probed: found.is_identified,
             encrypted: found.is_encrypted,
         },
         certificate_until: found.certificate.as_ref().map(|it| it.until),

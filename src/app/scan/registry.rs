@@ -23,7 +23,7 @@ pub struct ScanRegistry {
 pub(super) struct RunningScan {
     pub(super) progress: Progress,
     pub(super) is_cancelled: AtomicBool,
-    /// The service stops; the scan goes on after the next start.
+    /// The service stops. The scan continues after the next start.
     pub(super) is_stopped: AtomicBool,
 }
 

@@ -1,4 +1,4 @@
-//! Network scans: asked for, watched, cancelled, listed.
+//! Network scans: start, show, cancel, list.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -20,14 +20,14 @@ use crate::store::Batch;
 use crate::store::global::client::ClientState;
 use crate::store::global::scan::{Scan, ScanStatus};
 
-/// The source's name of what scans find.
+/// The source name of what scans find.
 pub const SOURCE: &str = "scan";
 pub const NAME_CHARS_MAX: usize = 200;
 pub const THREADS_MAX: u32 = 1_024;
 const THREADS_DEFAULT: u32 = 256;
 /// Scans that are queued or running. More are refused.
 pub const N_OPEN_MAX: usize = 32;
-/// Of one client, or of none; older ones are forgotten.
+/// How many scans are kept for each client, and for no client. Older ones are removed.
 const N_KEPT: usize = 50;
 /// Hosts removed in one commit.
 const N_FORGOTTEN_AT_ONCE: usize = 500;
@@ -64,13 +64,13 @@ impl Default for ScanOptions {
 }
 
 impl ScanOptions {
-    /// As the host's network is now.
+    /// Returns the policy for the networks that are attached to this host now.
     pub(in crate::app) fn policy(&self) -> ScanPolicy {
         let mut allowed = self.allowed.clone();
         if self.allow_attached {
             allowed.extend(attached_networks());
         }
-        // Whoever names the very address of a listener means it.
+        // An allowed network that is just the address of a listener means that listener.
         let is_named = |it: &SocketAddr| {
             let one = |network: &IpNetwork| IpNetwork::from(it.ip()) == *network;
             self.allowed.iter().any(one)
@@ -80,7 +80,7 @@ impl ScanOptions {
     }
 }
 
-/// A scan as somebody asks for it.
+/// A scan to start.
 #[derive(Clone, Debug, Default)]
 pub struct NewScan {
     pub client: Option<ClientId>,
@@ -91,7 +91,7 @@ pub struct NewScan {
     pub threads: Option<u64>,
 }
 
-/// A scan, and how far it is.
+/// A scan and its progress.
 #[derive(Clone, Debug)]
 pub struct ScanWithProgress {
     pub scan: Scan,
@@ -104,8 +104,8 @@ impl App {
     /// Checks and queues a scan.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Forbidden` when a target is not allowed, or the client is not the
-    /// caller's; `NotFound` for the client; `Conflict` when too many wait.
+    /// `Invalid` with the field that breaks a rule; `Forbidden` if a target is not allowed, or the caller may not
+    /// access the client; `NotFound` for the client; `Conflict` if too many scans are queued or running.
     pub async fn start_scan(&self, caller: &Caller, new: NewScan) -> Result<ScanWithProgress> {
         let name = new.name.filter(|it| !it.trim().is_empty());
         if name.as_ref().is_some_and(|it| NAME_CHARS_MAX < it.chars().count()) {
@@ -116,7 +116,7 @@ impl App {
         let order = ScanRequest { targets: new.targets, exclude: new.exclude, ports: new.ports };
         let plan = ScanPlan::of(&order, &self.options.scan.policy());
         let plan = plan.map_err(|error| match (error.code, caller.allowed_clients()) {
-            // Which networks the others have is not for whoever is limited to clients.
+            // A caller who is limited to clients must not learn which networks other clients have.
             (Code::Forbidden, Some(_)) => Error::forbidden(
                 "a target may not be scanned: it is not within `scan.allowed_networks`, which the administrator of this \
                  server sets",
@@ -156,7 +156,9 @@ impl App {
                 batch.client(client).require_client()?;
             }
             if N_OPEN_MAX <= batch.list_open_scans()?.len() {
-                return Err(Error::conflict(format!("{N_OPEN_MAX} scans wait already")));
+                return Err(Error::conflict(format!(
+                    "{N_OPEN_MAX} scans are already queued or running; try again later"
+                )));
             }
             batch.note_object(&row.id);
             batch.put_scan(&row)
@@ -166,16 +168,18 @@ impl App {
         Ok(self.shown_scan(scan))
     }
 
-    /// The client named, else the key's only one, else the only one there is, else none.
+    /// Returns the client that is named, or else the caller's only client, or else the only active client, or else
+    /// none.
     fn client_of_scan(&self, caller: &Caller, named: Option<ClientId>) -> Result<Option<ClientId>> {
         if let Some(id) = named {
             return Ok(Some(self.reach_active(caller, id)?.0.id));
         }
         match caller.allowed_clients() {
             Some([one]) => Ok(Some(self.reach_active(caller, *one)?.0.id)),
-            Some(_) => {
-                Err(Error::invalid_field("clientId", "is required of who may see several clients"))
-            }
+            Some(_) => Err(Error::invalid_field(
+                "clientId",
+                "is required, because you may access several clients",
+            )),
             None => {
                 let mut all = self.clients.directory.list();
                 all.retain(|it| it.state == ClientState::Active);
@@ -204,14 +208,14 @@ impl App {
     }
 
     /// # Errors
-    /// `NotFound`, also when it is of a client that the caller may not see.
+    /// `NotFound`, also if the caller may not access its client.
     pub async fn get_scan(&self, caller: &Caller, id: ScanId) -> Result<ScanWithProgress> {
         let scan = self.store.read(move |snapshot| snapshot.find_scan(id)).await?;
         let scan = scan.filter(|it| Self::may_see(caller, it)).ok_or_else(absent)?;
         Ok(self.shown_scan(scan))
     }
 
-    /// Newest first; `client`: only its own.
+    /// Newest first. `client`: only the scans of this client.
     ///
     /// # Errors
     /// `Forbidden` or `NotFound` for the client.
@@ -229,10 +233,10 @@ impl App {
         Ok(Page::of(all.into_iter(), cut).map(|it| self.shown_scan(it)))
     }
 
-    /// Stops a scan: what it found stays listed, and comes into no inventory. One that is over stays as it is.
+    /// Cancels a scan. What it found stays listed, but is not added to an inventory. A canceled scan stays as it is.
     ///
     /// # Errors
-    /// As [`App::get_scan`]; `Conflict` when it has come to an end of its own.
+    /// As [`App::get_scan`]; `Conflict` if it has already finished.
     pub async fn cancel_scan(&self, caller: &Caller, id: ScanId) -> Result<ScanWithProgress> {
         self.get_scan(caller, id).await?;
         let (now, is_live) = (self.clock.now(), self.scans.find(id).is_some());
@@ -241,13 +245,15 @@ impl App {
             if scan.status == ScanStatus::Cancelled {
                 return Ok(scan);
             }
-            if scan.status.is_over() {
+            if scan.status.has_ended() {
                 let status = scan.status.as_str();
-                return Err(Error::conflict(format!("the scan is {status} already")));
+                return Err(Error::conflict(format!(
+                    "the scan has already ended with status {status}"
+                )));
             }
             if scan.finished_at.is_some() {
                 return Err(Error::conflict(
-                    "the scan is through already; what it found is taken in",
+                    "the scan has already finished; its results are being added to the inventory",
                 ));
             }
             scan.is_cancelled = true;
@@ -264,7 +270,7 @@ impl App {
         Ok(self.shown_scan(scan))
     }
 
-    /// In the order of their addresses.
+    /// Lists hosts in the order of their addresses.
     ///
     /// # Errors
     /// As [`App::get_scan`].
@@ -278,11 +284,11 @@ impl App {
         self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await
     }
 
-    /// Assets that scans found, of all clients that the caller may see, in the order in which they were first seen. Those
-    /// of no client are for who is not limited to clients.
+    /// Lists assets that scans found, of all clients that the caller may access, in the order in which they were first
+    /// seen. Assets of no client are only for callers who are not limited to clients.
     ///
     /// # Errors
-    /// `Forbidden` or `NotFound` for the client that is asked for.
+    /// `Forbidden` or `NotFound` for the client that is named.
     pub async fn list_scanned_assets(
         &self,
         caller: &Caller,
@@ -316,17 +322,17 @@ impl App {
         self.store.read(read).await
     }
 
-    /// Forgets scans beyond those that are kept; whether there may be more to forget.
+    /// Removes old scans beyond those that are kept. Returns true if more may remain.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn forget_scans(&self) -> Result<bool> {
         let all = self.store.read(|snapshot| snapshot.list_scans(None)).await?;
         let mut n_of: BTreeMap<Option<ClientId>, usize> = BTreeMap::new();
         let old = all.into_iter().find(|it| {
             let n = n_of.entry(it.client).or_default();
             *n += 1;
-            N_KEPT < *n && it.status.is_over()
+            N_KEPT < *n && it.status.has_ended()
         });
         let Some(old) = old else { return Ok(false) };
         let write = move |batch: &mut Batch| batch.remove_scan_chunk(old.id, N_FORGOTTEN_AT_ONCE);
@@ -334,7 +340,7 @@ impl App {
         Ok(true)
     }
 
-    /// Told of each new scan.
+    /// Notified of each new scan.
     pub fn scan_wake(&self) -> &Notify {
         &self.scans.wake
     }

@@ -1,4 +1,4 @@
-//! A scan's run: claimed, scanned block by block, its hosts taken in, settled.
+//! Runs a scan: claims it, scans it block by block, adds its hosts to the inventory, and settles it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -28,37 +28,38 @@ use crate::scan::{self, Done, ScanSettings};
 use crate::store::global::scan::{Difference, Scan, ScanStatus};
 use crate::store::{Batch, ClientBatch, Store};
 
-/// A scan that takes longer fails; what it found stays listed.
+/// A scan that takes longer fails. What it found stays listed.
 const RUNTIME_H: i64 = 6;
-/// The tool whose checks our own scan speaks.
+/// Our own scan reports checks of this tool.
 const TOOL: &str = "nmap";
-/// Changes since the scan before that are told one by one.
+/// How many changes since the previous scan are listed.
 const N_CHANGES_KEPT: usize = 200;
 
 /// How the thread of a scan ended.
 #[derive(Debug)]
 enum Ended {
-    /// Every block is done, or it was told to stop.
+    /// Every block is done, or it was stopped.
     Well,
-    /// It cannot be carried out.
+    /// It cannot be performed.
     Failed(Error),
-    /// What it found could not be kept: it goes on later.
+    /// What it found could not be stored. It continues later.
     Lost(Error),
 }
 
 impl App {
-    /// The next scan to run, marked as running: the oldest that is not under way, also one that ran when the process
-    /// before ended. Those of clients that have none under way go first, so that nobody's scans hold up everybody's.
+    /// Returns the next scan to run, marked as running: the oldest that is not in progress, which may be one that ran
+    /// when the previous process ended. Scans of clients without a scan in progress go first, so that one client's
+    /// scans do not delay everyone else's.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn claim_scan(&self, under_way: BTreeSet<ScanId>) -> Result<Option<Scan>> {
         let now = self.clock.now();
         let claim = move |batch: &mut Batch| {
             let (running, mut waiting): (Vec<Scan>, Vec<Scan>) =
                 batch.list_open_scans()?.into_iter().partition(|it| under_way.contains(&it.id));
             for scan in waiting.iter_mut().filter(|it| it.is_cancelled) {
-                // The process before ended in between.
+                // The previous process ended before it could do this.
                 (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
                 batch.put_scan(scan)?;
             }
@@ -74,13 +75,14 @@ impl App {
         self.store.write(claim).await
     }
 
-    /// Runs a claimed scan to its end, or until the stop; then it stays running, and goes on after the next start.
+    /// Runs a claimed scan to its end, or until the service stops. Then it stays running, and continues after the next
+    /// start.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take what it found: it is claimed again.
+    /// `Unavailable` if the disk does not accept what it found. Then it is claimed again.
     pub async fn run_scan(&self, scan: Scan, mut stop: watch::Receiver<bool>) -> Result<()> {
         let live = self.scans.begin(scan.id, &scan.tally);
-        // Whoever cancels it from now on finds it here; who did before left it in the row.
+        // A cancellation from now on finds the scan here. An earlier one is in the row.
         let id = scan.id;
         let row = match self.store.read(move |snapshot| snapshot.find_scan(id)).await {
             Ok(row) => row,
@@ -89,7 +91,7 @@ impl App {
                 return Err(error);
             }
         };
-        if row.is_none_or(|it| it.is_cancelled || it.status.is_over()) {
+        if row.is_none_or(|it| it.is_cancelled || it.status.has_ended()) {
             live.is_cancelled.store(true, Ordering::Relaxed);
         }
         let ended = tokio::select! {
@@ -108,7 +110,7 @@ impl App {
         settled
     }
 
-    /// `None`: the service stops.
+    /// Returns `None` if the service stops.
     async fn scan_to_end(&self, scan: &Scan, live: &Arc<RunningScan>) -> Result<Option<Ended>> {
         let order = ScanRequest {
             targets: scan.targets.clone(),
@@ -116,7 +118,7 @@ impl App {
             ports: Some(scan.ports.clone()),
         };
         let policy = self.options.scan.policy();
-        // What is allowed may have changed since it was asked for.
+        // What is allowed may have changed since the scan was requested.
         let plan = match ScanPlan::of(&order, &policy) {
             Ok(plan) => plan,
             Err(error) => return Ok(Some(Ended::Failed(error))),
@@ -132,7 +134,7 @@ impl App {
         let (store, clock, live) = (self.store.clone(), self.clock.clone(), Arc::clone(live));
         let (id, done) = (scan.id, scan.done.iter().copied().collect::<BTreeSet<u32>>());
         let registry = Arc::clone(&self.scans);
-        let (told, ended) = oneshot::channel();
+        let (sender, ended) = oneshot::channel();
         let work = move || {
             let stop = || {
                 live.is_cancelled.load(Ordering::Relaxed)
@@ -142,14 +144,14 @@ impl App {
             let mut lost = None;
             let mut sink = |done: Done| {
                 keep(&store, id, done).map_err(|error| {
-                    let told = Error::unavailable("what the scan found could not be kept");
+                    let shown = Error::unavailable("what the scan found could not be stored");
                     lost = Some(error);
-                    told
+                    shown
                 })
             };
             let how = (&registry.pace, &live.progress);
             let ran = scan::run(&plan, &done, &settings, how, &stop, &mut sink);
-            let _ = told.send(match (ran, lost) {
+            let _ = sender.send(match (ran, lost) {
                 (_, Some(error)) => Ended::Lost(error),
                 (Err(error), None) => Ended::Failed(error),
                 (Ok(()), None) => Ended::Well,
@@ -162,7 +164,7 @@ impl App {
 
     async fn settle_scan(&self, id: ScanId, ended: Ended) -> Result<()> {
         let scan = self.store.read(move |it| it.find_scan(id)).await?;
-        let Some(scan) = scan.filter(|it| !it.status.is_over()) else { return Ok(()) };
+        let Some(scan) = scan.filter(|it| !it.status.has_ended()) else { return Ok(()) };
         if scan.is_cancelled {
             return self.end_scan(id, ScanStatus::Cancelled, None).await;
         }
@@ -177,19 +179,19 @@ impl App {
             Ended::Well if scan.tally.n_addresses < scan.n_hosts => {
                 let (n, all) = (scan.tally.n_addresses, scan.n_hosts);
                 let message = format!(
-                    "it was not through after {RUNTIME_H} h: {n} of {all} addresses were scanned. Scan fewer addresses \
+                    "the scan did not finish within {RUNTIME_H} hours: {n} of {all} addresses were scanned. Scan fewer addresses \
                      or ports, or raise scan.packets_per_s"
                 );
                 self.end_scan(id, ScanStatus::Failed, Some(message)).await
             }
-            Ended::Well => match self.take_in(&scan).await {
+            Ended::Well => match self.import_results(&scan).await {
                 Ok(note) => self.end_scan(id, ScanStatus::Completed, note).await,
                 Err(error) if error.code == Code::Unavailable => Err(error),
                 Err(error) if error.code == Code::Conflict => {
                     self.end_scan(id, ScanStatus::Cancelled, None).await
                 }
                 Err(error) => {
-                    tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` was not taken in: {}", Chain(&error));
+                    tracing::error!(scan.id = %id, error = %Chain(&error), "scan `{id}` was not imported: {}", Chain(&error));
                     let message = error.message().to_owned();
                     self.end_scan(id, ScanStatus::Failed, Some(message)).await
                 }
@@ -197,8 +199,13 @@ impl App {
         }
     }
 
-    /// `said`: why it failed, or what else to know of one that completed.
-    async fn end_scan(&self, id: ScanId, status: ScanStatus, said: Option<String>) -> Result<()> {
+    /// `message`: why it failed, or a note about one that completed.
+    async fn end_scan(
+        &self,
+        id: ScanId,
+        status: ScanStatus,
+        message: Option<String>,
+    ) -> Result<()> {
         let now = self.clock.now();
         let difference = if status == ScanStatus::Completed {
             self.store.read(move |snapshot| difference(snapshot, id)).await?
@@ -211,24 +218,24 @@ impl App {
             scan.finished_at.get_or_insert(now);
             scan.difference.clone_from(&difference);
             if status == ScanStatus::Completed {
-                scan.note = said.clone().or_else(|| scan::explain(&scan.tally));
+                scan.note = message.clone().or_else(|| scan::explain(&scan.tally));
             } else {
-                scan.error.clone_from(&said);
+                scan.error.clone_from(&message);
             }
             batch.put_scan(&scan)
         };
         self.store.write(write).await
     }
 
-    /// Takes the hosts of a finished scan into its client's inventory and facts, or into the inventory of no client. Done
-    /// twice, it changes nothing more. What to know of it, if anything.
-    async fn take_in(&self, scan: &Scan) -> Result<Option<String>> {
+    /// Adds the hosts of a finished scan to its client's inventory and facts, or to the inventory of no client. Doing
+    /// it twice changes nothing. Returns a note, if there is one.
+    async fn import_results(&self, scan: &Scan) -> Result<Option<String>> {
         let (id, now) = (scan.id, self.clock.now());
-        // The same moment again after a crash in between.
+        // After a crash in between, the time stays the same.
         let write = move |batch: &mut Batch| {
             let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
             if scan.is_cancelled {
-                return Err(Error::conflict("the scan is cancelled"));
+                return Err(Error::conflict("the scan was canceled"));
             }
             let at = *scan.finished_at.get_or_insert(now);
             batch.put_scan(&scan)?;
@@ -237,18 +244,18 @@ impl App {
         let at = self.store.write(write).await?;
         let Some(client) = scan.client else {
             let hosts = self.fold_hosts(scan, at, false).await?.assets;
-            return self.take_in_unassigned(hosts, at).await.map(|()| None);
+            return self.import_unassigned(hosts, at).await.map(|()| None);
         };
         let rows = self.store.client_store(client);
         let import = scan.import;
         if rows.read(move |snapshot| snapshot.find_import(import)).await?.is_some() {
-            return Ok(None); // Before a crash.
+            return Ok(None); // Already done, before a crash.
         }
         let (folded, note) = match self.fold_hosts(scan, at, true).await {
             Ok(folded) => (folded, None),
             Err(error) if error.code == Code::Invalid => {
-                let note = "the hosts are in the inventory; they are too many for checks of each, so none was made. \
-                            Scan the parts";
+                let note = "the hosts were added to the inventory without checks, because one scan cannot have so many; \
+                            scan smaller networks";
                 (self.fold_hosts(scan, at, false).await?, Some(note.to_owned()))
             }
             Err(error) => return Err(error),
@@ -256,10 +263,10 @@ impl App {
         self.ingest(&rows, intake(scan, folded, at)).await.map(|_| note)
     }
 
-    /// `checks`: not the hosts alone.
+    /// `checks`: whether to fold the checks too, and not only the hosts.
     ///
     /// # Errors
-    /// `Invalid` when there are more checks than one run may bring.
+    /// `Invalid` if there are more checks than one run may have.
     async fn fold_hosts(&self, scan: &Scan, at: Time, checks: bool) -> Result<Folded> {
         let (id, origin, ports) = (scan.id, origin(scan, at), scan.ports.clone());
         let read = move |snapshot: &crate::store::Snapshot| {
@@ -276,8 +283,8 @@ impl App {
         self.store.read(read).await
     }
 
-    /// Hosts of no client: merged like those of a client, but nothing is assessed and nobody is told.
-    async fn take_in_unassigned(&self, hosts: Vec<Seen>, at: Time) -> Result<()> {
+    /// Adds hosts of no client: they are merged like those of a client, but nothing is assessed or announced.
+    async fn import_unassigned(&self, hosts: Vec<Seen>, at: Time) -> Result<()> {
         let (hosts, now) = (Arc::new(hosts), self.clock.now());
         let rows = self.store.client_store(ClientId::UNASSIGNED);
         for start in (0..hosts.len()).step_by(N_ASSETS_PER_COMMIT) {
@@ -297,11 +304,11 @@ impl App {
     }
 }
 
-/// One block's hosts, and that it is done, in one commit.
+/// Stores the hosts of one block, and that the block is done, in one commit.
 fn keep(store: &Store, id: ScanId, done: Done) -> Result<()> {
     let write = move |batch: &mut Batch| {
         let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
-        if scan.status.is_over() || scan.done.contains(&done.index) {
+        if scan.status.has_ended() || scan.done.contains(&done.index) {
             return Ok(());
         }
         scan.done.push(done.index);
@@ -335,7 +342,7 @@ fn intake(scan: &Scan, folded: Folded, at: Time) -> Intake {
     Intake { discovery: Discovery::OfKnownSource, ..Intake::of(run, folded) }
 }
 
-/// What changed since the last completed scan of the same targets. `None`: there was none.
+/// Returns what changed since the last completed scan of the same targets. `None`: there was none.
 fn difference(snapshot: &crate::store::Snapshot, id: ScanId) -> Result<Option<Difference>> {
     let Some(scan) = snapshot.find_scan(id)? else { return Ok(None) };
     let same =

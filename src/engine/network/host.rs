@@ -1,5 +1,5 @@
-//! What a scanned host shows, and the rules about it: services that should not be reachable, certificates that expire
-//! soon, outdated TLS. nmap's files and our own scans come here alike.
+//! The evidence about a scanned host, and the rules about it: services that should not be reachable, certificates that
+//! expire soon, outdated TLS. nmap's files and our own scans both use it.
 
 use crate::clock::Time;
 use crate::engine::asset::AssetType;
@@ -7,10 +7,10 @@ use crate::engine::network::service::{CLASSES, PortRanges, Protocol, ServiceClas
 use crate::engine::severity::Severity;
 use crate::text::some_line;
 
-/// A certificate that ends sooner after the scan fails.
+/// A certificate fails if it expires within this many days after the scan.
 const CERTIFICATE_DAYS_MIN: i64 = 30;
 
-/// Banners are shown up to this length.
+/// Longer banners are cut.
 const BANNER_CHARS_MAX: usize = 120;
 
 /// One check of a host.
@@ -24,26 +24,26 @@ pub struct HostCheck {
     pub failing: Option<String>,
 }
 
-/// What was seen of one host.
+/// The evidence about one host.
 #[derive(Debug, Default)]
 pub struct HostEvidence {
-    /// `up`, `down`, ... `None`: not said.
+    /// `up`, `down`, ... `None`: not reported.
     pub state: Option<String>,
     pub ipv4: Option<String>,
     pub ipv6: Option<String>,
     pub mac: Option<String>,
-    /// By reverse look-up, and as it was typed.
+    /// The name from the reverse look-up, and the name as it was entered.
     pub ptr: Option<String>,
     pub typed: Option<String>,
     pub ports: Vec<PortEvidence>,
     pub extras: Vec<Extra>,
     pub os: Option<Os>,
-    /// What the scan itself took it for.
+    /// The asset type that the scan itself determined.
     pub identified: Option<AssetType>,
     pub scanned_at: Option<Time>,
-    /// A class of services passes only if every port of it was asked.
+    /// A class of services passes only if every port of the class was probed.
     pub covers_classes_whole: bool,
-    /// There may be certificates and TLS versions that were not seen: what was seen tells of failures alone.
+    /// There may be certificates and TLS versions that were not seen. What was seen can then fail, but not pass.
     pub hides_tls: bool,
 }
 
@@ -53,16 +53,16 @@ pub struct PortEvidence {
     pub number: u16,
     pub state: State,
     pub service: Service,
-    /// When its certificate ends. `None`: not asked, or not understood.
+    /// When its certificate expires. `None`: not requested, or not readable.
     pub certificate_until: Option<Time>,
-    /// Versions of SSL and TLS that it takes. Empty: not asked.
+    /// Versions of SSL and TLS that it accepts. Empty: not tested.
     pub tls: Vec<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     Open,
-    /// Closed or filtered: nothing answers from where the scan stood.
+    /// Closed or filtered: nothing answers at the place where the scan ran.
     Shut,
     /// No evidence: `open|filtered`, `unfiltered`, or unknown.
     #[default]
@@ -84,7 +84,7 @@ pub struct Service {
     pub name: String,
     /// Product, version and more, as it announced itself.
     pub banner: String,
-    /// Found by asking, not guessed from the port.
+    /// True if probing identified the service. False if it is guessed from the port.
     pub probed: bool,
     pub encrypted: bool,
 }
@@ -93,7 +93,7 @@ pub struct Service {
 #[derive(Debug)]
 pub struct Extra {
     pub state: State,
-    /// Which ports. Empty: releases before 7.9 do not say.
+    /// The ports. Empty: unknown, as in files of nmap before 7.9.
     pub ports: Vec<(Protocol, PortRanges)>,
 }
 
@@ -110,11 +110,12 @@ pub struct Os {
     pub name: String,
 }
 
-/// Less certain guesses of the system are not used.
+/// Guesses of the operating system with a lower accuracy are ignored.
 const OS_ACCURACY_MIN: u8 = 85;
 
 impl HostEvidence {
-    /// What the host's open ports, certificates and TLS versions say. `covered` are the ports that were asked.
+    /// Returns the results for the host's open ports, certificates and TLS versions. `covered`: the ports that were
+    /// probed.
     #[must_use]
     pub fn checks(&self, covered: &[(Protocol, PortRanges)]) -> Vec<HostCheck> {
         let mut found = Vec::new();
@@ -140,11 +141,10 @@ impl HostEvidence {
         found
     }
 
-    /// By the system that nmap takes it for: routers, switches, firewalls and access points are
-    /// network devices; a general purpose system is a workstation if it is macOS or a Windows not
-    /// called Server, else a server; anything else (printer, camera, phone) is a device. Without a
-    /// system: a domain controller, mail server or database is a server by its services, and
-    /// everything else a device.
+    /// Derived from the operating system that nmap reports: routers, switches, firewalls and access points are network
+    /// devices; a general purpose system is a workstation if it is macOS or a Windows not called Server, and otherwise
+    /// a server; anything else (printer, camera, phone) is a device. Without an operating system: a domain controller,
+    /// mail server or database is a server by its services, and everything else is a device.
     #[must_use]
     pub fn asset_type(&self) -> AssetType {
         if let Some(identified) = self.identified {
@@ -165,7 +165,7 @@ impl HostEvidence {
         open(88) && open(389) || [25, 1433, 1521, 3306, 5432].into_iter().any(open)
     }
 
-    /// What fails, or `Some(None)` when nothing does. `None`: the scan says nothing about the class.
+    /// Returns what fails, or `Some(None)` if nothing does. `None`: the scan shows nothing about the class.
     fn class(
         &self,
         class: &ServiceClass,
@@ -193,7 +193,7 @@ impl HostEvidence {
         states.all(|it| it == State::Shut).then_some(None)
     }
 
-    /// `None`: the scan did not cover the port.
+    /// Returns `None` if the scan did not cover the port.
     fn state_of(
         &self,
         protocol: Protocol,
@@ -215,8 +215,8 @@ impl HostEvidence {
         if let Some(extra) = named.into_iter().find(|it| contains(&it.ports)) {
             return Some(extra.state);
         }
-        // Which of several states a port is in is not told, so they must agree. With none at all
-        // the host's ports got lost, as happens when nmap gives up on it.
+        // The file does not say which of several states a port is in, so they must agree. If there is no state at all,
+        // the host's ports are missing, as happens when nmap gives up on a host.
         let shut = !unnamed.is_empty() && unnamed.iter().all(|it| it.state == State::Shut);
         Some(if shut { State::Shut } else { State::Unclear })
     }
@@ -252,7 +252,7 @@ impl HostEvidence {
 const TLS_OUTDATED: [&str; 4] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1"];
 pub const TLS_VERSIONS: [&str; 6] = ["SSLv2", "SSLv3", "TLSv1.0", "TLSv1.1", "TLSv1.2", "TLSv1.3"];
 
-/// Those of our words for versions that these are.
+/// Returns those of our names of versions that are in the list.
 pub fn tls_versions(words: &[String]) -> Vec<&'static str> {
     TLS_VERSIONS.into_iter().filter(|it| words.iter().any(|word| word == it)).collect()
 }
@@ -266,7 +266,7 @@ impl PortEvidence {
                 && class.services.contains(&service.name.as_str())
     }
 
-    /// For a person: `tcp/3389 open (ms-wbt-server Microsoft Terminal Services)`.
+    /// Formats the port for people: `tcp/3389 open (ms-wbt-server Microsoft Terminal Services)`.
     fn shown(&self) -> String {
         let service = format!("{} {}", self.service.name, self.service.banner);
         let port = format!("{}/{} open", self.protocol.as_str(), self.number);

@@ -1,4 +1,4 @@
-//! What a network shows: hosts, their services, and the rules about them.
+//! The hosts of a network, their services, and the rules about them.
 
 pub mod host;
 pub mod scan;

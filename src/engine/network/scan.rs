@@ -1,4 +1,4 @@
-//! What a network scan found: hosts, their open ports, and what they say of themselves.
+//! The results of a network scan: hosts, their open ports, and what they say about themselves.
 
 use std::net::IpAddr;
 
@@ -11,21 +11,21 @@ use crate::engine::asset::AssetType;
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FoundHost {
     pub address: IpAddr,
-    /// By reverse look-up, in lower case.
+    /// The name from the reverse look-up, in lower case.
     pub hostname: Option<String>,
-    /// Lower-case, colon-separated. `None`: not a neighbour of this machine.
+    /// Lower-case, colon-separated. `None`: not a neighbor of this machine.
     pub mac: Option<String>,
-    /// How it was noticed: `echo reply`, `tcp/443 open`, ...
+    /// What showed that the host is up: `echo reply`, `tcp/443 open`, ...
     pub evidence: String,
-    /// Open ones in rising order; of a host with very many the first ones.
+    /// Open ports in rising order. Of a host with very many, only the first ones.
     pub ports: Vec<FoundPort>,
-    /// All open ones.
+    /// The number of all open ports.
     pub n_open: u32,
     pub n_closed: u32,
     /// Ports that did not answer in time.
     pub n_silent: u32,
     pub asset_type: AssetType,
-    /// Why it is taken for that.
+    /// The reason for this asset type.
     pub because: String,
     pub answers: Answers,
 }
@@ -34,9 +34,10 @@ pub struct FoundHost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Answers {
     Own,
-    /// Almost every probed port was open, as a tarpit or a middlebox does it: nothing follows from any of them.
+    /// Almost every probed port was open, as a tarpit or a middlebox does it. The open ports prove nothing.
     OnEveryPort,
-    /// Almost every address of its block answers in the same way, as a gateway in between does it: no thing of its own.
+    /// Almost every address of its block answers in the same way, as a gateway in between does it. It is not a host of
+    /// its own.
     OnEveryAddress,
 }
 
@@ -55,16 +56,16 @@ impl Answers {
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FoundPort {
     pub number: u16,
-    /// nmap's name of the service; empty when nothing tells it.
+    /// nmap's name of the service. Empty: unknown.
     pub service: String,
-    /// What it said, printable ASCII only; empty when it said nothing, or was not asked.
+    /// What the service sent, printable ASCII only. Empty: it sent nothing, or was not asked.
     pub banner: String,
-    /// The service is known by what it said, not by its port.
-    pub is_told: bool,
+    /// True if the service is known from what it sent, not from its port.
+    pub is_identified: bool,
     pub is_encrypted: bool,
     /// `None`: no certificate was shown.
     pub certificate: Option<Certificate>,
-    /// The newest version that it speaks with us, and what it should refuse but takes. Empty: not asked.
+    /// The newest version that it speaks with us, and the outdated versions that it accepts. Empty: not tested.
     pub tls: Vec<String>,
 }
 
@@ -79,14 +80,14 @@ pub struct Certificate {
     pub is_self_signed: bool,
 }
 
-/// How probes of addresses ended, for saying why a scan found nothing.
+/// How the probes of addresses ended. It explains why a scan found nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct ProbeCounts {
     pub n_addresses: u64,
     pub n_up: u64,
     /// No probe was answered in time.
     pub n_silent: u64,
-    /// A router, or this machine, said that there is no way to it.
+    /// A router or this machine reported that there is no route to it.
     pub n_unreachable: u64,
     pub n_open: u64,
     pub n_closed: u64,

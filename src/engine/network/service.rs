@@ -16,21 +16,21 @@ impl Protocol {
         }
     }
 
-    /// `None`: one whose ports say nothing here (`sctp`, `ip`).
+    /// Returns `None` for a protocol whose ports are not checked (`sctp`, `ip`).
     pub fn find(text: &str) -> Option<Self> {
         [Self::Tcp, Self::Udp].into_iter().find(|it| it.as_str() == text)
     }
 }
 
-/// Services that one check is about.
+/// The services that one check is about.
 pub struct ServiceClass {
     /// Id of the check.
     pub check: &'static str,
     pub title: &'static str,
     pub severity: Severity,
-    /// Where the services usually are. Open counts, whatever answers there.
+    /// The usual ports of the services. An open one fails, whatever answers on it.
     pub ports: &'static [(Protocol, u16)],
-    /// nmap's names of the services, for those found elsewhere by probing.
+    /// nmap's names of the services, for those that probing found on other ports.
     pub services: &'static [&'static str],
     pub remediation: &'static str,
 }
@@ -182,7 +182,7 @@ pub const CLASSES: [ServiceClass; 13] = [
 pub struct PortRanges(Vec<(u16, u16)>);
 
 impl PortRanges {
-    /// Of a list such as `1-1024,3389`. What is no number is left out.
+    /// Parses a list such as `1-1024,3389`. Parts that are not numbers are left out.
     pub fn of(text: &str) -> Self {
         let range = |part: &str| {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -191,7 +191,7 @@ impl PortRanges {
         Self(text.split(',').filter_map(range).collect())
     }
 
-    /// How many ports they are, where none is in two.
+    /// Returns the number of ports. The ranges must not overlap.
     pub fn n_ports(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last.saturating_sub(*first)) + 1).sum()
     }

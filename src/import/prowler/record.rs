@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use super::resource;
-use crate::engine::asset::{Said, Seen};
+use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::engine::severity::Severity;
 use crate::error::Result;
@@ -46,7 +46,7 @@ fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
         serial: None,
         scope: scope.clone(),
         seen_at: finding.observed_at,
-        said: Said::default(),
+        reported: ReportedFields::default(),
     });
     let check = Check {
         title: text::some_line(finding.title, TITLE_CHARS_MAX).unwrap_or_else(|| check.clone()),

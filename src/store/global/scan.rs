@@ -74,7 +74,7 @@ impl ScanStatus {
     }
 
     #[must_use]
-    pub const fn is_over(self) -> bool {
+    pub const fn has_ended(self) -> bool {
         match self {
             Self::Queued | Self::Running => false,
             Self::Completed | Self::Failed | Self::Cancelled => true,
@@ -180,7 +180,7 @@ impl<R: Rows> ClientTransaction<R> {
 impl Batch {
     pub fn put_scan(&mut self, scan: &Scan) -> Result<()> {
         self.rows.put_row(CLIENT_SCANS, client_key(scan.client, scan.id).as_slice(), &())?;
-        if scan.status.is_over() {
+        if scan.status.has_ended() {
             self.rows.remove_row(OPEN_SCANS, scan.id.as_bytes())?;
         } else {
             self.rows.put_row(OPEN_SCANS, scan.id.as_bytes(), &())?;

@@ -37,7 +37,7 @@ fn seen(external_id: &str) -> Seen {
         serial: None,
         scope: "aws/1".to_owned(),
         seen_at: None,
-        said: posture::engine::asset::Said::default(),
+        reported: posture::engine::asset::ReportedFields::default(),
     }
 }
 

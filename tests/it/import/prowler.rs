@@ -30,7 +30,7 @@ fn a_finding_is_an_asset_and_a_check() {
                 serial: None,
                 scope: "aws/111122223333".to_owned(),
                 seen_at: observed_at,
-                said: posture::engine::asset::Said::default(),
+                reported: posture::engine::asset::ReportedFields::default(),
             }),
             Record::Check(Check {
                 scope: "aws/111122223333".to_owned(),

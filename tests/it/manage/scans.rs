@@ -335,7 +335,10 @@ fn a_scan_that_takes_too_long_fails_and_says_how_far_it_came() {
     let scan = over(&posture, &id);
     assert_eq!(scan["status"], "failed");
     let error = scan["error"].as_str().unwrap();
-    assert!(error.starts_with("it was not through after 6 h: 0 of 1 addresses"), "{error}");
+    assert!(
+        error.starts_with("the scan did not finish within 6 hours: 0 of 1 addresses"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -149,8 +149,7 @@ impl Trial<'_> {
                 self.refuses(&with(name, Some(bad)), &path, why);
             }
             for good in good_values(&of_field) {
-                let rules =
-                    ["characters", "bytes", "must be at most", "integer from", "must be 1 to"];
+                let rules = ["characters", "bytes", "at most", "integer from", "must be 1 to"];
                 self.does_not_refuse(&with(name, Some(good)), &path, &rules, "is at a bound");
             }
             let item = flat(

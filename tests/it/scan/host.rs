@@ -34,7 +34,7 @@ fn open_ports_and_what_they_say_are_found() {
     assert_eq!(host.answers, Answers::Own);
     let port = |at: SocketAddr| {
         let it = found.port(at);
-        (it.service.clone(), it.banner.clone(), it.is_told)
+        (it.service.clone(), it.banner.clone(), it.is_identified)
     };
     let said = |service: &str, banner: &str| (service.to_owned(), banner.to_owned(), true);
     assert_eq!(port(ssh.address), said("ssh", "SSH-2.0-OpenSSH_9.2p1 Debian-2"));

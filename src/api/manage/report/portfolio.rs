@@ -69,7 +69,7 @@ fn row(
 ) -> Result<Option<usize>> {
     let Some(reference) = requirement else { return Ok(None) };
     let row = catalog.framework(framework).find_row(reference);
-    let rule = || format!("{} has no such requirement", framework.as_str());
+    let rule = || format!("must be a requirement of {}", framework.as_str());
     row.map(Some).ok_or_else(|| Error::invalid_field("requirement", rule()))
 }
 

@@ -180,7 +180,7 @@ impl PortView {
             port: port.number,
             service: port.service,
             banner: port.banner,
-            identified: port.is_told,
+            identified: port.is_identified,
             encrypted: port.is_encrypted,
             tls: port.tls,
             certificate: port.certificate.map(CertificateView::of).into(),
