@@ -13,7 +13,7 @@ use world::{
 };
 
 const REFUSED: &str = "API key missing or invalid";
-const NO_TOKEN: &str = "token invalid or over; log in again";
+const NO_TOKEN: &str = "the token is invalid or expired; log in again";
 const NOTHING: &str = "token missing; log in with POST /auth/login";
 const NOT_FOR_KEYS: &str = "an API key cannot do this; log in as a user";
 const NO_SCOPE: &str = "API key missing required scope: ";

@@ -22,7 +22,7 @@ use crate::harness::{Answer, Posture, options};
 const PASSWORD: &str = "ochre kettle, nine moths";
 const OTHER: &str = "nine ochre moths, kettle";
 const WRONG: &str = "user name or password is wrong";
-const OVER: &str = "token invalid or over; log in again";
+const OVER: &str = "the token is invalid or expired; log in again";
 
 fn add(posture: &Posture, change: &Value) -> Answer {
     let mut body = json!({"email": "ada@example.com", "role": "admin", "password": PASSWORD});

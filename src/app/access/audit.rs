@@ -1,4 +1,4 @@
-//! The audit log: entries beside those of changes, and its verification.
+//! The audit log: entries other than those of changes, and its verification.
 
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
@@ -22,7 +22,7 @@ const N_UNAUTHENTICATED_MAX: usize = 50;
 const NOBODY: &str = "nobody";
 /// The service itself, without a request.
 pub const SERVICE: &str = "service";
-/// What a walk along the log found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
     pub n_entries: u64,
@@ -38,8 +38,8 @@ impl App {
         self.access.audit.known.put(act, outcome, N_TALLIED_MAX);
     }
 
-    /// Counts a refusal of an unauthenticated caller. Such callers can be many: they are recorded by network, few kinds at a
-    /// time and seldom, so that they can neither fill the disk nor hide known callers.
+    /// Counts a refusal of an unauthenticated caller. There can be many such callers, so they are recorded by network,
+    /// with few kinds of entries and at long intervals. They can neither fill the disk nor hide known callers.
     pub fn tally_unauthenticated(&self, address: Option<IpAddr>, act: Act, outcome: AuditOutcome) {
         let address = address.map(|it| network::source_of(it).to_string());
         let act = Act { by: NOBODY.to_owned(), address, ..act };
@@ -49,7 +49,7 @@ impl App {
     /// Writes what was counted of known callers to the log.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it; the counts are kept for the next checkpoint.
+    /// `Unavailable` if the disk does not accept the write. Then the counts are kept for the next checkpoint.
     pub async fn checkpoint_audit(&self) -> Result<()> {
         self.write_tally(&self.access.audit.known).await
     }
@@ -57,7 +57,7 @@ impl App {
     /// Writes what was counted of unauthenticated callers to the log.
     ///
     /// # Errors
-    /// As there.
+    /// As [`App::checkpoint_audit`].
     pub async fn checkpoint_unauthenticated(&self) -> Result<()> {
         self.write_tally(&self.access.audit.unauthenticated).await
     }
@@ -87,14 +87,14 @@ impl App {
     /// Writes an act of the service itself to the log.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn record(&self, action: &str) -> Result<()> {
         let (by, action) = (SERVICE.to_owned(), action.to_owned());
         let act = Act { at: self.clock.now(), by, action, ..Act::default() };
         self.store.write(move |batch| batch.add_audit(&act, AuditOutcome::Done, 1)).await
     }
 
-    /// Entries before a sequence (`None`: the last ones), newest first.
+    /// Lists entries before a sequence (`None`: the last ones), newest first.
     pub async fn list_audit(&self, before: Option<u64>, limit: u32) -> Result<Vec<AuditEntry>> {
         self.store.read(move |it| it.list_audit_before(before, limit as usize)).await
     }
@@ -104,7 +104,7 @@ impl App {
         self.store.read(verify).await
     }
 
-    /// Removes entries past their retention. Returns true if more remain.
+    /// Removes expired entries. Returns true if more remain.
     pub async fn forget_audit(&self) -> Result<bool> {
         let before = self.clock.now().plus_days(-AUDIT_DAYS);
         self.store.write(move |batch| batch.remove_audit_before(before, N_AT_ONCE)).await

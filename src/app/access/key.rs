@@ -22,12 +22,12 @@ pub const N_NETWORKS_MAX: usize = 100;
 pub const NAME_CHARS_MAX: usize = 200;
 /// A window's limit beyond this is refused.
 pub const QUOTA_MAX: u32 = 100_000_000;
-/// How long a rotated key's old secret lives on when the caller does not say.
+/// How long the old secret of a rotated key stays valid by default.
 pub const GRACE_S: u32 = 86_400;
 /// A longer grace is refused.
 pub const GRACE_S_MAX: u32 = 30 * 86_400;
 
-/// What an administrator wants of a new key.
+/// A key to issue.
 #[derive(Clone, Debug)]
 pub struct NewKey {
     pub name: String,
@@ -41,7 +41,7 @@ pub struct NewKey {
     pub source: Option<String>,
 }
 
-/// What may change of a key. `None` leaves it.
+/// What to change of a key. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct KeyChange {
     pub name: Option<String>,
@@ -53,7 +53,7 @@ pub struct KeyChange {
 }
 
 impl App {
-    /// Makes a key and shows its text this once.
+    /// Issues a key. Its text is returned only this once.
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule.
@@ -111,10 +111,10 @@ impl App {
         self.store_key(by, key, changing).await
     }
 
-    /// Gives the key a new secret; the old one works until the grace ends (0: no longer).
+    /// Gives the key a new secret. The old one works until the grace period ends (0: it stops working now).
     ///
     /// # Errors
-    /// `NotFound`; `Conflict` when it is revoked; `Invalid` for too long a grace.
+    /// `NotFound`; `Conflict` if it is revoked; `Invalid` if the grace period is too long.
     pub async fn rotate_key(
         &self,
         by: &Caller,
@@ -141,7 +141,7 @@ impl App {
         Ok((held, text))
     }
 
-    /// Acts on the next request. Revoking twice is the same.
+    /// Takes effect with the next request. Revoking a revoked key changes nothing.
     pub async fn revoke_key(&self, by: &Caller, id: KeyId) -> Result<()> {
         let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
         let mut key = self.get_key(id)?.key.clone();
@@ -177,8 +177,8 @@ impl App {
         Ok(held)
     }
 
-    /// What stays as it was `before` is not held against the key: a client of its list may have been erased since, or
-    /// its time may be over.
+    /// A value that the key had `before` is accepted: a client of its list may have been erased since, or its expiry
+    /// time may have passed.
     fn check_key(&self, key: &Key, before: Option<&Key>, now: Time) -> Result<()> {
         require_text("name", &key.name, NAME_CHARS_MAX)?;
         require_text("source", &key.source, NAME_CHARS_MAX)?;
@@ -187,7 +187,10 @@ impl App {
         }
         self.require_clients(&key.clients, before.map_or(&[], |it| &it.clients))?;
         if N_NETWORKS_MAX < key.networks.len() {
-            return Err(Error::invalid_field("networks", format!("at most {N_NETWORKS_MAX}")));
+            return Err(Error::invalid_field(
+                "networks",
+                format!("must have at most {N_NETWORKS_MAX} entries"),
+            ));
         }
         for text in &key.networks {
             network::parse(text).map_err(|it| it.about("networks"))?;

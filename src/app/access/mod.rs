@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::store::Snapshot;
 use tally::AuditTally;
 
-/// Who may do what, and how often. Only this folder reaches the token key and the password hashes.
+/// Who may do what, and how often. Only this folder can access the token key and the password hashes.
 pub struct Access {
     pub keyring: Arc<Keyring>,
     pub people: Arc<People>,
@@ -39,7 +39,7 @@ impl Access {
     /// Loads keys, users and counters.
     ///
     /// # Errors
-    /// `Internal` when the database does not read.
+    /// `Internal` if the database cannot be read.
     pub fn load(snapshot: &Snapshot, token_key: TokenKey) -> Result<Self> {
         Ok(Self {
             keyring: Arc::new(Keyring::of(snapshot.list_keys()?)?),

@@ -1,4 +1,4 @@
-//! Sessions: log in, log out, a new password of one's own.
+//! Sessions: log in, log out, change one's own password.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::id::UserId;
 use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 use crate::store::global::user::User;
 
-/// Longer names are nobody's.
+/// No user has a longer name.
 pub const NAME_BYTES_MAX: usize = 1_024;
 
-/// Somebody has logged in.
+/// The result of a successful login.
 #[derive(Debug)]
 pub struct Login {
     pub token: String,
@@ -25,11 +25,12 @@ pub struct Login {
 }
 
 impl App {
-    /// A session for who knows the password. An unknown name takes as long and is told the same as a wrong password.
+    /// Starts a session if the password is right. An unknown name takes as long and gets the same answer as a wrong
+    /// password.
     ///
     /// # Errors
-    /// `Unauthenticated`; `RateLimited` for too many tries, by name, network or in all; `Unavailable` when too many log
-    /// in at once.
+    /// `Unauthenticated`; `RateLimited` after too many attempts by name, by network or in total; `Unavailable` if too
+    /// many logins are in progress.
     pub async fn log_in(
         &self,
         name: &str,
@@ -53,7 +54,7 @@ impl App {
         self.access.throttle.succeeded(name, address, self.clock.now());
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(known.id)?);
-        // Changed while the password was looked at: it may be another one now.
+        // The user may have changed while the password was verified.
         if !user.enabled || user.password_hash != known.password_hash {
             return Err(wrong());
         }
@@ -62,9 +63,9 @@ impl App {
         act.set_actor(&format!("user {}", user.email));
         match self.store_user(&self.store.acting(Some(act)), user, changing).await {
             Ok(user) => Ok(self.begin_session(user)),
-            // Whoever wants to see why the disk is full has to get in.
+            // Logging in must work even if the disk is full, so that an administrator can find out why.
             Err(error) if error.code == Code::Unavailable => {
-                tracing::warn!("a login of `{}` is not written down: {error}", known.email);
+                tracing::warn!("the login of `{}` was not recorded: {error}", known.email);
                 Ok(self.begin_session(known))
             }
             Err(error) => Err(error),
@@ -74,7 +75,7 @@ impl App {
     /// Ends all sessions of the user.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn log_out(&self, by: &Caller, id: UserId) -> Result<()> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
@@ -82,10 +83,10 @@ impl App {
         self.store_user(&by.acting_on(&self.store), Arc::new(user), changing).await.map(|_| ())
     }
 
-    /// Replaces the own password. All sessions end; a new one begins.
+    /// Replaces the user's own password. Ends all sessions and starts a new one.
     ///
     /// # Errors
-    /// `Invalid` when the present password is wrong or the new one too weak; `RateLimited` for too many tries.
+    /// `Invalid` if the current password is wrong or the new one is too weak; `RateLimited` after too many attempts.
     pub async fn change_own_password(
         &self,
         by: &Caller,
@@ -109,7 +110,10 @@ impl App {
         }
         self.access.throttle.succeeded_own(id);
         if new == present {
-            return Err(Error::invalid_field("newPassword", "must be another one"));
+            return Err(Error::invalid_field(
+                "newPassword",
+                "must differ from the current password",
+            ));
         }
         self.put_password("newPassword", &mut user, NewPassword::Given(new)).await?;
         user.updated_at = self.clock.now();
@@ -117,14 +121,14 @@ impl App {
         Ok(self.begin_session(self.store_user(&store, Arc::new(user), changing).await?))
     }
 
-    /// Whose token it is.
+    /// Returns the user of a session token.
     ///
     /// # Errors
-    /// `Unauthenticated`: one sentence for all that can be wrong with it.
+    /// `Unauthenticated`, with the same message for every reason.
     pub fn bearer(&self, token: &str) -> Result<Arc<User>> {
         let session = self.access.token_key.verify(token, self.clock.now());
         let user = session.and_then(|it| self.access.people.bearer(&it));
-        user.ok_or_else(|| Error::unauthenticated("token invalid or over; log in again"))
+        user.ok_or_else(|| Error::unauthenticated("the token is invalid or expired; log in again"))
     }
 
     fn begin_session(&self, user: Arc<User>) -> Login {

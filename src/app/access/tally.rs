@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use crate::clock::Time;
 use crate::store::global::audit::{Act, AuditOutcome};
 
-/// The caller of acts of too many callers to tell apart.
+/// Stands for the callers when there are too many kinds of acts.
 const MANY: &str = "many";
 
 /// What is counted between two checkpoints, and when the log's end was last written to the journal.
@@ -15,7 +15,7 @@ const MANY: &str = "many";
 pub struct AuditTally {
     pub(super) known: Tally,
     pub(super) unauthenticated: Tally,
-    /// A day.
+    /// The day when the end of the log was last written to the journal.
     pub(super) end_logged_on: AtomicU32,
 }
 
@@ -23,7 +23,7 @@ pub struct AuditTally {
 #[derive(Debug, Default)]
 pub(super) struct Tally(Mutex<BTreeMap<Alike, u32>>);
 
-/// Acts of any time, and how they ended.
+/// An act without its time, and its outcome.
 type Alike = (Act, AuditOutcome);
 
 impl Tally {

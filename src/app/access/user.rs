@@ -1,4 +1,4 @@
-//! Users: add, change, list. What changes of one acts on its next request.
+//! Users: add, change, list. A change takes effect with the user's next request.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ pub const N_USERS_MAX: usize = 10_000;
 /// RFC 5321, 4.5.3.1.3: what fits between the brackets.
 pub const EMAIL_CHARS_MAX: usize = 254;
 pub const NAME_CHARS_MAX: usize = 200;
-/// Who administers an installation at first.
+/// The user name of the first administrator.
 pub const FIRST_ADMIN: &str = "admin";
 const FIRST_ADMIN_EMAIL: &str = "admin@localhost";
 
-/// What an administrator wants of a new user.
+/// A user to add.
 #[derive(Clone)]
 pub struct NewUser {
     pub email: String,
@@ -32,11 +32,11 @@ pub struct NewUser {
     pub role: Role,
     /// Empty: all.
     pub clients: Vec<ClientId>,
-    /// `None`: one is made, to be replaced at the first login.
+    /// `None`: a password is generated. The user must replace it at the first login.
     pub password: Option<String>,
 }
 
-/// What may change of a user. `None` leaves it.
+/// What to change of a user. `None` leaves a field as it is.
 #[derive(Clone, Default)]
 pub struct UserChange {
     pub email: Option<String>,
@@ -51,15 +51,15 @@ pub struct UserChange {
 #[derive(Clone)]
 pub enum NewPassword {
     Given(String),
-    /// One is made, to be replaced at the next login.
+    /// A password is generated. The user must replace it at the next login.
     Generated,
 }
 
 impl App {
-    /// The user, and the password if one was made: it is shown this once.
+    /// Adds a user. Returns the user, and the generated password if there is one. It is returned only this once.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Conflict` when somebody has that name.
+    /// `Invalid` with the field that breaks a rule; `Conflict` if the name is taken or there are too many users.
     pub async fn add_user(&self, by: &Caller, new: NewUser) -> Result<(Arc<User>, Option<String>)> {
         self.add_user_on(&by.acting_on(&self.store), new).await
     }
@@ -71,7 +71,9 @@ impl App {
     ) -> Result<(Arc<User>, Option<String>)> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         if N_USERS_MAX <= self.access.people.list().len() {
-            return Err(Error::conflict(format!("there are {N_USERS_MAX} users already")));
+            return Err(Error::conflict(format!(
+                "there are already {N_USERS_MAX} users, which is the limit"
+            )));
         }
         let now = self.clock.now();
         let mut user = User {
@@ -95,11 +97,11 @@ impl App {
         Ok((self.store_user(store, Arc::new(user), changing).await?, shown))
     }
 
-    /// The user, and the password if one was made.
+    /// Changes a user. Returns the user, and the generated password if there is one.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` with the field that breaks a rule; `Conflict` when somebody else has that name, or nobody
-    /// could administer any more.
+    /// `NotFound`; `Invalid` with the field that breaks a rule; `Conflict` if another user has the name, or if no
+    /// enabled administrator would remain.
     pub async fn change_user(
         &self,
         by: &Caller,
@@ -120,7 +122,8 @@ impl App {
         let was_admin = before.enabled && before.role == Role::Admin;
         let is_admin = user.enabled && user.role == Role::Admin;
         if was_admin && !is_admin && !self.access.people.has_other_admin(id) {
-            let rule = "the last administrator stays one; make another user an admin first";
+            let rule =
+                "at least one enabled administrator must remain; make another user an admin first";
             return Err(Error::conflict(rule));
         }
         if before.enabled && !user.enabled {
@@ -141,10 +144,10 @@ impl App {
         self.access.people.find(id).ok_or_else(|| Error::not_found("user not found"))
     }
 
-    /// Makes the first administrator when there is no user yet; name and password, shown this once.
+    /// Adds the first administrator if there are no users. Returns the name and the password, only this once.
     ///
     /// # Errors
-    /// `Unavailable` when the disk does not take it.
+    /// `Unavailable` if the disk does not accept the write.
     pub async fn add_first_admin(&self) -> Result<Option<(String, String)>> {
         if !self.access.people.list().is_empty() {
             return Ok(None);
@@ -164,7 +167,8 @@ impl App {
         Ok(password.map(|it| (FIRST_ADMIN.to_owned(), it)))
     }
 
-    /// Gives the user a password and ends its sessions; the password if one was made. `field`: where it was given.
+    /// Sets the user's password and ends its sessions. Returns the password if it was generated. `field`: the field
+    /// that contained it.
     pub(in crate::app) async fn put_password(
         &self,
         field: &str,
@@ -189,7 +193,7 @@ impl App {
         Ok(generated)
     }
 
-    /// `changing`: held since the user was read; let go once its new state is kept.
+    /// `changing`: locked since the user was read, and released once the new state is stored.
     pub(in crate::app) async fn store_user(
         &self,
         store: &Store,
@@ -215,12 +219,12 @@ impl App {
         if let Some(name) = &user.username {
             require_text("username", name, NAME_CHARS_MAX)?;
             if name.contains('@') || name.chars().any(char::is_whitespace) {
-                return Err(Error::invalid_field("username", "must have no blank and no `@`"));
+                return Err(Error::invalid_field("username", "must not contain whitespace or `@`"));
             }
         }
         require_length("displayName", user.display_name.as_deref(), NAME_CHARS_MAX)?;
         if user.role == Role::Admin && !user.clients.is_empty() {
-            let rule = "an admin works on the whole installation; limit an analyst or viewer";
+            let rule = "must be empty for an admin, because only analysts and viewers can be limited to clients";
             return Err(Error::invalid_field("clientIds", rule));
         }
         self.require_clients(&user.clients, before.map_or(&[], |it| &it.clients))?;
@@ -234,7 +238,7 @@ impl App {
     }
 }
 
-/// What somebody would type, not what RFC 5322 allows.
+/// Accepts addresses as people type them, not everything that RFC 5322 allows.
 fn check_email(email: &str) -> Result<()> {
     require_text("email", email, EMAIL_CHARS_MAX)?;
     let is_plain = !email.chars().any(|it| it.is_whitespace() || it.is_control());
