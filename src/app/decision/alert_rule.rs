@@ -14,10 +14,10 @@ pub const NAME_CHARS_MAX: usize = 200;
 pub const COUNT_MAX: u32 = 1_000_000;
 /// A year.
 pub const HOURS_MAX: u32 = 366 * 24;
-/// Clients that are told of a changed rule in one commit, so that writers beside it wait little.
+/// How many clients are scheduled for a changed rule in one commit, so that other writers do not wait long.
 const N_TOLD_AT_ONCE: usize = 200;
 
-/// What an administrator wants to hear of.
+/// An alert rule to add.
 #[derive(Clone, Debug)]
 pub struct NewRule {
     pub name: String,
@@ -27,7 +27,7 @@ pub struct NewRule {
     pub condition: AlertCondition,
 }
 
-/// What may change of a rule. `None` leaves it.
+/// What to change of a rule. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct RuleChange {
     pub name: Option<String>,
@@ -37,7 +37,7 @@ pub struct RuleChange {
 }
 
 impl App {
-    /// Oldest first. Those that the caller may see whole.
+    /// Oldest first. Only rules whose clients the caller may all access.
     pub async fn list_alert_rules(&self, caller: &Caller) -> Result<Vec<AlertRule>> {
         let mut all = self.store.read(crate::store::Snapshot::list_alert_rules).await?;
         all.retain(|it| caller.may_reach_all(&it.clients));
@@ -45,7 +45,7 @@ impl App {
     }
 
     /// # Errors
-    /// `NotFound`; `Forbidden` when it watches clients that the caller may not reach.
+    /// `NotFound`; `Forbidden` if the caller may not access all clients that it watches.
     pub async fn get_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<AlertRule> {
         let found = self.store.read(move |snapshot| snapshot.find_alert_rule(id)).await?;
         let rule = found.ok_or_else(absent)?;
@@ -53,10 +53,10 @@ impl App {
         Ok(rule)
     }
 
-    /// The next sweep looks at every client that it watches.
+    /// Adds a rule. The next sweep evaluates it for every client that it watches.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
+    /// `Invalid` with the field that breaks a rule; `Conflict` if there are too many rules.
     pub async fn add_alert_rule(&self, caller: &Caller, new: NewRule) -> Result<AlertRule> {
         require_reach(caller, &new.clients)?;
         let now = self.clock.now();
@@ -68,7 +68,7 @@ impl App {
         let row = rule.clone();
         let write = move |batch: &mut Batch| {
             if N_RULES_MAX <= batch.list_alert_rules()?.len() {
-                let rule = format!("there are {N_RULES_MAX} alert rules already; remove one");
+                let rule = format!("there are already {N_RULES_MAX} alert rules; remove one first");
                 return Err(Error::conflict(rule));
             }
             batch.note_object(&row.id);
@@ -108,7 +108,7 @@ impl App {
         Ok(rule)
     }
 
-    /// Its open alerts close with the next sweep.
+    /// Removes a rule. Its open alerts close with the next sweep.
     ///
     /// # Errors
     /// `NotFound`.
@@ -125,8 +125,8 @@ impl App {
         self.look_soon(&[&rule]).await
     }
 
-    /// Lets the next sweep look at the clients of these rules. Should the process not live to tell them all, the daily
-    /// assessment of each client looks too.
+    /// Schedules the clients of these rules for the next sweep. If the process ends before all are scheduled, the daily
+    /// assessment of each client evaluates the rules too.
     async fn look_soon(&self, rules: &[&AlertRule]) -> Result<()> {
         let now = self.clock.now();
         let is_meant =
@@ -174,7 +174,7 @@ impl App {
                 if self.catalog.find_control(control).is_some() {
                     return Ok(());
                 }
-                let rule = "no such control in the catalogue";
+                let rule = "must be a control code of the catalog";
                 Err(Error::invalid_field("condition.controlCode", rule))
             }
         }
@@ -182,13 +182,13 @@ impl App {
 }
 
 /// # Errors
-/// `Forbidden` when a rule for these clients is about others than the caller's.
+/// `Forbidden` unless the caller may access all of these clients.
 fn require_reach(caller: &Caller, clients: &[ClientId]) -> Result<()> {
     if caller.may_reach_all(clients) {
         return Ok(());
     }
     Err(Error::forbidden(
-        "you are not authorized for all clients of this rule; name those that you are",
+        "you are not authorized for all clients of this rule; name only clients that you are authorized for",
     ))
 }
 

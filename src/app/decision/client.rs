@@ -18,10 +18,10 @@ use crate::store::{Batch, ClientStore};
 pub const NAME_CHARS_MAX: usize = 500;
 pub const INDUSTRY_CHARS_MAX: usize = 100;
 pub const EMPLOYEES_MAX: u32 = 100_000_000;
-/// One commit of an erasure removes at most this many rows, so that writers beside it wait little.
+/// One commit of an erasure removes at most this many rows, so that other writers do not wait long.
 const N_ERASED_AT_ONCE: usize = 500;
 
-/// What may change of a client, and all that a new one has. `None` leaves a field.
+/// The fields of a new client, or what to change of a client. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct ClientChange {
     pub name: Option<String>,
@@ -32,17 +32,18 @@ pub struct ClientChange {
 }
 
 impl App {
-    /// A client that the caller may read, active or not.
+    /// Returns a client that the caller may access, active or not.
     ///
     /// # Errors
-    /// `Forbidden` when the caller may not, whether it exists or not; `NotFound` when it is absent or being erased.
+    /// `Forbidden` if the caller may not access it, whether it exists or not; `NotFound` if it does not exist or is
+    /// being erased.
     pub fn reach_any(&self, caller: &Caller, id: ClientId) -> Result<(Arc<Client>, ClientStore)> {
         let rows = caller.reach(&self.store, id)?;
         let client = self.clients.directory.find(id).filter(|it| it.state != ClientState::Erasing);
         Ok((client.ok_or_else(|| Error::not_found("client not found"))?, rows))
     }
 
-    /// A client that the contract's operations show: an inactive one is as good as absent.
+    /// Returns a client that the contract's operations show. An inactive client is treated as absent.
     ///
     /// # Errors
     /// As [`App::reach_any`].
@@ -87,7 +88,8 @@ impl App {
         id: ClientId,
         change: impl FnOnce() -> Result<ClientChange>,
     ) -> Result<Arc<Client>> {
-        // From the reading to the keeping: a change beside another loses nothing, and none brings an erased client back.
+        // Locked from reading to storing, so that concurrent changes are not lost and no change brings an erased client
+        // back.
         let changing = self.clients.lock(id).await;
         let (client, rows) = self.reach_any(caller, id)?;
         let change = change()?;
@@ -104,8 +106,8 @@ impl App {
         Ok(client)
     }
 
-    /// Erases the client and everything about it. It is gone for every reader at once; the rows follow in small steps,
-    /// and go on after a restart.
+    /// Erases the client and everything about it. No reader sees it from now on. Its rows are removed in small steps,
+    /// which continue after a restart.
     ///
     /// # Errors
     /// `NotFound`.
@@ -117,7 +119,7 @@ impl App {
         self.erase_client(id).await
     }
 
-    /// Goes on with an erasure until nothing of the client is left.
+    /// Continues an erasure until nothing of the client remains.
     pub async fn erase_client(&self, id: ClientId) -> Result<()> {
         while self.store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {
         }
@@ -125,7 +127,7 @@ impl App {
         Ok(())
     }
 
-    /// `due`: when a reassessment is owed, should the one that follows at once not come about.
+    /// `due`: when to reassess the client if the reassessment that follows does not happen.
     async fn keep_client(
         &self,
         by: &Caller,

@@ -1,4 +1,4 @@
-//! A client's controls: what each came to, and what a person attests about it.
+//! A client's controls: their outcomes, and what people attest about them.
 
 use crate::app::App;
 use crate::app::assessment::statement::{
@@ -20,15 +20,15 @@ use crate::store::{ClientSnapshot, ClientStore};
 #[derive(Clone, Debug)]
 pub struct ControlState {
     pub outcome: ControlOutcome,
-    /// What a person last said about it, counted or not.
+    /// The last attestation, whether or not it counts.
     pub attested: Option<Attested>,
-    /// Where the evidence of that is. `None`: it has none that counts.
+    /// Where its evidence is. `None`: it has no evidence that counts.
     pub evidence: Option<String>,
-    /// Entries of the evidence register about it.
+    /// The number of entries in the evidence register about the control.
     pub n_evidence: u32,
 }
 
-/// What a person says about a control.
+/// An attestation to add.
 #[derive(Clone, Debug)]
 pub struct NewAttestation {
     /// `Compliant`, `Partial`, `NonCompliant`, or `NotApplicable` for out of scope.
@@ -36,7 +36,7 @@ pub struct NewAttestation {
     pub reason: String,
     pub evidence: Option<String>,
     pub evidence_id: Option<EvidenceId>,
-    /// `None`: as long as an observation of it would count; out of scope has no end.
+    /// `None`: it expires like an observation of the control. Out of scope does not expire.
     pub until: Option<Time>,
     /// Counts even where a technical observation is valid.
     pub overrides: bool,
@@ -45,14 +45,14 @@ pub struct NewAttestation {
 
 impl App {
     /// # Errors
-    /// `NotFound` when the catalogue has no control with this code.
+    /// `NotFound` if the catalog has no control with this code.
     pub fn control(&self, code: &str) -> Result<&Control> {
         let index = self.catalog.find_control(code);
         let index = index.ok_or_else(|| Error::not_found("control not found"))?;
         Ok(&self.catalog.controls[index])
     }
 
-    /// What is known of each control, in the catalogue's order.
+    /// Returns the state of each control, in the catalog's order.
     pub fn control_states(&self, rows: &ClientSnapshot) -> Result<Vec<ControlState>> {
         let now = self.clock.now();
         let statements = Statements::read(rows)?;
@@ -71,7 +71,7 @@ impl App {
         Ok(self.control_outcomes(rows)?.into_iter().map(state).collect())
     }
 
-    /// What is known of one control now.
+    /// Returns the state of one control.
     ///
     /// # Errors
     /// `NotFound` as [`App::control`].
@@ -81,7 +81,7 @@ impl App {
         found.ok_or_else(|| Error::not_found("control not found"))
     }
 
-    /// Takes the place of what was attested about the control before.
+    /// Attests a control. This replaces the previous attestation.
     ///
     /// # Errors
     /// `NotFound` as [`App::control`]; `Invalid` with the field that breaks a rule; those of [`App::reassess`].
@@ -98,7 +98,7 @@ impl App {
         if let Some(id) = new.evidence_id {
             let found = rows.read(move |snapshot| snapshot.find_evidence(id)).await?;
             if found.is_none_or(|it| it.control != code) {
-                let rule = "the client has no such evidence for this control";
+                let rule = "must be the id of evidence that the client has for this control";
                 return Err(Error::invalid_field("evidenceId", rule));
             }
         }
@@ -117,7 +117,7 @@ impl App {
         self.state(rows, statement, cause, &lock).await
     }
 
-    /// Takes back what was attested about the control, if anything was.
+    /// Withdraws the attestation of the control, if there is one.
     ///
     /// # Errors
     /// Those of [`App::reassess`].
@@ -132,12 +132,12 @@ impl App {
     }
 }
 
-/// Out of scope is about what applies to the client; everything else about how it does.
+/// Out of scope changes what applies to the client. Everything else changes how the client meets it.
 fn cause_of(status: Status) -> Cause {
     if status == Status::NotApplicable { Cause::Scope } else { Cause::Attestation }
 }
 
-/// When it ends, if it keeps the rules.
+/// Checks an attestation. Returns when it expires.
 fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
     require_text("by", &new.by, BY_CHARS_MAX)?;
@@ -150,7 +150,8 @@ fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Opt
     match new.until {
         Some(end) => require_term("until", end, now).map(|()| Some(end)),
         None if new.overrides => {
-            let rule = "is required with override: what covers an observation has an end";
+            let rule =
+                "is required with override: an attestation that overrides observations must expire";
             Err(Error::invalid_field("until", rule))
         }
         None if new.status == Status::NotApplicable => Ok(None),

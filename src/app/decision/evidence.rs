@@ -11,11 +11,11 @@ use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// What became of an entry.
+/// The result of adding evidence.
 #[derive(Clone, Debug)]
 pub enum Entered {
     Added(Evidence),
-    /// The same reference was there for the same control: its entry is as new.
+    /// There was an entry with the same reference for the same control. It was renewed.
     Renewed(Evidence),
 }
 
@@ -23,7 +23,7 @@ impl App {
     /// Adds to the register, or renews the entry with the same reference for the same control.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Conflict` when the register is full; those of [`App::reassess`].
+    /// `Invalid` with the field that breaks a rule; `Conflict` if the register is full; those of [`App::reassess`].
     pub async fn add_evidence(&self, rows: &ClientStore, new: NewEvidence) -> Result<Entered> {
         let now = self.clock.now();
         self.check(&new, now)?;
@@ -32,7 +32,9 @@ impl App {
         let is_same = |it: &&Evidence| it.control == new.control && it.reference == new.reference;
         let known = all.iter().find(is_same).map(|it| it.id);
         if known.is_none() && N_EVIDENCE_MAX <= all.len() {
-            let sentence = format!("the client has {N_EVIDENCE_MAX} pieces of evidence already");
+            let sentence = format!(
+                "the client already has {N_EVIDENCE_MAX} pieces of evidence; remove some first"
+            );
             return Err(Error::conflict(sentence));
         }
         let evidence = Evidence {
@@ -50,7 +52,7 @@ impl App {
         Ok(if known.is_some() { Entered::Renewed(evidence) } else { Entered::Added(evidence) })
     }
 
-    /// Removes an entry. What was attested with it counts as without evidence from then on.
+    /// Removes an entry. An attestation that used it counts as without evidence from then on.
     ///
     /// # Errors
     /// `NotFound`; those of [`App::reassess`].
@@ -63,7 +65,10 @@ impl App {
 
     fn check(&self, new: &NewEvidence, now: Time) -> Result<()> {
         if self.catalog.find_control(&new.control).is_none() {
-            return Err(Error::invalid_field("controlCode", "no such control in the catalogue"));
+            return Err(Error::invalid_field(
+                "controlCode",
+                "must be a control code of the catalog",
+            ));
         }
         require_text("title", &new.title, TITLE_CHARS_MAX)?;
         require_text("reference", &new.reference, REFERENCE_CHARS_MAX)?;

@@ -13,7 +13,7 @@ use crate::engine::posture::RowOutcome;
 use crate::error::{Error, Result};
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// An attested row counts for so long when nothing else is said.
+/// How many days an attested row counts by default.
 pub const ATTESTED_DAYS: i64 = 365;
 
 /// One row of one client.
@@ -22,32 +22,32 @@ pub struct RowState {
     /// Index into the framework's rows.
     pub row: usize,
     pub outcome: RowOutcome,
-    /// What a person last decided about it, counted or not.
+    /// The last decision about it, whether or not it counts.
     pub decision: Option<RowDecision>,
 }
 
-/// What a person says about a row.
+/// A decision to add.
 #[derive(Clone, Debug)]
 pub struct NewDecision {
     pub kind: RowDecisionKind,
     pub reason: String,
-    /// `None`: [`ATTESTED_DAYS`]; out of scope has no end.
+    /// `None`: [`ATTESTED_DAYS`]. Out of scope does not expire.
     pub until: Option<Time>,
     pub by: String,
 }
 
 impl App {
-    /// Index of the row with this reference.
+    /// Returns the index of the row with this reference.
     ///
     /// # Errors
-    /// `NotFound` when the framework has no such row.
+    /// `NotFound` if the framework has no row with this reference.
     pub fn row(&self, framework: FrameworkId, reference: &str) -> Result<usize> {
         let row = self.catalog.framework(framework).find_row(reference);
-        let absent = || format!("{} has no such requirement", framework.as_str());
+        let absent = || format!("requirement not found in {}", framework.as_str());
         row.ok_or_else(|| Error::not_found(absent()))
     }
 
-    /// What is known of a row now; its index is in bounds.
+    /// Returns the state of a row. Its index must be in bounds.
     pub fn row_state(
         &self,
         rows: &ClientSnapshot,
@@ -59,7 +59,7 @@ impl App {
         Ok(RowState { row, outcome, decision: rows.find_row_decision(framework, reference)? })
     }
 
-    /// Takes the place of what was decided about the row before.
+    /// Decides about a row. This replaces the previous decision.
     ///
     /// # Errors
     /// `NotFound` as [`App::row`]; `Invalid` with the field that breaks a rule; those of [`App::reassess`].
@@ -87,7 +87,7 @@ impl App {
         self.state(rows, statement, cause, &lock).await
     }
 
-    /// Takes back what was decided about the row, if anything was.
+    /// Withdraws the decision about the row, if there is one.
     ///
     /// # Errors
     /// Those of [`App::reassess`].
@@ -113,7 +113,7 @@ fn cause_of(kind: &RowDecisionKind) -> Cause {
     }
 }
 
-/// When it ends, if it keeps the rules.
+/// Checks a decision. Returns when it expires.
 fn checked_end(new: &NewDecision, now: Time) -> Result<Option<Time>> {
     require_text("reason", &new.reason, REASON_CHARS_MAX)?;
     require_text("by", &new.by, BY_CHARS_MAX)?;

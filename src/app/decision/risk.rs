@@ -1,4 +1,4 @@
-//! The acceptance of a risk: a person's decision to live with one until a moment.
+//! The acceptance of a risk: a person's decision to tolerate the risk until a given time.
 
 use crate::app::App;
 use crate::app::assessment::condition;
@@ -13,10 +13,10 @@ use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 500;
 pub const BY_CHARS_MAX: usize = 255;
-/// Two years, one of them a leap year. Nobody decides for longer.
+/// The longest acceptance: two years, one of them a leap year.
 pub const ACCEPTED_DAYS_MAX: i64 = 731;
 
-/// What a person says who accepts a risk.
+/// An acceptance to add.
 #[derive(Clone, Debug)]
 pub struct NewAcceptance {
     pub until: Time,
@@ -26,17 +26,17 @@ pub struct NewAcceptance {
 }
 
 impl App {
-    /// An open risk, accepted or not.
+    /// Returns an open risk, accepted or not.
     ///
     /// # Errors
-    /// `Forbidden` when the caller may not see the client; `NotFound` for the client or the risk.
+    /// `Forbidden` if the caller may not access the client; `NotFound` for the client or the risk.
     async fn get_risk(&self, caller: &Caller, client: ClientId, id: RiskId) -> Result<OpenRisk> {
         let (_, rows) = self.reach_any(caller, client)?;
         rows.read(move |snapshot: &ClientSnapshot| find(snapshot.list_risks()?, id)).await
     }
 
-    /// Accepts a risk until a moment, or changes until when and why it is accepted. It is not shown meanwhile; its
-    /// control scores as before. `None` revokes the acceptance.
+    /// Accepts a risk until a given time, or changes the time and reason of its acceptance. The risk is not shown
+    /// meanwhile. Its control keeps its score. `None` revokes the acceptance.
     ///
     /// # Errors
     /// As [`App::get_risk`]; `Invalid` with the field that breaks a rule.
@@ -81,7 +81,7 @@ impl App {
         self.write_risk(caller, client, write).await
     }
 
-    /// The risk is shown again. Nothing happens to one that is not accepted.
+    /// The risk is shown again. A risk that is not accepted is not changed.
     async fn unaccept_risk(
         &self,
         caller: &Caller,
@@ -106,7 +106,7 @@ impl App {
         self.write_risk(caller, client, write).await
     }
 
-    /// While no assessment of the client is under way: it would write the risk as it was.
+    /// Waits for an assessment of the client in progress, which would overwrite the risk.
     async fn write_risk(
         &self,
         caller: &Caller,

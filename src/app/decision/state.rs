@@ -1,4 +1,4 @@
-//! Keeping what a person said, and assessing the client with it.
+//! Stores what a person stated, and assesses the client with it.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 impl App {
-    /// Keeps a statement and assesses the client with it: one commit of both.
+    /// Stores a statement and assesses the client with it, in one commit.
     ///
     /// # Errors
-    /// `NotFound` when the client is gone; `Unavailable` when the disk does not take it.
+    /// `NotFound` if the client does not exist; `Unavailable` if the disk does not accept the write.
     pub(in crate::app) async fn state(
         &self,
         rows: &ClientStore,

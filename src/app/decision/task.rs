@@ -14,10 +14,10 @@ use crate::store::global::task::{Task, TaskFilter, TaskStatus};
 pub const TITLE_CHARS_MAX: usize = 200;
 pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 pub const ASSIGNEE_CHARS_MAX: usize = 255;
-/// Tasks of one client that are still to be done. More are refused.
+/// How many open tasks one client may have.
 pub const N_OPEN_MAX: usize = 1_000;
 
-/// What somebody wants done.
+/// A task to add.
 #[derive(Clone, Debug)]
 pub struct NewTask {
     pub client: ClientId,
@@ -30,7 +30,7 @@ pub struct NewTask {
     pub due_at: Option<Time>,
 }
 
-/// What may change of a task. `None` leaves a field.
+/// What to change of a task. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct TaskChange {
     pub title: Option<String>,
@@ -42,8 +42,8 @@ pub struct TaskChange {
 
 impl App {
     /// # Errors
-    /// `Forbidden` or `NotFound` for the client; `Invalid` with the field that breaks a rule; `Conflict` when too many are
-    /// open.
+    /// `Forbidden` or `NotFound` for the client; `Invalid` with the field that breaks a rule; `Conflict` if there are
+    /// too many open tasks.
     pub async fn add_task(&self, caller: &Caller, new: NewTask) -> Result<Task> {
         let (_, rows) = self.reach_any(caller, new.client)?;
         let now = self.clock.now();
@@ -66,13 +66,19 @@ impl App {
         check(&task)?;
         let is_known = |it: &String| self.catalog.find_control(it).is_some();
         if !task.control.as_ref().is_none_or(is_known) {
-            return Err(Error::invalid_field("controlCode", "no such control in the catalogue"));
+            return Err(Error::invalid_field(
+                "controlCode",
+                "must be a control code of the catalog",
+            ));
         }
         let write = move |batch: &mut ClientBatch<'_>| {
             if let Some(risk) = task.risk
                 && !batch.list_risks()?.iter().any(|it| it.id == risk)
             {
-                return Err(Error::invalid_field("riskId", "the client has no such risk"));
+                return Err(Error::invalid_field(
+                    "riskId",
+                    "must be the id of a risk of the client",
+                ));
             }
             require_room(batch)?;
             batch.note_object(&task.id);
@@ -85,7 +91,7 @@ impl App {
     }
 
     /// # Errors
-    /// `Forbidden` when the caller may not see its client; `NotFound`.
+    /// `Forbidden` if the caller may not access its client; `NotFound`.
     pub async fn get_task(&self, caller: &Caller, id: TaskId) -> Result<Task> {
         let task = self.store.read(move |snapshot| snapshot.find_task(id)).await?;
         let task = task.ok_or_else(absent)?;
@@ -94,8 +100,8 @@ impl App {
     }
 
     /// # Errors
-    /// As [`App::get_task`]; `Invalid` with the field that breaks a rule; `Conflict` when it would be open again beside too
-    /// many.
+    /// As [`App::get_task`]; `Invalid` with the field that breaks a rule; `Conflict` if it would be reopened while
+    /// there are too many open tasks.
     pub async fn change_task(
         &self,
         caller: &Caller,
@@ -127,7 +133,7 @@ impl App {
     /// Oldest first.
     ///
     /// # Errors
-    /// `Forbidden` or `NotFound` for the client that is asked for.
+    /// `Forbidden` or `NotFound` for the client that is named.
     pub async fn list_tasks(
         &self,
         caller: &Caller,
@@ -158,7 +164,9 @@ fn require_room(batch: &ClientBatch<'_>) -> Result<()> {
     if batch.list_open_tasks()?.len() < N_OPEN_MAX {
         return Ok(());
     }
-    Err(Error::conflict(format!("the client has {N_OPEN_MAX} open tasks already")))
+    Err(Error::conflict(format!(
+        "the client already has {N_OPEN_MAX} open tasks; complete or cancel some first"
+    )))
 }
 
 fn apply(task: &mut Task, change: &TaskChange, now: Time) {

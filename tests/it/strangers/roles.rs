@@ -8,8 +8,7 @@ use crate::openapi::Operation;
 
 const ROLES: [&str; 3] = ["viewer", "analyst", "admin"];
 const OTHER_CLIENT: &str = "you are not authorized for this client";
-const OTHER_CLIENTS: &str =
-    "you are not authorized for all clients of this rule; name those that you are";
+const OTHER_CLIENTS: &str = "you are not authorized for all clients of this rule; name only clients that you are authorized for";
 
 fn rank(role: &str) -> usize {
     ROLES.iter().position(|it| *it == role).unwrap()
