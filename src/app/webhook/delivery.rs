@@ -14,9 +14,10 @@ use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
 use crate::webhook::schedule::{self, DeliveryFailure};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
-/// Attempts at once beside the first of each endpoint, which nobody can take away: a hanging one delays nobody.
+/// How many attempts may run at once in addition to one for each endpoint. That one is always available, so that an
+/// endpoint that hangs does not delay others.
 pub const N_SHARED_MAX: usize = 32;
-/// An endpoint that only failed for so long, at least so often, is disabled.
+/// An endpoint is disabled after all of its attempts failed for this many days, and at least [`N_FAILURES_MIN`] times.
 const FAILING_DAYS: i64 = 5;
 const N_FAILURES_MIN: u32 = 10;
 /// Claims released, or finished deliveries forgotten, in one commit.
@@ -45,16 +46,16 @@ impl Default for DeliveryOptions {
     }
 }
 
-/// How deliveries do, for metrics.
+/// The state of deliveries, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeliveryHealth {
     /// Attempts since the start that delivered.
     pub n_delivered: u64,
-    /// Attempts since the start that did not.
+    /// Attempts since the start that did not deliver.
     pub n_failed: u64,
     /// Deliveries to enabled endpoints that wait or are under way.
     pub n_waiting: u64,
-    /// Endpoints that are disabled, by whomever.
+    /// Endpoints that are disabled, for any reason.
     pub n_disabled: u64,
 }
 
@@ -67,7 +68,7 @@ pub struct Ready {
     previous: Option<SigningSecret>,
 }
 
-/// An attempt that ended, and is yet to be kept.
+/// An attempt that ended. Its result must still be stored.
 pub struct Sent {
     key: (WebhookId, u64),
     attempt: Attempt,
@@ -82,7 +83,7 @@ impl Sent {
 }
 
 impl App {
-    /// Makes attempts that the process before did not live to end due again. Call it before the first claim.
+    /// Makes attempts due again that the previous process did not finish. Call it before the first claim.
     pub async fn release_claims(&self) -> Result<()> {
         let now = self.clock.now();
         let release = move |batch: &mut Batch| batch.release_claims(now, N_AT_ONCE);
@@ -90,12 +91,12 @@ impl App {
         Ok(())
     }
 
-    /// Is told of each commit that leaves something to deliver.
+    /// Notified of each commit that leaves something to deliver.
     pub fn outbox(&self) -> &tokio::sync::Notify {
         self.store.outbox()
     }
 
-    /// Begins attempts at what is due. `n_free` says how many an endpoint may have now.
+    /// Begins attempts at deliveries that are due. `n_free` says how many attempts an endpoint may have now.
     pub async fn claim_due(&self, n_free: impl Fn(WebhookId) -> usize) -> Result<Vec<Ready>> {
         let now = self.clock.now();
         let due = self.store.read(move |snapshot| {
@@ -151,7 +152,7 @@ impl App {
         Sent { key: (ready.webhook, delivery.sequence), attempt, settled, is_gone }
     }
 
-    /// Keeps what became of an attempt.
+    /// Stores the result of an attempt.
     pub async fn settle(&self, sent: Sent) -> Result<()> {
         let Sent { key, attempt, settled, is_gone } = sent;
         let at = attempt.at;
@@ -188,7 +189,7 @@ impl App {
     }
 
     /// # Errors
-    /// `Unavailable` or `Internal` when the store does not read.
+    /// `Unavailable` or `Internal` if the store cannot be read.
     pub async fn delivery_health(&self) -> Result<DeliveryHealth> {
         let lanes = self.store.read(|snapshot| {
             let all = snapshot.list_webhooks()?.into_iter();
@@ -210,7 +211,7 @@ impl App {
         })
     }
 
-    /// Forgets deliveries that came to rest long ago; whether there may be more.
+    /// Removes deliveries that ended before the retention period. Returns true if more may remain.
     pub async fn forget_deliveries(&self) -> Result<bool> {
         let days = i64::from(self.options.webhooks.retention_days);
         let before = self.clock.now().plus_days(-days);

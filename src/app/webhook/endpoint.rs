@@ -16,18 +16,18 @@ use crate::webhook::sign::{self, Sending, SigningSecret};
 
 pub const N_WEBHOOKS_MAX: usize = 50;
 pub const DESCRIPTION_CHARS_MAX: usize = 200;
-/// How long the secret before a rotation signs beside the new one when the caller does not say.
+/// How long deliveries are also signed with the old secret after a rotation, by default.
 pub const OVERLAP_S: u32 = 86_400;
 /// A longer overlap is refused.
 pub const OVERLAP_S_MAX: u32 = 30 * 86_400;
-/// Events that one recovery looks at; it says where it stopped.
+/// How many events one recovery reads. It returns where it stopped.
 pub const N_RECOVERED_MAX: usize = 10_000;
 /// Deliveries erased in one commit.
 const N_ERASED_AT_ONCE: usize = 500;
 /// Events recovered in one commit.
 const N_RECOVERED_AT_ONCE: usize = 250;
 
-/// What an administrator wants of a new endpoint.
+/// An endpoint to register.
 #[derive(Clone, Debug)]
 pub struct NewWebhook {
     pub url: String,
@@ -38,7 +38,7 @@ pub struct NewWebhook {
     pub clients: Vec<ClientId>,
 }
 
-/// What may change of an endpoint. `None` leaves it.
+/// What to change of an endpoint. `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct WebhookChange {
     pub url: Option<String>,
@@ -48,29 +48,29 @@ pub struct WebhookChange {
     pub enabled: Option<bool>,
 }
 
-/// An endpoint and how it does.
+/// An endpoint and the state of its deliveries.
 #[derive(Clone, Debug)]
 pub struct WebhookWithHealth {
     pub webhook: Webhook,
     pub lane: DeliveryQueue,
-    /// Its secret was sealed with a key that is not here: it needs a new one, and its queue waits.
+    /// Its secret was sealed with a key that this server does not have. It needs a new secret, and its queue waits.
     pub needs_secret: bool,
 }
 
-/// What to send again.
+/// Which events to send again.
 #[derive(Clone, Copy, Debug)]
 pub enum Recovery {
     /// One event, by its sequence.
     One(u64),
-    /// What this endpoint did not get of the events created from `since` up to before `until`.
+    /// The events created from `since` up to before `until` that this endpoint did not receive.
     Range { since: Time, until: Time, after: u64 },
 }
 
-/// What a recovery came to.
+/// The result of a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recovered {
     pub n_queued: u32,
-    /// The sequence to go on behind; `None` when all was looked at.
+    /// The sequence to continue after. `None`: all events were read.
     pub next: Option<u64>,
 }
 
@@ -82,16 +82,16 @@ pub struct Tested {
     pub posted: Posted,
 }
 
-/// Where a sealed secret of an endpoint belongs.
+/// Identifies the sealed secret of an endpoint.
 fn place(id: WebhookId) -> String {
     format!("webhooks/{id}/secret")
 }
 
 impl App {
-    /// Registers an endpoint and shows its secret this once.
+    /// Registers an endpoint. Its secret is returned only this once.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Conflict` when there are too many.
+    /// `Invalid` with the field that breaks a rule; `Conflict` if there are too many endpoints.
     pub async fn add_webhook(
         &self,
         by: &Caller,
@@ -115,7 +115,7 @@ impl App {
         self.check_webhook(&webhook, None)?;
         let write = move |batch: &mut crate::store::Batch| {
             if N_WEBHOOKS_MAX <= batch.list_webhooks()?.len() {
-                let rule = format!("there are {N_WEBHOOKS_MAX} webhooks already; remove one");
+                let rule = format!("there are already {N_WEBHOOKS_MAX} webhooks; remove one first");
                 return Err(Error::conflict(rule));
             }
             let after = batch.last_sequence();
@@ -180,10 +180,10 @@ impl App {
         Ok(self.shown(webhook, lane))
     }
 
-    /// Gives the endpoint a new secret; deliveries are signed with both until the overlap ends.
+    /// Gives the endpoint a new secret. Deliveries are signed with both secrets until the overlap ends.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` for too long an overlap.
+    /// `NotFound`; `Invalid` if the overlap is too long.
     pub async fn rotate_webhook(
         &self,
         by: &Caller,
@@ -212,7 +212,7 @@ impl App {
         Ok((self.shown(webhook, lane), secret))
     }
 
-    /// Nothing is sent any more from the next moment on; its deliveries are erased.
+    /// Removes an endpoint. Nothing is sent to it from now on, and its deliveries are erased.
     ///
     /// # Errors
     /// `NotFound`.
@@ -231,7 +231,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes on with removals that the process did not live to finish.
+    /// Continues removals that the previous process did not finish.
     pub async fn finish_webhook_removals(&self) -> Result<()> {
         let all = self.store.read(crate::store::Snapshot::list_webhooks).await?;
         for webhook in all.into_iter().filter(|it| !is_there(it)) {
@@ -240,10 +240,10 @@ impl App {
         Ok(())
     }
 
-    /// Sends a made-up event at once, whose object says `test`; nothing of it is kept.
+    /// Sends a made-up event at once, whose object says `test`. Nothing of it is stored.
     ///
     /// # Errors
-    /// `NotFound`; `Invalid` when the endpoint does not subscribe to `kind`; `Conflict` when it needs a new secret.
+    /// `NotFound`; `Invalid` if the endpoint does not subscribe to `kind`; `Conflict` if it needs a new secret.
     pub async fn test_webhook(
         &self,
         id: WebhookId,
@@ -257,7 +257,7 @@ impl App {
         let kind = match kind {
             Some(kind) if subscribed(&kind) => kind,
             Some(_) => {
-                let rule = "the webhook does not subscribe to it";
+                let rule = "must be an event type that the webhook subscribes to";
                 return Err(Error::invalid_field("type", rule));
             }
             None => EventKind::ALL.into_iter().find(subscribed).ok_or_else(absent)?,
@@ -287,7 +287,7 @@ impl App {
         Ok(Tested { event_id, kind, posted })
     }
 
-    /// Up to `limit` deliveries behind a sequence, oldest first.
+    /// Lists up to `limit` deliveries after a sequence, oldest first.
     ///
     /// # Errors
     /// `NotFound`.
@@ -305,11 +305,11 @@ impl App {
         list.await
     }
 
-    /// Sends events again, with the ids and bodies they had; also those from before the endpoint was there or while it was
-    /// disabled. Of a range only what it did not get.
+    /// Sends events again, with the same ids and bodies. This includes events from before the endpoint was registered
+    /// or while it was disabled. Of a range, only those that the endpoint did not receive.
     ///
     /// # Errors
-    /// `NotFound` for the endpoint, or for the one event; `Conflict` when the endpoint is disabled.
+    /// `NotFound` for the endpoint, or for the one event; `Conflict` if the endpoint is disabled.
     pub async fn recover_deliveries(
         &self,
         by: &Caller,
@@ -369,7 +369,7 @@ impl App {
         Ok(Recovered { n_queued: u32::from(is_queued), next: None })
     }
 
-    /// What signs: the secret, and the one before it while the overlap lasts.
+    /// Returns the signing secrets: the current one, and the previous one during the overlap.
     pub(in crate::app) fn secrets(
         &self,
         webhook: &Webhook,
@@ -380,7 +380,7 @@ impl App {
             SigningSecret::parse(&text).map_err(|_| Locked::Damaged)
         };
         let previous = webhook.previous.as_ref().filter(|it| now < it.until);
-        // An old secret that cannot be read any more must not hold up deliveries.
+        // An old secret that cannot be read anymore must not delay deliveries.
         Ok((open(&webhook.secret)?, previous.and_then(|it| open(&it.secret).ok())))
     }
 
@@ -400,7 +400,7 @@ fn words(kinds: &[EventKind]) -> Vec<String> {
     words
 }
 
-/// `after`: the last event so far, behind which an endpoint that is enabled now begins.
+/// `after`: the last event so far. An endpoint that is enabled now begins after it.
 fn apply(webhook: &mut Webhook, change: &WebhookChange, after: u64, now: Time) {
     if let Some(url) = &change.url {
         webhook.url.clone_from(url);
@@ -433,5 +433,7 @@ fn absent() -> Error {
 }
 
 fn needs_secret() -> Error {
-    Error::conflict("the webhook's secret was sealed with a key that is not here; rotate it")
+    Error::conflict(
+        "the webhook's secret was sealed with a key that this server does not have; rotate the secret",
+    )
 }

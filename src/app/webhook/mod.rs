@@ -12,7 +12,7 @@ use crate::secret::Sealer;
 use delivery::N_SHARED_MAX;
 use endpoint::N_WEBHOOKS_MAX;
 
-/// What deliveries need. Only this folder reaches the sealer of signing secrets.
+/// What deliveries need. Only this folder can access the sealer of signing secrets.
 pub struct Webhooks {
     sealer: Sealer,
     egress: Egress,
@@ -28,7 +28,7 @@ struct AttemptCounts {
 
 impl Webhooks {
     /// # Errors
-    /// `Internal` when the system gives no threads.
+    /// `Internal` if the system starts no threads.
     pub fn new(sealer: Sealer, options: &delivery::DeliveryOptions) -> Result<Self> {
         let timeout = Duration::from_secs(options.timeout_s.into());
         let egress = Egress::new(options.policy.clone(), timeout, N_WEBHOOKS_MAX + N_SHARED_MAX)?;
