@@ -236,7 +236,7 @@ pub(super) const FINISHED: &str = "finished";
 /// The state of each webhook's deliveries.
 ///
 /// Key: webhook id. Value: `Lane`.
-pub(super) const LANES: &str = "lanes";
+pub(super) const DELIVERY_QUEUES: &str = "lanes";
 
 /// Answers to requests that may be repeated.
 ///

@@ -15,7 +15,7 @@ use crate::error::{Chain, Error};
 use crate::id::WebhookId;
 
 /// Concurrent attempts at a webhook whose last attempt succeeded. Any other webhook has one at a time.
-const N_PER_LANE_MAX: usize = 4;
+const N_PER_WEBHOOK_MAX: usize = 4;
 /// How often retries are looked for. New deliveries wake the task at once.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a stop waits for attempts in progress. The others are retried after the next start.
@@ -30,7 +30,7 @@ struct EndpointSlots {
 
 #[derive(Default)]
 struct AllSlots {
-    lanes: BTreeMap<WebhookId, EndpointSlots>,
+    webhooks: BTreeMap<WebhookId, EndpointSlots>,
     n_shared: usize,
 }
 
@@ -38,36 +38,36 @@ impl AllSlots {
     /// How many more attempts may be started at a webhook now.
     fn n_free(&self, id: WebhookId) -> usize {
         let shared = N_SHARED_MAX.saturating_sub(self.n_shared);
-        match self.lanes.get(&id) {
+        match self.webhooks.get(&id) {
             None => 1,
-            Some(lane) if lane.is_well => {
-                let own = usize::from(lane.n_under_way == 0);
-                (N_PER_LANE_MAX - lane.n_under_way).min(own + shared)
+            Some(webhook) if webhook.is_well => {
+                let own = usize::from(webhook.n_under_way == 0);
+                (N_PER_WEBHOOK_MAX - webhook.n_under_way).min(own + shared)
             }
-            Some(lane) => usize::from(lane.n_under_way == 0),
+            Some(webhook) => usize::from(webhook.n_under_way == 0),
         }
     }
 
     fn begin(&mut self, id: WebhookId) {
-        let lane = self.lanes.entry(id).or_default();
-        self.n_shared += usize::from(0 < lane.n_under_way);
-        lane.n_under_way += 1;
+        let webhook = self.webhooks.entry(id).or_default();
+        self.n_shared += usize::from(0 < webhook.n_under_way);
+        webhook.n_under_way += 1;
     }
 
     fn end(&mut self, id: WebhookId, is_delivered: bool) {
-        let Some(lane) = self.lanes.get_mut(&id) else { return };
-        lane.n_under_way -= 1;
-        lane.is_well = is_delivered;
-        self.n_shared -= usize::from(0 < lane.n_under_way);
-        if lane.n_under_way == 0 && !lane.is_well {
-            self.lanes.remove(&id);
+        let Some(webhook) = self.webhooks.get_mut(&id) else { return };
+        webhook.n_under_way -= 1;
+        webhook.is_well = is_delivered;
+        self.n_shared -= usize::from(0 < webhook.n_under_way);
+        if webhook.n_under_way == 0 && !webhook.is_well {
+            self.webhooks.remove(&id);
         }
     }
 }
 
 /// Delivers until the stop.
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
-    let mut lanes = AllSlots::default();
+    let mut slots = AllSlots::default();
     let mut sending = JoinSet::new();
     // Holds at most as many items as there are attempts in progress.
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
@@ -84,21 +84,21 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopping| *stopping) => break,
-            Some(ended) = sending.join_next() => end(&mut lanes, ended),
-            Some(id) = arrivals.recv() => lanes.end(id, true),
+            Some(ended) = sending.join_next() => end(&mut slots, ended),
+            Some(id) = arrivals.recv() => slots.end(id, true),
             () = app.outbox().notified() => (),
             _ = ticks.tick() => (),
         }
         while let Some(ended) = sending.try_join_next() {
-            end(&mut lanes, ended);
+            end(&mut slots, ended);
         }
         while let Ok(id) = arrivals.try_recv() {
-            lanes.end(id, true);
+            slots.end(id, true);
         }
-        match app.claim_due(|id| lanes.n_free(id)).await {
+        match app.claim_due(|id| slots.n_free(id)).await {
             Ok(ready) => {
                 for it in ready {
-                    lanes.begin(it.webhook);
+                    slots.begin(it.webhook);
                     sending.spawn(deliver(Arc::clone(&app), it, arrived.clone()));
                 }
             }
@@ -125,7 +125,7 @@ async fn deliver(app: Arc<App>, ready: Ready, arrived: UnboundedSender<WebhookId
 /// The webhook whose place becomes free, and whether the result of the attempt was stored.
 type Kept = (Option<WebhookId>, Result<(), Error>);
 
-fn end(lanes: &mut AllSlots, ended: Result<Kept, JoinError>) {
+fn end(slots: &mut AllSlots, ended: Result<Kept, JoinError>) {
     match ended {
         Ok((failed, kept)) => {
             if let Err(error) = kept {
@@ -133,7 +133,7 @@ fn end(lanes: &mut AllSlots, ended: Result<Kept, JoinError>) {
                 tracing::error!(%error, "the result of a delivery attempt could not be stored: {error}");
             }
             if let Some(id) = failed {
-                lanes.end(id, false);
+                slots.end(id, false);
             }
         }
         Err(error) => tracing::error!(%error, "a delivery panicked"),

@@ -3,8 +3,8 @@
 mod crash;
 mod endpoint;
 mod hostile;
-mod lane;
 mod metric;
+mod queue;
 mod receivers;
 mod schedule;
 mod signature;

@@ -154,7 +154,9 @@ fn n_failing_webhooks(snapshot: &Snapshot) -> Result<u32> {
     let mut n_failing = 0;
     for webhook in snapshot.list_webhooks()? {
         n_failing += u32::from(match webhook.state {
-            WebhookState::Enabled { .. } => snapshot.find_lane(webhook.id)?.failing_since.is_some(),
+            WebhookState::Enabled { .. } => {
+                snapshot.find_delivery_queue(webhook.id)?.failing_since.is_some()
+            }
             WebhookState::Disabled { why, .. } => why != Disabling::Operator,
             WebhookState::Removing => false,
         });

@@ -115,8 +115,8 @@ impl App {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let lanes: Vec<_> = wanted.iter().map(|(id, n_free, _)| (*id, *n_free)).collect();
-        let claimed = self.store.write(move |batch| claim(batch, &lanes, now)).await?;
+        let queues: Vec<_> = wanted.iter().map(|(id, n_free, _)| (*id, *n_free)).collect();
+        let claimed = self.store.write(move |batch| claim(batch, &queues, now)).await?;
         let ready = claimed.into_iter().filter_map(|(webhook, url, claim)| {
             let (_, _, secrets) = wanted.iter().find(|(id, _, _)| *id == webhook)?;
             let (secret, previous) = secrets.clone();
@@ -157,10 +157,10 @@ impl App {
         let Sent { key, attempt, settled, is_gone } = sent;
         let at = attempt.at;
         let write = move |batch: &mut Batch| {
-            let lane = batch.settle_delivery(key, attempt.clone(), settled)?;
-            let why = match lane {
+            let queue = batch.settle_delivery(key, attempt.clone(), settled)?;
+            let why = match queue {
                 Some(_) if is_gone => Disabling::Gone,
-                Some(lane) if is_failing(&lane, at) => Disabling::Failing,
+                Some(queue) if is_failing(&queue, at) => Disabling::Failing,
                 Some(_) | None => return Ok(None),
             };
             disable(batch, key.0, why, at)
@@ -191,13 +191,14 @@ impl App {
     /// # Errors
     /// `Unavailable` or `Internal` if the store cannot be read.
     pub async fn delivery_health(&self) -> Result<DeliveryHealth> {
-        let lanes = self.store.read(|snapshot| {
+        let queues = self.store.read(|snapshot| {
             let all = snapshot.list_webhooks()?.into_iter();
-            all.map(|it| Ok((it.state, snapshot.find_lane(it.id)?))).collect::<Result<Vec<_>>>()
+            all.map(|it| Ok((it.state, snapshot.find_delivery_queue(it.id)?)))
+                .collect::<Result<Vec<_>>>()
         });
-        let lanes = lanes.await?;
-        let n_waiting = |(state, lane): &(WebhookState, DeliveryQueue)| match state {
-            WebhookState::Enabled { .. } => u64::from(lane.n_waiting),
+        let queues = queues.await?;
+        let n_waiting = |(state, queue): &(WebhookState, DeliveryQueue)| match state {
+            WebhookState::Enabled { .. } => u64::from(queue.n_waiting),
             WebhookState::Disabled { .. } | WebhookState::Removing => 0,
         };
         let is_disabled =
@@ -206,8 +207,8 @@ impl App {
         Ok(DeliveryHealth {
             n_delivered: delivered.load(Ordering::Relaxed),
             n_failed: failed.load(Ordering::Relaxed),
-            n_waiting: lanes.iter().map(n_waiting).sum(),
-            n_disabled: lanes.iter().filter(is_disabled).count() as u64,
+            n_waiting: queues.iter().map(n_waiting).sum(),
+            n_disabled: queues.iter().filter(is_disabled).count() as u64,
         })
     }
 
@@ -221,11 +222,11 @@ impl App {
 
 fn claim(
     batch: &mut Batch,
-    lanes: &[(WebhookId, usize)],
+    queues: &[(WebhookId, usize)],
     now: Time,
 ) -> Result<Vec<(WebhookId, String, Claim)>> {
     let mut claimed = Vec::new();
-    for (id, n_free) in lanes {
+    for (id, n_free) in queues {
         let Some(webhook) = batch.find_webhook(*id)? else { continue };
         let claims = batch.claim_deliveries(&webhook, now, *n_free)?;
         claimed.extend(claims.into_iter().map(|it| (*id, webhook.url.clone(), it)));
@@ -233,9 +234,9 @@ fn claim(
     Ok(claimed)
 }
 
-fn is_failing(lane: &DeliveryQueue, now: Time) -> bool {
-    N_FAILURES_MIN <= lane.n_failures
-        && lane.failing_since.is_some_and(|it| it.plus_days(FAILING_DAYS) <= now)
+fn is_failing(queue: &DeliveryQueue, now: Time) -> bool {
+    N_FAILURES_MIN <= queue.n_failures
+        && queue.failing_since.is_some_and(|it| it.plus_days(FAILING_DAYS) <= now)
 }
 
 fn disable(

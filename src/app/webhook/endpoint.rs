@@ -52,7 +52,7 @@ pub struct WebhookChange {
 #[derive(Clone, Debug)]
 pub struct WebhookWithHealth {
     pub webhook: Webhook,
-    pub lane: DeliveryQueue,
+    pub queue: DeliveryQueue,
     /// Its secret was sealed with a key that this server does not have. It needs a new secret, and its queue waits.
     pub needs_secret: bool,
 }
@@ -125,7 +125,7 @@ impl App {
         };
         let webhook = by.acting_on(&self.store).write(write).await?;
         Ok((
-            WebhookWithHealth { webhook, lane: DeliveryQueue::default(), needs_secret: false },
+            WebhookWithHealth { webhook, queue: DeliveryQueue::default(), needs_secret: false },
             secret,
         ))
     }
@@ -135,9 +135,9 @@ impl App {
         let list = self.store.read(|snapshot| {
             let all = snapshot.list_webhooks()?.into_iter();
             let all = all.filter(|it| it.state != WebhookState::Removing);
-            all.map(|it| Ok((snapshot.find_lane(it.id)?, it))).collect::<Result<Vec<_>>>()
+            all.map(|it| Ok((snapshot.find_delivery_queue(it.id)?, it))).collect::<Result<Vec<_>>>()
         });
-        Ok(list.await?.into_iter().map(|(lane, it)| self.shown(it, lane)).collect())
+        Ok(list.await?.into_iter().map(|(queue, it)| self.shown(it, queue)).collect())
     }
 
     /// # Errors
@@ -145,15 +145,15 @@ impl App {
     pub async fn get_webhook(&self, id: WebhookId) -> Result<WebhookWithHealth> {
         let found = self.store.read(move |snapshot| {
             let webhook = snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
-            Ok((webhook, snapshot.find_lane(id)?))
+            Ok((webhook, snapshot.find_delivery_queue(id)?))
         });
-        let (webhook, lane) = found.await?;
-        Ok(self.shown(webhook, lane))
+        let (webhook, queue) = found.await?;
+        Ok(self.shown(webhook, queue))
     }
 
-    fn shown(&self, webhook: Webhook, lane: DeliveryQueue) -> WebhookWithHealth {
+    fn shown(&self, webhook: Webhook, queue: DeliveryQueue) -> WebhookWithHealth {
         let needs_secret = self.secrets(&webhook, self.clock.now()).is_err();
-        WebhookWithHealth { webhook, lane, needs_secret }
+        WebhookWithHealth { webhook, queue, needs_secret }
     }
 
     /// # Errors
@@ -174,10 +174,10 @@ impl App {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             apply(&mut webhook, &change, batch.last_sequence(), now);
             batch.put_webhook(&webhook)?;
-            Ok((webhook, batch.find_lane(id)?))
+            Ok((webhook, batch.find_delivery_queue(id)?))
         };
-        let (webhook, lane) = by.acting_on(&self.store).write(write).await?;
-        Ok(self.shown(webhook, lane))
+        let (webhook, queue) = by.acting_on(&self.store).write(write).await?;
+        Ok(self.shown(webhook, queue))
     }
 
     /// Gives the endpoint a new secret. Deliveries are signed with both secrets until the overlap ends.
@@ -206,10 +206,10 @@ impl App {
             webhook.previous = Some(PreviousSecret { secret: old, until });
             webhook.updated_at = now;
             batch.put_webhook(&webhook)?;
-            Ok((webhook, batch.find_lane(id)?))
+            Ok((webhook, batch.find_delivery_queue(id)?))
         };
-        let (webhook, lane) = by.acting_on(&self.store).write(write).await?;
-        Ok((self.shown(webhook, lane), secret))
+        let (webhook, queue) = by.acting_on(&self.store).write(write).await?;
+        Ok((self.shown(webhook, queue), secret))
     }
 
     /// Removes an endpoint. Nothing is sent to it from now on, and its deliveries are erased.

@@ -12,7 +12,7 @@ use crate::store::global::event::Event;
 use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, EVENTS, FINISHED, LANES, OUTBOX, RowKey, Span, WEBHOOKS, rising,
+    CLAIMS, DELIVERIES, DELIVERY_QUEUES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOKS, rising,
 };
 use crate::store::{Batch, ClientBatch};
 
@@ -163,12 +163,12 @@ fn sequence_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(*key.last_chunk().expect("the key ends with a sequence"))
 }
 
-fn find_lane(rows: &impl Rows, webhook: WebhookId) -> Result<DeliveryQueue> {
-    Ok(rows.find_row(LANES, webhook.as_bytes())?.unwrap_or_default())
+fn find_delivery_queue(rows: &impl Rows, webhook: WebhookId) -> Result<DeliveryQueue> {
+    Ok(rows.find_row(DELIVERY_QUEUES, webhook.as_bytes())?.unwrap_or_default())
 }
 
-fn put_lane(rows: &mut Writing, webhook: WebhookId, lane: &DeliveryQueue) -> Result<()> {
-    rows.put_row(LANES, webhook.as_bytes(), lane)
+fn put_delivery_queue(rows: &mut Writing, webhook: WebhookId, queue: &DeliveryQueue) -> Result<()> {
+    rows.put_row(DELIVERY_QUEUES, webhook.as_bytes(), queue)
 }
 
 /// Stores a delivery and the row that its state requires. `before`: as it was stored.
@@ -236,8 +236,8 @@ fn note(delivery: &mut Delivery, attempt: Attempt) {
 }
 
 impl<R: Rows> Transaction<R> {
-    pub fn find_lane(&self, webhook: WebhookId) -> Result<DeliveryQueue> {
-        find_lane(&self.rows, webhook)
+    pub fn find_delivery_queue(&self, webhook: WebhookId) -> Result<DeliveryQueue> {
+        find_delivery_queue(&self.rows, webhook)
     }
 
     pub fn find_delivery(&self, webhook: WebhookId, sequence: u64) -> Result<Option<Delivery>> {
@@ -285,7 +285,7 @@ impl Batch {
         let mut claims = Vec::new();
         let WebhookState::Enabled { after } = webhook.state else { return Ok(claims) };
         let keys = self.list_due_keys(webhook.id, now, n_max)?;
-        let mut lane = self.find_lane(webhook.id)?;
+        let mut queue = self.find_delivery_queue(webhook.id)?;
         for key in &keys {
             let Some(before) = self.find_delivery(webhook.id, sequence_of(key))? else {
                 self.rows.remove_row(OUTBOX, key)?;
@@ -303,12 +303,12 @@ impl Batch {
                 claims.push(Claim { delivery: delivery.clone(), body: event.body });
             } else {
                 delivery.state = DeliveryState::Skipped { at: now };
-                lane.n_waiting = lane.n_waiting.saturating_sub(1);
+                queue.n_waiting = queue.n_waiting.saturating_sub(1);
             }
             put_delivery(&mut self.rows, Some(&before), &delivery)?;
         }
         if claims.len() < keys.len() {
-            put_lane(&mut self.rows, webhook.id, &lane)?;
+            put_delivery_queue(&mut self.rows, webhook.id, &queue)?;
         }
         self.rows.effects.has_deliveries |= keys.len() == n_max; // More may be due.
         Ok(claims)
@@ -323,20 +323,20 @@ impl Batch {
     ) -> Result<Option<DeliveryQueue>> {
         let Some(before) = self.find_delivery(webhook, sequence)? else { return Ok(None) };
         let at = attempt.at;
-        let mut lane = self.find_lane(webhook)?;
+        let mut queue = self.find_delivery_queue(webhook)?;
         let mut after = before.clone();
         if settled == Settled::Delivered {
-            lane = DeliveryQueue {
+            queue = DeliveryQueue {
                 last_success_at: Some(at),
                 failing_since: None,
                 n_failures: 0,
-                ..lane
+                ..queue
             };
         } else {
             after.n_failures += 1;
-            lane.n_failures += 1;
-            lane.last_failure_at = Some(at);
-            lane.failing_since.get_or_insert(at);
+            queue.n_failures += 1;
+            queue.last_failure_at = Some(at);
+            queue.failing_since.get_or_insert(at);
         }
         after.state = match settled {
             Settled::Delivered => DeliveryState::Delivered { at },
@@ -344,12 +344,12 @@ impl Batch {
             Settled::Exhausted => DeliveryState::Exhausted { at },
         };
         if after.state.finished_at().is_some() {
-            lane.n_waiting = lane.n_waiting.saturating_sub(1);
+            queue.n_waiting = queue.n_waiting.saturating_sub(1);
         }
         note(&mut after, attempt);
         put_delivery(&mut self.rows, Some(&before), &after)?;
-        put_lane(&mut self.rows, webhook, &lane)?;
-        Ok(Some(lane))
+        put_delivery_queue(&mut self.rows, webhook, &queue)?;
+        Ok(Some(queue))
     }
 
     /// Makes deliveries due again that were not settled because the service stopped, and returns how many. Their attempt has a
@@ -390,9 +390,9 @@ impl Batch {
         if is_new {
             after.state = DeliveryState::Waiting { due: now };
             after.n_failures = 0;
-            let lane = find_lane(&self.rows, webhook)?;
-            let lane = DeliveryQueue { n_waiting: lane.n_waiting + 1, ..lane };
-            put_lane(&mut self.rows, webhook, &lane)?;
+            let queue = find_delivery_queue(&self.rows, webhook)?;
+            let queue = DeliveryQueue { n_waiting: queue.n_waiting + 1, ..queue };
+            put_delivery_queue(&mut self.rows, webhook, &queue)?;
         }
         put_delivery(&mut self.rows, before.as_ref(), &after)?;
         Ok(is_new)
@@ -417,9 +417,9 @@ impl Batch {
             leave(&mut self.rows, &delivery)?;
             self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
             if delivery.state.finished_at().is_none() {
-                let lane = find_lane(&self.rows, webhook.id)?;
-                let lane = DeliveryQueue { n_waiting: lane.n_waiting.saturating_sub(1), ..lane };
-                put_lane(&mut self.rows, webhook.id, &lane)?;
+                let queue = find_delivery_queue(&self.rows, webhook.id)?;
+                let queue = DeliveryQueue { n_waiting: queue.n_waiting.saturating_sub(1), ..queue };
+                put_delivery_queue(&mut self.rows, webhook.id, &queue)?;
             }
         }
         Ok(())
@@ -437,7 +437,7 @@ impl Batch {
         if keys.len() == n_max {
             return Ok(true);
         }
-        self.rows.remove_row(LANES, id.as_bytes())?;
+        self.rows.remove_row(DELIVERY_QUEUES, id.as_bytes())?;
         self.rows.remove_row(WEBHOOKS, id.as_bytes())?;
         Ok(false)
     }
@@ -451,15 +451,15 @@ impl ClientBatch<'_> {
             if !webhook.is_enabled() || !webhook.wants(&event.kind, event.client) {
                 continue;
             }
-            let lane = find_lane(&self.rows, webhook.id)?;
-            if N_WAITING_MAX <= lane.n_waiting {
+            let queue = find_delivery_queue(&self.rows, webhook.id)?;
+            if N_WAITING_MAX <= queue.n_waiting {
                 let (at, why) = (event.created, Disabling::QueueFull);
                 webhook.state = WebhookState::Disabled { at, why };
                 self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), &webhook)?;
                 continue;
             }
-            let lane = DeliveryQueue { n_waiting: lane.n_waiting + 1, ..lane };
-            put_lane(self.rows, webhook.id, &lane)?;
+            let queue = DeliveryQueue { n_waiting: queue.n_waiting + 1, ..queue };
+            put_delivery_queue(self.rows, webhook.id, &queue)?;
             put_delivery(self.rows, None, &fresh(webhook.id, event, event.created))?;
         }
         Ok(())

@@ -67,7 +67,7 @@ pub struct WebhookView {
 
 impl WebhookView {
     fn of(shown: &WebhookWithHealth, secret: Option<&SigningSecret>) -> Self {
-        let WebhookWithHealth { webhook, lane, needs_secret } = shown;
+        let WebhookWithHealth { webhook, queue, needs_secret } = shown;
         let (disabled_because, disabled_at) = match webhook.state {
             WebhookState::Disabled { at, why } => (Some(DisabledReasonView(why)), Some(When(at))),
             WebhookState::Enabled { .. } | WebhookState::Removing => (None, None),
@@ -83,11 +83,11 @@ impl WebhookView {
             disabled_at: disabled_at.into(),
             needs_secret: *needs_secret,
             previous_until: webhook.previous.as_ref().map(|it| When(it.until)).into(),
-            waiting: lane.n_waiting,
-            failures: lane.n_failures,
-            failing_since: lane.failing_since.map(When).into(),
-            last_success_at: lane.last_success_at.map(When).into(),
-            last_failure_at: lane.last_failure_at.map(When).into(),
+            waiting: queue.n_waiting,
+            failures: queue.n_failures,
+            failing_since: queue.failing_since.map(When).into(),
+            last_success_at: queue.last_success_at.map(When).into(),
+            last_failure_at: queue.last_failure_at.map(When).into(),
             created_at: When(webhook.created_at),
             updated_at: When(webhook.updated_at),
             secret: secret.map(|it| it.reveal().to_owned()),

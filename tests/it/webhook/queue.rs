@@ -1,4 +1,4 @@
-//! Each endpoint has a lane of its own: none delays another, and a restart goes on where it was.
+//! Each endpoint has its own queue. No endpoint delays another, and a restart continues where it was.
 
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
