@@ -28,7 +28,7 @@ pub struct Posted {
 impl Posted {
     /// For a log: the status and the beginning of the answer, or what went wrong.
     #[must_use]
-    pub fn told(&self) -> (Option<u16>, String) {
+    pub fn summary(&self) -> (Option<u16>, String) {
         match &self.outcome {
             PostOutcome::Answered { status, answer, .. } => (Some(*status), answer.clone()),
             PostOutcome::Failed(failure) => (None, failure.to_string()),

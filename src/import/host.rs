@@ -1,6 +1,6 @@
 //! The records of a scanned host: an asset, and one record for each check.
 
-use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, Told};
+use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped};
 use super::{Check, CheckOutcome, CheckSubject, Record};
 use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::network::host::HostEvidence;
@@ -51,7 +51,7 @@ pub fn records_of(
 
 /// # Errors
 /// The reason why the host is not an asset.
-fn seen(host: &HostEvidence, address: &str) -> Told<Seen> {
+fn seen(host: &HostEvidence, address: &str) -> OrSkipped<Seen> {
     let scope = text::id(address, "address")?.to_lowercase();
     let mac = host.mac.as_deref().filter(|it| is_global(it)).map(str::to_lowercase);
     let hostname = host.ptr.as_deref().or(host.typed.as_deref()).and_then(hostname);

@@ -7,7 +7,7 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::text::Told;
+use super::text::OrSkipped;
 use super::{RECORD_BYTES_MAX, unreadable};
 use crate::error::{Error, Result};
 
@@ -21,7 +21,7 @@ pub(super) enum Item<'a> {
 impl<'a> Item<'a> {
     /// # Errors
     /// The reason why it is not a valid record.
-    pub(super) fn parse<T: Deserialize<'a>>(&self) -> Told<T> {
+    pub(super) fn parse<T: Deserialize<'a>>(&self) -> OrSkipped<T> {
         let text = match self {
             Self::TooLong => {
                 return Err(format!("record longer than {} MiB", RECORD_BYTES_MAX >> 20));

@@ -3,7 +3,7 @@
 pub(super) use crate::text::{block, line, some_block, some_line};
 
 /// The value, or the reason why a record is skipped.
-pub(super) type Told<T> = Result<T, String>;
+pub(super) type OrSkipped<T> = Result<T, String>;
 
 /// Longer identifiers (scopes, check ids, external ids) are refused, never cut.
 pub(super) const ID_CHARS_MAX: usize = 500;
@@ -19,7 +19,7 @@ pub(super) const DETAIL_CHARS_MAX: usize = 500;
 /// # Errors
 /// The reason, naming `what`, when it is missing, longer than [`ID_CHARS_MAX`] or has control
 /// characters.
-pub(super) fn id(text: &str, what: &str) -> Told<String> {
+pub(super) fn id(text: &str, what: &str) -> OrSkipped<String> {
     let text = text.trim();
     if text.is_empty() {
         return Err(format!("missing {what}"));

@@ -19,7 +19,7 @@ const BLOCK_BITS: u8 = 8;
 /// An error shows no more of a text that is not a network.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// A scan as somebody asks for it.
+/// A scan as it is requested.
 #[derive(Clone, Debug, Default)]
 pub struct ScanRequest {
     /// In CIDR notation; a bare address is a network of one.

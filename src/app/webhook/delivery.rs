@@ -147,7 +147,7 @@ impl App {
         let count = if is_delivered { &counts.delivered } else { &counts.failed };
         count.fetch_add(1, Ordering::Relaxed);
         let is_gone = matches!(posted.outcome, PostOutcome::Answered { status: 410, .. });
-        let (status, answer) = posted.told();
+        let (status, answer) = posted.summary();
         let attempt = Attempt { number: delivery.n_attempts, at, ms: posted.ms, status, answer };
         Sent { key: (ready.webhook, delivery.sequence), attempt, settled, is_gone }
     }

@@ -8,7 +8,7 @@ use super::record;
 use crate::error::{Error, Result};
 use crate::import::moment;
 use crate::import::prowler::finding::Finding;
-use crate::import::text::Told;
+use crate::import::text::OrSkipped;
 use crate::import::{RECORD_BYTES_MAX, Record};
 
 /// Returns true if a file that starts so has the header of Prowler's findings.
@@ -205,7 +205,7 @@ impl Columns {
 
     /// # Errors
     /// The reason why the row cannot be read.
-    fn finding<'a>(&self, row: &'a ByteRecord) -> Told<Finding<'a>> {
+    fn finding<'a>(&self, row: &'a ByteRecord) -> OrSkipped<Finding<'a>> {
         let text = |column: Option<usize>| {
             let bytes = column.and_then(|it| row.get(it)).unwrap_or_default();
             let text = str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())?;

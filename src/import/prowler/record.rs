@@ -7,7 +7,7 @@ use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::import::text;
-use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, TITLE_CHARS_MAX, Told};
+use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX};
 use crate::import::{Check, CheckOutcome, CheckSubject, Record};
 
 /// Hands out the records of the finding with number `at`: its asset first, if it is one, then its check.
@@ -29,7 +29,7 @@ pub(in crate::import) fn tell(
 
 /// # Errors
 /// The reason why the finding is skipped.
-fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
+fn understand(finding: &Finding) -> OrSkipped<(Option<Seen>, Check)> {
     let outcome = outcome(finding)?;
     let check = text::id(finding.check, "check id")?;
     let scope = scope(finding)?;
@@ -62,7 +62,7 @@ fn understand(finding: &Finding) -> Told<(Option<Seen>, Check)> {
     Ok((asset, check))
 }
 
-fn outcome(finding: &Finding) -> Told<CheckOutcome> {
+fn outcome(finding: &Finding) -> OrSkipped<CheckOutcome> {
     match finding.status.trim() {
         "PASS" => Ok(CheckOutcome::Pass),
         "FAIL" if finding.muted => Ok(CheckOutcome::Accepted),
@@ -80,7 +80,7 @@ const STATUS_CHARS_MAX: usize = 20;
 ///
 /// A tenant of m365 is named by its GUID if the file has it, as in other tools. A Kubernetes cluster without a name in the
 /// file is `kubernetes`.
-fn scope(finding: &Finding) -> Told<String> {
+fn scope(finding: &Finding) -> OrSkipped<String> {
     let provider = text::id(finding.provider, "provider")?.to_lowercase();
     let account = match provider.as_str() {
         "m365" if is_guid(finding.organization.trim()) => finding.organization,
@@ -101,7 +101,7 @@ fn is_guid(text: &str) -> bool {
 }
 
 /// The resource, by its id or else by its name. Without both, the account.
-fn subject(finding: &Finding) -> Told<CheckSubject> {
+fn subject(finding: &Finding) -> OrSkipped<CheckSubject> {
     let named = [finding.resource_uid, finding.resource_name, finding.account, finding.provider];
     let id = named.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_default();
     let id = text::id(&resource::external_id(finding.provider, id), "resource id")?;

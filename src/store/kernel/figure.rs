@@ -1,4 +1,4 @@
-//! What each client comes to in a few figures.
+//! A few figures that sum up each client.
 
 use bincode::{Decode, Encode};
 

@@ -232,7 +232,7 @@ pub struct TestedView {
 
 impl TestedView {
     fn of(tested: Tested) -> Self {
-        let (status, answer) = tested.posted.told();
+        let (status, answer) = tested.posted.summary();
         Self {
             event_id: tested.event_id,
             kind: EventTypeView(tested.kind),
