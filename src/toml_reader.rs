@@ -31,14 +31,14 @@ impl fmt::Display for Problem {
 }
 
 /// One file, parsed.
-pub struct Document<'t> {
+pub struct TomlDocument<'t> {
     file: String,
     /// Byte offset of each line.
     line_starts: Vec<usize>,
     table: DeTable<'t>,
 }
 
-impl<'t> Document<'t> {
+impl<'t> TomlDocument<'t> {
     /// The document, and a problem for each place that is not TOML. With problems, the document lacks what stands there.
     pub fn parse(file: impl Into<String>, text: &'t str) -> (Self, Vec<Problem>) {
         let (table, errors) = DeTable::parse_recoverable(text);
@@ -77,7 +77,7 @@ impl<'t> Document<'t> {
 
 /// A key's value and the line of the key.
 #[derive(Clone, Copy)]
-pub struct Entry<'d> {
+pub struct TomlEntry<'d> {
     pub line: usize,
     pub value: &'d Value<'d>,
 }
@@ -85,7 +85,7 @@ pub struct Entry<'d> {
 /// One table of a document. [`Table::finish`] it, or its problems are lost.
 #[must_use]
 pub struct Table<'d> {
-    document: &'d Document<'d>,
+    document: &'d TomlDocument<'d>,
     values: &'d DeTable<'d>,
     pub line: usize,
     /// What every message begins with, such as `row "GV.OC": `.
@@ -95,7 +95,12 @@ pub struct Table<'d> {
 }
 
 impl<'d> Table<'d> {
-    fn of(document: &'d Document<'d>, values: &'d DeTable<'d>, line: usize, label: String) -> Self {
+    fn of(
+        document: &'d TomlDocument<'d>,
+        values: &'d DeTable<'d>,
+        line: usize,
+        label: String,
+    ) -> Self {
         Self { document, values, line, label, known: Vec::new(), problems: RefCell::default() }
     }
 
@@ -120,10 +125,10 @@ impl<'d> Table<'d> {
     }
 
     /// Every key with its value, by line.
-    pub fn entries(&self) -> Vec<(&'d str, Entry<'d>)> {
+    pub fn entries(&self) -> Vec<(&'d str, TomlEntry<'d>)> {
         let line = |at: usize| self.document.line(at);
         let entry = |(key, value): (&'d Spanned<toml::de::DeString<'d>>, &'d Value<'d>)| {
-            (key.get_ref().as_ref(), Entry { line: line(key.span().start), value })
+            (key.get_ref().as_ref(), TomlEntry { line: line(key.span().start), value })
         };
         let mut entries: Vec<_> = self.values.iter().map(entry).collect();
         entries.sort_by_key(|(_, it)| it.line);
@@ -131,14 +136,14 @@ impl<'d> Table<'d> {
     }
 
     /// The value of a key, which is known from now on.
-    pub fn find(&mut self, key: &'static str) -> Option<Entry<'d>> {
+    pub fn find(&mut self, key: &'static str) -> Option<TomlEntry<'d>> {
         self.known.push(key);
         let (key, value) = self.values.get_key_value(key)?;
-        Some(Entry { line: self.document.line(key.span().start), value })
+        Some(TomlEntry { line: self.document.line(key.span().start), value })
     }
 
     /// The value of a key, which is known from now on. Reports that it is missing.
-    pub fn get(&mut self, key: &'static str) -> Option<Entry<'d>> {
+    pub fn get(&mut self, key: &'static str) -> Option<TomlEntry<'d>> {
         let entry = self.find(key);
         if entry.is_none() {
             self.problem(self.line, format!("missing key {key:?}"));

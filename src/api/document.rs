@@ -10,7 +10,7 @@ use crate::app::event::schema;
 
 /// The parts of the document. Each is passed through as poem-openapi wrote it, except for what is said here.
 #[derive(Deserialize, Serialize)]
-struct Document<'a> {
+struct OpenApiDocument<'a> {
     #[serde(borrow)]
     openapi: &'a RawValue,
     info: &'a RawValue,
@@ -38,7 +38,7 @@ struct Tag {
 #[must_use]
 pub fn document() -> String {
     let written = service().spec();
-    let mut document: Document<'_> =
+    let mut document: OpenApiDocument<'_> =
         serde_json::from_str(&written).expect("poem-openapi writes these parts");
     document.tags.sort_by_key(|it| Group::ORDER.iter().position(|name| *name == it.name));
     for event in schema::all() {

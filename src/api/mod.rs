@@ -82,10 +82,10 @@ impl Web {
 pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
     let apis = (
         (
-            v1::clients::Clients,
+            v1::clients::VersionedClients,
             v1::assets::Assets,
-            v1::scores::Scores,
-            v1::risks::Risks,
+            v1::scores::VersionedScores,
+            v1::risks::VersionedRisks,
             v1::compliance::Compliance,
         ),
         (
@@ -95,27 +95,27 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::report::kpis::Dashboard,
         ),
         (
-            manage::client::clients::Clients,
+            manage::client::clients::ManagedClients,
             manage::access::keys::Keys,
             manage::intake::imports::Imports,
-            manage::intake::facts::Facts,
+            manage::intake::facts::ManagedFacts,
             manage::client::posture::Postures,
         ),
         (
-            manage::decision::controls::Controls,
+            manage::decision::controls::ManagedControls,
             manage::decision::requirements::Requirements,
             manage::decision::evidence::Register,
         ),
         (
             manage::event::changes::Changes,
-            manage::decision::risks::Risks,
+            manage::decision::risks::ManagedRisks,
             manage::decision::tasks::Tasks,
             manage::decision::alert_rules::AlertRules,
             manage::event::conditions::Conditions,
         ),
         (
             manage::event::events::Events,
-            manage::webhook::webhooks::Webhooks,
+            manage::webhook::webhooks::ManagedWebhooks,
             manage::system::System,
             manage::catalog::CatalogReads,
             manage::access::audit::AuditLog,

@@ -13,14 +13,14 @@ use crate::store::{ClientStore, Store};
 /// The caller of a request, and the act that the request is in the audit log.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    pub identity: Identity,
+    pub identity: Principal,
     /// `None`: the edge counts what the caller does.
     act: Option<PendingAct>,
 }
 
 /// Who an authenticated caller is.
 #[derive(Clone, Debug)]
-pub enum Identity {
+pub enum Principal {
     Key(Arc<HeldKey>),
     /// A user who logged in.
     User(Arc<User>),
@@ -40,7 +40,7 @@ pub enum Account {
 
 impl Caller {
     #[must_use]
-    pub fn new(identity: Identity) -> Self {
+    pub fn new(identity: Principal) -> Self {
         Self { identity, act: None }
     }
 
@@ -63,14 +63,14 @@ impl Caller {
     /// `Forbidden` with the contract's sentence for a key, and with the role for a user.
     pub fn require(&self, scopes: &[Scope], role: Role) -> Result<()> {
         match &self.identity {
-            Identity::Operator { .. } => Ok(()),
-            Identity::Key(held) if scopes.iter().any(|it| held.key.scopes.contains(it)) => Ok(()),
-            Identity::Key(_) => Err(Error::forbidden(match scopes.first() {
+            Principal::Operator { .. } => Ok(()),
+            Principal::Key(held) if scopes.iter().any(|it| held.key.scopes.contains(it)) => Ok(()),
+            Principal::Key(_) => Err(Error::forbidden(match scopes.first() {
                 Some(scope) => format!("API key missing required scope: {}", scope.as_str()),
                 None => "an API key cannot do this; log in as a user".to_owned(),
             })),
-            Identity::User(user) if role <= user.role => Ok(()),
-            Identity::User(user) => {
+            Principal::User(user) if role <= user.role => Ok(()),
+            Principal::User(user) => {
                 let (needed, has) = (role.as_str(), user.role.as_str());
                 Err(Error::forbidden(format!(
                     "this requires the role {needed}; your role is {has}"
@@ -83,9 +83,9 @@ impl Caller {
     #[must_use]
     pub fn allowed_clients(&self) -> Option<&[ClientId]> {
         let listed = match &self.identity {
-            Identity::Key(held) => &held.key.clients,
-            Identity::User(user) => &user.clients,
-            Identity::Operator { .. } => return None,
+            Principal::Key(held) => &held.key.clients,
+            Principal::User(user) => &user.clients,
+            Principal::Operator { .. } => return None,
         };
         (!listed.is_empty()).then_some(listed)
     }
@@ -106,18 +106,18 @@ impl Caller {
     #[must_use]
     pub fn source(&self) -> &str {
         match &self.identity {
-            Identity::Key(held) => &held.key.source,
-            Identity::User(user) => &user.email,
-            Identity::Operator { .. } => "operator",
+            Principal::Key(held) => &held.key.source,
+            Principal::User(user) => &user.email,
+            Principal::Operator { .. } => "operator",
         }
     }
 
     #[must_use]
     pub fn account(&self) -> Account {
         match &self.identity {
-            Identity::Key(held) => Account::Key(held.key.id),
-            Identity::User(user) => Account::User(user.id),
-            Identity::Operator { .. } => Account::Operator,
+            Principal::Key(held) => Account::Key(held.key.id),
+            Principal::User(user) => Account::User(user.id),
+            Principal::Operator { .. } => Account::Operator,
         }
     }
 
@@ -125,9 +125,9 @@ impl Caller {
     #[must_use]
     pub fn name(&self) -> String {
         match &self.identity {
-            Identity::Key(held) => format!("key {}", held.key.prefix),
-            Identity::User(user) => format!("user {}", user.email),
-            Identity::Operator { uid } => format!("operator uid {uid}"),
+            Principal::Key(held) => format!("key {}", held.key.prefix),
+            Principal::User(user) => format!("user {}", user.email),
+            Principal::Operator { uid } => format!("operator uid {uid}"),
         }
     }
 
@@ -135,11 +135,11 @@ impl Caller {
     #[must_use]
     pub fn signature(&self, given: Option<String>) -> Option<String> {
         match (&self.identity, given) {
-            (Identity::User(user), None) => Some(user.email.clone()),
-            (Identity::User(user), Some(given)) => {
+            (Principal::User(user), None) => Some(user.email.clone()),
+            (Principal::User(user), Some(given)) => {
                 Some(format!("{given}, entered by {}", user.email))
             }
-            (Identity::Key(_) | Identity::Operator { .. }, given) => given,
+            (Principal::Key(_) | Principal::Operator { .. }, given) => given,
         }
     }
 
@@ -153,8 +153,8 @@ impl Caller {
             return Ok(self.acting_on(store).client_store(client));
         }
         Err(Error::forbidden(match &self.identity {
-            Identity::Key(_) => "API key not authorized for this client",
-            Identity::User(_) | Identity::Operator { .. } => {
+            Principal::Key(_) => "API key not authorized for this client",
+            Principal::User(_) | Principal::Operator { .. } => {
                 "you are not authorized for this client"
             }
         }))

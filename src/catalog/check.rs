@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::{Problem, Source};
+use super::{CatalogFile, Problem};
 
 const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
 
 /// The tool, and its check ids with the indices of the controls that each decides, in the order of the catalog.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &CatalogFile<'_>,
     controls: &BTreeMap<String, usize>,
     problems: &mut Vec<Problem>,
 ) -> (String, BTreeMap<String, Vec<usize>>) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::item::Item;
-use super::{Problem, Source};
+use super::item::ItemTable;
+use super::{CatalogFile, Problem};
 use crate::engine::catalog::{Category, Control, Decider};
 use crate::engine::severity::Severity;
 
@@ -60,7 +60,7 @@ pub(super) struct Controls {
     pub(super) index: BTreeMap<String, usize>,
 }
 
-pub(super) fn read(source: &Source<'_>, problems: &mut Vec<Problem>) -> Controls {
+pub(super) fn read(source: &CatalogFile<'_>, problems: &mut Vec<Problem>) -> Controls {
     let mut root = source.root();
     let mut read = Controls::default();
     for mut item in root.tables("category") {
@@ -80,7 +80,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Vec<Problem>) -> Controls
     read
 }
 
-fn category(item: &mut Item<'_>, earlier: &[Category]) -> Category {
+fn category(item: &mut ItemTable<'_>, earlier: &[Category]) -> Category {
     let code = item.text("code", CODE_CHARS);
     item.set_label("category", &code.text);
     let name = item.text("name", CATEGORY_NAME_CHARS);
@@ -93,7 +93,7 @@ fn category(item: &mut Item<'_>, earlier: &[Category]) -> Category {
     Category { code: code.text, name: name.text }
 }
 
-fn control(item: &mut Item<'_>, categories: &[Category]) -> Control {
+fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
     let code = item.text("code", CODE_CHARS);
     item.set_label("control", &code.text);
     let category = category_of(&code.text, categories);

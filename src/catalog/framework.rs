@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use jiff::civil::Date;
 
 use super::control::CODE_CHARS;
-use super::item::{Item, Text};
-use super::{Problem, Source, whole};
+use super::item::{ItemTable, Text};
+use super::{CatalogFile, Problem, whole};
 use crate::engine::catalog::{
-    Framework, FrameworkId, Level, Mapping, ReadinessRule, Role, Row, Sprs,
+    ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 
 /// What a client is asked because rows of a framework depend on it.
@@ -37,11 +37,12 @@ const READINESS_RULES: [(&str, ReadinessRule); 3] = [
 ];
 
 const LEVELS: [(&str, Level); 2] = [("requirement", Level::Requirement), ("detail", Level::Detail)];
-const ROLES: [(&str, Role); 2] = [("decides", Role::Decides), ("supports", Role::Supports)];
+const ROLES: [(&str, ControlRole); 2] =
+    [("decides", ControlRole::Decides), ("supports", ControlRole::Supports)];
 
 /// A row whose parent is still a reference.
-struct Written {
-    row: Row,
+struct WrittenRow {
+    row: FrameworkRow,
     line: usize,
     description_line: usize,
     parent: Option<Text>,
@@ -49,7 +50,7 @@ struct Written {
 
 /// `None` when the file's name is not that of a framework.
 pub(super) fn read(
-    source: &Source<'_>,
+    source: &CatalogFile<'_>,
     controls: &BTreeMap<String, usize>,
     problems: &mut Vec<Problem>,
 ) -> Option<Framework> {
@@ -90,7 +91,7 @@ pub(super) fn name_of(id: FrameworkId) -> String {
 }
 
 /// Where the references come from and who reviewed the mapping. Only for readers of the file.
-fn provenance(root: &mut Item<'_>) {
+fn provenance(root: &mut ItemTable<'_>) {
     root.text("source", SOURCE_CHARS);
     root.text("reviewer", REVIEWER_CHARS);
     root.find_text("note", NOTE_CHARS);
@@ -100,12 +101,12 @@ fn provenance(root: &mut Item<'_>) {
     }
 }
 
-fn row(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Written {
+fn row(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> WrittenRow {
     let reference = item.text("reference", REFERENCE_CHARS);
     item.set_label("row", &reference.text);
     let description = item.text("description", DESCRIPTION_CHARS);
     let questions = ROW_QUESTIONS.map(|it| (it, it));
-    let row = Row {
+    let row = FrameworkRow {
         reference: reference.text,
         level: item.word("level", &LEVELS),
         parent: None,
@@ -117,10 +118,10 @@ fn row(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Written {
         controls: mappings(item, controls),
     };
     let parent = item.find_text("parent", REFERENCE_CHARS);
-    Written { row, line: reference.line, description_line: description.line, parent }
+    WrittenRow { row, line: reference.line, description_line: description.line, parent }
 }
 
-fn sprs(item: &mut Item<'_>) -> Option<Sprs> {
+fn sprs(item: &mut ItemTable<'_>) -> Option<Sprs> {
     let mut table = item.find_table("sprs")?;
     let weight = table.number("weight", SPRS_WEIGHT);
     let partial = table.find_number("partial", SPRS_WEIGHT);
@@ -133,7 +134,7 @@ fn sprs(item: &mut Item<'_>) -> Option<Sprs> {
     Some(Sprs { weight: small(weight), partial: partial.map(small) })
 }
 
-fn mappings(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapping> {
+fn mappings(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapping> {
     let mut codes = BTreeSet::new();
     let mut mappings = Vec::new();
     let tables = item.tables("controls");
@@ -161,7 +162,7 @@ fn mappings(item: &mut Item<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapp
 }
 
 /// Rows of level requirement come first.
-fn check_order(root: &Item<'_>, rows: &[Written]) {
+fn check_order(root: &ItemTable<'_>, rows: &[WrittenRow]) {
     let first_detail = rows.iter().position(|it| it.row.level == Level::Detail);
     let late = rows.iter().skip(first_detail.unwrap_or(rows.len()));
     for it in late.filter(|it| it.row.level == Level::Requirement) {
@@ -171,10 +172,10 @@ fn check_order(root: &Item<'_>, rows: &[Written]) {
 }
 
 /// No two rows share a reference or a description.
-fn check_twins(root: &Item<'_>, rows: &[Written]) {
+fn check_twins(root: &ItemTable<'_>, rows: &[WrittenRow]) {
     let mut references = BTreeSet::new();
     let mut descriptions = BTreeMap::new();
-    for Written { row, line, description_line, .. } in rows {
+    for WrittenRow { row, line, description_line, .. } in rows {
         let reference = &row.reference;
         if !references.insert(reference) {
             root.problem(*line, format!("row {reference:?}: another row has this reference"));
@@ -187,7 +188,7 @@ fn check_twins(root: &Item<'_>, rows: &[Written]) {
     }
 }
 
-fn check_sprs(root: &Item<'_>, readiness: ReadinessRule, rows: &[Written]) {
+fn check_sprs(root: &ItemTable<'_>, readiness: ReadinessRule, rows: &[WrittenRow]) {
     let weighed = rows.iter().filter_map(|it| it.row.sprs.map(|sprs| (it, sprs)));
     if readiness == ReadinessRule::Sprs {
         let sum: u32 = weighed.map(|(_, sprs)| u32::from(sprs.weight)).sum();
@@ -204,10 +205,10 @@ fn check_sprs(root: &Item<'_>, readiness: ReadinessRule, rows: &[Written]) {
 }
 
 /// Index of the row that each row names as its parent.
-fn parents(root: &Item<'_>, rows: &[Written]) -> Vec<Option<usize>> {
+fn parents(root: &ItemTable<'_>, rows: &[WrittenRow]) -> Vec<Option<usize>> {
     let index: BTreeMap<&str, usize> =
         rows.iter().enumerate().map(|(at, it)| (it.row.reference.as_str(), at)).collect();
-    let parent_of = |it: &Written| {
+    let parent_of = |it: &WrittenRow| {
         let parent = it.parent.as_ref()?;
         let found = index.get(parent.text.as_str()).copied();
         let wrong = match found.map(|at| rows[at].row.level) {
@@ -223,7 +224,7 @@ fn parents(root: &Item<'_>, rows: &[Written]) -> Vec<Option<usize>> {
 }
 
 /// Reports each row that is its own ancestor.
-fn check_cycles(root: &Item<'_>, rows: &[Written], parents: &[Option<usize>]) {
+fn check_cycles(root: &ItemTable<'_>, rows: &[WrittenRow], parents: &[Option<usize>]) {
     for (start, it) in rows.iter().enumerate() {
         let ancestors = std::iter::successors(parents[start], |at| parents[*at]);
         // After more steps than rows, the walk is in a circle that does not contain the start.
@@ -233,12 +234,12 @@ fn check_cycles(root: &Item<'_>, rows: &[Written], parents: &[Option<usize>]) {
     }
 }
 
-fn join(written: Vec<Written>, parents: &[Option<usize>]) -> Vec<Row> {
+fn join(written: Vec<WrittenRow>, parents: &[Option<usize>]) -> Vec<FrameworkRow> {
     let levels: Vec<Level> = written.iter().map(|it| it.row.level).collect();
     let rows = written.into_iter().zip(parents).map(|(it, parent)| {
         // A detail under a requirement is only listed there: its controls stay its own.
         let parent = parent.filter(|at| levels[*at] == it.row.level);
-        Row { parent, ..it.row }
+        FrameworkRow { parent, ..it.row }
     });
     rows.collect()
 }

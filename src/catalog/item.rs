@@ -13,11 +13,11 @@ pub(super) struct Text {
     pub(super) line: usize,
 }
 
-/// One table. [`Item::finish`] it, or its problems are lost.
+/// One table. [`ItemTable::finish`] it, or its problems are lost.
 #[must_use]
-pub(super) struct Item<'d>(pub(super) Table<'d>);
+pub(super) struct ItemTable<'d>(pub(super) Table<'d>);
 
-impl<'d> Item<'d> {
+impl<'d> ItemTable<'d> {
     /// Messages from now on begin with what this is.
     pub(super) fn set_label(&mut self, noun: &str, name: &str) {
         self.0.set_label(format!("{noun} {name:?}: "));
@@ -33,7 +33,7 @@ impl<'d> Item<'d> {
     }
 
     /// Takes over the problems of a table inside of this one.
-    pub(super) fn absorb(&self, inner: Item<'_>) {
+    pub(super) fn absorb(&self, inner: ItemTable<'_>) {
         self.0.absorb(inner.0);
     }
 
@@ -125,19 +125,19 @@ impl<'d> Item<'d> {
     }
 
     /// The tables of an array, each with the label of this one.
-    pub(super) fn tables(&mut self, key: &'static str) -> Vec<Item<'d>> {
-        self.array(key).iter().filter_map(|it| self.0.inner(key, it).map(Item)).collect()
+    pub(super) fn tables(&mut self, key: &'static str) -> Vec<ItemTable<'d>> {
+        self.array(key).iter().filter_map(|it| self.0.inner(key, it).map(ItemTable)).collect()
     }
 
-    pub(super) fn table(&mut self, key: &'static str) -> Option<Item<'d>> {
-        self.0.get(key).and_then(|it| self.0.inner(key, it.value).map(Item))
+    pub(super) fn table(&mut self, key: &'static str) -> Option<ItemTable<'d>> {
+        self.0.get(key).and_then(|it| self.0.inner(key, it.value).map(ItemTable))
     }
 
-    pub(super) fn find_table(&mut self, key: &'static str) -> Option<Item<'d>> {
-        self.0.find(key).and_then(|it| self.0.inner(key, it.value).map(Item))
+    pub(super) fn find_table(&mut self, key: &'static str) -> Option<ItemTable<'d>> {
+        self.0.find(key).and_then(|it| self.0.inner(key, it.value).map(ItemTable))
     }
 
-    /// A table of lists of texts, by line. Takes the place of [`Item::finish`]: any key is known.
+    /// A table of lists of texts, by line. Takes the place of [`ItemTable::finish`]: any key is known.
     pub(super) fn lists(
         self,
         chars: &RangeInclusive<usize>,

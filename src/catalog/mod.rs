@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use self::item::Item;
+use self::item::ItemTable;
 use crate::engine::catalog::{Catalog, FrameworkId};
-use crate::toml_reader::Document;
+use crate::toml_reader::TomlDocument;
 
 pub use self::control::PLATFORM_QUESTIONS;
 pub use self::framework::ROW_QUESTIONS;
@@ -55,15 +55,15 @@ const FILES: [(&str, &str); 20] = embed!(
 );
 
 /// One file, parsed.
-struct Source<'t> {
+struct CatalogFile<'t> {
     /// Below [`FOLDER`].
     name: &'t str,
-    document: Document<'t>,
+    document: TomlDocument<'t>,
 }
 
-impl Source<'_> {
-    fn root(&self) -> Item<'_> {
-        Item(self.document.root())
+impl CatalogFile<'_> {
+    fn root(&self) -> ItemTable<'_> {
+        ItemTable(self.document.root())
     }
 }
 
@@ -83,8 +83,8 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut sources = Vec::new();
     for (name, text) in files {
-        let (document, more) = Document::parse(format!("{FOLDER}/{name}"), text);
-        sources.push(Source { name, document });
+        let (document, more) = TomlDocument::parse(format!("{FOLDER}/{name}"), text);
+        sources.push(CatalogFile { name, document });
         problems.extend(more);
     }
     if !problems.is_empty() {

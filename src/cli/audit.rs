@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum AuditCommand {
     /// List entries, newest first.
     List {
         /// Number of entries, at most 100.
@@ -23,14 +23,14 @@ pub(super) enum Command {
     Verify,
 }
 
-pub(super) fn run(options: &Config, json: bool, command: &Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: &AuditCommand) -> Result<()> {
     match command {
-        Command::List { limit, before } => {
+        AuditCommand::List { limit, before } => {
             let before = before.map_or_else(String::new, |it| format!("&before={it}"));
             let path = format!("/api/audit?limit={limit}{before}");
             list(json, &call(options, Call::get(path))?)
         }
-        Command::Verify => verify(json, &call(options, Call::get("/api/audit/verify"))?),
+        AuditCommand::Verify => verify(json, &call(options, Call::get("/api/audit/verify"))?),
     }
 }
 

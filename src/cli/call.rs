@@ -47,7 +47,7 @@ impl Call {
 /// Those of `talk`; `Conflict` when a process that does not answer has the database open.
 pub(super) fn with_session<T>(
     options: &Config,
-    talk: impl AsyncFnOnce(&Session) -> Result<T>,
+    talk: impl AsyncFnOnce(&ServerSession) -> Result<T>,
 ) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -55,7 +55,7 @@ pub(super) fn with_session<T>(
         .build()
         .map_err(Error::internal)?;
     runtime.block_on(async {
-        let session = Session::begin(options).await?;
+        let session = ServerSession::begin(options).await?;
         let result = talk(&session).await;
         session.end().await?;
         result
@@ -70,14 +70,14 @@ pub(super) fn call(options: &Config, call: Call) -> Result<Value> {
     with_session(options, async |session| session.call(call).await)
 }
 
-pub(super) enum Session {
+pub(super) enum ServerSession {
     /// A server is running and listens on this socket.
     Server(std::path::PathBuf),
     /// No server is running: this process has the database open.
     Here(Box<crate::serve::Opened>),
 }
 
-impl Session {
+impl ServerSession {
     async fn begin(options: &Config) -> Result<Self> {
         let socket = options.data.dir.join(CONTROL_SOCKET);
         if UnixStream::connect(&socket).await.is_ok() {

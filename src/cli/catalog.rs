@@ -10,7 +10,7 @@ use crate::engine::catalog::FrameworkId;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CatalogCommand {
     /// List the frameworks.
     List,
     /// Show a framework, or the requirements with a reference.
@@ -25,13 +25,13 @@ pub(super) enum Command {
     },
 }
 
-pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: CatalogCommand) -> Result<()> {
     with_session(options, async |session| match command {
-        Command::List => {
+        CatalogCommand::List => {
             let answer = session.call(Call::get("/api/frameworks")).await?;
             list(json, &answer)
         }
-        Command::Show { reference } => {
+        CatalogCommand::Show { reference } => {
             if let Ok(id) = reference.parse::<FrameworkId>() {
                 return show_framework(json, &session.call(framework(id)).await?);
             }
@@ -44,7 +44,7 @@ pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> 
             }
             show_rows(json, &reference, &found)
         }
-        Command::Control { code } => {
+        CatalogCommand::Control { code } => {
             let answer = session.call(Call::get("/api/controls")).await?;
             let all = answer["data"].as_array().cloned().unwrap_or_default();
             let found = all.into_iter().find(|it| is_named(&it["controlCode"], &code));

@@ -10,9 +10,9 @@ use crate::error::{Error, Result};
 use crate::page::LIMIT_MAX;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum ClientCommand {
     /// Add a client organization and print its id.
-    Add(AddArgs),
+    Add(ClientAddArgs),
     /// List all clients.
     List,
     /// Show a client.
@@ -21,7 +21,7 @@ pub(super) enum Command {
         id: String,
     },
     /// Change a client.
-    Set(SetArgs),
+    Set(ClientSetArgs),
     /// Erase a client and all of its data. Only a backup can bring it back.
     Remove {
         /// Client id, as shown by `posture client list`.
@@ -33,7 +33,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct AddArgs {
+pub(super) struct ClientAddArgs {
     /// Name of the client.
     #[arg(long)]
     name: String,
@@ -49,7 +49,7 @@ pub(super) struct AddArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SetArgs {
+pub(super) struct ClientSetArgs {
     /// Client id, as shown by `posture client list`.
     id: String,
     /// Name of the client.
@@ -72,19 +72,19 @@ pub(super) struct SetArgs {
     settings: Vec<String>,
 }
 
-pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Result<()> {
     match command {
-        Command::Add(args) => {
+        ClientCommand::Add(args) => {
             let answer = call(options, Call::of("POST", "/api/clients", &args.body()?))?;
             show_id(json, &answer)
         }
-        Command::List => list(options, json),
-        Command::Show { id } => show(json, &call(options, Call::get(path(&id)?))?),
-        Command::Set(args) => {
+        ClientCommand::List => list(options, json),
+        ClientCommand::Show { id } => show(json, &call(options, Call::get(path(&id)?))?),
+        ClientCommand::Set(args) => {
             let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()?))?;
             show(json, &answer)
         }
-        Command::Remove { id, yes } => {
+        ClientCommand::Remove { id, yes } => {
             if !yes {
                 let how =
                     "this erases the client and all of its data; repeat with --yes to confirm";
@@ -104,7 +104,7 @@ pub(super) fn path(id: &str) -> Result<String> {
     Ok(format!("/api/clients/{id}"))
 }
 
-impl AddArgs {
+impl ClientAddArgs {
     fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         body.insert("name".into(), json!(self.name));
@@ -121,7 +121,7 @@ impl AddArgs {
     }
 }
 
-impl SetArgs {
+impl ClientSetArgs {
     fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         if let Some(name) = &self.name {

@@ -3,23 +3,23 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use clap::{Args as ClapArgs, Subcommand};
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use poem::Body;
 use serde_json::Value;
 
-use super::call::{Call, Session, encoded, with_session};
+use super::call::{Call, ServerSession, encoded, with_session};
 use super::{client, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::text::visible;
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-pub(super) struct Args {
+pub(super) struct ImportArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<ImportCommand>,
     /// The client that the file is about.
     #[arg(long, value_name = "ID", required = true)]
     client: Option<String>,
@@ -44,7 +44,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum ImportCommand {
     /// List a client's imports.
     List {
         /// The client of the imports.
@@ -61,10 +61,10 @@ enum Command {
     },
 }
 
-pub(super) fn run(options: &Config, json: bool, args: Args) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> {
     match args.command {
-        Some(Command::List { client }) => list(options, json, &client),
-        Some(Command::Undo { client, import }) => undo(options, json, &client, &import),
+        Some(ImportCommand::List { client }) => list(options, json, &client),
+        Some(ImportCommand::Undo { client, import }) => undo(options, json, &client, &import),
         None => with_session(options, async |session| {
             for file in &args.files {
                 let answer = import(session, &args, file).await.map_err(|error| {
@@ -77,7 +77,7 @@ pub(super) fn run(options: &Config, json: bool, args: Args) -> Result<()> {
     }
 }
 
-async fn import(session: &Session, args: &Args, path: &Path) -> Result<Value> {
+async fn import(session: &ServerSession, args: &ImportArgs, path: &Path) -> Result<Value> {
     let client = args.client.as_deref().unwrap_or_default();
     let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
     let file = tokio::fs::File::open(path).await.map_err(unreadable)?;

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::KeyId;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum KeyCommand {
     /// Issue a key and print it. It is shown only once.
     Issue(IssueArgs),
     /// List all keys.
@@ -70,20 +70,20 @@ pub(super) struct IssueArgs {
     quiet: bool,
 }
 
-pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: KeyCommand) -> Result<()> {
     match command {
-        Command::Issue(args) => {
+        KeyCommand::Issue(args) => {
             let answer = call(options, Call::of("POST", "/api/keys", &args.body()?))?;
             show_key(json, args.quiet, &answer)
         }
-        Command::List => list(json, &call(options, Call::get("/api/keys"))?),
-        Command::Rotate { id, grace, quiet } => {
+        KeyCommand::List => list(json, &call(options, Call::get("/api/keys"))?),
+        KeyCommand::Rotate { id, grace, quiet } => {
             let grace_s = grace.map_or(Ok(i64::from(GRACE_S)), |it| seconds(&it))?;
             let path = format!("{}/rotate", path(&id)?);
             let answer = call(options, Call::of("POST", path, &json!({ "graceS": grace_s })))?;
             show_key(json, quiet, &answer)
         }
-        Command::Revoke { id } => {
+        KeyCommand::Revoke { id } => {
             let answer = call(options, Call::delete(path(&id)?))?;
             print::done(json, &answer, &format!("revoked key {id}"))
         }

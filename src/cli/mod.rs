@@ -39,32 +39,32 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run the service.
-    Serve(serve::Args),
+    Serve(serve::ServeArgs),
     /// Create posture.toml, the data directory and the first administrator.
     Init,
     /// Manage client organizations.
     #[command(subcommand)]
-    Client(client::Command),
+    Client(client::ClientCommand),
     /// Manage API keys.
     #[command(subcommand)]
-    Key(key::Command),
+    Key(key::KeyCommand),
     /// Manage the users who log in.
     #[command(subcommand)]
-    User(user::Command),
+    User(user::UserCommand),
     /// Manage the endpoints that events are sent to.
     #[command(subcommand)]
-    Webhook(webhook::Command),
+    Webhook(webhook::WebhookCommand),
     /// Import reports and facts for a client, or undo an import.
-    Import(import::Args),
+    Import(import::ImportArgs),
     /// Start, show and cancel network scans.
     #[command(subcommand)]
-    Scan(scan::Command),
+    Scan(scan::ScanCommand),
     /// Show the catalog: frameworks, requirements and technical controls.
     #[command(subcommand)]
-    Catalog(catalog::Command),
+    Catalog(catalog::CatalogCommand),
     /// Show or verify the audit log: who changed what, and who was refused.
     #[command(subcommand)]
-    Audit(audit::Command),
+    Audit(audit::AuditCommand),
     /// Show the state of the service.
     Status,
     /// Print the OpenAPI document.

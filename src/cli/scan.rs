@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, Session, call, with_session};
+use super::call::{Call, ServerSession, call, with_session};
 use super::print;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use crate::page::LIMIT_MAX;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum ScanCommand {
     /// Start a scan. The running server performs it.
     Start(StartArgs),
     /// List scans, newest first.
@@ -64,18 +64,18 @@ pub(super) struct StartArgs {
     wait: bool,
 }
 
-pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: ScanCommand) -> Result<()> {
     match command {
-        Command::Start(args) => start(options, json, &args),
-        Command::List { client } => list(options, json, client.as_deref()),
-        Command::Show { id } => {
+        ScanCommand::Start(args) => start(options, json, &args),
+        ScanCommand::List { client } => list(options, json, client.as_deref()),
+        ScanCommand::Show { id } => {
             let path = path(&id)?;
             with_session(options, async |session| {
                 let scan = session.call(Call::get(format!("{path}/status"))).await?;
                 show(session, json, &scan).await
             })
         }
-        Command::Cancel { id } => {
+        ScanCommand::Cancel { id } => {
             let answer =
                 call(options, Call::of("POST", format!("{}/cancel", path(&id)?), &Value::Null))?;
             if json { print::json(&answer) } else { print::line(&format!("canceled scan {id}")) }
@@ -108,7 +108,7 @@ impl StartArgs {
 
 fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
     with_session(options, async |session| {
-        let is_served = matches!(session, Session::Server(_));
+        let is_served = matches!(session, ServerSession::Server(_));
         if args.wait && !is_served {
             return Err(Error::unavailable(
                 "no server is running to perform the scan; start `posture serve` first",
@@ -132,7 +132,7 @@ fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
 }
 
 /// Waits for the end of a scan. Returns its last status.
-async fn wait(session: &Session, id: &str) -> Result<Value> {
+async fn wait(session: &ServerSession, id: &str) -> Result<Value> {
     let path = format!("{}/status", path(id)?);
     let bar = progress();
     loop {
@@ -185,7 +185,7 @@ fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
 }
 
 /// Prints a scan and its hosts. With `json`, the hosts are a member of the scan.
-async fn show(session: &Session, json: bool, scan: &Value) -> Result<()> {
+async fn show(session: &ServerSession, json: bool, scan: &Value) -> Result<()> {
     let data = &scan["data"];
     let path = path(&print::cell(&data["id"]))?;
     let mut hosts = Vec::new();

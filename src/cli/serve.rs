@@ -18,13 +18,13 @@ use crate::serve;
 const N_BLOCKING_THREADS: usize = 64;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ServeArgs {
     /// Fill an empty database with a made-up portfolio first.
     #[arg(long)]
     demo: bool,
 }
 
-pub(super) fn run(options: &Config, args: &Args) -> Result<()> {
+pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
     start_log(options);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

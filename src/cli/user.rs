@@ -12,13 +12,13 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum UserCommand {
     /// Add a user. Without --password-stdin, a password is generated and printed once; it must be changed at first login.
-    Add(AddArgs),
+    Add(UserAddArgs),
     /// List all users.
     List,
     /// Change a user. Takes effect with the user's next request.
-    Set(SetArgs),
+    Set(UserSetArgs),
     /// Set a new password and end all sessions of a user. Without --password-stdin, it is generated and printed once.
     Password {
         /// Id, email or user name.
@@ -30,7 +30,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct AddArgs {
+pub(super) struct UserAddArgs {
     /// Email address, with which the user logs in.
     #[arg(long)]
     email: String,
@@ -52,7 +52,7 @@ pub(super) struct AddArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SetArgs {
+pub(super) struct UserSetArgs {
     /// Id, email or user name.
     user: String,
     /// Email address, with which the user logs in.
@@ -81,15 +81,15 @@ pub(super) struct SetArgs {
     enable: bool,
 }
 
-pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<()> {
     match command {
-        Command::Add(args) => {
+        UserCommand::Add(args) => {
             let body = args.body()?;
             show(json, &call(options, Call::of("POST", "/api/users", &body))?)
         }
-        Command::List => list(json, &call(options, Call::get("/api/users"))?),
-        Command::Set(args) => change(options, json, &args.user, &args.body()),
-        Command::Password { user, password_stdin } => {
+        UserCommand::List => list(json, &call(options, Call::get("/api/users"))?),
+        UserCommand::Set(args) => change(options, json, &args.user, &args.body()),
+        UserCommand::Password { user, password_stdin } => {
             let password = if password_stdin { json!(read_password()?) } else { Value::Null };
             change(options, json, &user, &json!({ "password": password }))
         }
@@ -118,7 +118,7 @@ fn id_of(all: &Value, wanted: &str) -> Result<String> {
     found.map(|it| print::cell(&it["id"])).ok_or_else(absent)
 }
 
-impl AddArgs {
+impl UserAddArgs {
     fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         body.insert("email".into(), json!(self.email));
@@ -133,7 +133,7 @@ impl AddArgs {
     }
 }
 
-impl SetArgs {
+impl UserSetArgs {
     fn body(&self) -> Value {
         let mut body = Map::new();
         let texts = [

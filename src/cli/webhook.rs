@@ -20,13 +20,13 @@ use crate::webhook::sign::SigningSecret;
 const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum WebhookCommand {
     /// Register an endpoint and print its signing secret. It is shown only once.
-    Add(AddArgs),
+    Add(WebhookAddArgs),
     /// List all endpoints and their state.
     List,
     /// Change, enable or disable an endpoint.
-    Set(SetArgs),
+    Set(WebhookSetArgs),
     /// Send a test delivery and show the response.
     Test {
         /// Endpoint id, as shown by `posture webhook list`.
@@ -75,7 +75,7 @@ pub(super) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct AddArgs {
+pub(super) struct WebhookAddArgs {
     /// URL of the endpoint.
     #[arg(long)]
     url: String,
@@ -94,7 +94,7 @@ pub(super) struct AddArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct SetArgs {
+pub(super) struct WebhookSetArgs {
     /// Endpoint id, as shown by `posture webhook list`.
     id: String,
     /// URL of the endpoint.
@@ -131,36 +131,36 @@ pub(super) struct RecoverArgs {
     until: Option<String>,
 }
 
-pub(super) fn run(options: &Config, json: bool, command: Command) -> Result<()> {
+pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Result<()> {
     match command {
-        Command::Add(args) => {
+        WebhookCommand::Add(args) => {
             let quiet = args.quiet;
             let answer = call(options, Call::of("POST", "/api/webhooks", &args.body()))?;
             show_secret(json, quiet, &answer)
         }
-        Command::List => list(json, &call(options, Call::get("/api/webhooks"))?),
-        Command::Set(args) => {
+        WebhookCommand::List => list(json, &call(options, Call::get("/api/webhooks"))?),
+        WebhookCommand::Set(args) => {
             let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()))?;
             show(json, &answer)
         }
-        Command::Test { id, event } => {
+        WebhookCommand::Test { id, event } => {
             let body = event.map_or(json!({}), |it| json!({ "type": it }));
             let answer = call(options, Call::of("POST", format!("{}/test", path(&id)?), &body))?;
             show_tested(json, &answer)
         }
-        Command::Rotate { id, overlap, quiet } => {
+        WebhookCommand::Rotate { id, overlap, quiet } => {
             let overlap_s = overlap.map_or(Ok(i64::from(OVERLAP_S)), |it| seconds(&it))?;
             let path = format!("{}/rotate-secret", path(&id)?);
             let body = json!({ "overlapS": overlap_s });
             show_secret(json, quiet, &call(options, Call::of("POST", path, &body))?)
         }
-        Command::Remove { id } => {
+        WebhookCommand::Remove { id } => {
             let answer = call(options, Call::delete(path(&id)?))?;
             print::done(json, &answer, &format!("removed webhook {id}"))
         }
-        Command::Deliveries { id, failed } => deliveries(options, json, &path(&id)?, failed),
-        Command::Recover(args) => recover(options, json, args),
-        Command::Verify { secret_file, signature, body } => {
+        WebhookCommand::Deliveries { id, failed } => deliveries(options, json, &path(&id)?, failed),
+        WebhookCommand::Recover(args) => recover(options, json, args),
+        WebhookCommand::Verify { secret_file, signature, body } => {
             verify(json, &secret_file, &signature, body.as_ref())
         }
     }
@@ -173,7 +173,7 @@ fn path(id: &str) -> Result<String> {
     Ok(format!("/api/webhooks/{id}"))
 }
 
-impl AddArgs {
+impl WebhookAddArgs {
     fn body(&self) -> Value {
         json!({
             "url": self.url,
@@ -184,7 +184,7 @@ impl AddArgs {
     }
 }
 
-impl SetArgs {
+impl WebhookSetArgs {
     fn body(&self) -> Value {
         let mut body = Map::new();
         let mut put = |field: &str, value: Option<Value>| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::toml_reader::{Document, Entry, Problem, Table};
+use crate::toml_reader::{Problem, Table, TomlDocument, TomlEntry};
 
 /// One section.
 pub(super) struct Section<'d> {
@@ -15,11 +15,11 @@ pub(super) struct Section<'d> {
 pub(super) struct Sections<'d> {
     pub(super) sections: BTreeMap<&'d str, Section<'d>>,
     /// Keys outside of any section.
-    pub(super) strays: Vec<(&'d str, Entry<'d>)>,
+    pub(super) strays: Vec<(&'d str, TomlEntry<'d>)>,
 }
 
 impl<'d> Sections<'d> {
-    pub(super) fn of(document: &'d Document<'d>) -> Self {
+    pub(super) fn of(document: &'d TomlDocument<'d>) -> Self {
         let root = document.root();
         let mut read = Self { sections: BTreeMap::new(), strays: Vec::new() };
         for (name, entry) in root.entries() {
@@ -35,7 +35,7 @@ impl<'d> Sections<'d> {
     }
 
     /// The value of `section.key`, which is known from now on.
-    pub(super) fn find(&mut self, key: &'static str) -> Option<Entry<'d>> {
+    pub(super) fn find(&mut self, key: &'static str) -> Option<TomlEntry<'d>> {
         let (section, name) = key.split_once('.')?;
         self.sections.get_mut(section)?.table.find(name)
     }

@@ -18,11 +18,11 @@ pub use self::options::{
     Assessment, Config, DataConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server,
     WebhookConfig,
 };
-use self::reader::Reader;
+use self::reader::ConfigReader;
 pub use self::show::show;
 use crate::error::{Detail, Error};
-use crate::toml_reader::Document;
 pub use crate::toml_reader::Problem;
+use crate::toml_reader::TomlDocument;
 
 /// A configuration with every key and its default. A key without a default follows a `#`, with an example.
 pub const EXAMPLE: &str = include_str!("../../posture.toml.example");
@@ -71,12 +71,12 @@ pub fn check(path: Option<&Path>) -> Result<Vec<Problem>, Error> {
 /// # Errors
 /// Everything that is wrong with it, by line.
 pub fn parse(name: &str, text: &str) -> Result<Config, Vec<Problem>> {
-    let (document, problems) = Document::parse(name, text);
+    let (document, problems) = TomlDocument::parse(name, text);
     if !problems.is_empty() {
         return Err(problems); // The content of a file cannot be judged by half of it.
     }
-    let (defaults, _) = Document::parse("posture.toml.example", EXAMPLE);
-    Config::read(Reader::new(&document, &defaults))
+    let (defaults, _) = TomlDocument::parse("posture.toml.example", EXAMPLE);
+    Config::read(ConfigReader::new(&document, &defaults))
 }
 
 /// The file to read: the one given, or else the one that the environment names, or else `posture.toml` in `folder` if it

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
-use super::reader::{Reader, Setting};
+use super::reader::{ConfigReader, Setting};
 use super::rule::{network, network_or_attached, path, socket_addr, url};
 use crate::toml_reader::{Problem, list, number, text, word};
 
@@ -159,7 +159,7 @@ impl Default for Config {
 impl Config {
     /// # Errors
     /// Everything that is wrong, by line.
-    pub(super) fn read(mut it: Reader<'_>) -> Result<Self, Vec<Problem>> {
+    pub(super) fn read(mut it: ConfigReader<'_>) -> Result<Self, Vec<Problem>> {
         let options = Self {
             file: None,
             server: server(&mut it),
@@ -182,7 +182,7 @@ impl Config {
     }
 }
 
-fn server(it: &mut Reader<'_>) -> Server {
+fn server(it: &mut ConfigReader<'_>) -> Server {
     Server {
         listen: it.get("server.listen", socket_addr),
         public_url: it.find("server.public_url", url),
@@ -190,7 +190,7 @@ fn server(it: &mut Reader<'_>) -> Server {
     }
 }
 
-fn limits(it: &mut Reader<'_>) -> LimitConfig {
+fn limits(it: &mut ConfigReader<'_>) -> LimitConfig {
     let limits = LimitConfig {
         per_minute: it.get("limits.per_minute", number(CALLS)),
         per_hour: it.get("limits.per_hour", number(CALLS)),
@@ -207,7 +207,7 @@ fn limits(it: &mut Reader<'_>) -> LimitConfig {
     limits
 }
 
-fn scan(it: &mut Reader<'_>) -> ScanConfig {
+fn scan(it: &mut ConfigReader<'_>) -> ScanConfig {
     let allowed = it.get("scan.allowed_networks", list(N_NETWORKS, network_or_attached));
     ScanConfig {
         allow_attached: allowed.contains(&None),
@@ -219,7 +219,7 @@ fn scan(it: &mut Reader<'_>) -> ScanConfig {
     }
 }
 
-fn webhooks(it: &mut Reader<'_>) -> WebhookConfig {
+fn webhooks(it: &mut ConfigReader<'_>) -> WebhookConfig {
     let options = WebhookConfig {
         timeout_s: it.get("webhooks.timeout_s", number(TIMEOUT_S)),
         retry_gaps_s: it.get("webhooks.retry_gaps_s", list(N_RETRY_GAPS, number(RETRY_GAP_S))),
@@ -243,7 +243,7 @@ fn webhooks(it: &mut Reader<'_>) -> WebhookConfig {
     options
 }
 
-fn assessment(it: &mut Reader<'_>) -> Assessment {
+fn assessment(it: &mut ConfigReader<'_>) -> Assessment {
     Assessment {
         stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
         dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),

@@ -2,7 +2,7 @@
 
 use super::file::Sections;
 use crate::text::is_visible;
-use crate::toml_reader::{Document, Entry, Problem, Ruled, Value, type_of};
+use crate::toml_reader::{Problem, Ruled, TomlDocument, TomlEntry, Value, type_of};
 
 /// One key and its value in effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,8 +14,8 @@ pub(super) struct Setting {
     pub(super) origin: Option<String>,
 }
 
-pub(super) struct Reader<'d> {
-    document: &'d Document<'d>,
+pub(super) struct ConfigReader<'d> {
+    document: &'d TomlDocument<'d>,
     written: Sections<'d>,
     defaults: Sections<'d>,
     /// In the order of reading.
@@ -25,8 +25,8 @@ pub(super) struct Reader<'d> {
     problems: Vec<Problem>,
 }
 
-impl<'d> Reader<'d> {
-    pub(super) fn new(document: &'d Document<'d>, defaults: &'d Document<'d>) -> Self {
+impl<'d> ConfigReader<'d> {
+    pub(super) fn new(document: &'d TomlDocument<'d>, defaults: &'d TomlDocument<'d>) -> Self {
         Self {
             document,
             written: Sections::of(document),
@@ -117,7 +117,7 @@ impl<'d> Reader<'d> {
         &mut self,
         key: &'static str,
         rule: &impl Fn(&Value<'_>) -> Ruled<T>,
-    ) -> Option<(Entry<'d>, T)> {
+    ) -> Option<(TomlEntry<'d>, T)> {
         let entry = self.written.find(key)?;
         let (section, name) = key.split_once('.')?;
         let value = self.written.sections[section].table.ruled(name, entry.value, rule);
@@ -127,7 +127,7 @@ impl<'d> Reader<'d> {
         value.map(|it| (entry, it))
     }
 
-    fn add(&mut self, key: &'static str, entry: Option<Entry<'_>>, differs: bool) {
+    fn add(&mut self, key: &'static str, entry: Option<TomlEntry<'_>>, differs: bool) {
         let value = entry.map(|it| literal(it.value));
         let origin = entry.filter(|_| differs).map(|it| self.document.place(it.line));
         self.settings.push(Setting { key, value, origin });

@@ -13,10 +13,10 @@ use crate::app::App;
 use crate::app::access::key::NewKey;
 use crate::app::decision::client::ClientChange;
 use crate::app::intake::ingest::{Intake, NewRun};
-use crate::auth::caller::{Caller, Identity};
+use crate::auth::caller::{Caller, Principal};
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
-use crate::demo::portfolio::{CLIENTS, Profile};
+use crate::demo::portfolio::{CLIENTS, DemoProfile};
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::catalog::{Catalog, Decider};
 use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
@@ -125,7 +125,7 @@ async fn issue(app: &App) -> Result<KeyText> {
 }
 
 fn operator() -> Caller {
-    Caller::new(Identity::Operator { uid: 0 })
+    Caller::new(Principal::Operator { uid: 0 })
 }
 
 async fn write(app: &Arc<App>, now: Time) -> Result<()> {
@@ -152,7 +152,7 @@ async fn write(app: &Arc<App>, now: Time) -> Result<()> {
     Ok(())
 }
 
-async fn add(app: &App, profile: &'static Profile) -> Result<ClientId> {
+async fn add(app: &App, profile: &'static DemoProfile) -> Result<ClientId> {
     let settings = json!({
         MARK: true,
         "profile": {
@@ -175,7 +175,7 @@ async fn add(app: &App, profile: &'static Profile) -> Result<ClientId> {
 async fn run_week(
     app: &App,
     id: ClientId,
-    profile: &'static Profile,
+    profile: &'static DemoProfile,
     week: i64,
     at: Time,
 ) -> Result<()> {
@@ -187,7 +187,7 @@ async fn run_week(
     Ok(())
 }
 
-fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time) -> Intake {
+fn intake(catalog: &Catalog, tool: Tool, profile: &DemoProfile, week: i64, at: Time) -> Intake {
     let import = ImportId::random();
     let scope = scope(tool, profile);
     let observe = |(subject, check, severity, title): (Subject, String, _, String)| {
@@ -235,7 +235,7 @@ fn intake(catalog: &Catalog, tool: Tool, profile: &Profile, week: i64, at: Time)
     Intake::of(run, folded)
 }
 
-fn scope(tool: Tool, profile: &Profile) -> String {
+fn scope(tool: Tool, profile: &DemoProfile) -> String {
     match tool {
         Tool::Rmm => format!("site/{}", profile.domain()),
         Tool::Prowler => format!("m365/{}", profile.domain()),
@@ -284,7 +284,7 @@ fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
 
 /// One check of one client in one week.
 struct Look<'a> {
-    profile: &'a Profile,
+    profile: &'a DemoProfile,
     week: i64,
     check: &'a str,
     catalog: &'a Catalog,
@@ -349,12 +349,12 @@ impl Look<'_> {
     }
 }
 
-fn machine_id(profile: &Profile, index: u32) -> String {
+fn machine_id(profile: &DemoProfile, index: u32) -> String {
     format!("{}-{index:04}", profile.short())
 }
 
 /// One machine per employee, some of them shared servers, network devices and phones.
-fn machines(profile: &Profile, scope: &str) -> Vec<Seen> {
+fn machines(profile: &DemoProfile, scope: &str) -> Vec<Seen> {
     let kind = |index: u32| match index % 12 {
         0 => (AssetType::Server, "servers", "srv"),
         1 => (AssetType::NetworkDevice, "network", "net"),

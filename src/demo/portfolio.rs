@@ -2,7 +2,7 @@
 
 /// A fictional client.
 #[derive(Debug)]
-pub(super) struct Profile {
+pub(super) struct DemoProfile {
     pub(super) name: &'static str,
     pub(super) industry: &'static str,
     pub(super) employees: u32,
@@ -12,7 +12,7 @@ pub(super) struct Profile {
     pub(super) effort: u8,
 }
 
-impl Profile {
+impl DemoProfile {
     /// The name's first word in lower case.
     #[must_use]
     pub(super) fn short(&self) -> String {
@@ -33,11 +33,11 @@ const fn client(
     employees: u32,
     maturity: u8,
     effort: u8,
-) -> Profile {
-    Profile { name, industry, employees, maturity, effort }
+) -> DemoProfile {
+    DemoProfile { name, industry, employees, maturity, effort }
 }
 
-pub(super) const CLIENTS: [Profile; 40] = [
+pub(super) const CLIENTS: [DemoProfile; 40] = [
     client("Aldercrest Family Dental", "Healthcare", 22, 41, 9),
     client("Baypoint Orthopaedics", "Healthcare", 64, 55, 6),
     client("Cedarline Paediatrics", "Healthcare", 31, 48, 8),

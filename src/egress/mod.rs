@@ -28,7 +28,7 @@ pub use target::{URL_CHARS_MAX, is_url};
 
 use crate::egress::refusal::Refusal;
 use resolve::{Lookup, Resolver};
-use target::{Host, Scheme, Target};
+use target::{Scheme, Target, TargetHost};
 
 /// For the TCP connection and the TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -117,7 +117,7 @@ impl Egress {
     fn target(&self, url: &str) -> Result<Uri, Refusal> {
         let (uri, target) = target::parse(url)?;
         let Target { scheme, port, .. } = target;
-        if let Host::Address(address) = target.host {
+        if let TargetHost::Address(address) = target.host {
             self.policy.judge(scheme, SocketAddr::new(address, port))?;
         } else if target.is_private_name() && self.policy.allow_private_networks.is_empty() {
             return Err(Refusal(

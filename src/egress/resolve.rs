@@ -12,7 +12,7 @@ use ureq::http::Uri;
 use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver as Resolve};
 use ureq::unversioned::transport::NextTimeout;
 
-use super::target::{Host, Target};
+use super::target::{Target, TargetHost};
 use crate::egress::guard::EgressPolicy;
 use crate::egress::refusal::Refusal;
 
@@ -68,8 +68,8 @@ impl Resolve for Resolver {
         let refused = |refusal: Refusal| ureq::Error::Other(Box::new(refusal));
         let Target { scheme, host, port } = Target::of(uri).map_err(refused)?;
         let found = match host {
-            Host::Address(address) => vec![SocketAddr::new(address, port)],
-            Host::Name(name) => {
+            TargetHost::Address(address) => vec![SocketAddr::new(address, port)],
+            TargetHost::Name(name) => {
                 self.look_up(name, port, timeout).ok_or(ureq::Error::HostNotFound)?
             }
         };

@@ -22,7 +22,7 @@ pub(super) enum Scheme {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Host {
+pub(super) enum TargetHost {
     Address(IpAddr),
     /// In lower case, without a trailing dot.
     Name(String),
@@ -31,7 +31,7 @@ pub(super) enum Host {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) scheme: Scheme,
-    pub(super) host: Host,
+    pub(super) host: TargetHost,
     pub(super) port: u16,
 }
 
@@ -90,7 +90,7 @@ impl Target {
 
     /// Returns true if the name cannot be that of a public host.
     pub(super) fn is_private_name(&self) -> bool {
-        let Host::Name(name) = &self.host else { return false };
+        let TargetHost::Name(name) = &self.host else { return false };
         let below = |domain: &&str| {
             name.strip_suffix(*domain).is_some_and(|it| it.is_empty() || it.ends_with('.'))
         };
@@ -103,16 +103,16 @@ fn port(digits: &str) -> Option<u16> {
     plain.then(|| digits.parse().ok()).flatten()
 }
 
-fn host(text: &str) -> Result<Host, Refusal> {
+fn host(text: &str) -> Result<TargetHost, Refusal> {
     if let Some(inside) = text.strip_prefix('[') {
         let address = inside.strip_suffix(']').and_then(|it| it.parse::<Ipv6Addr>().ok());
         let Some(address) = address else {
             return refuse("must have an IPv6 address without a zone between `[` and `]`");
         };
-        return Ok(Host::Address(address.into()));
+        return Ok(TargetHost::Address(address.into()));
     }
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Ok(Host::Address(address));
+        return Ok(TargetHost::Address(address));
     }
     if HOST_CHARS_MAX < text.len() {
         return refuse(format!("must have a host of at most {HOST_CHARS_MAX} characters"));
@@ -136,5 +136,5 @@ fn host(text: &str) -> Result<Host, Refusal> {
     if last.bytes().all(|it| it.is_ascii_digit()) || last.strip_prefix("0x").is_some_and(is_hex) {
         return refuse("must have an IPv4 address as four decimal numbers without leading zeros");
     }
-    Ok(Host::Name(name))
+    Ok(TargetHost::Name(name))
 }

@@ -220,7 +220,7 @@ pub struct Framework {
     pub version: String,
     pub readiness: ReadinessRule,
     /// Rows of level requirement first, then those of level detail.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FrameworkRow>,
 }
 
 impl Framework {
@@ -275,7 +275,7 @@ impl Level {
 
 /// One reference of a framework.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct FrameworkRow {
     pub reference: String,
     pub level: Level,
     /// The index of a row of the same framework and level that also uses this row's controls.
@@ -302,7 +302,7 @@ pub struct Sprs {
 pub struct Mapping {
     /// Index into [`Catalog::controls`].
     pub control: usize,
-    pub role: Role,
+    pub role: ControlRole,
     pub why: String,
     /// Partial credit in the SPRS method requires this control to be met. A row without any such control gets partial
     /// credit for any partial result.
@@ -310,14 +310,14 @@ pub struct Mapping {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ControlRole {
     /// Meeting the control is what the requirement asks, as far as technology or an attestation can show.
     Decides,
     /// The control is an indicator.
     Supports,
 }
 
-impl Role {
+impl ControlRole {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -138,7 +138,7 @@ pub fn difference(
     };
     let before = before.unwrap_or(&none);
     let moves = moves(before.controls, &after.controls);
-    let mut changes: Vec<Change> = moves.iter().filter_map(Move::change).collect();
+    let mut changes: Vec<Change> = moves.iter().filter_map(ControlMove::change).collect();
     if before.catalog_digest == catalog.digest {
         changes.extend(rows(before, after));
     }
@@ -153,14 +153,14 @@ pub fn difference(
 }
 
 /// The previous and the current result of one control.
-struct Move<'a> {
+struct ControlMove<'a> {
     code: &'a str,
     /// Status and score.
     from: (Status, Option<u8>),
     to: (Status, Option<u8>),
 }
 
-impl Move<'_> {
+impl ControlMove<'_> {
     fn change(&self) -> Option<Change> {
         let (from, to) = (self.from.0, self.to.0);
         (from != to).then(|| Change::Control { code: self.code.to_owned(), from, to })
@@ -173,13 +173,13 @@ impl Move<'_> {
 }
 
 /// Returns the controls whose status or score changed, in the catalog's order.
-fn moves<'a>(before: &[ControlOutcome], after: &'a [ControlOutcome]) -> Vec<Move<'a>> {
+fn moves<'a>(before: &[ControlOutcome], after: &'a [ControlOutcome]) -> Vec<ControlMove<'a>> {
     let known: BTreeMap<&str, &ControlOutcome> =
         before.iter().map(|it| (it.code.as_str(), it)).collect();
     let moves = after.iter().map(|it| {
         let from = known.get(it.code.as_str());
         let from = from.map_or((Status::NotAssessed, None), |it| (it.status, it.score));
-        Move { code: &it.code, from, to: (it.status, it.score) }
+        ControlMove { code: &it.code, from, to: (it.status, it.score) }
     });
     moves.filter(|it| it.from != it.to).collect()
 }
@@ -221,7 +221,7 @@ fn drifts(
     catalog: &Catalog,
     before: &Before<'_>,
     after: &Posture,
-    moves: &[Move<'_>],
+    moves: &[ControlMove<'_>],
 ) -> Vec<Change> {
     let mut changes = Vec::new();
     for (framework, now) in catalog.frameworks.iter().zip(&after.frameworks) {
@@ -246,7 +246,7 @@ fn because(
     catalog: &Catalog,
     framework: &Framework,
     rows: &[usize],
-    moves: &[Move<'_>],
+    moves: &[ControlMove<'_>],
 ) -> Vec<String> {
     let worse: BTreeSet<&str> = moves.iter().filter(|it| it.is_worse()).map(|it| it.code).collect();
     let is_below = |row: usize| {
@@ -268,7 +268,7 @@ fn overall(before: &Before<'_>, after: &Posture) -> (Option<u8>, Option<u8>) {
     (from, is_shown.then_some(after.score.overall))
 }
 
-fn score(before: &Before<'_>, after: &Posture, moves: &[Move<'_>]) -> Option<Change> {
+fn score(before: &Before<'_>, after: &Posture, moves: &[ControlMove<'_>]) -> Option<Change> {
     let (from, to) = overall(before, after);
     let to = to.filter(|it| Some(*it) != from)?;
     let controls = moves.iter().map(|it| it.code.to_owned()).collect();

@@ -19,7 +19,7 @@ pub(super) struct Current<'a> {
     pub(super) ties: &'a [KeyedObservation<'a>],
     /// `None`: the check is missing from a complete read.
     pub(super) result: Option<CheckResult>,
-    pub(super) check: Check<'a>,
+    pub(super) check: CheckKey<'a>,
 }
 
 /// An observation with its key in a form that compares fast: long texts that many observations share are replaced by
@@ -108,9 +108,9 @@ impl<'a> Current<'a> {
 
 /// Identifies a check of a control: by tool if it is a check of a tool, whichever source ran it; by source if the
 /// source did the mapping itself.
-pub(super) type Check<'a> = (bool, &'a str, &'a str);
+pub(super) type CheckKey<'a> = (bool, &'a str, &'a str);
 
-fn check(observation: &Observation) -> Check<'_> {
+fn check(observation: &Observation) -> CheckKey<'_> {
     match &observation.subject {
         Subject::Check { tool } => (false, tool, &observation.check),
         Subject::Control(_) => (true, &observation.source, &observation.check),

@@ -1,6 +1,6 @@
 //! How ready a client is for a framework.
 
-use super::catalog::{Framework, Level, ReadinessRule, Row};
+use super::catalog::{Framework, FrameworkRow, Level, ReadinessRule};
 use super::control::AssessedControl;
 use super::fact::Status;
 use super::posture::{FrameworkSummary, RowOutcome};
@@ -48,7 +48,7 @@ pub(super) fn summarize(
 }
 
 struct Judged<'a> {
-    row: &'a Row,
+    row: &'a FrameworkRow,
     outcome: RowOutcome,
     is_leaf: bool,
 }
@@ -64,7 +64,7 @@ fn count<T>(all: impl Iterator<Item = T>) -> u32 {
 }
 
 /// Returns for each row whether it has no row below it.
-fn leaves(rows: &[Row]) -> Vec<bool> {
+fn leaves(rows: &[FrameworkRow]) -> Vec<bool> {
     let mut leaves = vec![true; rows.len()];
     for parent in (0..rows.len()).filter_map(|it| above(rows, it)) {
         leaves[parent] = false;
@@ -105,7 +105,7 @@ fn sprs(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> i32 {
 }
 
 /// Returns true if the controls that partial credit requires are met, as far as they apply.
-fn earns_partial(row: &Row, controls: &[AssessedControl<'_>]) -> bool {
+fn earns_partial(row: &FrameworkRow, controls: &[AssessedControl<'_>]) -> bool {
     let named = row.controls.iter().filter(|it| it.earns_partial);
     let named: Vec<_> = named.map(|it| controls[it.control].outcome.status).collect();
     let met = |it: &Status| matches!(it, Status::Compliant | Status::NotApplicable);

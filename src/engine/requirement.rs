@@ -1,6 +1,6 @@
 //! Assesses each row of a framework.
 
-use super::catalog::{Catalog, Framework, Role, Row};
+use super::catalog::{Catalog, ControlRole, Framework, FrameworkRow};
 use super::control::AssessedControl;
 use super::fact::{Facts, Status, Usage};
 use super::posture::RowOutcome;
@@ -16,7 +16,7 @@ struct Taken {
 
 /// A row with the statement about it.
 struct Scoped<'a> {
-    row: &'a Row,
+    row: &'a FrameworkRow,
     statement: Option<RowStatement>,
     /// True if its question or a decision takes it out of scope. It then does not apply, and the rows above it do not
     /// use its controls.
@@ -49,7 +49,7 @@ pub(super) fn assess(
 }
 
 /// Returns the index of the row above, if it has the same level.
-pub(super) fn above(rows: &[Row], index: usize) -> Option<usize> {
+pub(super) fn above(rows: &[FrameworkRow], index: usize) -> Option<usize> {
     rows[index].parent.filter(|it| rows[*it].level == rows[index].level)
 }
 
@@ -75,7 +75,8 @@ fn for_each_above(rows: &mut [Scoped<'_>], index: usize, mut act: impl FnMut(&mu
 fn take_controls(rows: &mut [Scoped<'_>]) {
     for index in 0..rows.len() {
         let own = rows[index].row.controls.iter();
-        let own = own.map(|it| Taken { control: it.control, decides: it.role == Role::Decides });
+        let own =
+            own.map(|it| Taken { control: it.control, decides: it.role == ControlRole::Decides });
         for_each_above(rows, index, |it| it.taken.extend(own.clone()));
         rows[index].taken.extend(own);
     }

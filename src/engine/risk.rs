@@ -19,7 +19,7 @@ const CRITICAL_ASSET_POINTS: u8 = 10;
 
 /// Everything about risks that a posture holds.
 #[derive(Debug, Default)]
-pub(super) struct Risks {
+pub(super) struct PostureRisks {
     pub(super) open: Vec<Risk>,
     pub(super) fixed: Vec<String>,
     pub(super) touched: BTreeMap<u64, u8>,
@@ -47,8 +47,8 @@ pub(super) fn risks(
     unmapped: &[&Current<'_>],
     annual_loss: Option<u64>,
     horizon: &mut Horizon,
-) -> Risks {
-    let mut all = Risks::default();
+) -> PostureRisks {
+    let mut all = PostureRisks::default();
     let gaps = controls.iter().filter_map(|it| it.gap.as_ref());
     let mut touched = Vec::with_capacity(gaps.map(|it| n_failing(&it.failing)).sum());
     let applicable = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_applicable());

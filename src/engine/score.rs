@@ -11,12 +11,12 @@ const UNMET_CRITICAL_SCORE_MAX: u8 = 89;
 
 /// A mean of scores by weight.
 #[derive(Clone, Copy, Default)]
-struct Mean {
+struct WeightedMean {
     sum: u64,
     weight: u64,
 }
 
-impl Mean {
+impl WeightedMean {
     fn add(&mut self, score: u8, weight: u32) {
         self.sum += u64::from(score) * u64::from(weight);
         self.weight += u64::from(weight);
@@ -32,8 +32,8 @@ impl Mean {
 /// Returns the score over all applicable controls. A control that is not assessed counts as 0. The score is 0 if no
 /// control is applicable.
 pub(super) fn score(catalog: &Catalog, controls: &[AssessedControl<'_>]) -> Score {
-    let mut overall = Mean::default();
-    let mut categories = vec![Mean::default(); catalog.categories.len()];
+    let mut overall = WeightedMean::default();
+    let mut categories = vec![WeightedMean::default(); catalog.categories.len()];
     let (mut n_total, mut n_compliant, mut n_partial, mut n_non_compliant) = (0, 0, 0, 0);
     let mut has_unmet_critical = false;
     for (control, assessed) in catalog.controls.iter().zip(controls) {

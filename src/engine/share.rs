@@ -3,7 +3,7 @@
 use std::cmp::{Ordering, Reverse};
 
 use super::catalog::Control;
-use super::current::{Check, EvidenceClaim, rank};
+use super::current::{CheckKey, EvidenceClaim, rank};
 use super::fact::Status;
 
 /// A share in millionths, rounded down, so that only a complete whole is full.
@@ -140,7 +140,7 @@ impl<'a> Sum<'a> {
 
 /// Returns the index of a check among sorted tallies, or where to insert it. Checks come in order in each scope, so it
 /// is usually `next`.
-fn find(tallies: &[ShareCounts<'_>], next: usize, wanted: Check<'_>) -> Result<usize, usize> {
+fn find(tallies: &[ShareCounts<'_>], next: usize, wanted: CheckKey<'_>) -> Result<usize, usize> {
     let of = |it: &ShareCounts<'_>| it.worst.current.check.cmp(&wanted);
     match tallies.get(next).map(of) {
         Some(Ordering::Equal) => Ok(next),

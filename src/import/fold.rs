@@ -73,7 +73,7 @@ pub struct Folded {
 pub struct Fold {
     origin: ImportOrigin,
     /// By scope and check.
-    groups: BTreeMap<(String, String), Group>,
+    groups: BTreeMap<(String, String), CheckGroup>,
     /// Hash of scope, check and subject -> its outcome. Hashes, so that a large file fits into memory.
     outcomes: HashMap<u64, CheckOutcome>,
     assets: BTreeMap<String, Seen>,
@@ -86,7 +86,7 @@ pub struct Fold {
 
 /// One check in one scope.
 #[derive(Debug)]
-struct Group {
+struct CheckGroup {
     severity: Severity,
     title: String,
     remediation: Option<String>,
@@ -166,7 +166,7 @@ impl Fold {
             Entry::Vacant(place) => {
                 let what = "pairs of check and scope";
                 refuse_beyond(n_groups < N_OBSERVATIONS_MAX, N_OBSERVATIONS_MAX as u64, what)?;
-                place.insert(Group::new(check.severity, check.title))
+                place.insert(CheckGroup::new(check.severity, check.title))
             }
         };
         group.severity = group.severity.max(check.severity);
@@ -220,7 +220,7 @@ impl Fold {
     }
 }
 
-impl Group {
+impl CheckGroup {
     fn new(severity: Severity, title: String) -> Self {
         Self {
             severity,

@@ -12,13 +12,13 @@ use super::{RECORD_BYTES_MAX, unreadable};
 use crate::error::{Error, Result};
 
 /// One record, as it is in the file.
-pub(super) enum Item<'a> {
+pub(super) enum JsonItem<'a> {
     Text(&'a [u8]),
     /// Longer than [`RECORD_BYTES_MAX`].
     TooLong,
 }
 
-impl<'a> Item<'a> {
+impl<'a> JsonItem<'a> {
     /// # Errors
     /// The reason why it is not a valid record.
     pub(super) fn parse<T: Deserialize<'a>>(&self) -> OrSkipped<T> {
@@ -41,7 +41,7 @@ impl<'a> Item<'a> {
 /// `Invalid` when the file ends early, continues after its end, or is not a JSON array or object.
 pub(super) fn each(
     input: &mut dyn BufRead,
-    record: &mut dyn FnMut(u64, Item) -> Result<()>,
+    record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
 ) -> Result<()> {
     let mut splitter = Splitter::default();
     loop {
@@ -57,7 +57,7 @@ pub(super) fn each(
 
 /// Where in the file the next byte is.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum JsonPlace {
     /// Before the first bracket or brace.
     #[default]
     Start,
@@ -83,7 +83,7 @@ enum Quote {
 
 #[derive(Default)]
 struct Splitter {
-    place: Place,
+    place: JsonPlace,
     /// Bytes of the file before the current chunk.
     n_before: u64,
     /// Records begun so far.
@@ -103,14 +103,16 @@ impl Splitter {
     fn take(
         &mut self,
         chunk: &[u8],
-        record: &mut dyn FnMut(u64, Item) -> Result<()>,
+        record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
     ) -> Result<()> {
         let mut at = 0;
         while at < chunk.len() {
             at = match self.place {
-                Place::Start | Place::Between | Place::AfterArray => self.outside(chunk, at)?,
-                Place::Array => self.array(chunk, at, record)?,
-                Place::Object => self.object(chunk, at, record)?,
+                JsonPlace::Start | JsonPlace::Between | JsonPlace::AfterArray => {
+                    self.outside(chunk, at)?
+                }
+                JsonPlace::Array => self.array(chunk, at, record)?,
+                JsonPlace::Object => self.object(chunk, at, record)?,
             };
         }
         self.n_before += chunk.len() as u64;
@@ -123,20 +125,23 @@ impl Splitter {
         let offset = self.n_before + at as u64;
         match (self.place, byte) {
             (_, b' ' | b'\t' | b'\r' | b'\n') => {}
-            (Place::Start, b'[') => {
-                self.place = Place::Array;
+            (JsonPlace::Start, b'[') => {
+                self.place = JsonPlace::Array;
                 self.begin(offset + 1);
             }
-            (Place::Start | Place::Between, b'{') => {
-                self.place = Place::Object;
+            (JsonPlace::Start | JsonPlace::Between, b'{') => {
+                self.place = JsonPlace::Object;
                 self.begin(offset);
                 return Ok(at);
             }
-            (Place::AfterArray, b'[' | b'{' | b',') => return Err(appended(offset)),
-            (Place::Start, _) => {
+            (JsonPlace::AfterArray, b'[' | b'{' | b',') => return Err(appended(offset)),
+            (JsonPlace::Start, _) => {
                 return Err(Error::invalid("not JSON: the file does not start with [ or {"));
             }
-            (Place::AfterArray | Place::Between | Place::Array | Place::Object, _) => {
+            (
+                JsonPlace::AfterArray | JsonPlace::Between | JsonPlace::Array | JsonPlace::Object,
+                _,
+            ) => {
                 return Err(Error::invalid(format!(
                     "invalid JSON at byte {offset}: expected a record or the end of the file after record {}; export \
                      the report again",
@@ -152,7 +157,7 @@ impl Splitter {
         &mut self,
         chunk: &[u8],
         at: usize,
-        record: &mut dyn FnMut(u64, Item) -> Result<()>,
+        record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
     ) -> Result<usize> {
         let end = self.scan(&chunk[at..], |depth, byte| depth == 0 && matches!(byte, b',' | b']'));
         let Some(end) = end else {
@@ -169,7 +174,7 @@ impl Splitter {
         self.begin(self.n_before + end as u64 + 1);
         self.after_comma = true;
         if last {
-            self.place = Place::AfterArray;
+            self.place = JsonPlace::AfterArray;
         }
         Ok(end + 1)
     }
@@ -179,7 +184,7 @@ impl Splitter {
         &mut self,
         chunk: &[u8],
         at: usize,
-        record: &mut dyn FnMut(u64, Item) -> Result<()>,
+        record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
     ) -> Result<usize> {
         let end = self.scan(&chunk[at..], |depth, byte| depth == 1 && matches!(byte, b'}' | b']'));
         let Some(end) = end else {
@@ -189,7 +194,7 @@ impl Splitter {
         let end = at + end + 1;
         self.keep(&chunk[at..end]);
         self.hand_out(record)?;
-        self.place = Place::Between;
+        self.place = JsonPlace::Between;
         Ok(end)
     }
 
@@ -243,9 +248,9 @@ impl Splitter {
         }
     }
 
-    fn hand_out(&mut self, record: &mut dyn FnMut(u64, Item) -> Result<()>) -> Result<()> {
+    fn hand_out(&mut self, record: &mut dyn FnMut(u64, JsonItem) -> Result<()>) -> Result<()> {
         self.n_records += 1;
-        let item = if self.too_long { Item::TooLong } else { Item::Text(&self.record) };
+        let item = if self.too_long { JsonItem::TooLong } else { JsonItem::Text(&self.record) };
         record(self.n_records, item)
     }
 
@@ -253,9 +258,9 @@ impl Splitter {
     /// `Invalid` unless the file may end here.
     fn end(&self) -> Result<()> {
         match self.place {
-            Place::AfterArray | Place::Between => Ok(()),
-            Place::Start => Err(Error::invalid("not JSON: the file contains only whitespace")),
-            Place::Array | Place::Object => Err(Error::invalid(format!(
+            JsonPlace::AfterArray | JsonPlace::Between => Ok(()),
+            JsonPlace::Start => Err(Error::invalid("not JSON: the file contains only whitespace")),
+            JsonPlace::Array | JsonPlace::Object => Err(Error::invalid(format!(
                 "the file is truncated: it ends at byte {} in or before record {}, which starts at byte {}; let the tool \
                  finish, or copy the file again",
                 self.n_before,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::ping::ping;
 use crate::error::Result;
-use crate::scan::probe::{Bounds, Ending, Found, Goal};
+use crate::scan::probe::{Bounds, Ending, Goal, ProbedPorts};
 use crate::scan::sweep::sweep;
 
 /// Ports that every address is probed at, in addition to an echo request, and without one.
@@ -78,7 +78,7 @@ fn ask(
     Ok(())
 }
 
-fn sign(found: &Found) -> Sign {
+fn sign(found: &ProbedPorts) -> Sign {
     match found.first {
         Some((port, Ending::Open)) => Sign::Alive(format!("tcp/{port} open")),
         Some((port, _)) => Sign::Alive(format!("tcp/{port} refused")),

@@ -25,5 +25,5 @@ mod worker;
 pub use local::attached_networks;
 pub use name::{name_of, question};
 pub use pace::Pace;
-pub use run::{Done, Progress, ScanSettings, explain, run};
+pub use run::{Done, ScanProgress, ScanSettings, explain, run};
 pub use stream::escaped;

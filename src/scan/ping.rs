@@ -36,7 +36,7 @@ struct Pinger {
 }
 
 /// The addresses that were pinged, and when. Those that replied have no time.
-type Asked = BTreeMap<IpAddr, Option<Instant>>;
+type PingedAddresses = BTreeMap<IpAddr, Option<Instant>>;
 
 /// The addresses that replied. `rtt` learns the round-trip times. `None`: the system does not permit echo requests.
 pub(super) fn ping(
@@ -86,8 +86,8 @@ impl Pinger {
         Some(Self { fd, is_v6, is_raw, cookie })
     }
 
-    fn run(&self, addresses: &[IpAddr], rtt: &mut Rtt, bounds: &Bounds<'_>) -> Asked {
-        let mut asked = Asked::new();
+    fn run(&self, addresses: &[IpAddr], rtt: &mut Rtt, bounds: &Bounds<'_>) -> PingedAddresses {
+        let mut asked = PingedAddresses::new();
         let mut n_answered = 0;
         let mut rest = addresses.iter().copied().peekable();
         let mut until = Instant::now() + WAIT;
@@ -140,7 +140,7 @@ impl Pinger {
     }
 
     /// Returns the number of addresses that replied for the first time.
-    fn receive(&self, asked: &mut Asked, rtt: &mut Rtt) -> usize {
+    fn receive(&self, asked: &mut PingedAddresses, rtt: &mut Rtt) -> usize {
         let mut n_answered = 0;
         let mut buffer = [0_u8; PACKET_BYTES_MAX];
         loop {

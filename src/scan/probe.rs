@@ -44,7 +44,7 @@ pub(super) enum Ending {
 
 /// The results of the ports of one address.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ProbedPorts {
     /// In the order in which they were found, at most [`N_OPEN_KEPT`].
     pub(super) open: Vec<u16>,
     pub(super) n_open: u32,
@@ -63,7 +63,7 @@ pub(super) const N_OPEN_KEPT: usize = 256;
 const N_OPEN_SUSPECT: u32 = 200;
 const PERCENT_OPEN_SUSPECT: u32 = 95;
 
-impl Found {
+impl ProbedPorts {
     pub(super) fn take(&mut self, port: u16, ending: Ending) {
         match ending {
             Ending::Open => {

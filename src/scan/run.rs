@@ -18,7 +18,7 @@ use super::rtt::Rtt;
 use super::talk;
 use crate::engine::network::scan::{Answers, FoundHost, FoundPort, ProbeCounts};
 use crate::error::{Error, Result};
-use crate::scan::probe::{Bounds, Found, Goal};
+use crate::scan::probe::{Bounds, Goal, ProbedPorts};
 use crate::scan::sweep::sweep;
 
 /// Addresses that are looked for together.
@@ -59,7 +59,7 @@ pub struct ScanSettings {
 
 /// The progress of a scan.
 #[derive(Debug, Default)]
-pub struct Progress {
+pub struct ScanProgress {
     /// Addresses that are finished.
     pub n_done: AtomicU64,
     pub n_up: AtomicU64,
@@ -86,7 +86,7 @@ pub fn run(
     plan: &ScanPlan,
     done: &BTreeSet<u32>,
     settings: &ScanSettings,
-    (pace, progress): (&Pace, &Progress),
+    (pace, progress): (&Pace, &ScanProgress),
     stop: &(dyn Fn() -> bool + Sync),
     sink: &mut dyn FnMut(Done) -> Result<()>,
 ) -> Result<()> {
@@ -103,7 +103,7 @@ pub fn run(
         stop,
         n_open: &progress.n_open,
     };
-    let (jobs, orders) = channel::<Job>();
+    let (jobs, orders) = channel::<HostJob>();
     let orders = Mutex::new(orders);
     std::thread::scope(|scope| {
         let (talked, answers) = channel();
@@ -117,7 +117,7 @@ pub fn run(
         }
         drop(talked);
         let pending = BTreeMap::new();
-        let mut scan = Scan {
+        let mut scan = ScanInProgress {
             plan,
             bounds: &mut bounds,
             asks: settings.asks,
@@ -134,7 +134,7 @@ pub fn run(
 }
 
 /// A host whose open ports are to be asked what they are.
-struct Job {
+struct HostJob {
     block: u32,
     host: usize,
     address: IpAddr,
@@ -149,14 +149,14 @@ struct Talked {
 }
 
 fn talk_all(
-    orders: &Mutex<Receiver<Job>>,
+    orders: &Mutex<Receiver<HostJob>>,
     talked: &Sender<Talked>,
     (names, n_at_once, pace): (&Names, usize, &Pace),
     stop: &dyn Fn() -> bool,
 ) {
     loop {
         let order = orders.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(Job { block, host, address, open }) = order else { return };
+        let Ok(HostJob { block, host, address, open }) = order else { return };
         if stop() {
             return;
         }
@@ -175,12 +175,12 @@ struct Pending {
     n_waiting: usize,
 }
 
-struct Scan<'a, 'b> {
+struct ScanInProgress<'a, 'b> {
     plan: &'a ScanPlan,
     bounds: &'a mut Bounds<'b>,
     asks: bool,
-    progress: &'a Progress,
-    jobs: Sender<Job>,
+    progress: &'a ScanProgress,
+    jobs: Sender<HostJob>,
     answers: Receiver<Talked>,
     pending: BTreeMap<u32, Pending>,
     sink: &'a mut dyn FnMut(Done) -> Result<()>,
@@ -194,7 +194,7 @@ struct Looked {
     tally: ProbeCounts,
 }
 
-impl Scan<'_, '_> {
+impl ScanInProgress<'_, '_> {
     fn is_stopped(&self) -> bool {
         (self.bounds.stop)()
     }
@@ -272,7 +272,7 @@ impl Scan<'_, '_> {
         }
         let mut found = found.into_iter();
         for it in looked {
-            let found: Vec<Found> = found.by_ref().take(it.alive.len()).collect();
+            let found: Vec<ProbedPorts> = found.by_ref().take(it.alive.len()).collect();
             let answers = answers(it, &found);
             let hosts = it.alive.iter().zip(found).zip(answers);
             let hosts: Vec<FoundHost> = hosts
@@ -301,7 +301,7 @@ impl Scan<'_, '_> {
                     Vec::new()
                 };
                 let block = looked.block.index;
-                let job = Job { block, host: index, address: host.address, open };
+                let job = HostJob { block, host: index, address: host.address, open };
                 n_waiting += usize::from(self.jobs.send(job).is_ok());
             }
         }
@@ -351,7 +351,7 @@ impl Scan<'_, '_> {
 fn host(
     address: IpAddr,
     evidence: &str,
-    mut found: Found,
+    mut found: ProbedPorts,
     answers: Answers,
     mac: Option<&String>,
 ) -> FoundHost {
@@ -374,8 +374,8 @@ fn host(
 }
 
 /// Tells for each host of a block whether its answers are its own.
-fn answers(looked: &Looked, found: &[Found]) -> Vec<Answers> {
-    let open = |it: &Found| {
+fn answers(looked: &Looked, found: &[ProbedPorts]) -> Vec<Answers> {
+    let open = |it: &ProbedPorts| {
         let mut open = it.open.clone();
         open.sort_unstable();
         open
@@ -388,7 +388,7 @@ fn answers(looked: &Looked, found: &[Found]) -> Vec<Answers> {
     let is_full = N_ALIKE_MIN <= n_addresses && PERCENT_UP * n_addresses <= 100 * found.len();
     let common = n_alike.into_iter().max_by_key(|it| it.1);
     let common = common.filter(|it| is_full && PERCENT_ALIKE * found.len() <= 100 * it.1);
-    let answers = |it: &Found| {
+    let answers = |it: &ProbedPorts| {
         if common.as_ref().is_some_and(|(ports, _)| *ports == open(it)) {
             Answers::OnEveryAddress
         } else if it.is_open_everywhere {

@@ -20,7 +20,7 @@ pub(super) struct Socket {
 
 /// The state of a connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(super) enum ConnectState {
     UnderWay,
     Ended(Ending),
     /// The system lacks the resources now.
@@ -48,18 +48,20 @@ impl Socket {
 }
 
 /// Begins a connect, or asks for the state of one that was begun. With `is_eager`, does both.
-pub(super) fn attempt(socket: &Socket, to: SocketAddr, is_eager: bool) -> Attempt {
+pub(super) fn attempt(socket: &Socket, to: SocketAddr, is_eager: bool) -> ConnectState {
     match connect(&socket.fd, &to) {
         Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) if is_eager => {
             attempt(socket, to, false)
         }
-        Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) => Attempt::UnderWay,
-        Ok(()) | Err(Errno::ISCONN) => Attempt::Ended(Ending::Open),
+        Err(Errno::INPROGRESS | Errno::ALREADY | Errno::INTR) => ConnectState::UnderWay,
+        Ok(()) | Err(Errno::ISCONN) => ConnectState::Ended(Ending::Open),
         Err(Errno::CONNREFUSED | Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE) => {
-            Attempt::Ended(Ending::Closed)
+            ConnectState::Ended(Ending::Closed)
         }
-        Err(Errno::TIMEDOUT) => Attempt::Ended(Ending::Silent),
-        Err(Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN | Errno::ADDRNOTAVAIL) => Attempt::NoRoom,
-        Err(_) => Attempt::Ended(Ending::Unreachable),
+        Err(Errno::TIMEDOUT) => ConnectState::Ended(Ending::Silent),
+        Err(Errno::NOBUFS | Errno::NOMEM | Errno::AGAIN | Errno::ADDRNOTAVAIL) => {
+            ConnectState::NoRoom
+        }
+        Err(_) => ConnectState::Ended(Ending::Unreachable),
     }
 }

@@ -8,7 +8,7 @@
 
 use std::net::IpAddr;
 
-use super::probe::{Bounds, Found, Goal};
+use super::probe::{Bounds, Goal, ProbedPorts};
 use super::worker::Worker;
 use crate::error::{Error, Result};
 
@@ -25,14 +25,14 @@ pub(super) fn sweep(
     addresses: &[IpAddr],
     ports: &[u16],
     bounds: &Bounds<'_>,
-) -> Result<Vec<Found>> {
+) -> Result<Vec<ProbedPorts>> {
     let n_threads = n_threads(bounds.pace.per_s()).clamp(1, addresses.len().max(1));
     let n_sockets = (bounds.n_sockets / n_threads).max(1);
     let share = |thread: usize| -> Vec<IpAddr> {
         addresses.iter().skip(thread).step_by(n_threads).copied().collect()
     };
     let work = |thread: usize| Worker::new(goal, share(thread), ports, bounds, n_sockets)?.run();
-    let shares: Vec<Result<Vec<Found>>> = if n_threads == 1 {
+    let shares: Vec<Result<Vec<ProbedPorts>>> = if n_threads == 1 {
         vec![work(0)]
     } else {
         std::thread::scope(|scope| {

@@ -51,16 +51,16 @@ static CONFIG: LazyLock<Option<Arc<ClientConfig>>> = LazyLock::new(|| {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().ok()?;
-    let verifier = Arc::new(Reader(provider));
+    let verifier = Arc::new(CertificateReader(provider));
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     Some(Arc::new(builder.with_no_client_auth()))
 });
 
 /// Accepts every certificate: a scan reports it, and sends the server nothing confidential.
 #[derive(Debug)]
-struct Reader(Arc<CryptoProvider>);
+struct CertificateReader(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Reader {
+impl ServerCertVerifier for CertificateReader {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

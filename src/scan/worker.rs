@@ -11,9 +11,9 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::rtt::Rtt;
-use super::socket::{Attempt, Socket, attempt};
+use super::socket::{ConnectState, Socket, attempt};
 use crate::error::{Error, Result};
-use crate::scan::probe::{Bounds, Ending, Found, Goal};
+use crate::scan::probe::{Bounds, Ending, Goal, ProbedPorts};
 
 /// Probes that are begun before ended ones are processed.
 const N_LAUNCHED_AT_ONCE: u32 = 256;
@@ -35,12 +35,12 @@ pub(super) struct Worker<'a> {
     goal: Goal,
     ports: &'a [u16],
     bounds: &'a Bounds<'a>,
-    hosts: Vec<Host>,
+    hosts: Vec<ScannedHost>,
     /// Hosts with ports to probe that may be probed now.
     ready: VecDeque<usize>,
     /// Hosts that have used their share of the current time window.
     resting: BinaryHeap<Reverse<(Instant, usize)>>,
-    slots: Vec<Slot>,
+    slots: Vec<ProbeSlot>,
     free: Vec<usize>,
     n_under_way: usize,
     deadlines: BinaryHeap<Reverse<(Instant, usize, u64)>>,
@@ -57,7 +57,7 @@ pub(super) struct Worker<'a> {
     n_eager: u32,
 }
 
-struct Host {
+struct ScannedHost {
     address: IpAddr,
     /// Index of the next port.
     next: usize,
@@ -73,11 +73,11 @@ struct Host {
     is_over: bool,
     /// Is in `ready` or `resting`.
     is_queued: bool,
-    found: Found,
+    found: ProbedPorts,
 }
 
 #[derive(Default)]
-struct Slot {
+struct ProbeSlot {
     socket: Option<Socket>,
     probe: Option<Probe>,
 }
@@ -107,7 +107,7 @@ impl<'a> Worker<'a> {
         bounds: &'a Bounds<'a>,
         n_sockets: usize,
     ) -> Result<Self> {
-        let hosts: Vec<Host> = addresses.into_iter().map(Host::new).collect();
+        let hosts: Vec<ScannedHost> = addresses.into_iter().map(ScannedHost::new).collect();
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(no_room)?;
         Ok(Self {
             goal,
@@ -116,7 +116,7 @@ impl<'a> Worker<'a> {
             ready: (0..hosts.len()).collect(),
             hosts,
             resting: BinaryHeap::new(),
-            slots: std::iter::repeat_with(Slot::default).take(n_sockets).collect(),
+            slots: std::iter::repeat_with(ProbeSlot::default).take(n_sockets).collect(),
             free: (0..n_sockets).rev().collect(),
             n_under_way: 0,
             deadlines: BinaryHeap::new(),
@@ -132,7 +132,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs to the end. Returns the results of each address, in their order.
-    pub(super) fn run(mut self) -> Result<Vec<Found>> {
+    pub(super) fn run(mut self) -> Result<Vec<ProbedPorts>> {
         while !(self.bounds.stop)() {
             let now = Instant::now();
             self.now = now;
@@ -232,7 +232,7 @@ impl<'a> Worker<'a> {
         let socket = self.slots[slot].socket.as_ref().expect("it was just put there");
         let ended = attempt(socket, address, is_eager);
         if is_eager {
-            let weight = if matches!(ended, Attempt::UnderWay) { 0 } else { 16 };
+            let weight = if matches!(ended, ConnectState::UnderWay) { 0 } else { 16 };
             self.n_eager = self.n_eager - self.n_eager / 16 + weight;
         }
         let probe = Probe { number: self.n_probes, host, port, is_retry, sent_at: self.now };
@@ -240,16 +240,16 @@ impl<'a> Worker<'a> {
         self.n_under_way += 1;
         self.slots[slot].probe = Some(probe);
         match ended {
-            Attempt::UnderWay => {
+            ConnectState::UnderWay => {
                 let probe = Probe { sent_at: Instant::now(), ..probe };
                 self.slots[slot].probe = Some(probe);
                 self.await_answer(slot, probe)
             }
-            Attempt::Ended(ending) => {
+            ConnectState::Ended(ending) => {
                 self.end(slot, ending, Some(Duration::ZERO));
                 Ok(())
             }
-            Attempt::NoRoom => {
+            ConnectState::NoRoom => {
                 self.take_back(slot, probe);
                 Ok(())
             }
@@ -288,15 +288,16 @@ impl<'a> Worker<'a> {
         }
         for event in &events {
             let index = usize::try_from(event.data.u64()).unwrap_or(usize::MAX);
-            let Some(Slot { socket: Some(socket), probe: Some(probe) }) = self.slots.get(index)
+            let Some(ProbeSlot { socket: Some(socket), probe: Some(probe) }) =
+                self.slots.get(index)
             else {
                 continue; // The probe of this event has ended.
             };
             let address = SocketAddr::new(self.hosts[probe.host].address, probe.port);
             let took = probe.sent_at.elapsed();
             match attempt(socket, address, false) {
-                Attempt::Ended(ending) => self.end(index, ending, Some(took)),
-                Attempt::UnderWay | Attempt::NoRoom => (),
+                ConnectState::Ended(ending) => self.end(index, ending, Some(took)),
+                ConnectState::UnderWay | ConnectState::NoRoom => (),
             }
         }
         self.events = events;
@@ -350,7 +351,7 @@ impl<'a> Worker<'a> {
 
     /// The system lacks the resources for this probe: it is tried again later.
     fn take_back(&mut self, index: usize, probe: Probe) {
-        self.slots[index] = Slot::default();
+        self.slots[index] = ProbeSlot::default();
         self.free.push(index);
         self.n_under_way -= 1;
         let host = &mut self.hosts[probe.host];
@@ -381,7 +382,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-impl Host {
+impl ScannedHost {
     fn new(address: IpAddr) -> Self {
         Self {
             address,
@@ -396,7 +397,7 @@ impl Host {
             n_retries_answered: 0,
             is_over: false,
             is_queued: true,
-            found: Found::default(),
+            found: ProbedPorts::default(),
         }
     }
 

@@ -29,7 +29,7 @@ use global::audit::PendingAct;
 use kernel::health::{Gauges, reopening, stopping};
 use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
 use open::DatabaseLocation;
-use writer::{Job, Message, Writer};
+use writer::{Message, WriteJob, Writer};
 
 pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
@@ -385,7 +385,7 @@ impl Inner {
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
         K: FnOnce(&T) + Send + 'static,
     {
-        let (job, answer) = Job::new(body, kept, seat, act);
+        let (job, answer) = WriteJob::new(body, kept, seat, act);
         self.shared.gauges.queue_len.fetch_add(1, Ordering::Relaxed);
         if self.queue.try_send(Message::Write(job)).is_err() {
             self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);

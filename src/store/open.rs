@@ -24,10 +24,10 @@ use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 const FORMAT: u32 = 1;
 
 /// Rewrites the rows of one format in the next one.
-type Step = fn(&mut Writing) -> Result<()>;
+type MigrationStep = fn(&mut Writing) -> Result<()>;
 
 /// The steps in order, each with the format that it starts from. The last one ends at [`FORMAT`].
-const STEPS: [(u32, Step); 0] = [];
+const STEPS: [(u32, MigrationStep); 0] = [];
 
 const FILE: &str = "posture.redb";
 /// The name of a database while it is created. It is renamed once it is complete.

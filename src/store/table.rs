@@ -11,7 +11,7 @@ use crate::id::ClientId;
 
 /// A part of a client that has pages of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) enum Part {
+pub(in crate::store) enum ClientPart {
     Profile,
     Inventory,
     Posture,
@@ -22,7 +22,7 @@ pub(in crate::store) enum Part {
 pub(super) struct PerClient {
     noun: &'static str,
     /// The part of the client that a write to it changes.
-    pub(super) part: Part,
+    pub(super) part: ClientPart,
 }
 
 impl PerClient {
@@ -36,7 +36,7 @@ impl PerClient {
 /// Key: asset id. Value: [`crate::engine::asset::Asset`].
 /// Invariant: has a row in [`ASSET_CLIENTS`], one in [`EXTERNAL`] by its source's name, and one
 /// there by each of its identifiers. Maintained by `asset.rs`.
-pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: Part::Inventory };
+pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: ClientPart::Inventory };
 
 /// The names and identifiers by which assets are found.
 ///
@@ -44,7 +44,7 @@ pub(super) const ASSETS: PerClient = PerClient { noun: "assets", part: Part::Inv
 /// asset.
 /// Key: a kind from [`EXTERNAL_SERIAL`] on, the identifier in lower case, asset id. Value: nothing.
 /// Invariant: the asset exists. Maintained by `asset.rs`.
-pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: Part::Inventory };
+pub(super) const EXTERNAL: PerClient = PerClient { noun: "external", part: ClientPart::Inventory };
 pub(super) const EXTERNAL_NAME: u8 = 1;
 pub(super) const EXTERNAL_SERIAL: u8 = 2;
 pub(super) const EXTERNAL_MAC: u8 = 3;
@@ -67,7 +67,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_MEMBER`], source, scope, part, id. Value: `Identity`, `AppUse`, or an asset's external id.
 /// Key: [`FACT_PART`], source, scope, part. Value: `Reads`.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
-pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: Part::Posture };
+pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
 pub(super) const FACT_OBSERVATION: u8 = 2;
 pub(super) const FACT_ATTESTATION: u8 = 3;
@@ -91,7 +91,7 @@ pub(super) const FACT_HEALTH: u8 = 22;
 /// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that
 /// touches it.
 /// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`.
-pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: Part::Posture };
+pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
 pub(super) const POSTURE_CONTROL: u8 = 3;
@@ -104,7 +104,7 @@ pub(super) const POSTURE_CONDITION: u8 = 7;
 ///
 /// Key: [`HISTORY_DAY`], UTC day (falling). Value: `ScoreEntry`, that day's last.
 /// Key: [`HISTORY_MOVE`], at (falling), number among those of that moment (falling). Value: `Move`.
-pub(super) const HISTORY: PerClient = PerClient { noun: "history", part: Part::Posture };
+pub(super) const HISTORY: PerClient = PerClient { noun: "history", part: ClientPart::Posture };
 pub(super) const HISTORY_DAY: u8 = 1;
 pub(super) const HISTORY_MOVE: u8 = 2;
 

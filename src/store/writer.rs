@@ -31,7 +31,7 @@ const REOPEN_WAIT_MIN: Duration = Duration::from_millis(100);
 const REOPEN_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// What a job must do.
-pub(in crate::store) enum Step<'a> {
+pub(in crate::store) enum JobStep<'a> {
     /// Run, perhaps not for the first time.
     Run(&'a mut Batch),
     /// Answer with this error, or otherwise with the value of the last run.
@@ -39,8 +39,8 @@ pub(in crate::store) enum Step<'a> {
 }
 
 /// A closure, and the channel to its caller.
-pub(in crate::store) struct Job {
-    call: Box<dyn FnMut(Step<'_>) -> Result<()> + Send>,
+pub(in crate::store) struct WriteJob {
+    call: Box<dyn FnMut(JobStep<'_>) -> Result<()> + Send>,
     refusal: Option<Error>,
     /// The act to record with it.
     act: Option<PendingAct>,
@@ -52,7 +52,7 @@ pub(in crate::store) struct Job {
     _seat: OwnedSemaphorePermit,
 }
 
-impl Job {
+impl WriteJob {
     /// `kept` is called once the closure's last run is durable, before the answer, even if the caller was dropped.
     pub(in crate::store) fn new<T, F, K>(
         mut body: F,
@@ -69,12 +69,12 @@ impl Job {
         let (answer, receiver) = oneshot::channel();
         let (mut answer, mut kept) = (Some(answer), Some(kept));
         let mut value = None;
-        let call = move |step: Step<'_>| match step {
-            Step::Run(batch) => {
+        let call = move |step: JobStep<'_>| match step {
+            JobStep::Run(batch) => {
                 value = Some(body(batch)?);
                 Ok(())
             }
-            Step::Settle(refusal) => {
+            JobStep::Settle(refusal) => {
                 let outcome = match refusal {
                     Some(error) => Err(error),
                     None => value.take().ok_or_else(stopping),
@@ -106,12 +106,12 @@ impl Job {
         if let (None, true, Some(act)) = (&refusal, self.wrote, &self.act) {
             act.set_recorded();
         }
-        (self.call)(Step::Settle(refusal)).expect("settling does not fail");
+        (self.call)(JobStep::Settle(refusal)).expect("settling does not fail");
     }
 }
 
 pub(in crate::store) enum Message {
-    Write(Job),
+    Write(WriteJob),
     Close,
 }
 
@@ -148,7 +148,7 @@ impl Writer {
     }
 
     /// Takes the jobs that are already queued.
-    fn gather(&self, first: Job, is_last: &mut bool) -> Vec<Job> {
+    fn gather(&self, first: WriteJob, is_last: &mut bool) -> Vec<WriteJob> {
         let mut jobs = vec![first];
         while jobs.len() < N_GROUP_MAX {
             match self.queue.try_recv() {
@@ -163,7 +163,7 @@ impl Writer {
         jobs
     }
 
-    fn serve(&mut self, mut jobs: Vec<Job>) {
+    fn serve(&mut self, mut jobs: Vec<WriteJob>) {
         let has_room = self.room.is_enough();
         self.shared.gauges.disk_full.store(!has_room, Ordering::Relaxed);
         if !has_room {
@@ -192,7 +192,7 @@ impl Writer {
         }
     }
 
-    fn settle(&self, jobs: Vec<Job>, failure: impl Fn() -> Option<Error>) {
+    fn settle(&self, jobs: Vec<WriteJob>, failure: impl Fn() -> Option<Error>) {
         for job in jobs {
             self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
             job.settle(failure());
@@ -204,7 +204,7 @@ impl Writer {
     ///
     /// # Errors
     /// The database failed. It is unknown which writes of the group are durable.
-    fn write_group(&mut self, db: &Database, jobs: &mut [Job]) -> Result<()> {
+    fn write_group(&mut self, db: &Database, jobs: &mut [WriteJob]) -> Result<()> {
         for _ in 0..N_RUNS_MAX {
             if self.write_once(db, jobs)? {
                 return Ok(());
@@ -217,7 +217,7 @@ impl Writer {
     }
 
     /// Returns true if the transaction is durable. Otherwise one more job was left out.
-    fn write_once(&mut self, db: &Database, jobs: &mut [Job]) -> Result<bool> {
+    fn write_once(&mut self, db: &Database, jobs: &mut [WriteJob]) -> Result<bool> {
         let rows = Writing::begin(db, &self.shared.gauges, self.counts)?;
         let mut batch = Batch { rows };
         for job in jobs.iter_mut().filter(|it| !it.is_out) {
@@ -296,8 +296,8 @@ impl Writer {
 }
 
 /// Runs one job, and records its act with what it changed.
-fn run_recorded(job: &mut Job, batch: &mut Batch) -> Result<()> {
-    (job.call)(Step::Run(batch))?;
+fn run_recorded(job: &mut WriteJob, batch: &mut Batch) -> Result<()> {
+    (job.call)(JobStep::Run(batch))?;
     job.wrote = batch.rows.wrote;
     match &job.act {
         Some(act) if job.wrote => {
@@ -309,7 +309,7 @@ fn run_recorded(job: &mut Job, batch: &mut Batch) -> Result<()> {
 }
 
 /// Runs one job and stores its result.
-fn run(job: &mut Job, batch: &mut Batch) {
+fn run(job: &mut WriteJob, batch: &mut Batch) {
     batch.rows.wrote = false;
     batch.rows.object = None;
     match catch_unwind(AssertUnwindSafe(|| run_recorded(job, batch))) {

@@ -112,7 +112,11 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
 
 /// Makes one attempt and stores its result. A success is reported at once, so that the next delivery need not wait until
 /// it is stored. A failure may have disabled the webhook, and keeps its place until that is known.
-async fn deliver(app: Arc<App>, ready: Ready, arrived: UnboundedSender<WebhookId>) -> Kept {
+async fn deliver(
+    app: Arc<App>,
+    ready: Ready,
+    arrived: UnboundedSender<WebhookId>,
+) -> SettledDelivery {
     let id = ready.webhook;
     let sent = app.send(ready).await;
     let failed = (!sent.is_delivered()).then_some(id);
@@ -123,9 +127,9 @@ async fn deliver(app: Arc<App>, ready: Ready, arrived: UnboundedSender<WebhookId
 }
 
 /// The webhook whose place becomes free, and whether the result of the attempt was stored.
-type Kept = (Option<WebhookId>, Result<(), Error>);
+type SettledDelivery = (Option<WebhookId>, Result<(), Error>);
 
-fn end(slots: &mut AllSlots, ended: Result<Kept, JoinError>) {
+fn end(slots: &mut AllSlots, ended: Result<SettledDelivery, JoinError>) {
     match ended {
         Ok((failed, kept)) => {
             if let Err(error) = kept {

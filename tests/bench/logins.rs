@@ -1,7 +1,7 @@
 //! How long a login takes, and whether that tells who is a user.
 
 use posture::app::access::user::NewUser;
-use posture::auth::caller::{Caller, Identity};
+use posture::auth::caller::{Caller, Principal};
 use posture::clock::Clock;
 use posture::serve::Opened;
 use posture::store::Store;
@@ -35,7 +35,7 @@ pub(super) fn bench(bench: &mut Bench) {
         clients: Vec::new(),
         password: Some(PASSWORD.to_owned()),
     };
-    let by = Caller::new(Identity::Operator { uid: 0 });
+    let by = Caller::new(Principal::Operator { uid: 0 });
     runtime.block_on(app.add_user(&by, user)).unwrap();
     let try_once = |name: &str, password: &str, is_right: bool| {
         clock.set(clock.now().plus_s(PAUSE_S));

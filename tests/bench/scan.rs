@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use figure::{Report, median, memory_kib, quotient, time};
 use posture::error::Error;
 use posture::scan::plan::{ScanPlan, ScanPolicy, ScanRequest};
-use posture::scan::{Done, Pace, Progress, ScanSettings, run};
+use posture::scan::{Done, Pace, ScanProgress, ScanSettings, run};
 use world::World;
 
 const PORTS: &str = "1-1000";
@@ -129,7 +129,7 @@ fn scan(target: &str) -> (u64, Open, usize) {
                 std::thread::sleep(Duration::from_millis(100));
             }
         });
-        let how = (&Pace::of(PER_S), &Progress::default());
+        let how = (&Pace::of(PER_S), &ScanProgress::default());
         run(&plan, &BTreeSet::new(), &settings, how, &|| false, &mut sink).unwrap();
         is_over.store(true, Ordering::Relaxed);
         begun.elapsed().as_micros()

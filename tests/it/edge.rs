@@ -11,7 +11,7 @@ use poem::http::{Method, StatusCode};
 use poem::{EndpointExt, Request, Response};
 use posture::peer::Peer;
 use posture::serve::http::limit::ConnectionLimits;
-use posture::serve::http::limit::Service;
+use posture::serve::http::limit::SharedService;
 use posture::serve::http::listen::Listener;
 use posture::serve::http::service;
 use tokio::runtime::Runtime;
@@ -115,7 +115,7 @@ impl Drop for Edge {
     }
 }
 
-fn app(reached: mpsc::Sender<()>) -> Service {
+fn app(reached: mpsc::Sender<()>) -> SharedService {
     let app = make(move |request| answer(request, reached.clone()));
     Arc::new(app.boxed())
 }

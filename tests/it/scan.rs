@@ -17,7 +17,7 @@ use crate::harness::sink::Sink;
 use posture::engine::network::scan::{FoundHost, FoundPort, ProbeCounts};
 use posture::error::Error;
 use posture::scan::plan::{ScanPlan, ScanPolicy, ScanRequest};
-use posture::scan::{Done, Pace, Progress, ScanSettings, run};
+use posture::scan::{Done, Pace, ScanProgress, ScanSettings, run};
 
 /// Probes a second: as good as without a limit.
 const PER_S: u32 = 100_000;
@@ -91,7 +91,7 @@ pub fn scan_at(per_s: u32, plan: &ScanPlan, settings: &ScanSettings) -> Scanned 
         found.tally.add(&done.tally);
         Ok(())
     };
-    let how = (&pace, &Progress::default());
+    let how = (&pace, &ScanProgress::default());
     run(plan, &BTreeSet::new(), settings, how, &|| false, &mut sink).unwrap();
     found.into_inner().unwrap()
 }

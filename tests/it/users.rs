@@ -5,7 +5,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use posture::app::access::user::{NewUser, UserChange};
-use posture::auth::caller::{Caller, Identity};
+use posture::auth::caller::{Caller, Principal};
 use posture::auth::token::TokenKey;
 use posture::clock::{Clock, Time};
 use posture::error::Code;
@@ -399,7 +399,7 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
     let clock = Clock::manual(Time::from_s(NOW_S));
     let opened = Opened::on(store, clock, &options(folder.path())).unwrap();
     let app = &opened.app;
-    let by = Caller::new(Identity::Operator { uid: 0 });
+    let by = Caller::new(Principal::Operator { uid: 0 });
     runtime.block_on(async {
         let user = |email: &str| NewUser {
             email: email.to_owned(),

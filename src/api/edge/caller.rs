@@ -13,7 +13,7 @@ use crate::api::Web;
 use crate::api::edge::right::Right;
 use crate::api::wire::problem::Failure;
 use crate::app::App;
-use crate::auth::caller::{Account, Caller, Identity};
+use crate::auth::caller::{Account, Caller, Principal};
 use crate::auth::keyring::HeldKey;
 use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network;
@@ -126,9 +126,9 @@ pub fn web(request: &Request) -> &Web {
 
 /// The operator: a caller on the control socket. Only the owner of the database file can open it, so no credential is
 /// required.
-fn operator(request: &Request) -> Option<Identity> {
+fn operator(request: &Request) -> Option<Principal> {
     match request.data::<Peer>() {
-        Some(Peer::Socket { uid }) => Some(Identity::Operator { uid: *uid }),
+        Some(Peer::Socket { uid }) => Some(Principal::Operator { uid: *uid }),
         Some(Peer::Tcp(_)) | None => None,
     }
 }
@@ -146,7 +146,7 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
     let caller = Caller::new(identify::<R>(request)?);
     slot.lock().caller = Some(caller.clone());
-    if let Identity::Key(held) = &caller.identity {
+    if let Principal::Key(held) = &caller.identity {
         check_network(request, web(request), held)?;
     }
     if let Some(standing) = count::<R>(app, &caller) {
@@ -156,7 +156,7 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         }
     }
     caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
-    if let Identity::User(user) = &caller.identity
+    if let Principal::User(user) = &caller.identity
         && user.must_change_password
         && !R::BEFORE_NEW_PASSWORD
     {
@@ -171,13 +171,13 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
     })
 }
 
-fn identify<R: Right>(request: &Request) -> Result<Identity> {
+fn identify<R: Right>(request: &Request) -> Result<Principal> {
     let web = web(request);
     let now = web.app.clock.now();
     let is_versioned = R::ROLE.is_none();
     match shown(request.headers(), is_versioned)? {
-        Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Identity::Key),
-        Credential::Token(token) => web.app.bearer(token).map(Identity::User),
+        Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Principal::Key),
+        Credential::Token(token) => web.app.bearer(token).map(Principal::User),
         Credential::Nothing => operator(request).ok_or_else(|| {
             Error::unauthenticated(if is_versioned {
                 "API key missing or invalid"
@@ -221,22 +221,22 @@ const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
 fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     let account = caller.account();
     let now = app.clock.now();
-    if let (Identity::Key(held), Some(_)) = (&caller.identity, R::ROLE) {
+    if let (Principal::Key(held), Some(_)) = (&caller.identity, R::ROLE) {
         app.access.limiter.note_use(held.key.id, now);
     }
     if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
         return Some(app.access.operation_limiter.take((account, operation), quota, now));
     }
     match &caller.identity {
-        Identity::Key(held) => {
+        Principal::Key(held) => {
             let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
             Some(match R::ROLE {
                 None => app.access.limiter.take(held.key.id, quota, now),
                 Some(_) => app.access.management_limiter.take(account, quota, now),
             })
         }
-        Identity::User(_) => Some(app.access.management_limiter.take(account, USER_QUOTA, now)),
-        Identity::Operator { .. } => None,
+        Principal::User(_) => Some(app.access.management_limiter.take(account, USER_QUOTA, now)),
+        Principal::Operator { .. } => None,
     }
 }
 

@@ -17,7 +17,9 @@ use crate::api::wire::view::{
     DeciderView, FrameworkIdView, LevelView, MappingRoleView, SeverityView,
 };
 use crate::api::{Group, Web};
-use crate::engine::catalog::{Catalog, Control, Framework, FrameworkId, Level, Mapping, Row};
+use crate::engine::catalog::{
+    Catalog, Control, Framework, FrameworkId, FrameworkRow, Level, Mapping,
+};
 
 /// A framework in the list.
 #[derive(Object, Serialize)]
@@ -37,7 +39,7 @@ pub struct FrameworkView {
 
 impl FrameworkView {
     fn of(catalog: &Catalog, framework: &Framework) -> Self {
-        let count = |wanted: &dyn Fn(&&Row) -> bool| {
+        let count = |wanted: &dyn Fn(&&FrameworkRow) -> bool| {
             u32::try_from(framework.rows.iter().filter(wanted).count()).unwrap_or(u32::MAX)
         };
         let is_automatic = |it: &Mapping| catalog.controls[it.control].is_automatic();
@@ -94,7 +96,7 @@ pub struct MappingView {
 }
 
 impl RowView {
-    fn of(catalog: &Catalog, framework: &Framework, row: &Row) -> Self {
+    fn of(catalog: &Catalog, framework: &Framework, row: &FrameworkRow) -> Self {
         let mapping = |it: &Mapping| MappingView {
             control_code: catalog.controls[it.control].code.clone(),
             role: MappingRoleView(it.role),
@@ -153,7 +155,7 @@ impl ControlView {
         }
         let mut requirements: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for framework in &catalog.frameworks {
-            let has = |it: &&Row| it.controls.iter().any(|it| it.control == index);
+            let has = |it: &&FrameworkRow| it.controls.iter().any(|it| it.control == index);
             let rows = framework.rows.iter().filter(has).map(|it| it.reference.clone());
             let rows: Vec<_> = rows.collect();
             if !rows.is_empty() {

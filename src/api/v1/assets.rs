@@ -189,7 +189,7 @@ impl Assets {
         /// Only critical assets.
         #[oai(name = "isCritical")]
         is_critical: Query<Option<Raw<TrueWord>>>,
-    ) -> Result<reply::Page<AssetView>, Failure> {
+    ) -> Result<reply::PageReply<AssetView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let filter = AssetsShown {
             category: category.0.map(|it| it.text),
@@ -203,7 +203,7 @@ impl Assets {
         let key = PageKey { shown, versions: [versions.inventory, versions.posture] };
         let inventory = rows.clone();
         let render = move |snapshot: &ClientSnapshot| page(&inventory, snapshot, filter, cut);
-        Ok(reply::Page::rendered(web.cached_or_render(key, &rows, render).await?))
+        Ok(reply::PageReply::rendered(web.cached_or_render(key, &rows, render).await?))
     }
 
     /// Push an asset

@@ -71,10 +71,10 @@ impl ClientDetailView {
     }
 }
 
-pub struct Clients;
+pub struct VersionedClients;
 
 #[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
-impl Clients {
+impl VersionedClients {
     /// List clients
     ///
     /// Active client organizations that the key may access. Scope: `read:clients`.
@@ -87,7 +87,7 @@ impl Clients {
         offset: Query<Option<Raw<Offset>>>,
         /// Only clients of this industry, in upper or lower case.
         industry: Query<Option<Raw<Text>>>,
-    ) -> Result<reply::Page<ClientView>, Failure> {
+    ) -> Result<reply::PageReply<ClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let industry = industry.0.map(|it| it.text);
         let app = &web.app;
@@ -96,12 +96,12 @@ impl Clients {
             PageContent::Clients { allowed: restricted(&by.0), industry: industry.clone(), cut };
         let key = PageKey { shown, versions };
         if let Some(rendered) = web.cache.find(&key) {
-            return Ok(reply::Page::rendered(rendered));
+            return Ok(reply::PageReply::rendered(rendered));
         }
         let page = app.clients.directory.page(by.0.allowed_clients(), industry.as_deref(), cut);
         let rendered = Rendered::page(&page.map(|it| ClientView::of(&it)));
         web.cache.put(key, rendered.clone());
-        Ok(reply::Page::rendered(rendered))
+        Ok(reply::PageReply::rendered(rendered))
     }
 
     /// Get a client

@@ -55,10 +55,10 @@ impl RiskItemView {
     }
 }
 
-pub struct Risks;
+pub struct VersionedRisks;
 
 #[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
-impl Risks {
+impl VersionedRisks {
     /// List a client's risks
     ///
     /// Items of the latest risk assessment, highest `riskScore` first. Accepted risks are not listed. Scope: `read:risks`.
@@ -71,7 +71,7 @@ impl Risks {
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
         severity: Query<Option<Raw<SeverityView>>>,
-    ) -> Result<reply::Page<RiskItemView>, Failure> {
+    ) -> Result<reply::PageReply<RiskItemView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let severity = param::word("severity", severity.0.as_ref())?.map(|it: SeverityView| it.0);
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
@@ -80,6 +80,6 @@ impl Risks {
         let rendered = web.cached_or_render(key, &rows, move |snapshot| {
             Ok(Rendered::page(&page_risks(snapshot, severity, cut)?.map(RiskItemView::of)))
         });
-        Ok(reply::Page::rendered(rendered.await?))
+        Ok(reply::PageReply::rendered(rendered.await?))
     }
 }

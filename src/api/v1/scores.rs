@@ -16,7 +16,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{GradeView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::report::posture::{Scores as ScoresRead, scores};
+use crate::app::report::posture::{ScoreHistory as ScoresRead, scores};
 use crate::store::per_client::posture::ScoreEntry;
 
 /// A security score.
@@ -74,10 +74,10 @@ impl ScoresView {
     }
 }
 
-pub struct Scores;
+pub struct VersionedScores;
 
 #[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
-impl Scores {
+impl VersionedScores {
     /// Get a client's security scores
     ///
     /// The current score and its history. Scope: `read:scores`.

@@ -185,21 +185,21 @@ impl<T: Type> ApiResponse for Data<T> {
 }
 
 /// `200 {"data": [T], "pagination": Pagination}`.
-pub struct Page<T>(Rendered, PhantomData<T>);
+pub struct PageReply<T>(Rendered, PhantomData<T>);
 
-impl<T> Page<T> {
+impl<T> PageReply<T> {
     pub fn rendered(rendered: Rendered) -> Self {
         Self(rendered, PhantomData)
     }
 }
 
-impl<T: Type + Send> IntoResponse for Page<T> {
+impl<T: Type + Send> IntoResponse for PageReply<T> {
     fn into_response(self) -> Response {
         self.0.respond()
     }
 }
 
-impl<T: Type> ApiResponse for Page<T> {
+impl<T: Type> ApiResponse for PageReply<T> {
     fn meta() -> MetaResponses {
         let data = array(T::schema_ref());
         let schema = object(vec![("data", data), ("pagination", Pagination::schema_ref())]);

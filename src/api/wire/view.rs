@@ -364,8 +364,8 @@ word!(
 );
 word!(
     /// `decides`: meeting the control is what the requirement asks. `supports`: the control is an indicator.
-    MappingRoleView, catalog::Role, "MappingRole",
-    [catalog::Role::Decides, catalog::Role::Supports], catalog::Role::as_str
+    MappingRoleView, catalog::ControlRole, "MappingRole",
+    [catalog::ControlRole::Decides, catalog::ControlRole::Supports], catalog::ControlRole::as_str
 );
 word!(
     /// `waiting`: an attempt is due at `dueAt`. `sending`: an attempt is in progress. `exhausted`: all attempts failed.

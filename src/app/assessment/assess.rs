@@ -20,7 +20,7 @@ use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
-use crate::store::per_client::history::Move;
+use crate::store::per_client::history::ScoreMove;
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
@@ -35,7 +35,7 @@ pub struct AssessmentPlan {
     controls: Vec<ControlOutcome>,
     frameworks: Vec<FrameworkOutcome>,
     score: Option<ScoreEntry>,
-    moved: Option<Move>,
+    moved: Option<ScoreMove>,
     changed: Vec<NewChanges>,
     risks: Vec<OpenRisk>,
     forgotten_risks: Vec<String>,
@@ -279,11 +279,11 @@ fn next_score(
     }
 }
 
-fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<Move> {
+fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<ScoreMove> {
     changes.iter().find_map(|it| {
         let Change::Score { from, to, controls } = it else { return None };
         let (cause, controls) = (cause.as_str().to_owned(), controls.clone());
-        Some(Move { at: now, from: *from, to: *to, cause, controls })
+        Some(ScoreMove { at: now, from: *from, to: *to, cause, controls })
     })
 }
 

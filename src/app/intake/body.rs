@@ -18,7 +18,7 @@ pub struct FactsBody {
     pub(in crate::app) identities: Option<Vec<IdentityBody>>,
     pub(in crate::app) assets: Option<Vec<AssetBody>>,
     pub(in crate::app) apps: Option<Vec<AppBody>>,
-    pub(in crate::app) evidence: Option<Vec<EvidenceBody>>,
+    pub(in crate::app) evidence: Option<Vec<PushedEvidence>>,
     pub(in crate::app) sync: Option<SyncBody>,
 }
 
@@ -84,7 +84,7 @@ pub(in crate::app) struct AppBody {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-pub(in crate::app) struct EvidenceBody {
+pub(in crate::app) struct PushedEvidence {
     pub(in crate::app) control: String,
     pub(in crate::app) title: String,
     pub(in crate::app) valid_until: Option<String>,

@@ -31,7 +31,7 @@ use crate::import::fold::Folded;
 use crate::store::global::answer::{Answer, AnswerKey};
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::{Import, SourceScope};
-use crate::store::per_client::roster::{Part, Roster};
+use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
 /// How many assets are merged in one commit. More take several commits, so that other writers do not wait long. The
@@ -321,7 +321,7 @@ fn baseline(
     let known = rows.list_sources()?.into_iter().filter(|it| it.source == source);
     let known: HashSet<String> = known.map(|it| it.scope).collect();
     if let Some(scope) = listed {
-        let roster = Roster { source, scope, part: Part::Assets };
+        let roster = Roster { source, scope, part: ListKind::Assets };
         if rows.find_reads(roster)?.is_none() {
             return Ok(scopes.into_iter().collect()); // The first complete list of them.
         }
@@ -341,7 +341,7 @@ fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]
     if intake.observations.iter().any(is_ours) && !known.iter().any(is_ours) {
         return Ok(true);
     }
-    let accounts = Roster { source, scope, part: Part::Identities };
+    let accounts = Roster { source, scope, part: ListKind::Identities };
     Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
 }
 

@@ -87,7 +87,7 @@ impl App {
         if let Some(known) = known.filter(|_| !again) {
             return Ok(Imported::Known(Box::new(known)));
         }
-        let intake = Reader { catalog: &self.catalog, now }.intake(push, None)?;
+        let intake = FactsReader { catalog: &self.catalog, now }.intake(push, None)?;
         let outcome = self.ingest_locked(rows, intake, &lock).await?;
         Ok(Imported::Changed(Box::new(outcome)))
     }
@@ -104,7 +104,8 @@ impl App {
             digest: digest_of(rows, &push.digest),
             render: it.render,
         });
-        let intake = Reader { catalog: &self.catalog, now }.intake(push, idempotent.clone())?;
+        let intake =
+            FactsReader { catalog: &self.catalog, now }.intake(push, idempotent.clone())?;
         let lock = self.clients.lock(rows.id()).await;
         if let Some(it) = idempotent {
             let known = self.store.read(move |snapshot| snapshot.find_answer(&it.key)).await?;
@@ -141,7 +142,7 @@ fn digest_of(rows: &ClientStore, body: &[u8; 32]) -> [u8; 32] {
 }
 
 /// Turns a body into an intake.
-struct Reader<'a> {
+struct FactsReader<'a> {
     catalog: &'a Catalog,
     now: Time,
 }
@@ -164,7 +165,7 @@ fn time(field: &str, given: &str) -> Result<Time> {
     given.parse().map_err(|error: Error| error.about(field))
 }
 
-impl Reader<'_> {
+impl FactsReader<'_> {
     fn intake(&self, push: Push, idempotent: Option<Idempotent>) -> Result<Intake> {
         let Push { body, file_name, digest, by, .. } = push;
         let source = text("source", &body.source, LABEL_CHARS_MAX)?;

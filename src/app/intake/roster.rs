@@ -19,20 +19,20 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::import::Import;
-use crate::store::per_client::roster::{Part, Reads, Roster};
+use crate::store::per_client::roster::{ListKind, Reads, Roster};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// Everything that the lists of one run write.
 #[derive(Clone, Debug, Default)]
 pub struct ListsPlan {
     scope: String,
-    reads: Vec<(Part, Reads)>,
+    reads: Vec<(ListKind, Reads)>,
     /// The reads of observations, by scope.
     observation_reads: Vec<(String, Reads)>,
     identities: Vec<Identity>,
     apps: Vec<AppUse>,
     assets: Vec<String>,
-    gone: Vec<(Part, String)>,
+    gone: Vec<(ListKind, String)>,
     changes: Vec<ConditionChange>,
     /// What complete lists show about controls.
     pub observations: Vec<Observation>,
@@ -85,7 +85,7 @@ pub(in crate::app) fn plan(
         plan_apps(&mut plan, rows, source, lists, rules, apps)?;
     }
     if let Some(assets) = &lists.assets {
-        let roster = Roster { source, scope: &lists.scope, part: Part::Assets };
+        let roster = Roster { source, scope: &lists.scope, part: ListKind::Assets };
         let known: Vec<String> = rows.list_members(roster)?;
         let kind = plan.take_reads(rows, roster, assets.len(), lists)?;
         let listed: HashSet<&str> = assets.iter().map(String::as_str).collect();
@@ -94,9 +94,10 @@ pub(in crate::app) fn plan(
         plan.assets = assets.iter().filter(is_new).cloned().collect();
         if kind.means_gone() {
             let gone = known.iter().filter(|it| !listed.contains(it.as_str()));
-            plan.gone.extend(gone.map(|it| (Part::Assets, it.clone())));
+            plan.gone.extend(gone.map(|it| (ListKind::Assets, it.clone())));
         }
-        plan.moved.entry(Part::Assets.as_str()).or_default().n_gone = plan.n_gone(Part::Assets);
+        plan.moved.entry(ListKind::Assets.as_str()).or_default().n_gone =
+            plan.n_gone(ListKind::Assets);
     }
     Ok(plan)
 }
@@ -142,7 +143,7 @@ impl ListsPlan {
         };
         let known = of_scope(known);
         for (scope, checks) in of_scope(new) {
-            let roster = Roster { source, scope: &scope, part: Part::Observations };
+            let roster = Roster { source, scope: &scope, part: ListKind::Observations };
             let n_known = known.get(&scope).map_or(0, HashSet::len);
             let n_known = u32::try_from(n_known).unwrap_or(u32::MAX);
             let of_scope = new.iter().filter(|it| it.scope == scope);
@@ -157,19 +158,19 @@ impl ListsPlan {
             let (kind, reads) = judge(before, checks.len(), &lists);
             self.observation_reads.extend(reads.map(|it| (scope.clone(), it)));
             if kind == ReadKind::Held {
-                self.moved.entry(Part::Observations.as_str()).or_default().is_held = true;
+                self.moved.entry(ListKind::Observations.as_str()).or_default().is_held = true;
                 held.insert(scope);
             }
         }
         Ok(held)
     }
 
-    fn n_gone(&self, part: Part) -> u32 {
+    fn n_gone(&self, part: ListKind) -> u32 {
         let gone = self.gone.iter().filter(|(it, _)| *it == part).count();
         u32::try_from(gone).unwrap_or(u32::MAX)
     }
 
-    fn count(&mut self, part: Part, is_new: bool) {
+    fn count(&mut self, part: ListKind, is_new: bool) {
         let moved = self.moved.entry(part.as_str()).or_default();
         if is_new {
             moved.n_added += 1;
@@ -187,7 +188,7 @@ fn plan_identities(
     rules: &Rules,
     identities: &[Identity],
 ) -> Result<ReadKind> {
-    let roster = Roster { source, scope: &lists.scope, part: Part::Identities };
+    let roster = Roster { source, scope: &lists.scope, part: ListKind::Identities };
     let known: Vec<Identity> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
     let kind = plan.take_reads(rows, roster, identities.len(), lists)?;
@@ -202,17 +203,17 @@ fn plan_identities(
         let has_baseline = has_baseline || before.is_some();
         plan_conditions(plan, source, before, Some(&after), (lists, rules), has_baseline);
         if before != Some(&after) {
-            plan.count(Part::Identities, before.is_none());
+            plan.count(ListKind::Identities, before.is_none());
             plan.identities.push(after);
         }
     }
     if kind.means_gone() {
         for (id, before) in known {
             plan_conditions(plan, source, Some(before), None, (lists, rules), true);
-            plan.gone.push((Part::Identities, id.to_owned()));
+            plan.gone.push((ListKind::Identities, id.to_owned()));
         }
     }
-    plan.moved.entry("identities").or_default().n_gone = plan.n_gone(Part::Identities);
+    plan.moved.entry("identities").or_default().n_gone = plan.n_gone(ListKind::Identities);
     Ok(kind)
 }
 
@@ -260,7 +261,7 @@ fn plan_apps(
     rules: &Rules,
     apps: &[AppUse],
 ) -> Result<()> {
-    let roster = Roster { source, scope: &lists.scope, part: Part::Apps };
+    let roster = Roster { source, scope: &lists.scope, part: ListKind::Apps };
     let known: Vec<AppUse> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
     let kind = plan.take_reads(rows, roster, apps.len(), lists)?;
@@ -276,17 +277,17 @@ fn plan_apps(
         let to = if is_shadow { Transition::Open } else { Transition::Close };
         plan.changes.push(app_change((source, lists), app, to, has_baseline || before.is_some()));
         if before != Some(app) {
-            plan.count(Part::Apps, before.is_none());
+            plan.count(ListKind::Apps, before.is_none());
             plan.apps.push(app.clone());
         }
     }
     if kind.means_gone() {
         for (name, app) in known {
             plan.changes.push(app_change((source, lists), app, Transition::Close, true));
-            plan.gone.push((Part::Apps, name.to_owned()));
+            plan.gone.push((ListKind::Apps, name.to_owned()));
         }
     }
-    plan.moved.entry("apps").or_default().n_gone = plan.n_gone(Part::Apps);
+    plan.moved.entry("apps").or_default().n_gone = plan.n_gone(ListKind::Apps);
     Ok(())
 }
 
@@ -314,21 +315,21 @@ pub(in crate::app) fn apply(
         batch.put_reads(roster(*part), reads)?;
     }
     for (scope, reads) in &plan.observation_reads {
-        batch.put_reads(Roster { source, scope, part: Part::Observations }, reads)?;
+        batch.put_reads(Roster { source, scope, part: ListKind::Observations }, reads)?;
     }
     for it in &plan.identities {
-        batch.put_member(roster(Part::Identities), &it.external_id, it)?;
+        batch.put_member(roster(ListKind::Identities), &it.external_id, it)?;
     }
     for it in &plan.apps {
-        batch.put_member(roster(Part::Apps), &it.name, it)?;
+        batch.put_member(roster(ListKind::Apps), &it.name, it)?;
     }
     for id in &plan.assets {
-        batch.put_member(roster(Part::Assets), id, id)?;
+        batch.put_member(roster(ListKind::Assets), id, id)?;
     }
     let mut n_retired = 0;
     for (part, id) in &plan.gone {
         batch.remove_member(roster(*part), id)?;
-        if *part == Part::Assets {
+        if *part == ListKind::Assets {
             n_retired += u32::from(retire(batch, source, id, at)?);
         }
     }

@@ -11,14 +11,14 @@ use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
 
 /// The current score and the daily ones, newest first.
 #[derive(Clone, Debug)]
-pub struct Scores {
+pub struct ScoreHistory {
     /// `None` until the first valid observation or attestation.
     pub current: Option<ScoreEntry>,
     pub history: Vec<ScoreEntry>,
 }
 
-pub fn scores(rows: &ClientSnapshot, n_history: u32) -> Result<Scores> {
-    Ok(Scores { current: rows.find_score()?, history: rows.list_days(n_history)? })
+pub fn scores(rows: &ClientSnapshot, n_history: u32) -> Result<ScoreHistory> {
+    Ok(ScoreHistory { current: rows.find_score()?, history: rows.list_days(n_history)? })
 }
 
 /// Open risks that are not accepted, highest score first, then by id.

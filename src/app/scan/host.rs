@@ -3,7 +3,7 @@
 
 use crate::clock::Time;
 use crate::engine::network::host::{
-    Extra, HostEvidence, PortEvidence, Service, State, tls_versions,
+    Extra, HostEvidence, HostService, PortEvidence, PortState, tls_versions,
 };
 use crate::engine::network::scan::{Answers, FoundHost, FoundPort};
 use crate::engine::network::service::{PortRanges, Protocol};
@@ -13,7 +13,7 @@ use crate::import::host::records_of;
 
 /// What a scan probed on every host.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct ScannedPorts<'a> {
     /// Such as `22,80-90`.
     pub ports: &'a str,
     /// Ports where TLS is usual. Each scan tries TLS on them.
@@ -34,7 +34,7 @@ pub struct Asked<'a> {
 pub fn records(
     found: &FoundHost,
     at: u64,
-    asked: &Asked<'_>,
+    asked: &ScannedPorts<'_>,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     let ranges = PortRanges::of(asked.ports);
@@ -55,7 +55,7 @@ pub fn records(
     let is_whole = found.ports.len() as u64 == u64::from(found.n_open)
         && n_probed == ranges.n_ports()
         && found.n_open + found.n_closed != 0;
-    let rest = if is_whole { State::Shut } else { State::Unclear };
+    let rest = if is_whole { PortState::Shut } else { PortState::Unclear };
     let is_tls_known = |it: &FoundPort| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
     let sees_all_tls = is_whole
         && asked.usual_tls.iter().all(|it| ranges.contains(*it))
@@ -83,8 +83,8 @@ fn port(found: &FoundPort) -> PortEvidence {
     PortEvidence {
         protocol: Protocol::Tcp,
         number: found.number,
-        state: State::Open,
-        service: Service {
+        state: PortState::Open,
+        service: HostService {
             name: found.service.clone(),
             banner: found.banner.clone(),
             probed: found.is_identified,

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use crate::engine::network::scan::ProbeCounts;
 use crate::id::ScanId;
-use crate::scan::{Pace, Progress};
+use crate::scan::{Pace, ScanProgress};
 
 /// Scans that run now, and the pace that they share.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct ScanRegistry {
 /// A scan that runs now.
 #[derive(Debug, Default)]
 pub(super) struct RunningScan {
-    pub(super) progress: Progress,
+    pub(super) progress: ScanProgress,
     pub(super) is_cancelled: AtomicBool,
     /// The service stops. The scan continues after the next start.
     pub(super) is_stopped: AtomicBool,

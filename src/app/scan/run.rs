@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use sha2::{Digest, Sha256};
 use tokio::sync::{oneshot, watch};
 
-use super::host::{self, Asked};
+use super::host::{self, ScannedPorts};
 use crate::app::App;
 use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, NewRun};
 use crate::app::inventory::asset::{Sighting, merge};
@@ -270,7 +270,7 @@ impl App {
     async fn fold_hosts(&self, scan: &Scan, at: Time, checks: bool) -> Result<Folded> {
         let (id, origin, ports) = (scan.id, origin(scan, at), scan.ports.clone());
         let read = move |snapshot: &crate::store::Snapshot| {
-            let asked = Asked { ports: &ports, usual_tls: &usual_tls(), at };
+            let asked = ScannedPorts { ports: &ports, usual_tls: &usual_tls(), at };
             let mut fold = Fold::new(origin);
             for (number, found) in (1..).zip(snapshot.list_scan_hosts(id)?) {
                 host::records(&found, number, &asked, &mut |it| {

@@ -68,7 +68,7 @@ pub enum Recovery {
 
 /// The result of a recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recovered {
+pub struct RecoveryResult {
     pub n_queued: u32,
     /// The sequence to continue after. `None`: all events were read.
     pub next: Option<u64>,
@@ -315,7 +315,7 @@ impl App {
         by: &Caller,
         id: WebhookId,
         wanted: impl FnOnce() -> Result<Recovery>,
-    ) -> Result<Recovered> {
+    ) -> Result<RecoveryResult> {
         let webhook = self.get_webhook(id).await?.webhook;
         let wanted = wanted()?;
         if !webhook.is_enabled() {
@@ -326,7 +326,7 @@ impl App {
             Recovery::One(sequence) => return self.recover_one(by, id, sequence, now).await,
             Recovery::Range { since, until, after } => (since, until, after),
         };
-        let mut recovered = Recovered { n_queued: 0, next: None };
+        let mut recovered = RecoveryResult { n_queued: 0, next: None };
         for _ in 0..N_RECOVERED_MAX / N_RECOVERED_AT_ONCE {
             let webhook = webhook.clone();
             let write = move |batch: &mut crate::store::Batch| {
@@ -348,7 +348,7 @@ impl App {
                 return Ok(recovered);
             }
         }
-        Ok(Recovered { next: Some(after), ..recovered })
+        Ok(RecoveryResult { next: Some(after), ..recovered })
     }
 
     async fn recover_one(
@@ -357,7 +357,7 @@ impl App {
         id: WebhookId,
         sequence: u64,
         now: Time,
-    ) -> Result<Recovered> {
+    ) -> Result<RecoveryResult> {
         let write = move |batch: &mut crate::store::Batch| {
             let event = batch.list_events(sequence.saturating_sub(1), 1, None)?;
             let event = event.into_iter().find(|it| it.sequence == sequence);
@@ -366,7 +366,7 @@ impl App {
             batch.recover_delivery(id, &event, now)
         };
         let is_queued = by.acting_on(&self.store).write(write).await?;
-        Ok(Recovered { n_queued: u32::from(is_queued), next: None })
+        Ok(RecoveryResult { n_queued: u32::from(is_queued), next: None })
     }
 
     /// Returns the signing secrets: the current one, and the previous one during the overlap.

@@ -51,8 +51,8 @@ pub struct HostEvidence {
 pub struct PortEvidence {
     pub protocol: Protocol,
     pub number: u16,
-    pub state: State,
-    pub service: Service,
+    pub state: PortState,
+    pub service: HostService,
     /// When its certificate expires. `None`: not requested, or not readable.
     pub certificate_until: Option<Time>,
     /// Versions of SSL and TLS that it accepts. Empty: not tested.
@@ -60,7 +60,7 @@ pub struct PortEvidence {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum PortState {
     Open,
     /// Closed or filtered: nothing answers at the place where the scan ran.
     Shut,
@@ -69,7 +69,7 @@ pub enum State {
     Unclear,
 }
 
-impl State {
+impl PortState {
     pub fn of(text: &str) -> Self {
         match text {
             "open" => Self::Open,
@@ -80,7 +80,7 @@ impl State {
 }
 
 #[derive(Debug, Default)]
-pub struct Service {
+pub struct HostService {
     pub name: String,
     /// Product, version and more, as it announced itself.
     pub banner: String,
@@ -92,7 +92,7 @@ pub struct Service {
 /// State of the covered ports that are not listed one by one.
 #[derive(Debug)]
 pub struct Extra {
-    pub state: State,
+    pub state: PortState,
     /// The ports. Empty: unknown, as in files of nmap before 7.9.
     pub ports: Vec<(Protocol, PortRanges)>,
 }
@@ -160,7 +160,7 @@ impl HostEvidence {
     fn is_serving(&self) -> bool {
         let open = |number| {
             let tcp = |it: &&PortEvidence| it.protocol == Protocol::Tcp && it.number == number;
-            self.ports.iter().find(tcp).is_some_and(|it| it.state == State::Open)
+            self.ports.iter().find(tcp).is_some_and(|it| it.state == PortState::Open)
         };
         open(88) && open(389) || [25, 1433, 1521, 3306, 5432].into_iter().any(open)
     }
@@ -174,7 +174,7 @@ impl HostEvidence {
         let open: Vec<String> = self
             .ports
             .iter()
-            .filter(|it| it.state == State::Open && it.belongs_to(class))
+            .filter(|it| it.state == PortState::Open && it.belongs_to(class))
             .map(PortEvidence::shown)
             .collect();
         if !open.is_empty() {
@@ -185,12 +185,12 @@ impl HostEvidence {
             .iter()
             .filter(|(protocol, _)| covered.iter().any(|it| it.0 == *protocol))
             .filter_map(|(protocol, number)| {
-                let left_out = self.covers_classes_whole.then_some(State::Unclear);
+                let left_out = self.covers_classes_whole.then_some(PortState::Unclear);
                 self.state_of(*protocol, *number, covered).or(left_out)
             })
             .peekable();
         states.peek()?;
-        states.all(|it| it == State::Shut).then_some(None)
+        states.all(|it| it == PortState::Shut).then_some(None)
     }
 
     /// Returns `None` if the scan did not cover the port.
@@ -199,7 +199,7 @@ impl HostEvidence {
         protocol: Protocol,
         number: u16,
         covered: &[(Protocol, PortRanges)],
-    ) -> Option<State> {
+    ) -> Option<PortState> {
         let listed = |it: &&PortEvidence| it.protocol == protocol && it.number == number;
         if let Some(port) = self.ports.iter().find(listed) {
             return Some(port.state);
@@ -217,8 +217,8 @@ impl HostEvidence {
         }
         // The file does not say which of several states a port is in, so they must agree. If there is no state at all,
         // the host's ports are missing, as happens when nmap gives up on a host.
-        let shut = !unnamed.is_empty() && unnamed.iter().all(|it| it.state == State::Shut);
-        Some(if shut { State::Shut } else { State::Unclear })
+        let shut = !unnamed.is_empty() && unnamed.iter().all(|it| it.state == PortState::Shut);
+        Some(if shut { PortState::Shut } else { PortState::Unclear })
     }
 
     fn certificate(&self) -> Option<Option<String>> {

@@ -7,7 +7,7 @@ use quick_xml::{Reader, XmlVersion};
 
 use crate::clock::Time;
 use crate::engine::network::host::{
-    Extra, HostEvidence, Os, PortEvidence, Service, State, TLS_VERSIONS,
+    Extra, HostEvidence, HostService, Os, PortEvidence, PortState, TLS_VERSIONS,
 };
 use crate::engine::network::service::{PortRanges, Protocol};
 use crate::error::{Error, Result};
@@ -28,7 +28,7 @@ pub(in crate::import) fn read(
 ) -> Result<()> {
     let mut reader = Reader::from_reader(Ration { input, n_left: RECORD_BYTES_MAX });
     let mut buffer = Vec::new();
-    let mut scan = Scan::default();
+    let mut scan = NmapRun::default();
     let mut depth = 0;
     loop {
         buffer.clear();
@@ -71,8 +71,8 @@ pub(in crate::import) fn read(
 }
 
 #[derive(Default)]
-struct Scan {
-    place: Place,
+struct NmapRun {
+    place: XmlPlace,
     started_at: Option<Time>,
     covered: Vec<(Protocol, PortRanges)>,
     n_hosts: u64,
@@ -85,29 +85,29 @@ struct Scan {
 
 /// How far the file has been read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Place {
+enum XmlPlace {
     #[default]
     Before,
     Inside,
     After,
 }
 
-impl Scan {
+impl NmapRun {
     fn open(&mut self, tag: &BytesStart) -> Result<()> {
         match (self.place, tag.name().as_ref()) {
-            (Place::Before, "nmaprun") => self.root(tag),
-            (Place::Before, _) => {
+            (XmlPlace::Before, "nmaprun") => self.root(tag),
+            (XmlPlace::Before, _) => {
                 Err(Error::invalid("not an nmap report: the XML does not start with nmaprun"))
             }
-            (Place::After, _) => Err(Error::invalid(
+            (XmlPlace::After, _) => Err(Error::invalid(
                 "the file contains more than one scan; import each as a separate file",
             )),
-            (Place::Inside, name) => self.inside(name, tag),
+            (XmlPlace::Inside, name) => self.inside(name, tag),
         }
     }
 
     fn root(&mut self, tag: &BytesStart) -> Result<()> {
-        self.place = Place::Inside;
+        self.place = XmlPlace::Inside;
         self.started_at = time(tag, "start");
         match attribute(tag, "scanner").as_deref() {
             Some("nmap") => Ok(()),
@@ -168,7 +168,7 @@ impl Scan {
                     records_of(&host, self.n_hosts, &self.covered, records)?;
                 }
             }
-            "nmaprun" if self.finished => self.place = Place::After,
+            "nmaprun" if self.finished => self.place = XmlPlace::After,
             "nmaprun" => return Err(self.interrupted()),
             _ => {}
         }
@@ -177,9 +177,11 @@ impl Scan {
 
     fn end(&self) -> Result<()> {
         match self.place {
-            Place::After => Ok(()),
-            Place::Before => Err(Error::invalid("not an nmap report, or truncated before nmaprun")),
-            Place::Inside => Err(self.interrupted()),
+            XmlPlace::After => Ok(()),
+            XmlPlace::Before => {
+                Err(Error::invalid("not an nmap report, or truncated before nmaprun"))
+            }
+            XmlPlace::Inside => Err(self.interrupted()),
         }
     }
 
@@ -201,7 +203,7 @@ impl Scan {
                 }
                 Error::unavailable("reading the file failed; try again").caused_by(cause)
             }
-            quick_xml::Error::Syntax(_) if self.place != Place::Before => self.interrupted(),
+            quick_xml::Error::Syntax(_) if self.place != XmlPlace::Before => self.interrupted(),
             quick_xml::Error::Syntax(_)
             | quick_xml::Error::IllFormed(_)
             | quick_xml::Error::InvalidAttr(_)
@@ -239,7 +241,7 @@ fn describe(
             *place = place.take().or(hostname);
         }
         ("extraports", _) => {
-            let state = State::of(&word(tag, "state"));
+            let state = PortState::of(&word(tag, "state"));
             host.extras.push(Extra { state, ports: Vec::new() });
             refuse_beyond(host.extras.len(), N_LISTS_MAX, "lists of ports")?;
         }
@@ -252,7 +254,7 @@ fn describe(
             }
         }
         ("port", port) => *port = begun(tag),
-        ("state", Some(port)) => port.state = State::of(&word(tag, "state")),
+        ("state", Some(port)) => port.state = PortState::of(&word(tag, "state")),
         ("service", Some(port)) => port.service = service(tag),
         ("script", Some(port)) => learn(port, &word(tag, "id"), &word(tag, "output")),
         ("osclass", _) => {
@@ -282,17 +284,17 @@ fn begun(tag: &BytesStart) -> Option<PortEvidence> {
     Some(PortEvidence {
         protocol: Protocol::find(&word(tag, "protocol"))?,
         number: word(tag, "portid").parse().ok()?,
-        state: State::Unclear,
-        service: Service::default(),
+        state: PortState::Unclear,
+        service: HostService::default(),
         certificate_until: None,
         tls: Vec::new(),
     })
 }
 
-fn service(tag: &BytesStart) -> Service {
+fn service(tag: &BytesStart) -> HostService {
     let banner = ["product", "version", "extrainfo"].map(|it| word(tag, it));
     let banner: Vec<&str> = banner.iter().map(String::as_str).filter(|it| !it.is_empty()).collect();
-    Service {
+    HostService {
         name: word(tag, "name"),
         banner: banner.join(" "),
         probed: word(tag, "method") == "probed",

@@ -21,7 +21,7 @@ pub(in crate::import) fn is_header(head: &[u8]) -> bool {
         return true;
     }
     let row = ByteRecord::from(line.split(';').map(unquoted).collect::<Vec<_>>());
-    Columns::of(&row).is_ok()
+    CsvColumns::of(&row).is_ok()
 }
 
 fn unquoted(name: &str) -> &str {
@@ -48,10 +48,10 @@ pub(in crate::import) fn read(
         .delimiter(b';')
         .has_headers(false)
         .flexible(true)
-        .from_reader(Watch::new(input));
+        .from_reader(RowWatch::new(input));
     let mut header = ByteRecord::new();
     rows.read_byte_record(&mut header).map_err(broken)?;
-    let columns = Columns::of(&header)?;
+    let columns = CsvColumns::of(&header)?;
     let mut row = ByteRecord::new();
     let mut at = 0;
     while rows.read_byte_record(&mut row).map_err(broken)? {
@@ -95,7 +95,7 @@ fn broken(error: csv::Error) -> Error {
 }
 
 /// Passes bytes on and watches where rows end: the csv reader does not distinguish a truncated row from a complete one.
-struct Watch<'a> {
+struct RowWatch<'a> {
     input: &'a mut dyn BufRead,
     /// Inside quotes.
     quoted: bool,
@@ -107,13 +107,13 @@ struct Watch<'a> {
     n_lines: u64,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> RowWatch<'a> {
     fn new(input: &'a mut dyn BufRead) -> Self {
         Self { input, quoted: false, at_line_start: true, n_bytes: 0, n_lines: 0 }
     }
 }
 
-impl Read for Watch<'_> {
+impl Read for RowWatch<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n_read = self.input.read(buffer)?;
         for byte in &buffer[..n_read] {
@@ -145,7 +145,7 @@ impl Read for Watch<'_> {
 }
 
 /// The columns of the header. `None`: the release of Prowler does not write it.
-struct Columns {
+struct CsvColumns {
     provider: usize,
     check: usize,
     status: usize,
@@ -163,7 +163,7 @@ struct Columns {
     time: Option<usize>,
 }
 
-impl Columns {
+impl CsvColumns {
     /// # Errors
     /// `Invalid` when the header is not that of Prowler's findings.
     fn of(header: &ByteRecord) -> Result<Self> {

@@ -17,7 +17,7 @@ pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    json::each(input, &mut |at, item| match item.parse::<Document>() {
+    json::each(input, &mut |at, item| match item.parse::<NativeRecord>() {
         Err(reason) => records(Record::Skipped { at, reason }),
         Ok(document) => record::tell(at, &document.finding(), records),
     })
@@ -25,7 +25,7 @@ pub(in crate::import) fn read(
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "PascalCase")]
-struct Document<'a> {
+struct NativeRecord<'a> {
     #[serde(borrow)]
     assessment_start_time: Scalar<'a>,
     provider: Scalar<'a>,
@@ -63,7 +63,7 @@ struct Recommendation<'a> {
     text: Scalar<'a>,
 }
 
-impl Document<'_> {
+impl NativeRecord<'_> {
     fn finding(&self) -> Finding<'_> {
         let recommendation = self.remediation.as_ref().and_then(|it| it.recommendation.as_ref());
         Finding {

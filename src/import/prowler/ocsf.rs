@@ -20,7 +20,7 @@ pub(in crate::import) fn read(
 ) -> Result<()> {
     json::each(input, &mut |at, item| {
         let mut skip = |reason: String| records(Record::Skipped { at, reason });
-        match item.parse::<Document>() {
+        match item.parse::<OcsfRecord>() {
             Err(reason) => skip(reason),
             Ok(document) if document.metadata.product.name.0 != "Prowler" => {
                 skip("not produced by Prowler".to_owned())
@@ -35,7 +35,7 @@ pub(in crate::import) fn read(
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Document<'a> {
+struct OcsfRecord<'a> {
     #[serde(borrow)]
     metadata: Metadata<'a>,
     class_uid: Scalar<'a>,
@@ -49,7 +49,7 @@ struct Document<'a> {
     finding_info: FindingInfo<'a>,
     resources: Vec<Resource<'a>>,
     cloud: Option<Cloud<'a>>,
-    remediation: Option<Remediation<'a>>,
+    remediation: Option<OcsfRemediation<'a>>,
     /// In seconds, though OCSF asks for milliseconds.
     time: Scalar<'a>,
     time_dt: Scalar<'a>,
@@ -83,7 +83,7 @@ struct FindingInfo<'a> {
     uid: Scalar<'a>,
     title: Scalar<'a>,
     created_time: Scalar<'a>,
-    analytic: Option<Uid<'a>>,
+    analytic: Option<OcsfUid<'a>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -103,20 +103,20 @@ struct Resource<'a> {
 struct Cloud<'a> {
     #[serde(borrow)]
     provider: Scalar<'a>,
-    account: Option<Uid<'a>>,
-    org: Option<Uid<'a>>,
+    account: Option<OcsfUid<'a>>,
+    org: Option<OcsfUid<'a>>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Uid<'a> {
+struct OcsfUid<'a> {
     #[serde(borrow)]
     uid: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Remediation<'a> {
+struct OcsfRemediation<'a> {
     #[serde(borrow)]
     desc: Scalar<'a>,
 }
@@ -129,7 +129,7 @@ struct Unmapped<'a> {
     provider_uid: Scalar<'a>,
 }
 
-impl Document<'_> {
+impl OcsfRecord<'_> {
     /// Hands out one check for each resource. A finding without resources is about the account.
     fn tell(&self, at: u64, records: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
         let cloud = self.cloud.as_ref();

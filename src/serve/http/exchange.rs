@@ -26,11 +26,11 @@ use crate::api::wire::kind;
 use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
-use crate::serve::http::limit::{ConnectionLimits, Service};
+use crate::serve::http::limit::{ConnectionLimits, SharedService};
 
 /// The state that all requests of one connection share.
 pub(in crate::serve) struct ConnectionContext {
-    pub(in crate::serve) app: Service,
+    pub(in crate::serve) app: SharedService,
     pub(in crate::serve) limits: Arc<ConnectionLimits>,
     pub(in crate::serve) peer: Peer,
     pub(in crate::serve) local: LocalAddr,

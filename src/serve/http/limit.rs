@@ -8,7 +8,7 @@ use poem::Response;
 use poem::endpoint::BoxEndpoint;
 
 /// What answers requests.
-pub type Service = Arc<BoxEndpoint<'static, Response>>;
+pub type SharedService = Arc<BoxEndpoint<'static, Response>>;
 
 /// Open connections of one listener. More wait in the kernel's queue.
 pub const CONNECTIONS_MAX: usize = 4_096;

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::connection;
 use crate::peer::Peer;
 use crate::serve::http::exchange::ConnectionContext;
-use crate::serve::http::limit::{ConnectionLimits, Service};
+use crate::serve::http::limit::{ConnectionLimits, SharedService};
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
 
@@ -30,7 +30,7 @@ const LAST_CALL: Duration = Duration::from_millis(50);
 /// drops the rest, and returns. The application finds the [`Peer`] in the data of each request.
 pub async fn run(
     listener: Listener,
-    app: Service,
+    app: SharedService,
     limits: &ConnectionLimits,
     stop: watch::Receiver<bool>,
 ) {
@@ -60,7 +60,7 @@ pub async fn run(
 
 struct Acceptor {
     listener: Listener,
-    app: Service,
+    app: SharedService,
     limits: Arc<ConnectionLimits>,
     local: LocalAddr,
     stop: watch::Receiver<bool>,

@@ -11,12 +11,12 @@ use crate::auth::network;
 use crate::peer::Peer;
 use crate::serve::http::limit::ConnectionLimits;
 
-type Counts = Arc<Mutex<HashMap<IpAddr, usize>>>;
+type ConnectionCounts = Arc<Mutex<HashMap<IpAddr, usize>>>;
 
 /// The slots of one listener.
 pub(in crate::serve) struct Slots {
     all: Arc<Semaphore>,
-    counts: Counts,
+    counts: ConnectionCounts,
     per_ip_max: usize,
     exempt: Vec<IpNetwork>,
 }
@@ -29,14 +29,14 @@ pub(in crate::serve) struct Slot {
 
 struct Counted {
     source: IpAddr,
-    counts: Counts,
+    counts: ConnectionCounts,
 }
 
 impl Slots {
     pub(in crate::serve) fn new(limits: &ConnectionLimits) -> Self {
         Self {
             all: Arc::new(Semaphore::new(limits.connections_max)),
-            counts: Counts::default(),
+            counts: ConnectionCounts::default(),
             per_ip_max: limits.connections_per_ip_max,
             exempt: limits.exempt.clone(),
         }
@@ -82,6 +82,6 @@ impl Drop for Slot {
 }
 
 /// The map is consistent after each step, so a panic elsewhere does not corrupt it.
-fn lock(counts: &Counts) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
+fn lock(counts: &ConnectionCounts) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -40,7 +40,7 @@ pub struct NewChanges {
 
 /// The same rows, numbered. Their sequences are consecutive.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-struct Record {
+struct ChangeRecord {
     /// The sequence of the last row.
     last: u64,
     client: ClientId,
@@ -62,7 +62,7 @@ pub struct Placed {
     pub row: RowChange,
 }
 
-impl Record {
+impl ChangeRecord {
     /// The rows after a sequence.
     fn placed(self, after: u64) -> impl Iterator<Item = Placed> {
         let Self { last, client, framework, at, cause, rows } = self;
@@ -97,7 +97,7 @@ impl<R: Rows> Transaction<R> {
         let mut found = Vec::new();
         let span = Span::all().after(&after.to_be_bytes());
         self.rows.visit_rows(CHANGES, &span, &mut |key, bytes| {
-            let record: Record = self.rows.open_row(CHANGES, key, bytes)?;
+            let record: ChangeRecord = self.rows.open_row(CHANGES, key, bytes)?;
             let n_left = limit - found.len();
             found.extend(record.placed(after).take(n_left));
             let is_full = found.len() == limit;
@@ -124,7 +124,8 @@ impl<R: Rows> Transaction<R> {
             if found.len() == limit {
                 break;
             }
-            let record: Option<Record> = self.rows.find_row(CHANGES, &sequence.to_be_bytes())?;
+            let record: Option<ChangeRecord> =
+                self.rows.find_row(CHANGES, &sequence.to_be_bytes())?;
             let n_left = limit - found.len();
             found.extend(record.into_iter().flat_map(|it| it.placed(after)).take(n_left));
         }
@@ -141,7 +142,7 @@ impl ClientBatch<'_> {
             let last = self.rows.counts.change + rows.len() as u64;
             self.rows.counts.change = last;
             let (cause, rows) = (cause.clone(), rows.to_vec());
-            let record = Record { last, client, framework, at, cause, rows };
+            let record = ChangeRecord { last, client, framework, at, cause, rows };
             self.rows.put_row(CLIENT_CHANGES, client_key(client, last).as_slice(), &())?;
             self.rows.put_row(CHANGES, &last.to_be_bytes(), &record)?;
         }
@@ -152,7 +153,7 @@ impl ClientBatch<'_> {
 impl Batch {
     /// Removes up to `n_max` records of changes from before `time`, oldest first. Returns true if more may remain.
     pub fn remove_changes_before(&mut self, time: Time, n_max: usize) -> Result<bool> {
-        let mut old: Vec<Record> = self.rows.list_rows(CHANGES, &Span::all(), n_max)?;
+        let mut old: Vec<ChangeRecord> = self.rows.list_rows(CHANGES, &Span::all(), n_max)?;
         let is_full = old.len() == n_max;
         let n_old = old.iter().take_while(|it| it.at < time).count();
         old.truncate(n_old);

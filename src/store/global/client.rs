@@ -8,7 +8,7 @@ use crate::id::ClientId;
 use crate::store::Batch;
 use crate::store::kernel::delta::Delta;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
-use crate::store::table::Part;
+use crate::store::table::ClientPart;
 use crate::store::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, SUMMARIES, Span};
 
 /// One client organization.
@@ -62,7 +62,7 @@ impl<R: Rows> ClientTransaction<R> {
 impl Batch {
     pub fn put_client(&mut self, client: &Client) -> Result<()> {
         self.rows.put_row(CLIENTS, client.id.as_bytes(), client)?;
-        self.rows.effects.parts.insert((client.id, Part::Profile));
+        self.rows.effects.parts.insert((client.id, ClientPart::Profile));
         Ok(())
     }
 
@@ -102,7 +102,7 @@ impl Batch {
         self.rows.summaries.remove(&id);
         self.rows.remove_row(SUMMARIES, id.as_bytes())?;
         self.rows.remove_row(CLIENTS, id.as_bytes())?;
-        self.rows.effects.parts.insert((id, Part::Profile));
+        self.rows.effects.parts.insert((id, ClientPart::Profile));
         Ok(false)
     }
 }

@@ -16,12 +16,12 @@ use crate::store::table::{ASSETS, SUMMARIES, Span};
 
 /// Whether something is added to the figures or removed.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum SummaryStep {
     Add,
     Remove,
 }
 
-impl Step {
+impl SummaryStep {
     fn take(self, count: &mut u32) {
         debug_assert!(matches!(self, Self::Add) || 0 < *count, "what leaves was counted");
         *count = match self {
@@ -32,19 +32,23 @@ impl Step {
 }
 
 impl ClientFigures {
-    fn risk(&mut self, open: &OpenRisk, step: Step) {
+    fn risk(&mut self, open: &OpenRisk, step: SummaryStep) {
         if open.closed.is_some() || open.accepted.is_some() {
             return;
         }
         step.take(&mut self.n_risks[open.risk.severity as usize]);
         match (open.risk.dollar_impact, step) {
             (None, _) => step.take(&mut self.n_unpriced_risks),
-            (Some(dollars), Step::Add) => self.dollars = self.dollars.saturating_add(dollars),
-            (Some(dollars), Step::Remove) => self.dollars = self.dollars.saturating_sub(dollars),
+            (Some(dollars), SummaryStep::Add) => {
+                self.dollars = self.dollars.saturating_add(dollars);
+            }
+            (Some(dollars), SummaryStep::Remove) => {
+                self.dollars = self.dollars.saturating_sub(dollars);
+            }
         }
     }
 
-    fn asset(&mut self, asset: &Asset, step: Step) {
+    fn asset(&mut self, asset: &Asset, step: SummaryStep) {
         if asset.status == AssetStatus::Retired {
             return;
         }
@@ -57,7 +61,7 @@ impl ClientFigures {
         }
     }
 
-    fn task(&mut self, task: &Task, step: Step) {
+    fn task(&mut self, task: &Task, step: SummaryStep) {
         if !task.status.is_open() {
             return;
         }
@@ -67,7 +71,7 @@ impl ClientFigures {
         }
     }
 
-    fn source(&mut self, health: &SourceHealth, step: Step) {
+    fn source(&mut self, health: &SourceHealth, step: SummaryStep) {
         match health.state {
             HealthState::Failing => step.take(&mut self.n_failing_sources),
             HealthState::Silent => step.take(&mut self.n_silent_sources),
@@ -105,12 +109,12 @@ impl<R: Rows> ClientTransaction<R> {
         for framework in self.list_frameworks()? {
             summary.readiness[framework.id as usize] = framework.summary.readiness;
         }
-        self.list_risks()?.iter().for_each(|it| summary.risk(it, Step::Add));
-        self.list_open_tasks()?.iter().for_each(|it| summary.task(it, Step::Add));
-        self.list_source_health()?.iter().for_each(|it| summary.source(it, Step::Add));
+        self.list_risks()?.iter().for_each(|it| summary.risk(it, SummaryStep::Add));
+        self.list_open_tasks()?.iter().for_each(|it| summary.task(it, SummaryStep::Add));
+        self.list_source_health()?.iter().for_each(|it| summary.source(it, SummaryStep::Add));
         let assets = ASSETS.name(self.client);
         self.rows.visit_rows(&assets, &Span::all(), &mut |key, bytes| {
-            summary.asset(&self.rows.open_row(&assets, key, bytes)?, Step::Add);
+            summary.asset(&self.rows.open_row(&assets, key, bytes)?, SummaryStep::Add);
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(summary)
@@ -170,11 +174,11 @@ impl ClientBatch<'_> {
 }
 
 /// Removes the old row from the figures and adds the new one.
-fn turn<T>(before: Option<&T>, after: Option<&T>, mut take: impl FnMut(&T, Step)) {
+fn turn<T>(before: Option<&T>, after: Option<&T>, mut take: impl FnMut(&T, SummaryStep)) {
     if let Some(it) = before {
-        take(it, Step::Remove);
+        take(it, SummaryStep::Remove);
     }
     if let Some(it) = after {
-        take(it, Step::Add);
+        take(it, SummaryStep::Add);
     }
 }

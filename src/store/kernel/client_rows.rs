@@ -5,7 +5,7 @@ use bincode::{Decode, Encode};
 use super::transaction::{ClientTransaction, Rows, Writing};
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::table::Part;
+use crate::store::table::ClientPart;
 use crate::store::table::{PerClient, RowKey, Span};
 
 impl<R: Rows> ClientTransaction<R> {
@@ -71,7 +71,7 @@ impl ClientTransaction<&mut Writing> {
         Ok(was_there)
     }
 
-    pub(in crate::store) fn moved(&mut self, part: Part) {
+    pub(in crate::store) fn moved(&mut self, part: ClientPart) {
         self.rows.effects.parts.insert((self.client, part));
     }
 }

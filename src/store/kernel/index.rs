@@ -33,38 +33,38 @@ pub struct AssetFilter {
 
 /// The ids of a page's rows.
 #[derive(Debug)]
-pub(in crate::store) struct Found {
+pub(in crate::store) struct FoundAssetIds {
     pub(in crate::store) ids: Vec<AssetId>,
     pub(in crate::store) total: u64,
 }
 
-/// Number of the name in [`Columns::categories`]; [`NO_CATEGORY`] for none.
-type Category = u32;
-const NO_CATEGORY: Category = u32::MAX;
+/// Number of the name in [`AssetColumns::categories`]; [`NO_CATEGORY`] for none.
+type CategoryNumber = u32;
+const NO_CATEGORY: CategoryNumber = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Row {
+struct AssetRow {
     id: AssetId,
-    category: Category,
+    category: CategoryNumber,
     asset_type: AssetType,
     is_critical: bool,
 }
 
 /// One client's assets, in id order.
 #[derive(Debug, Default)]
-struct Columns {
-    rows: Vec<Row>,
+struct AssetColumns {
+    rows: Vec<AssetRow>,
     /// Names in lower case. Never shrinks: a client has few, and an eviction starts over.
-    categories: HashMap<String, Category>,
+    categories: HashMap<String, CategoryNumber>,
 }
 
-impl Columns {
+impl AssetColumns {
     fn apply(&mut self, delta: Delta) {
         let Delta::Put { id, category, asset_type, is_critical } = delta else { return };
-        let n_categories = Category::try_from(self.categories.len()).unwrap_or(NO_CATEGORY);
+        let n_categories = CategoryNumber::try_from(self.categories.len()).unwrap_or(NO_CATEGORY);
         let category = category
             .map_or(NO_CATEGORY, |name| *self.categories.entry(name).or_insert(n_categories));
-        let row = Row { id, category, asset_type, is_critical };
+        let row = AssetRow { id, category, asset_type, is_critical };
         // New ids are higher, so this almost always appends.
         match self.rows.last().map(|last| last.id.cmp(&id)) {
             None | Some(std::cmp::Ordering::Less) => self.rows.push(row),
@@ -75,26 +75,26 @@ impl Columns {
         }
     }
 
-    fn find(&self, filter: &AssetFilter, cut: Cut) -> Found {
+    fn find(&self, filter: &AssetFilter, cut: Cut) -> FoundAssetIds {
         let skip = usize::try_from(cut.offset).unwrap_or(usize::MAX);
         let limit = cut.limit as usize;
         if *filter == AssetFilter::default() {
             let ids = self.rows.iter().skip(skip).take(limit).map(|it| it.id).collect();
-            return Found { ids, total: self.rows.len() as u64 };
+            return FoundAssetIds { ids, total: self.rows.len() as u64 };
         }
         let category = match &filter.category {
             None => None,
             Some(name) => match self.categories.get(&name.to_lowercase()) {
                 Some(category) => Some(*category),
-                None => return Found { ids: Vec::new(), total: 0 },
+                None => return FoundAssetIds { ids: Vec::new(), total: 0 },
             },
         };
-        let wanted = |row: &&Row| {
+        let wanted = |row: &&AssetRow| {
             category.is_none_or(|it| row.category == it)
                 && filter.asset_type.is_none_or(|it| row.asset_type == it)
                 && (row.is_critical || !filter.critical_only)
         };
-        let mut found = Found { ids: Vec::new(), total: 0 };
+        let mut found = FoundAssetIds { ids: Vec::new(), total: 0 };
         let end = skip.saturating_add(limit) as u64;
         for row in self.rows.iter().filter(wanted) {
             if (skip as u64..end).contains(&found.total) {
@@ -107,24 +107,24 @@ impl Columns {
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum IndexState {
     #[default]
     Empty,
     /// Changes that were committed since before the snapshot that is being read.
     Building(Vec<Delta>),
-    Ready(Columns),
+    Ready(AssetColumns),
 }
 
 #[derive(Debug, Default)]
-struct Slot {
-    state: RwLock<State>,
+struct IndexSlot {
+    state: RwLock<IndexState>,
     /// Locked while the index is built.
     builder: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct Entry {
-    slot: Arc<Slot>,
+struct CachedIndex {
+    slot: Arc<IndexSlot>,
     n_rows: usize,
     asked_at: u64,
 }
@@ -137,7 +137,7 @@ pub(in crate::store) struct Indexes {
 
 #[derive(Debug, Default)]
 struct Known {
-    clients: HashMap<ClientId, Entry>,
+    clients: HashMap<ClientId, CachedIndex>,
     n_asked: u64,
 }
 
@@ -146,7 +146,7 @@ impl Indexes {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn ask(&self, client: ClientId) -> Arc<Slot> {
+    fn ask(&self, client: ClientId) -> Arc<IndexSlot> {
         let mut known = self.lock();
         known.n_asked += 1;
         let now = known.n_asked;
@@ -162,19 +162,19 @@ impl Indexes {
         filter: &AssetFilter,
         cut: Cut,
         snapshot: impl FnOnce() -> Result<ClientTransaction<Reading>>,
-    ) -> Result<Found> {
+    ) -> Result<FoundAssetIds> {
         let slot = self.ask(client);
-        if let State::Ready(columns) = &*slot.read() {
+        if let IndexState::Ready(columns) = &*slot.read() {
             return Ok(columns.find(filter, cut));
         }
         let _builder = slot.builder.lock().unwrap_or_else(PoisonError::into_inner);
-        if let State::Ready(columns) = &*slot.read() {
+        if let IndexState::Ready(columns) = &*slot.read() {
             return Ok(columns.find(filter, cut)); // Another request built it meanwhile.
         }
-        *slot.write() = State::Building(Vec::new());
+        *slot.write() = IndexState::Building(Vec::new());
         let built = snapshot().and_then(|snapshot| build(&snapshot));
         let mut state = slot.write();
-        let State::Building(deltas) = std::mem::take(&mut *state) else {
+        let IndexState::Building(deltas) = std::mem::take(&mut *state) else {
             unreachable!("only the holder of `builder` ends a building")
         };
         let mut columns = built?;
@@ -185,7 +185,7 @@ impl Indexes {
         let found = columns.find(filter, cut);
         let n_rows = columns.rows.len();
         if is_whole {
-            *state = State::Ready(columns);
+            *state = IndexState::Ready(columns);
         }
         drop(state);
         self.make_room(client, n_rows);
@@ -222,10 +222,10 @@ impl Indexes {
             let Some(slot) = slot else { continue };
             let mut state = slot.write();
             match (&mut *state, delta) {
-                (State::Empty, _) => (),
-                (State::Building(deltas), delta) => deltas.push(delta),
-                (State::Ready(_), Delta::Forget) => *state = State::Empty,
-                (State::Ready(columns), delta) => columns.apply(delta),
+                (IndexState::Empty, _) => (),
+                (IndexState::Building(deltas), delta) => deltas.push(delta),
+                (IndexState::Ready(_), Delta::Forget) => *state = IndexState::Empty,
+                (IndexState::Ready(columns), delta) => columns.apply(delta),
             }
         }
     }
@@ -240,35 +240,35 @@ impl Indexes {
     }
 }
 
-impl Slot {
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, State> {
+impl IndexSlot {
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, IndexState> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, State> {
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, IndexState> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_ready(&self) -> bool {
-        matches!(*self.read(), State::Ready(_))
+        matches!(*self.read(), IndexState::Ready(_))
     }
 
     fn is_empty(&self) -> bool {
-        matches!(*self.read(), State::Empty)
+        matches!(*self.read(), IndexState::Empty)
     }
 
     fn forget(&self) {
         let mut state = self.write();
         match &mut *state {
-            State::Empty => (),
-            State::Building(deltas) => deltas.push(Delta::Forget),
-            State::Ready(_) => *state = State::Empty,
+            IndexState::Empty => (),
+            IndexState::Building(deltas) => deltas.push(Delta::Forget),
+            IndexState::Ready(_) => *state = IndexState::Empty,
         }
     }
 }
 
-fn build(snapshot: &ClientTransaction<Reading>) -> Result<Columns> {
-    let mut columns = Columns::default();
+fn build(snapshot: &ClientTransaction<Reading>) -> Result<AssetColumns> {
+    let mut columns = AssetColumns::default();
     let table = ASSETS.name(snapshot.client);
     snapshot.rows.visit_rows(&table, &Span::all(), &mut |key, bytes| {
         let asset = snapshot.rows.open_row::<Asset>(&table, key, bytes)?;

@@ -18,7 +18,7 @@ use crate::store::kernel::delta::Delta;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::figure::ClientFigures;
 use crate::store::kernel::health::Gauges;
-use crate::store::table::Part;
+use crate::store::table::ClientPart;
 use crate::store::table::{RowKey, SUMMARIES, Span};
 
 type Definition<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
@@ -226,7 +226,7 @@ pub(in crate::store) struct Counts {
 /// What a transaction changes in memory once it is durable.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Effects {
-    pub(in crate::store) parts: std::collections::BTreeSet<(ClientId, Part)>,
+    pub(in crate::store) parts: std::collections::BTreeSet<(ClientId, ClientPart)>,
     pub(in crate::store) deltas: Vec<(ClientId, Delta)>,
     /// Deliveries are due.
     pub(in crate::store) has_deliveries: bool,

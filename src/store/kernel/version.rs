@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use crate::id::ClientId;
-use crate::store::table::Part;
+use crate::store::table::ClientPart;
 
 /// A number for each part of a client that is cached separately. Each only rises while the process
 /// runs.
@@ -22,11 +22,11 @@ pub struct Versions {
 /// epoch.
 #[derive(Debug, Default)]
 pub(in crate::store) struct VersionTable {
-    inner: RwLock<Inner>,
+    inner: RwLock<VersionState>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct VersionState {
     /// Added to every version, to change all of them at once.
     epoch: u64,
     moved: HashMap<ClientId, Versions>,
@@ -44,14 +44,17 @@ impl VersionTable {
         }
     }
 
-    pub(in crate::store) fn advance(&self, changed: impl IntoIterator<Item = (ClientId, Part)>) {
+    pub(in crate::store) fn advance(
+        &self,
+        changed: impl IntoIterator<Item = (ClientId, ClientPart)>,
+    ) {
         let mut inner = self.inner.write().unwrap_or_else(PoisonError::into_inner);
         for (client, part) in changed {
             let versions = inner.moved.entry(client).or_default();
             match part {
-                Part::Profile => versions.profile += 1,
-                Part::Inventory => versions.inventory += 1,
-                Part::Posture => versions.posture += 1,
+                ClientPart::Profile => versions.profile += 1,
+                ClientPart::Inventory => versions.inventory += 1,
+                ClientPart::Posture => versions.posture += 1,
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::store::table::{HISTORY, HISTORY_DAY, HISTORY_MOVE, RowKey, Span};
 
 /// One change of the overall score.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct Move {
+pub struct ScoreMove {
     pub at: Time,
     /// `None` for the first score.
     pub from: Option<u8>,
@@ -33,7 +33,7 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// Newest first.
-    pub fn list_moves(&self, limit: u32) -> Result<Vec<Move>> {
+    pub fn list_moves(&self, limit: u32) -> Result<Vec<ScoreMove>> {
         self.list_some(HISTORY, &RowKey::of(HISTORY_MOVE), limit as usize)
     }
 }
@@ -45,7 +45,7 @@ impl ClientBatch<'_> {
     }
 
     /// Of several changes at the same time, the last one added counts as the newest.
-    pub fn add_move(&mut self, it: &Move) -> Result<()> {
+    pub fn add_move(&mut self, it: &ScoreMove) -> Result<()> {
         let start = RowKey::of(HISTORY_MOVE).falling(it.at);
         let span = Span::prefix(start.as_slice());
         let newest = self.rows.list_keys_of(&HISTORY.name(self.client), &span, 1)?.pop();

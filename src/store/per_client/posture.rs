@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::Part;
+use crate::store::table::ClientPart;
 use crate::store::table::{
     POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_RISK, POSTURE_SCORE,
     POSTURE_TOUCHED, RowKey, Span,
@@ -192,13 +192,13 @@ impl ClientBatch<'_> {
     }
 
     pub fn put_touched(&mut self, subject: u64, score: u8) -> Result<()> {
-        self.moved(Part::Inventory); // Assets show the score.
+        self.moved(ClientPart::Inventory); // Assets show the score.
         self.put(POSTURE, &touched_key(subject), &score)
     }
 
     /// Whether it was there.
     pub fn remove_touched(&mut self, subject: u64) -> Result<bool> {
-        self.moved(Part::Inventory); // Assets show the score.
+        self.moved(ClientPart::Inventory); // Assets show the score.
         self.remove(POSTURE, &touched_key(subject))
     }
 

@@ -10,14 +10,14 @@ use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey};
 
 /// What a list contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum ListKind {
     Observations,
     Identities,
     Apps,
     Assets,
 }
 
-impl Part {
+impl ListKind {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl Part {
 pub struct Roster<'a> {
     pub source: &'a str,
     pub scope: &'a str,
-    pub part: Part,
+    pub part: ListKind,
 }
 
 /// The history of reads of a list, from the first complete one.

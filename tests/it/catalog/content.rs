@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posture::catalog::embedded;
-use posture::engine::catalog::{Catalog, Framework, FrameworkId, Level, ReadinessRule, Role};
+use posture::engine::catalog::{
+    Catalog, ControlRole, Framework, FrameworkId, Level, ReadinessRule,
+};
 
 /// Frameworks with fewer rows may share a control by more of them.
 const N_ROWS_CAPPED: usize = 20;
@@ -56,7 +58,7 @@ fn the_catalogue_of_this_release_loads() {
         assert!(catalog.checks.contains_key(tool), "{tool}");
     }
     let decided = |it: &posture::engine::catalog::Framework| {
-        it.rows.iter().any(|row| row.controls.iter().any(|it| it.role == Role::Decides))
+        it.rows.iter().any(|row| row.controls.iter().any(|it| it.role == ControlRole::Decides))
     };
     assert!(catalog.frameworks.iter().all(decided), "a framework no control decides any row of");
 }
@@ -131,7 +133,7 @@ fn every_row_has_a_control_and_every_control_a_row() {
 }
 
 /// The detail rows where there are any, else all.
-fn counted(framework: &Framework) -> Vec<&posture::engine::catalog::Row> {
+fn counted(framework: &Framework) -> Vec<&posture::engine::catalog::FrameworkRow> {
     let has_details = framework.rows.iter().any(|it| it.level == Level::Detail);
     let level = if has_details { Level::Detail } else { Level::Requirement };
     framework.rows.iter().filter(|it| it.level == level).collect()
@@ -184,7 +186,8 @@ fn few_rows_have_only_indicators() {
     let catalog = real();
     for (id, most) in UNDECIDED {
         let rows = catalog.framework(id).rows.iter();
-        let undecided = rows.filter(|it| it.controls.iter().all(|it| it.role != Role::Decides));
+        let undecided =
+            rows.filter(|it| it.controls.iter().all(|it| it.role != ControlRole::Decides));
         let undecided: Vec<_> = undecided.map(|it| it.reference.as_str()).collect();
         assert!(undecided.len() <= most, "{}: {undecided:?}", id.as_str());
     }

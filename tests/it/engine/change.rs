@@ -1,7 +1,7 @@
 //! What differs between two postures.
 
 use posture::engine::catalog::FrameworkId::Soc2;
-use posture::engine::catalog::{Level, ReadinessRule, Row};
+use posture::engine::catalog::{FrameworkRow, Level, ReadinessRule};
 use posture::engine::change::{Before, Change, Direction, RiskEnding, difference};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, Observation, Status, Verdict};
@@ -24,8 +24,8 @@ fn world() -> World {
     world.map("c1", &[0]);
     let rows = vec![
         decides("R", &[1]),
-        Row { parent: Some(0), ..decides("R.1", &[0]) },
-        Row { level: Level::Detail, ..decides("D", &[0]) },
+        FrameworkRow { parent: Some(0), ..decides("R.1", &[0]) },
+        FrameworkRow { level: Level::Detail, ..decides("D", &[0]) },
     ];
     world.framework(Soc2, ReadinessRule::Mean, rows);
     world.attested(Attestation { control: "A-2".into(), ..attested(Compliant) })

@@ -1,7 +1,7 @@
 //! What rows, frameworks and the security score come to, sentence by sentence of the rules.
 
 use posture::engine::catalog::FrameworkId::{CmmcL1, CmmcL2, Soc2};
-use posture::engine::catalog::{Level, ReadinessRule, Role, Row, Sprs};
+use posture::engine::catalog::{ControlRole, FrameworkRow, Level, ReadinessRule, Sprs};
 use posture::engine::fact::RowDecisionKind::{Attested, OutOfScope};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, RowDecision, RowDecisionKind, Status, Usage};
@@ -24,7 +24,7 @@ fn said(all: &[(posture::engine::severity::Severity, Option<Status>)]) -> World 
     world
 }
 
-fn with_rows(mut world: World, rows: Vec<Row>) -> World {
+fn with_rows(mut world: World, rows: Vec<FrameworkRow>) -> World {
     world.framework(Soc2, ReadinessRule::Mean, rows);
     world
 }
@@ -84,7 +84,7 @@ fn a_row_that_its_controls_only_support_is_at_best_partial_until_attested_with_e
     check_rows(&world(Compliant).decided(other), &[(Partial, 100)]);
     let both = with_rows(
         world(Compliant),
-        vec![Row {
+        vec![FrameworkRow {
             controls: [decides("", &[0]).controls, supports("", &[0]).controls].concat(),
             ..decides("R1", &[])
         }],
@@ -95,11 +95,11 @@ fn a_row_that_its_controls_only_support_is_at_best_partial_until_attested_with_e
 #[test]
 fn a_row_takes_the_controls_of_the_rows_below_it_in_the_same_level() {
     let world = said(&[(High, Some(Compliant)), (High, Some(NonCompliant)), (High, None)]);
-    let detail = Row { level: Level::Detail, parent: Some(0), ..decides("D", &[1]) };
+    let detail = FrameworkRow { level: Level::Detail, parent: Some(0), ..decides("D", &[1]) };
     let rows = vec![
         supports("R", &[0]),
-        Row { parent: Some(0), ..decides("R.1", &[0]) },
-        Row { parent: Some(1), ..decides("R.1.1", &[1, 0]) },
+        FrameworkRow { parent: Some(0), ..decides("R.1", &[0]) },
+        FrameworkRow { parent: Some(1), ..decides("R.1.1", &[1, 0]) },
         decides("S", &[2]),
         detail,
     ];
@@ -114,9 +114,9 @@ fn a_row_takes_the_controls_of_the_rows_below_it_in_the_same_level() {
 #[test]
 fn a_circle_of_parents_ends() {
     let rows = vec![
-        Row { parent: Some(1), ..decides("R", &[0]) },
-        Row { parent: Some(0), ..decides("S", &[]) },
-        Row { parent: Some(2), ..decides("T", &[0]) },
+        FrameworkRow { parent: Some(1), ..decides("R", &[0]) },
+        FrameworkRow { parent: Some(0), ..decides("S", &[]) },
+        FrameworkRow { parent: Some(2), ..decides("T", &[0]) },
     ];
     let world = with_rows(said(&[(High, Some(Compliant))]), rows);
     check_rows(&world, &[(Compliant, 100); 3]);
@@ -132,7 +132,7 @@ fn a_row_with_a_question_applies_only_when_the_client_says_used() {
     let rows = || {
         vec![
             decides("R", &[0]),
-            Row { parent: Some(0), applies: Some("pays".into()), ..decides("R.1", &[1]) },
+            FrameworkRow { parent: Some(0), applies: Some("pays".into()), ..decides("R.1", &[1]) },
         ]
     };
     let world = || with_rows(said(&[(High, Some(Compliant)), (High, Some(NonCompliant))]), rows());
@@ -145,7 +145,8 @@ fn a_row_with_a_question_applies_only_when_the_client_says_used() {
 
 #[test]
 fn a_row_out_of_scope_does_not_apply_until_the_decision_expires() {
-    let rows = || vec![decides("R", &[0]), Row { parent: Some(0), ..decides("R.1", &[1]) }];
+    let rows =
+        || vec![decides("R", &[0]), FrameworkRow { parent: Some(0), ..decides("R.1", &[1]) }];
     let said = || said(&[(High, Some(Compliant)), (High, Some(NonCompliant))]);
     let world = |decision: RowDecision| with_rows(said(), rows()).decided(decision);
     let out = |reference: &str| decision(reference, OutOfScope);
@@ -169,7 +170,7 @@ fn a_row_out_of_scope_does_not_apply_until_the_decision_expires() {
     check_rows(&nothing.decided(ended(TODAY)), &[(NotApplicable, 0)]);
 }
 
-fn summary_of(rule: ReadinessRule, world: World, rows: Vec<Row>) -> FrameworkSummary {
+fn summary_of(rule: ReadinessRule, world: World, rows: Vec<FrameworkRow>) -> FrameworkSummary {
     let mut world = world;
     world.framework(CmmcL2, rule, rows);
     world.outcome_of(CmmcL2).summary
@@ -217,7 +218,7 @@ fn sprs_loses_the_points_of_what_is_not_met() {
         let rows = vec![
             practice("P", 0, 5, Some(3)),
             practice("Q", 1, 5, None),
-            Row { gate: true, ..decides("G", &[2]) },
+            FrameworkRow { gate: true, ..decides("G", &[2]) },
         ];
         let all = [(High, status), (High, status), (High, Some(gate))];
         let summary = summary_of(ReadinessRule::Sprs, said(&all), rows);
@@ -234,10 +235,12 @@ fn sprs_loses_the_points_of_what_is_not_met() {
 #[test]
 fn partial_credit_takes_the_controls_that_the_row_names_for_it() {
     let case = |named: Status, other: Status| {
-        let mut practice =
-            Row { sprs: Some(Sprs { weight: 5, partial: Some(3) }), ..decides("P", &[0, 1]) };
+        let mut practice = FrameworkRow {
+            sprs: Some(Sprs { weight: 5, partial: Some(3) }),
+            ..decides("P", &[0, 1])
+        };
         practice.controls[0].earns_partial = true;
-        let rows = vec![practice, Row { gate: true, ..decides("G", &[2]) }];
+        let rows = vec![practice, FrameworkRow { gate: true, ..decides("G", &[2]) }];
         let all = [(High, Some(named)), (High, Some(other)), (High, Some(Compliant))];
         summary_of(ReadinessRule::Sprs, said(&all), rows).sprs
     };
@@ -250,7 +253,7 @@ fn partial_credit_takes_the_controls_that_the_row_names_for_it() {
 #[test]
 fn a_decider_that_does_not_apply_decides_nothing() {
     let case = |decider: Status| {
-        let rows = vec![row("R", &[(0, Role::Decides), (1, Role::Supports)])];
+        let rows = vec![row("R", &[(0, ControlRole::Decides), (1, ControlRole::Supports)])];
         let all = [(High, Some(decider)), (High, Some(Compliant))];
         summary_of(ReadinessRule::Mean, said(&all), rows).passed
     };
@@ -270,7 +273,7 @@ fn a_new_client_is_nowhere_ready() {
         assert_eq!(summary_of(rule, said(&[(High, None)]), rows(1)).readiness, 0);
     }
     let mut all = rows(5);
-    all.push(Row { gate: true, ..decides("G", &[1]) });
+    all.push(FrameworkRow { gate: true, ..decides("G", &[1]) });
     let worst = said(&[(High, Some(NonCompliant)), (High, Some(Compliant))]);
     let worst = summary_of(ReadinessRule::Sprs, worst, all);
     assert_eq!((worst.sprs, worst.readiness), (Some(-203), 0));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use posture::clock::Time;
 use posture::engine::catalog::{
-    Control, FrameworkId, Level, Mapping, ReadinessRule, Role, Row, Sprs,
+    Control, ControlRole, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 use posture::engine::change::{Before, difference};
 use posture::engine::control::valid_until;
@@ -66,8 +66,8 @@ fn code(index: usize) -> String {
     format!("A-{index}")
 }
 
-fn any_row(n_controls: usize) -> impl Strategy<Value = Row> {
-    let role = select(vec![Role::Decides, Role::Supports]);
+fn any_row(n_controls: usize) -> impl Strategy<Value = FrameworkRow> {
+    let role = select(vec![ControlRole::Decides, ControlRole::Supports]);
     let mapping = (0..n_controls, role);
     let mapping = mapping.prop_map(|(control, role)| Mapping {
         control,
@@ -79,7 +79,7 @@ fn any_row(n_controls: usize) -> impl Strategy<Value = Row> {
     let sprs = (1..=5u8, prop::option::of(1..=3u8));
     let sprs = sprs.prop_map(|(weight, partial)| Sprs { weight, partial });
     let rest = (prop::bool::weighted(0.1), asked, prop::option::weighted(0.9, sprs));
-    (vec(mapping, 0..4), rest).prop_map(|(controls, (gate, applies, sprs))| Row {
+    (vec(mapping, 0..4), rest).prop_map(|(controls, (gate, applies, sprs))| FrameworkRow {
         controls,
         gate,
         applies,
@@ -89,7 +89,7 @@ fn any_row(n_controls: usize) -> impl Strategy<Value = Row> {
 }
 
 /// Rows of level requirement, then of level detail; a parent is an earlier row of the same level.
-fn any_rows(n_controls: usize) -> impl Strategy<Value = Vec<Row>> {
+fn any_rows(n_controls: usize) -> impl Strategy<Value = Vec<FrameworkRow>> {
     let row = (any_row(n_controls), prop::option::of(any::<Index>()));
     (vec(row, 1..8), 0..3_usize).prop_map(|(rows, n_details)| {
         let first_detail = rows.len().saturating_sub(n_details);
@@ -99,7 +99,7 @@ fn any_rows(n_controls: usize) -> impl Strategy<Value = Vec<Row>> {
             let first = if is_detail { first_detail } else { 0 };
             let parent = parent.filter(|_| first < index).map(|it| first + it.index(index - first));
             let level = if is_detail { Level::Detail } else { Level::Requirement };
-            Row { reference: format!("R{index}"), level, parent, ..row }
+            FrameworkRow { reference: format!("R{index}"), level, parent, ..row }
         })
         .collect()
     })

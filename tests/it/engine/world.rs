@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use posture::clock::Time;
 use posture::engine::assess;
 use posture::engine::catalog::{
-    Catalog, Category, Control, Framework, FrameworkId, Level, Mapping, ReadinessRule, Role, Row,
-    Sprs,
+    Catalog, Category, Control, ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping,
+    ReadinessRule, Sprs,
 };
 use posture::engine::fact::{
     Attestation, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status, Subject,
@@ -63,7 +63,12 @@ impl World {
         checks.insert(check.to_owned(), controls.to_vec());
     }
 
-    pub(crate) fn framework(&mut self, id: FrameworkId, rule: ReadinessRule, rows: Vec<Row>) {
+    pub(crate) fn framework(
+        &mut self,
+        id: FrameworkId,
+        rule: ReadinessRule,
+        rows: Vec<FrameworkRow>,
+    ) {
         let framework = &mut self.catalog.frameworks[id as usize];
         (framework.readiness, framework.rows) = (rule, rows);
     }
@@ -167,14 +172,14 @@ pub(crate) fn control(code: &str, severity: Severity) -> Control {
     }
 }
 
-pub(crate) fn row(reference: &str, controls: &[(usize, Role)]) -> Row {
-    let mapping = |(control, role): &(usize, Role)| Mapping {
+pub(crate) fn row(reference: &str, controls: &[(usize, ControlRole)]) -> FrameworkRow {
+    let mapping = |(control, role): &(usize, ControlRole)| Mapping {
         control: *control,
         role: *role,
         why: String::new(),
         earns_partial: false,
     };
-    Row {
+    FrameworkRow {
         reference: reference.to_owned(),
         level: Level::Requirement,
         parent: None,
@@ -187,18 +192,23 @@ pub(crate) fn row(reference: &str, controls: &[(usize, Role)]) -> Row {
     }
 }
 
-pub(crate) fn decides(reference: &str, controls: &[usize]) -> Row {
-    let controls: Vec<_> = controls.iter().map(|it| (*it, Role::Decides)).collect();
+pub(crate) fn decides(reference: &str, controls: &[usize]) -> FrameworkRow {
+    let controls: Vec<_> = controls.iter().map(|it| (*it, ControlRole::Decides)).collect();
     row(reference, &controls)
 }
 
-pub(crate) fn supports(reference: &str, controls: &[usize]) -> Row {
-    let controls: Vec<_> = controls.iter().map(|it| (*it, Role::Supports)).collect();
+pub(crate) fn supports(reference: &str, controls: &[usize]) -> FrameworkRow {
+    let controls: Vec<_> = controls.iter().map(|it| (*it, ControlRole::Supports)).collect();
     row(reference, &controls)
 }
 
-pub(crate) fn practice(reference: &str, control: usize, weight: u8, partial: Option<u8>) -> Row {
-    Row { sprs: Some(Sprs { weight, partial }), ..decides(reference, &[control]) }
+pub(crate) fn practice(
+    reference: &str,
+    control: usize,
+    weight: u8,
+    partial: Option<u8>,
+) -> FrameworkRow {
+    FrameworkRow { sprs: Some(Sprs { weight, partial }), ..decides(reference, &[control]) }
 }
 
 /// Check `c1` of tool `t`, seen today by source `s` in scope `x`.

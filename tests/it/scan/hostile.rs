@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use posture::engine::network::scan::Answers;
 use posture::error::{Code, Error};
-use posture::scan::{Done, Pace, Progress, escaped, run};
+use posture::scan::{Done, Pace, ScanProgress, escaped, run};
 
 use super::{page, plan, scan, settings};
 use crate::harness::sink::Sink;
@@ -99,7 +99,7 @@ fn a_stop_ends_a_scan_soon_and_what_was_handed_out_was_whole() {
         .collect();
     let plan = plan(&["127.32.3.0/24", "127.32.4.0/24"], "21,1000-1999");
     let stop = AtomicBool::new(false);
-    let progress = Progress::default();
+    let progress = ScanProgress::default();
     let mut n_done = 0;
     let mut sink = |done: Done| -> Result<(), Error> {
         assert_eq!(done.tally.n_addresses, 256);
@@ -124,7 +124,7 @@ fn a_stop_ends_a_scan_soon_and_what_was_handed_out_was_whole() {
 fn a_failing_sink_ends_the_scan_with_its_error() {
     let plan = plan(&["127.32.5.1"], "20500");
     let mut sink = |_: Done| -> Result<(), Error> { Err(Error::unavailable("the disk is full")) };
-    let how = (&Pace::of(100_000), &Progress::default());
+    let how = (&Pace::of(100_000), &ScanProgress::default());
     let error = run(&plan, &BTreeSet::new(), &settings(), how, &|| false, &mut sink).unwrap_err();
     assert_eq!(error.code, Code::Unavailable);
 }

@@ -10,7 +10,7 @@ use posture::store::global::client::{Client, ClientState};
 use posture::store::global::key::{Key, Previous, Scope};
 use posture::store::global::limit::Windows;
 use posture::store::per_client::asset::{AssetFilter, IdentityKey};
-use posture::store::per_client::history::Move;
+use posture::store::per_client::history::ScoreMove;
 use posture::store::per_client::import::Import;
 use posture::store::per_client::posture::{OpenRisk, ScoreEntry};
 use posture::store::{ClientStore, RECORD_BYTES_MAX, Versions};
@@ -189,7 +189,7 @@ fn an_import_is_found_by_its_bytes_unless_it_was_retracted() {
 fn days_and_moves_come_newest_first_and_old_ones_go() {
     let store = memory();
     let rows = store.client_store(some_client(1));
-    let at = |days: i64, to: u8| Move {
+    let at = |days: i64, to: u8| ScoreMove {
         at: noon().plus_days(days),
         from: None,
         to,

@@ -2,7 +2,7 @@
 
 use posture::catalog::embedded;
 use posture::clock::Time;
-use posture::engine::catalog::{Catalog, FrameworkId, Mapping, Role};
+use posture::engine::catalog::{Catalog, ControlRole, FrameworkId, Mapping};
 use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
@@ -86,7 +86,7 @@ pub fn next_catalog() -> Catalog {
             let why = "as of this release".to_owned();
             row.controls.push(Mapping {
                 control: failing,
-                role: Role::Decides,
+                role: ControlRole::Decides,
                 why,
                 earns_partial: false,
             });

@@ -199,14 +199,14 @@ impl KeyBody {
 #[derive(Object, Deserialize)]
 #[oai(rename = "ApiKeyRotation", rename_all = "camelCase", example)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-pub struct RotationBody {
+pub struct KeyRotationBody {
     /// For how many seconds the old secret remains valid. 0: it stops working now. Default: 86400, one day.
     #[oai(validator(minimum(value = "0"), maximum(value = "2592000")))]
     #[serde(default, deserialize_with = "present")]
     grace_s: Option<u32>,
 }
 
-example!(RotationBody, {"graceS": 3600});
+example!(KeyRotationBody, {"graceS": 3600});
 
 pub struct Keys;
 
@@ -266,7 +266,7 @@ impl Keys {
         web: Held<&Arc<Web>>,
         by: By<Administer>,
         #[oai(name = "keyId")] key_id: Path<Raw<Id>>,
-        body: Body<RotationBody>,
+        body: Body<KeyRotationBody>,
     ) -> Result<Made<KeyView>, Failure> {
         let grace_s = || Ok(body.read()?.grace_s.unwrap_or(GRACE_S));
         let (held, text) = web.app.rotate_key(&by.0, key_id.read()?, grace_s).await?;

@@ -16,7 +16,7 @@ use crate::api::wire::reply::{Data, Gone, Null};
 use crate::api::wire::view::{CallerKind, CallerKindView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::access::session::Login;
-use crate::auth::caller::{Caller, Identity};
+use crate::auth::caller::{Caller, Principal};
 use crate::error::Error;
 use crate::id::UserId;
 use crate::store::global::user::User;
@@ -162,8 +162,8 @@ impl Sessions {
 /// `Forbidden` for the operator, who has no session.
 fn user(caller: &Caller) -> Result<&User, Error> {
     match &caller.identity {
-        Identity::User(user) => Ok(user),
-        Identity::Key(_) | Identity::Operator { .. } => {
+        Principal::User(user) => Ok(user),
+        Principal::Key(_) | Principal::Operator { .. } => {
             Err(Error::forbidden("only users have a session and a password; log in as a user"))
         }
     }

@@ -120,10 +120,10 @@ impl From<ClientBody> for ClientChange {
     }
 }
 
-pub struct Clients;
+pub struct ManagedClients;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
-impl Clients {
+impl ManagedClients {
     /// List all clients
     ///
     /// Includes inactive clients, in the order in which they were added. Scope: `read:clients`.
@@ -134,13 +134,13 @@ impl Clients {
         by: By<ViewClients>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<reply::Page<ManagedClientView>, Failure> {
+    ) -> Result<reply::PageReply<ManagedClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let mut all = web.app.clients.directory.list();
         all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
         let defaults = &web.app.options.settings;
         let page = Page::of(all.into_iter(), cut).map(|it| ManagedClientView::of(&it, defaults));
-        Ok(reply::Page::rendered(Rendered::page(&page)))
+        Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 
     /// Add a client

@@ -40,20 +40,20 @@ const N_ASSETS_AT_ONCE: u32 = 1_000;
 const N_DAYS_MAX: u32 = u32::MAX;
 
 /// The kinds of items, in the order of an export.
-const PARTS: [Part; 9] = [
-    Part::Client,
-    Part::Scores,
-    Part::Risks,
-    Part::Requirements,
-    Part::Controls,
-    Part::Evidence,
-    Part::Tasks,
-    Part::Imports,
-    Part::Assets,
+const PARTS: [ExportPart; 9] = [
+    ExportPart::Client,
+    ExportPart::Scores,
+    ExportPart::Risks,
+    ExportPart::Requirements,
+    ExportPart::Controls,
+    ExportPart::Evidence,
+    ExportPart::Tasks,
+    ExportPart::Imports,
+    ExportPart::Assets,
 ];
 
 #[derive(Clone, Copy)]
-enum Part {
+enum ExportPart {
     Client,
     Scores,
     Risks,
@@ -67,12 +67,12 @@ enum Part {
 
 /// Lines to send, and how many they are.
 #[derive(Default)]
-struct Written {
+struct ExportLines {
     bytes: Vec<u8>,
     n_lines: u64,
 }
 
-impl Written {
+impl ExportLines {
     fn put(&mut self, kind: &str, data: &impl Serialize) {
         let line = json!({ "kind": kind, "data": data }).to_string();
         self.bytes.extend_from_slice(line.as_bytes());
@@ -83,57 +83,62 @@ impl Written {
 
 /// What an export reads from.
 #[derive(Clone)]
-struct Source {
+struct ExportSource {
     app: Arc<App>,
     client: Arc<Client>,
     rows: ClientStore,
 }
 
-impl Source {
+impl ExportSource {
     /// Reads the lines of a part from `offset`. Returns true if more may remain.
-    async fn read(&self, part: Part, offset: u64) -> Result<(Written, bool)> {
+    async fn read(&self, part: ExportPart, offset: u64) -> Result<(ExportLines, bool)> {
         let source = self.clone();
         self.rows.read(move |snapshot| source.read_now(snapshot, part, offset)).await
     }
 
-    fn read_now(&self, rows: &ClientSnapshot, part: Part, offset: u64) -> Result<(Written, bool)> {
+    fn read_now(
+        &self,
+        rows: &ClientSnapshot,
+        part: ExportPart,
+        offset: u64,
+    ) -> Result<(ExportLines, bool)> {
         let Self { app, client, .. } = self;
-        let mut written = Written::default();
+        let mut written = ExportLines::default();
         match part {
-            Part::Client => {
+            ExportPart::Client => {
                 let defaults = &app.options.settings;
                 written.put("client", &ManagedClientView::of(client, defaults));
             }
-            Part::Scores => {
+            ExportPart::Scores => {
                 let days = rows.list_days(N_DAYS_MAX)?.into_iter();
                 days.for_each(|it| written.put("score", &SecurityScoreView::of(it)));
             }
-            Part::Risks => {
+            ExportPart::Risks => {
                 let cut = Cut { limit: u32::MAX, offset: 0 };
                 let risks = page_risks(rows, None, cut)?.items.into_iter();
                 risks.for_each(|it| written.put("risk", &RiskItemView::of(it)));
             }
-            Part::Requirements => self.put_requirements(rows, &mut written)?,
-            Part::Controls => {
+            ExportPart::Requirements => self.put_requirements(rows, &mut written)?,
+            ExportPart::Controls => {
                 let states = app.control_states(rows)?.into_iter().zip(&app.catalog.controls);
                 for (it, control) in states {
                     written.put("control", &ClientControlView::of(it, control, &app.catalog));
                 }
             }
-            Part::Evidence => {
+            ExportPart::Evidence => {
                 let all = rows.list_evidence()?.into_iter();
                 all.for_each(|it| written.put("evidence", &EvidenceView::of(it)));
             }
-            Part::Tasks => {
+            ExportPart::Tasks => {
                 let now = app.clock.now();
                 let all = rows.list_all_tasks()?.into_iter();
                 all.for_each(|it| written.put("task", &TaskView::of(it, now)));
             }
-            Part::Imports => {
+            ExportPart::Imports => {
                 let all = rows.list_imports()?.into_iter();
                 all.for_each(|it| written.put("import", &ImportView::of(it)));
             }
-            Part::Assets => {
+            ExportPart::Assets => {
                 let cut = Cut { limit: N_ASSETS_AT_ONCE, offset };
                 let page = assets::views(&self.rows, rows, AssetsShown::default(), cut)?;
                 let more = offset + u64::from(N_ASSETS_AT_ONCE) < page.total;
@@ -144,7 +149,7 @@ impl Source {
         Ok((written, false))
     }
 
-    fn put_requirements(&self, rows: &ClientSnapshot, written: &mut Written) -> Result<()> {
+    fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
         let Self { app, .. } = self;
         let outcomes = app.control_outcomes(rows)?.into_iter().zip(&app.catalog.controls);
         let controls: Vec<_> =
@@ -160,8 +165,8 @@ impl Source {
 }
 
 /// How far an export has come.
-struct Progress {
-    source: Source,
+struct ExportProgress {
+    source: ExportSource,
     /// Parts that are complete; one more once the last line was sent.
     n_parts: usize,
     /// Where the current part continues.
@@ -169,7 +174,7 @@ struct Progress {
     n_lines: u64,
 }
 
-impl Progress {
+impl ExportProgress {
     /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
     /// find it does not have the complete export.
     async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
@@ -177,7 +182,7 @@ impl Progress {
             if self.n_parts != PARTS.len() {
                 return None;
             }
-            let mut end = Written::default();
+            let mut end = ExportLines::default();
             end.put("end", &json!({ "lines": self.n_lines }));
             self.n_parts += 1;
             return Some((Ok(end.bytes.into()), self));
@@ -225,8 +230,8 @@ impl Exports {
             ..Act::default()
         };
         web.app.tally(act, AuditOutcome::Done);
-        let source = Source { app: Arc::clone(&web.app), client, rows };
-        let progress = Progress { source, n_parts: 0, offset: 0, n_lines: 0 };
-        Ok(Lines::of(stream::unfold(progress, Progress::next)))
+        let source = ExportSource { app: Arc::clone(&web.app), client, rows };
+        let progress = ExportProgress { source, n_parts: 0, offset: 0, n_lines: 0 };
+        Ok(Lines::of(stream::unfold(progress, ExportProgress::next)))
     }
 }

@@ -21,7 +21,7 @@ use crate::engine::catalog::FrameworkId;
 use crate::engine::posture::coverage;
 use crate::error::Result;
 use crate::store::ClientSnapshot;
-use crate::store::per_client::history::Move;
+use crate::store::per_client::history::ScoreMove;
 
 /// A client's posture and what it is based on.
 #[derive(Object, Serialize)]
@@ -56,8 +56,8 @@ pub struct MoveView {
 }
 
 impl MoveView {
-    fn of(it: Move) -> Self {
-        let Move { at, from, to, cause, controls } = it;
+    fn of(it: ScoreMove) -> Self {
+        let ScoreMove { at, from, to, cause, controls } = it;
         Self { at: When(at), from: from.into(), to, cause, controls }
     }
 }

@@ -31,7 +31,7 @@ pub struct AlertRuleView {
     enabled: bool,
     /// Empty: all clients, including those added later.
     client_ids: Vec<Uid>,
-    condition: ConditionView,
+    condition: AlertConditionView,
     created_at: When,
     updated_at: When,
 }
@@ -40,7 +40,7 @@ pub struct AlertRuleView {
 #[derive(Union, Deserialize, Serialize)]
 #[oai(rename = "AlertCondition", one_of, discriminator_name = "type", rename_all = "snake_case")]
 #[serde(tag = "type", rename_all = "snake_case", expecting = "a JSON object with a type")]
-pub enum ConditionView {
+pub enum AlertConditionView {
     ScoreBelow(ScoreBelow),
     ReadinessBelow(ReadinessBelow),
     OpenRisksAtLeast(OpenRisksAtLeast),
@@ -100,7 +100,7 @@ pub struct TasksOverdueAtLeast {
     value: u32,
 }
 
-impl ConditionView {
+impl AlertConditionView {
     fn of(condition: &AlertCondition) -> Self {
         match condition {
             AlertCondition::ScoreBelow { value } => {
@@ -155,7 +155,7 @@ impl AlertRuleView {
             name: rule.name.clone(),
             enabled: rule.enabled,
             client_ids: rule.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
-            condition: ConditionView::of(&rule.condition),
+            condition: AlertConditionView::of(&rule.condition),
             created_at: When(rule.created_at),
             updated_at: When(rule.updated_at),
         }
@@ -175,7 +175,7 @@ pub struct NewAlertRuleBody {
     /// Empty or absent: all clients, including those added later.
     #[serde(default, deserialize_with = "present")]
     client_ids: Option<ClientIds>,
-    condition: ConditionView,
+    condition: AlertConditionView,
 }
 
 example!(NewAlertRuleBody, {
@@ -208,7 +208,7 @@ pub struct AlertRuleBody {
     #[serde(deserialize_with = "present")]
     client_ids: Option<ClientIds>,
     #[serde(deserialize_with = "present")]
-    condition: Option<ConditionView>,
+    condition: Option<AlertConditionView>,
 }
 
 example!(AlertRuleBody, {"enabled": false});
@@ -219,7 +219,7 @@ impl AlertRuleBody {
             name: self.name,
             enabled: self.enabled,
             clients: self.client_ids.map(|it| it.0),
-            condition: self.condition.map(ConditionView::read).transpose()?,
+            condition: self.condition.map(AlertConditionView::read).transpose()?,
         })
     }
 }

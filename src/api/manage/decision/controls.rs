@@ -116,7 +116,7 @@ impl ClientControlView {
 #[derive(Object, Deserialize)]
 #[oai(rename = "ControlStatement", rename_all = "camelCase", example, skip_serializing_if_is_none)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-pub struct StatementBody {
+pub struct AttestationBody {
     /// Null withdraws the attestation.
     #[serde(deserialize_with = "nullable")]
     status: Null<AttestedStatusView>,
@@ -146,14 +146,14 @@ pub struct StatementBody {
     by: Option<String>,
 }
 
-example!(StatementBody, {
+example!(AttestationBody, {
     "status": "compliant",
     "reason": "Restore test of 2026-11-12 passed",
     "evidence": "SharePoint: Audits/2026/restore-test.pdf",
     "by": "Ada Lovelace",
 });
 
-impl StatementBody {
+impl AttestationBody {
     /// `None`: the attestation is withdrawn.
     fn attestation(self, caller: &Caller) -> Result<Option<NewAttestation>> {
         let Self { status, reason, evidence, evidence_id, until, overrides, by } = self;
@@ -192,10 +192,10 @@ pub(in crate::api::manage) fn require_alone(given: &[(&str, bool)]) -> Result<()
     }
 }
 
-pub struct Controls;
+pub struct ManagedControls;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
-impl Controls {
+impl ManagedControls {
     /// List a client's controls
     ///
     /// All controls, in the order of the catalog. Scope: `read:compliance`.
@@ -236,7 +236,7 @@ impl Controls {
         by: By<Work>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "controlCode")] control_code: Path<Raw<Text>>,
-        body: Body<StatementBody>,
+        body: Body<AttestationBody>,
     ) -> Result<Data<ClientControlView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let code = control_code.0.text;

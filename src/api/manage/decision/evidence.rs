@@ -121,12 +121,12 @@ impl Register {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<reply::Page<EvidenceView>, Failure> {
+    ) -> Result<reply::PageReply<EvidenceView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let evidence = rows.read(ClientSnapshot::list_evidence).await?;
         let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of);
-        Ok(reply::Page::rendered(Rendered::page(&page)))
+        Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 
     /// Add evidence

@@ -92,7 +92,7 @@ impl ClientRequirementView {
     skip_serializing_if_is_none
 )]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-pub struct StatementBody {
+pub struct DecisionBody {
     /// Null withdraws the decision.
     #[serde(deserialize_with = "nullable")]
     decision: Null<DecisionWord>,
@@ -114,14 +114,14 @@ pub struct StatementBody {
     by: Option<String>,
 }
 
-example!(StatementBody, {
+example!(DecisionBody, {
     "decision": "attested",
     "reason": "Security officer appointed by the board",
     "evidence": "Minutes of 2026-10-02",
     "by": "Ada Lovelace",
 });
 
-impl StatementBody {
+impl DecisionBody {
     /// `None`: the decision is withdrawn.
     fn decision(self, caller: &Caller) -> Result<Option<NewDecision>> {
         let Self { decision, reason, evidence, until, by } = self;
@@ -177,7 +177,7 @@ impl Requirements {
         /// The framework's own reference, as `GET /api/v1/clients/{clientId}/compliance/{frameworkId}` shows it, of either
         /// level.
         requirement: Path<Raw<Text>>,
-        body: Body<StatementBody>,
+        body: Body<DecisionBody>,
     ) -> Result<Data<ClientRequirementView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let id: FrameworkId = framework_id.text.parse()?;

@@ -128,10 +128,10 @@ impl RiskBody {
     }
 }
 
-pub struct Risks;
+pub struct ManagedRisks;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
-impl Risks {
+impl ManagedRisks {
     /// List a client's open risks
     ///
     /// Includes accepted risks and risks whose evidence has expired, highest `riskScore` first. Scope: `read:risks`.
@@ -143,12 +143,12 @@ impl Risks {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<reply::Page<ManagedRiskView>, Failure> {
+    ) -> Result<reply::PageReply<ManagedRiskView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let risks = rows.read(open_risks).await?;
         let page = Page::of(risks.into_iter(), cut).map(ManagedRiskView::of);
-        Ok(reply::Page::rendered(Rendered::page(&page)))
+        Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 
     /// Accept a risk, or revoke the acceptance

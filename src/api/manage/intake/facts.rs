@@ -22,7 +22,7 @@ use crate::app::intake::list::Moved;
 use crate::app::intake::push::{
     FACTS_BYTES_MAX, FactsBody, FactsPush, IDEMPOTENCY_KEY_CHARS_MAX, Once, Push,
 };
-use crate::auth::caller::Identity;
+use crate::auth::caller::Principal;
 use crate::error::Error;
 
 /// What one run of a source reports about a client. Everything except the source may be absent. An absent list says
@@ -281,10 +281,10 @@ fn render(outcome: &IntakeOutcome) -> String {
     String::from_utf8_lossy(&rendered.body).into_owned()
 }
 
-pub struct Facts;
+pub struct ManagedFacts;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
-impl Facts {
+impl ManagedFacts {
     /// Push facts
     ///
     /// The facts are taken completely or not at all. The same `Idempotency-Key` with the same body within 24 hours returns
@@ -300,7 +300,7 @@ impl Facts {
     ) -> Result<Data<FactsOutcomeView>, Failure> {
         let (_, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
         let facts = body.read_as::<FactsBody>()?;
-        if let Identity::Key(_) = &by.0.identity
+        if let Principal::Key(_) = &by.0.identity
             && facts.source != by.0.source()
         {
             let rule = format!("must be the key's source label, {:?}", by.0.source());

@@ -221,12 +221,12 @@ impl Imports {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<reply::Page<ImportView>, Failure> {
+    ) -> Result<reply::PageReply<ImportView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let imports = rows.read(ClientSnapshot::list_imports).await?;
         let page = Page::of(imports.into_iter(), cut).map(ImportView::of);
-        Ok(reply::Page::rendered(Rendered::page(&page)))
+        Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 
     /// Undo an import

@@ -94,7 +94,7 @@ impl Portfolio {
         status: Query<Option<Raw<StatusView>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<reply::Page<LineView>, Failure> {
+    ) -> Result<reply::PageReply<LineView>, Failure> {
         let framework = param::framework(framework.0.as_ref())?;
         let requirement = requirement.0.map(|it| it.text);
         let row = row(&web.app.catalog, framework, requirement.as_deref())?;
@@ -109,6 +109,6 @@ impl Portfolio {
         let Page { items, total, cut } = web.app.page_portfolio(allowed, question, cut).await?;
         let view = |it| LineView::of(it, framework, requirement.as_deref());
         let items = items.into_iter().map(view).collect();
-        Ok(reply::Page::rendered(Rendered::page(&Page { items, total, cut })))
+        Ok(reply::PageReply::rendered(Rendered::page(&Page { items, total, cut })))
     }
 }

@@ -15,7 +15,7 @@ use crate::api::wire::input::Ref;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Accepted, Data, Page, Rendered};
+use crate::api::wire::reply::{Accepted, Data, PageReply, Rendered};
 use crate::api::{Group, Web};
 use crate::app::scan::request::NewScan;
 use crate::error::Result;
@@ -94,11 +94,11 @@ impl Scans {
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<Page<ScanView>, Failure> {
+    ) -> Result<PageReply<ScanView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
         let page = web.app.list_scans(&by.0, client, cut).await?;
-        Ok(Page::rendered(Rendered::page(&page.map(ScanView::of))))
+        Ok(PageReply::rendered(Rendered::page(&page.map(ScanView::of))))
     }
 
     /// Get a network scan
@@ -140,11 +140,11 @@ impl Scans {
         scan_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<Page<HostView>, Failure> {
+    ) -> Result<PageReply<HostView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let id = scan_id.read::<ScanId>()?;
         let page = web.app.list_scan_hosts(&by.0, id, cut).await?;
-        Ok(Page::rendered(Rendered::page(&page.map(HostView::of))))
+        Ok(PageReply::rendered(Rendered::page(&page.map(HostView::of))))
     }
 
     /// List assets that network scans found
@@ -160,10 +160,10 @@ impl Scans {
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
-    ) -> Result<Page<FoundView>, Failure> {
+    ) -> Result<PageReply<FoundView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
         let page = web.app.list_scanned_assets(&by.0, client, cut).await?;
-        Ok(Page::rendered(Rendered::page(&page.map(FoundView::of))))
+        Ok(PageReply::rendered(Rendered::page(&page.map(FoundView::of))))
     }
 }

@@ -19,7 +19,7 @@ use crate::api::wire::reply::{Data, Gone, Made, Null};
 use crate::api::wire::view::{DisabledReasonView, EventChoice, EventTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::webhook::endpoint::{
-    NewWebhook, OVERLAP_S, Recovered, Recovery, Tested, WebhookChange, WebhookWithHealth,
+    NewWebhook, OVERLAP_S, Recovery, RecoveryResult, Tested, WebhookChange, WebhookWithHealth,
 };
 use crate::clock::Time;
 use crate::engine::event::EventKind;
@@ -188,7 +188,7 @@ fn kinds(words: &Words<EventChoice>) -> Result<Vec<EventKind>> {
 #[derive(Object, Deserialize)]
 #[oai(rename = "WebhookRotation", rename_all = "camelCase", example)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
-pub struct RotationBody {
+pub struct WebhookRotationBody {
     /// For how many seconds deliveries are signed with the old secret too. 0: only with the new one. Default: 86400, one
     /// day.
     #[oai(validator(minimum(value = "0"), maximum(value = "2592000")))]
@@ -196,7 +196,7 @@ pub struct RotationBody {
     overlap_s: Option<u32>,
 }
 
-example!(RotationBody, {"overlapS": 3600});
+example!(WebhookRotationBody, {"overlapS": 3600});
 
 /// Which event to send as a test.
 #[derive(Object, Deserialize)]
@@ -292,10 +292,10 @@ pub struct RecoveredView {
     next: Null<u64>,
 }
 
-pub struct Webhooks;
+pub struct ManagedWebhooks;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
-impl Webhooks {
+impl ManagedWebhooks {
     /// List webhooks
     ///
     /// Oldest first, with the state of their deliveries.
@@ -367,7 +367,7 @@ impl Webhooks {
         web: Held<&Arc<Web>>,
         by: By<Administer>,
         #[oai(name = "webhookId")] webhook_id: Path<Raw<Id>>,
-        body: Body<RotationBody>,
+        body: Body<WebhookRotationBody>,
     ) -> Result<Made<WebhookView>, Failure> {
         let overlap_s = || Ok(body.read()?.overlap_s.unwrap_or(OVERLAP_S));
         let (shown, secret) = web.app.rotate_webhook(&by.0, webhook_id.read()?, overlap_s).await?;
@@ -430,7 +430,7 @@ impl Webhooks {
     ) -> Result<Data<RecoveredView>, Failure> {
         let wanted = || body.read()?.resolve(web.app.clock.now());
         let recovered = web.app.recover_deliveries(&by.0, webhook_id.read()?, wanted).await?;
-        let Recovered { n_queued, next } = recovered;
+        let RecoveryResult { n_queued, next } = recovered;
         Ok(Data::of(&RecoveredView { queued: n_queued, next: next.into() }))
     }
 }
