@@ -131,7 +131,7 @@ impl Caller {
         }
     }
 
-    /// The name to store with a statement: of a user always the user's own, also if the user names somebody else.
+    /// The name to store with a statement: of a user always the user's own, also if the user names another person.
     #[must_use]
     pub fn signature(&self, given: Option<String>) -> Option<String> {
         match (&self.identity, given) {

@@ -124,7 +124,7 @@ pub(in crate::store) struct Writer {
 }
 
 impl Writer {
-    /// Runs until it is told to close or all handles are dropped.
+    /// Runs until it gets the order to close or all handles are dropped.
     pub(in crate::store) fn run(mut self) {
         loop {
             let mut is_last = false;
@@ -250,7 +250,7 @@ impl Writer {
     }
 
     /// Closes the database and opens it again, as often as necessary. All requests are refused
-    /// meanwhile. Returns false if it was told to close.
+    /// meanwhile. Returns false if it got the order to close.
     fn reopen(&mut self) -> bool {
         *self.shared.door_mut() = DatabaseState::Reopening; // Drops the failed one.
         let gauges = self.shared.gauges.clone();
@@ -282,7 +282,7 @@ impl Writer {
         }
     }
 
-    /// Answers all jobs that the database is not open. Returns false if it was told to close.
+    /// Answers all jobs that the database is not open. Returns false if it got the order to close.
     fn refuse_for(&self, wait: Duration) -> bool {
         let until = Instant::now() + wait;
         loop {

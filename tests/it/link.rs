@@ -95,7 +95,11 @@ fn the_form_of_a_link_is_checked_and_what_it_names_is_not() {
     ] {
         let answer = get(&posture, &link);
         assert_eq!(answer.status, 404, "{link}");
-        assert_eq!(answer.problem(), ("NOT_FOUND".to_owned(), "no such path".to_owned()), "{link}");
+        assert_eq!(
+            answer.problem(),
+            ("NOT_FOUND".to_owned(), "path not found".to_owned()),
+            "{link}"
+        );
     }
 }
 

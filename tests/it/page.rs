@@ -205,7 +205,11 @@ fn an_unknown_guide_is_as_unknown_as_any_other_path() {
     ] {
         let answer = get(&posture, path);
         assert_eq!(answer.status, 404, "{path}");
-        assert_eq!(answer.problem(), ("NOT_FOUND".to_owned(), "no such path".to_owned()), "{path}");
+        assert_eq!(
+            answer.problem(),
+            ("NOT_FOUND".to_owned(), "path not found".to_owned()),
+            "{path}"
+        );
     }
 }
 

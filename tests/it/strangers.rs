@@ -377,7 +377,7 @@ fn an_unknown_path_is_404_with_and_without_a_key() {
     for path in ["/api/v1", "/api/v1/", "/api/v1/clientz", "/api/v2/clients", "/api/none", "/go"] {
         for headers in [&[][..], &[("X-API-Key", world.key.as_str())][..]] {
             let answer = send(world.posture.address, "GET", path, headers, b"");
-            refuses(&answer, 404, "NOT_FOUND", "no such path", path);
+            refuses(&answer, 404, "NOT_FOUND", "path not found", path);
         }
     }
 }

@@ -163,7 +163,7 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         let rule = "change your initial password first: PUT /api/me/password";
         return Err(Error::forbidden(rule));
     }
-    // Assets are pushed by the thousand. The edge counts them instead.
+    // Too many assets are pushed to record each. The edge counts them instead.
     let act = request.data::<PendingAct>().filter(|_| R::ROLE.is_some());
     Ok(match act {
         Some(act) => caller.acting(act.clone()),

@@ -119,7 +119,7 @@ async fn finish(
         response.headers_mut().remove(header::CONTENT_TYPE);
     }
     let Noted { standing, caller } = slot.take();
-    if let Some(outcome) = told_outcome(response.status(), &method, &path) {
+    if let Some(outcome) = counted_outcome(response.status(), &method, &path) {
         let action = allow.action(&method, &path);
         let about = act.map(|it| it.subject()).filter(|it| *it != path).unwrap_or_default();
         let act = Act { action, about, ..Act::default() };
@@ -154,7 +154,7 @@ const VERSIONED: &str = "/api/v1/";
 const LOGIN: &str = "/auth/login";
 
 /// The outcomes that the audit log counts: denied requests, and pushes.
-fn told_outcome(status: StatusCode, method: &Method, path: &str) -> Option<AuditOutcome> {
+fn counted_outcome(status: StatusCode, method: &Method, path: &str) -> Option<AuditOutcome> {
     let is_refusal = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
         || (status == StatusCode::TOO_MANY_REQUESTS && path == LOGIN);
     let is_read = matches!(*method, Method::GET | Method::HEAD);
@@ -232,7 +232,7 @@ async fn show_metrics(request: &Request) -> Response {
         None => false,
     };
     if !local {
-        return problem::respond(&Error::not_found("no such path"));
+        return problem::respond(&Error::not_found("path not found"));
     }
     Response::builder()
         .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")

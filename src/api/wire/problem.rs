@@ -179,7 +179,7 @@ pub async fn as_problem(error: poem::Error) -> Response {
         return METHOD_NOT_ALLOWED.respond("this path does not have this method; see Allow");
     }
     if status == StatusCode::NOT_FOUND {
-        return respond(&Error::not_found("no such path"));
+        return respond(&Error::not_found("path not found"));
     }
     if status == StatusCode::UNSUPPORTED_MEDIA_TYPE {
         return respond(&Error::unsupported_media_type("send application/json"));

@@ -33,7 +33,7 @@ pub struct Audit {
 }
 
 impl App {
-    /// Counts a refusal of a known caller, or a change that comes by the thousand; the next checkpoint writes it to the log.
+    /// Counts a refusal of a known caller, or one of many pushes; the next checkpoint writes it to the log.
     pub fn tally(&self, act: Act, outcome: AuditOutcome) {
         self.access.audit.known.put(act, outcome, N_TALLIED_MAX);
     }

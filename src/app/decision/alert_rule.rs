@@ -15,7 +15,7 @@ pub const COUNT_MAX: u32 = 1_000_000;
 /// A year.
 pub const HOURS_MAX: u32 = 366 * 24;
 /// How many clients are scheduled for a changed rule in one commit, so that other writers do not wait long.
-const N_TOLD_AT_ONCE: usize = 200;
+const N_CLIENTS_AT_ONCE: usize = 200;
 
 /// An alert rule to add.
 #[derive(Clone, Debug)]
@@ -133,7 +133,7 @@ impl App {
             |id: &ClientId| rules.iter().any(|it| it.clients.is_empty() || it.clients.contains(id));
         let all = self.clients.directory.list();
         let clients: Vec<ClientId> = all.iter().map(|it| it.id).filter(is_meant).collect();
-        for some in clients.chunks(N_TOLD_AT_ONCE) {
+        for some in clients.chunks(N_CLIENTS_AT_ONCE) {
             let some = some.to_vec();
             let write = move |batch: &mut Batch| {
                 for id in &some {

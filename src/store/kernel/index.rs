@@ -155,7 +155,7 @@ impl Indexes {
         entry.slot.clone()
     }
 
-    /// Finds a page's ids. `snapshot` is called after the writer was told to queue its changes.
+    /// Finds a page's ids. `snapshot` is called after the writer began to queue its changes.
     pub(in crate::store) fn find(
         &self,
         client: ClientId,

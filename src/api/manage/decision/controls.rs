@@ -139,7 +139,7 @@ pub struct AttestationBody {
     #[oai(rename = "override")]
     #[serde(default, rename = "override", deserialize_with = "present")]
     overrides: Option<bool>,
-    /// Who attests it. Default: the user who calls. If a user names somebody else, both are recorded. The operator must
+    /// Who attests it. Default: the user who calls. If a user names another person, both are recorded. The operator must
     /// send it.
     #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]

@@ -77,7 +77,7 @@ pub struct EvidenceBody {
     /// When it expires. Default: it does not expire.
     #[serde(default, deserialize_with = "present")]
     valid_until: Option<When>,
-    /// Who adds it. Default: the user who calls. If a user names somebody else, both are recorded. The operator must send
+    /// Who adds it. Default: the user who calls. If a user names another person, both are recorded. The operator must send
     /// it.
     #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]

@@ -107,7 +107,7 @@ pub struct DecisionBody {
     /// At most three years from now. Default: one year for `attested`; `out_of_scope` does not expire.
     #[serde(default, deserialize_with = "present")]
     until: Option<When>,
-    /// Who decided. Default: the user who calls. If a user names somebody else, both are recorded. The operator must send
+    /// Who decided. Default: the user who calls. If a user names another person, both are recorded. The operator must send
     /// it.
     #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]
