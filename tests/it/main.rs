@@ -32,6 +32,7 @@ mod story;
 mod strangers;
 mod suite;
 mod text;
+mod upgrade;
 mod users;
 mod v1;
 mod webhook;

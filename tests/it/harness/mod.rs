@@ -84,6 +84,11 @@ impl Posture {
         Self::start_in(TempDir::new().unwrap(), clock, catalog, change)
     }
 
+    /// On a data directory with a database of before.
+    pub fn start_on(dir: TempDir, clock: Clock, change: impl FnOnce(&mut ServeOptions)) -> Self {
+        Self::start_in(dir, clock, embedded().expect("the catalogue is valid"), change)
+    }
+
     fn start_in(
         dir: TempDir,
         clock: Clock,

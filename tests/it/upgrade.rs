@@ -1,0 +1,189 @@
+//! Database files of releases before this one, from `tests/data/db`: this build opens each, everything in it is still
+//! there, and a ticket that was opened with it is closed by the key that it was opened with.
+
+mod file;
+mod made;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde_json::{Value, json};
+use sha2::Sha256;
+
+use crate::harness::Posture;
+use crate::harness::process::wait_until;
+use crate::harness::sink::Request;
+use crate::webhook::Receiver;
+use made::Account;
+
+/// What has not happened by then never does.
+const SOON: Duration = Duration::from_mins(1);
+/// Names the pair of files in `tests/data/db` that this build is to write.
+const KEEP_AS: &str = "POSTURE_KEEP_DATABASE";
+
+/// Members that change by being read, by time alone, or with the catalog.
+const MOVING: [&str; 5] = ["failingSince", "failures", "lastFailureAt", "lastUsedAt", "waiting"];
+
+/// Returns where `new` lacks something that `old` has.
+fn loss(at: &str, old: &Value, new: &Value) -> Option<String> {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let mut all = old.iter().filter(|(name, _)| !MOVING.contains(&name.as_str()));
+            all.find_map(|(name, it)| {
+                loss(&format!("{at}.{name}"), it, new.get(name).unwrap_or(&Value::Null))
+            })
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            let mut pairs = old.iter().zip(new).enumerate();
+            pairs.find_map(|(n, (old, new))| loss(&format!("{at}[{n}]"), old, new))
+        }
+        _ => (old != new).then(|| format!("{at}: {old} -> {new}")),
+    }
+}
+
+fn read(posture: &Posture, path: &str) -> Value {
+    let answer = posture.operator("GET", path, &Value::Null);
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.json()["data"].clone()
+}
+
+fn write(posture: &Posture, method: &str, path: &str, body: &Value) -> Value {
+    let answer = posture.operator(method, path, body);
+    assert_eq!(answer.status / 100, 2, "{method} {path}: {}", answer.text());
+    answer.json()["data"].clone()
+}
+
+fn signature(secret: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
+    mac.update(body);
+    hex::encode(mac.finalize().into_bytes())
+}
+
+fn is_intact(posture: &Posture, account: &Account) {
+    for (path, old) in &account.answers {
+        let lost = loss(path, old, &made::lasting(path, read(posture, path)));
+        assert!(lost.is_none(), "{}", lost.unwrap());
+    }
+    let events = made::events(&posture.socket());
+    assert!(events.starts_with(&account.events), "the bodies of old events are as they were");
+    let verdict = read(posture, "/api/audit/verify");
+    assert_eq!(verdict["whole"], true, "{verdict}");
+}
+
+/// Credentials of before are accepted.
+fn admits(posture: &Posture, account: &Account) {
+    let clients = posture.read(&account.api_key, "/clients");
+    assert_eq!(clients["data"][0]["id"], account.client_id.as_str());
+    let me = posture.as_user(&account.session_token, "GET", "/api/me", &Value::Null);
+    assert_eq!((me.status, &me.json()["data"]["user"]["email"]), (200, &json!(account.user)));
+    posture.log_in(&account.user, &account.password);
+}
+
+/// Deliveries that were queued go out byte for byte, signed with the secret of before.
+fn delivers(posture: &Posture, account: &Account) {
+    let receiver = Receiver::start();
+    let path = format!("/api/webhooks/{}", account.webhook_id);
+    write(posture, "PATCH", &path, &json!({ "url": receiver.sink.url() }));
+    let is_of = |it: &Request, body: &str| it.body == body.as_bytes();
+    let arrived = wait_until(SOON, || {
+        posture.pass_s(60);
+        let all = receiver.requests();
+        account.events.iter().all(|body| all.iter().any(|it| is_of(it, body)))
+    });
+    assert!(arrived, "{} of {} came", receiver.requests().len(), account.events.len());
+    for it in receiver.requests() {
+        let signed = it.header("x-service-signature").unwrap();
+        assert_eq!(signed, signature(&account.webhook_secret, &it.body));
+    }
+}
+
+fn text<'a>(it: &'a Value, name: &str) -> &'a str {
+    it[name].as_str().unwrap_or_else(|| panic!("no {name}: {it}"))
+}
+
+fn key_of(event: &Value) -> String {
+    text(&event["data"]["object"], "dedupKey").to_owned()
+}
+
+/// What closes carries the key that was announced, and what opens after that names its client.
+fn closes_and_opens(posture: &Posture, account: &Account) {
+    let (client, rule) = (&account.client_id, &account.rule_id);
+    let old = made::parsed(&account.events);
+    let announced: BTreeSet<String> = old.iter().map(key_of).collect();
+    let open = read(posture, "/api/conditions?limit=100");
+    for it in open.as_array().unwrap() {
+        assert_eq!(it["object"]["dedupKey"], it["dedupKey"], "{it}");
+    }
+    let n_old = made::events(&posture.socket()).len();
+
+    let facts = format!("/api/clients/{client}/facts");
+    write(posture, "POST", &facts, &made::facts(true));
+    let tasks = read(posture, "/api/tasks?limit=100");
+    for it in tasks.as_array().unwrap().iter().filter(|it| it["status"] != "done") {
+        let path = format!("/api/tasks/{}", text(it, "id"));
+        write(posture, "PATCH", &path, &json!({ "status": "done" }));
+    }
+    let closing = ["connector_health_changed", "remediation_task_completed", "risk_item_resolved"];
+    let new = made::parsed(&made::events(&posture.socket())).split_off(n_old);
+    for kind in closing {
+        let of_kind: Vec<&Value> = new.iter().filter(|it| it["type"] == kind).collect();
+        assert!(!of_kind.is_empty(), "no {kind}");
+        for it in of_kind {
+            assert!(announced.contains(&key_of(it)), "{kind} closes a condition of before: {it}");
+        }
+    }
+    let alerts = read(posture, "/api/alerts");
+    assert_eq!(alerts[0]["object"]["ruleId"], **rule);
+    assert!(alerts[0]["closedAt"].is_string() && announced.contains(text(&alerts[0], "dedupKey")));
+
+    let n_closed = n_old + new.len();
+    posture.pass_s(60);
+    write(posture, "POST", &facts, &made::facts(false));
+    let new = made::parsed(&made::events(&posture.socket())).split_off(n_closed);
+    for kind in ["alert_triggered", "risk_item_created", "compliance_status_changed"] {
+        assert!(new.iter().any(|it| it["type"] == kind), "no {kind}");
+    }
+    for it in &new {
+        assert!(key_of(it).starts_with(&format!("{client}/")), "{it}");
+    }
+    let alert = new.iter().find(|it| it["type"] == "alert_triggered").unwrap();
+    assert_eq!(key_of(alert), format!("{client}/alert/{rule}"));
+    assert_eq!(alert["data"]["object"]["occurrence"], 2);
+}
+
+fn is_taken_over(name: &str, folder: tempfile::TempDir, account: &Account) {
+    eprintln!("{name}: made at {}", account.made_at);
+    let posture = file::start(folder, account);
+    is_intact(&posture, account);
+    admits(&posture, account);
+    closes_and_opens(&posture, account);
+    delivers(&posture, account);
+    let posture = posture.restart();
+    let events = made::events(&posture.socket());
+    assert!(events.starts_with(&account.events));
+    assert_eq!(read(&posture, "/api/audit/verify")["whole"], true);
+}
+
+#[test]
+fn every_database_of_an_earlier_release_is_taken_over() {
+    let names = file::names();
+    assert!(names.contains(&"832e0b9".to_owned()), "{names:?}");
+    for name in names {
+        let (folder, account) = file::unpack(&name);
+        is_taken_over(&name, folder, &account);
+    }
+}
+
+/// What makes the files works with this build. With `POSTURE_KEEP_DATABASE`, the file is kept for builds to come.
+#[test]
+fn a_database_that_this_build_made_is_taken_over() {
+    let (made, account) = made::make();
+    let database = std::fs::read(made.path().join("data/posture.redb")).unwrap();
+    let kept = std::env::var_os(KEEP_AS);
+    if let Some(name) = kept.as_ref().and_then(|it| it.to_str()) {
+        file::keep(name, &database, &account);
+    }
+    let folder = file::folder_of(&database, &account.sealing_key);
+    is_taken_over("this build", folder, &account);
+}
