@@ -27,3 +27,5 @@ pub use name::{name_of, question};
 pub use pace::Pace;
 pub use run::{Done, ScanProgress, ScanSettings, explain, run};
 pub use stream::escaped;
+pub use talk::hear;
+pub use tls::read_certificate;

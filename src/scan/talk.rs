@@ -55,7 +55,6 @@ pub(super) fn ask(
                 hear(port, &stream.read_some(greeted_until));
             }
         }
-        some.iter_mut().for_each(name);
     }
     ports
 }
@@ -107,11 +106,13 @@ fn page_request(to: SocketAddr) -> String {
     )
 }
 
-fn hear(port: &mut FoundPort, said: &[u8]) {
+/// Notes what a port said, and what service it is by that.
+pub fn hear(port: &mut FoundPort, said: &[u8]) {
     port.banner = match heading(said) {
         Some(heading) => escaped(heading.as_bytes()),
         None => escaped(said),
     };
+    name(port);
 }
 
 /// Status, server and title of an HTTP response. `None`: it is not one.

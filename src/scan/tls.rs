@@ -41,7 +41,7 @@ pub(super) fn speak(
     let is_newest = connection.protocol_version()? == ProtocolVersion::TLSv1_3;
     let version = if is_newest { "TLSv1.3" } else { "TLSv1.2" }; // rustls has no other.
     let shown = connection.peer_certificates().and_then(<[_]>::first);
-    let certificate = shown.and_then(|it| read(it));
+    let certificate = shown.and_then(|it| read_certificate(it));
     let said = talk(&mut Stream::new(&mut connection, &mut stream)).unwrap_or_default();
     Some(Spoken { version, certificate, said })
 }
@@ -95,8 +95,8 @@ impl ServerCertVerifier for CertificateReader {
     }
 }
 
-/// `None`: it is not an X.509 certificate.
-fn read(der: &[u8]) -> Option<Certificate> {
+/// What a scan keeps of a certificate. `None`: it is not an X.509 certificate.
+pub fn read_certificate(der: &[u8]) -> Option<Certificate> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let text =
         |text: &str| -> String { escaped(text.as_bytes()).chars().take(NAME_CHARS_KEPT).collect() };

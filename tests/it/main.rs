@@ -13,6 +13,7 @@ mod document;
 mod edge;
 mod egress;
 mod engine;
+mod fuzz;
 mod harness;
 mod import;
 mod ingest;
