@@ -116,7 +116,7 @@ impl App {
             let more = batch.remove_events_before(before, N_ROWS_AT_ONCE)?;
             Ok(batch.remove_changes_before(before, N_ROWS_AT_ONCE)? || more)
         };
-        self.store.write(remove).await
+        self.store.reserved().write(remove).await
     }
 
     async fn mark_stale(&self, rows: &ClientStore, now: Time) -> Result<()> {
@@ -147,6 +147,7 @@ impl App {
     }
 
     async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
+        let rows = rows.reserved();
         let facts = now.plus_days(-FACT_DAYS);
         loop {
             let list =

@@ -3,13 +3,24 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// This much free space is reserved for the system.
+/// This much free space is reserved for the system, and for writes that must not wait for space.
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
 /// A larger database reserves this fraction of its size, because a commit may grow the file by a lot
 /// at once.
 const FREE_SHARE: u64 = 10;
+/// With less, even writes that may use the reserve are refused.
+const RESERVE_BYTES_MIN: u64 = 32 * 1024 * 1024;
 /// How long an answer of the file system is used.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// How much space there is for writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum Space {
+    Enough,
+    /// Only for those that may use the reserve: revocations, removals, and the results of what was done already.
+    ReserveOnly,
+    Exhausted,
+}
 
 /// Checks the free space periodically.
 #[derive(Debug)]
@@ -17,27 +28,55 @@ pub(in crate::store) struct DiskSpace {
     /// `None`: the database is not on a disk.
     file: Option<PathBuf>,
     looked_at: Option<Instant>,
-    is_enough: bool,
+    space: Space,
 }
 
 impl DiskSpace {
     pub(in crate::store) fn around(file: Option<PathBuf>) -> Self {
-        Self { file, looked_at: None, is_enough: true }
+        Self { file, looked_at: None, space: Space::Enough }
     }
 
     /// A file system that does not answer counts as one with space: the write itself will show it.
-    pub(in crate::store) fn is_enough(&mut self) -> bool {
-        let Some(file) = &self.file else { return true };
-        if self.looked_at.is_none_or(|at| PERIOD <= at.elapsed()) {
-            self.looked_at = Some(Instant::now());
-            self.is_enough = match (rustix::fs::statvfs(file), std::fs::metadata(file)) {
-                (Ok(disk), Ok(file)) => {
-                    let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
-                    FREE_BYTES_MIN.max(file.len() / FREE_SHARE) <= free_bytes
-                }
-                (Ok(_) | Err(_), _) => true,
-            };
+    pub(in crate::store) fn check(&mut self) -> Space {
+        let Some(file) = &self.file else { return Space::Enough };
+        if self.looked_at.is_some_and(|at| at.elapsed() < PERIOD) {
+            return self.space;
         }
-        self.is_enough
+        self.looked_at = Some(Instant::now());
+        let (Ok(disk), Ok(data)) = (rustix::fs::statvfs(file), std::fs::metadata(file)) else {
+            self.space = Space::Enough;
+            return self.space;
+        };
+        let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
+        let needed_bytes = FREE_BYTES_MIN.max(data.len() / FREE_SHARE);
+        let before = self.space;
+        self.space = match free_bytes {
+            _ if needed_bytes <= free_bytes => Space::Enough,
+            _ if RESERVE_BYTES_MIN <= free_bytes => Space::ReserveOnly,
+            _ => Space::Exhausted,
+        };
+        let folder = file.parent().unwrap_or(file).display();
+        let (free_mib, needed_mib) = (free_bytes >> 20, needed_bytes.div_ceil(1 << 20));
+        match self.space {
+            now if now == before => (),
+            Space::Enough => tracing::info!(
+                free_mib,
+                needed_mib,
+                "the disk has space again ({free_mib} MiB in {folder}): all writes are accepted"
+            ),
+            Space::ReserveOnly => tracing::warn!(
+                free_mib,
+                needed_mib,
+                "the disk is nearly full: {free_mib} MiB are free in {folder}, {needed_mib} MiB are \
+                needed. Until then only revocations, removals and results of deliveries are written"
+            ),
+            Space::Exhausted => tracing::warn!(
+                free_mib,
+                needed_mib,
+                "the disk is full: {free_mib} MiB are free in {folder}, {needed_mib} MiB are needed. \
+                Until then nothing is written"
+            ),
+        }
+        self.space
     }
 }

@@ -75,6 +75,8 @@ pub struct Store {
     inner: Arc<Inner>,
     /// The act that is recorded with the next change.
     act: Option<PendingAct>,
+    /// Its writes may use the space that is reserved on a disk that is nearly full.
+    is_reserved: bool,
 }
 
 struct Inner {
@@ -170,8 +172,8 @@ impl Store {
         });
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
-        let room = DiskSpace::around(home.file());
-        let writer = Writer { shared: shared.clone(), queue: orders, home, room, counts };
+        let space = DiskSpace::around(home.file());
+        let writer = Writer { shared: shared.clone(), queue: orders, home, space, counts };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let thread = thread.spawn(move || writer.run()).map_err(Error::internal)?;
         let inner = Inner {
@@ -182,7 +184,7 @@ impl Store {
             blocking: Arc::new(Semaphore::new(N_BLOCKING_MAX)),
             writer: Mutex::new(Some(thread)),
         };
-        Ok(Self { inner: Arc::new(inner), act: None })
+        Ok(Self { inner: Arc::new(inner), act: None, is_reserved: false })
     }
 
     fn shared(&self) -> &Shared {
@@ -192,7 +194,14 @@ impl Store {
     /// A handle whose next change records this act in the audit log.
     #[must_use]
     pub fn acting(&self, act: Option<PendingAct>) -> Self {
-        Self { inner: Arc::clone(&self.inner), act }
+        Self { act, ..self.clone() }
+    }
+
+    /// A handle whose writes are accepted even if the disk is nearly full, from the space that is reserved for them. For
+    /// small writes that take something away, such as a revocation, or keep the result of what was done already.
+    #[must_use]
+    pub fn reserved(&self) -> Self {
+        Self { is_reserved: true, ..self.clone() }
     }
 
     /// The current state. Hold it briefly. Blocks for a page that is not in memory.
@@ -292,7 +301,10 @@ impl Store {
     {
         self.inner.require_writable()?;
         let seat = permit(&self.inner.seats, QUEUE_WAIT, QUEUE_FULL).await?;
-        self.inner.order(body, kept, seat, self.act.clone())?.await.map_err(|_| stopping())?
+        self.inner
+            .order(body, kept, seat, (self.act.clone(), self.is_reserved))?
+            .await
+            .map_err(|_| stopping())?
     }
 
     /// [`Store::write`] for threads outside of async. Panics on an async thread.
@@ -313,10 +325,8 @@ impl Store {
                 Err(_) => return Err(Error::unavailable(QUEUE_FULL)),
             }
         };
-        self.inner
-            .order(body, |_: &T| (), seat, self.act.clone())?
-            .blocking_recv()
-            .map_err(|_| stopping())?
+        let how = (self.act.clone(), self.is_reserved);
+        self.inner.order(body, |_: &T| (), seat, how)?.blocking_recv().map_err(|_| stopping())?
     }
 
     /// One client's rows and no others.
@@ -378,14 +388,14 @@ impl Inner {
         body: F,
         kept: K,
         seat: OwnedSemaphorePermit,
-        act: Option<PendingAct>,
+        how: (Option<PendingAct>, bool),
     ) -> Result<tokio::sync::oneshot::Receiver<Result<T>>>
     where
         T: Send + 'static,
         F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
         K: FnOnce(&T) + Send + 'static,
     {
-        let (job, answer) = WriteJob::new(body, kept, seat, act);
+        let (job, answer) = WriteJob::new(body, kept, seat, how);
         self.shared.gauges.queue_len.fetch_add(1, Ordering::Relaxed);
         if self.queue.try_send(Message::Write(job)).is_err() {
             self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
@@ -425,6 +435,12 @@ impl ClientStore {
     #[must_use]
     pub fn id(&self) -> ClientId {
         self.client
+    }
+
+    /// [`Store::reserved`] of this client.
+    #[must_use]
+    pub fn reserved(&self) -> Self {
+        Self { store: self.store.reserved(), ..*self }
     }
 
     /// [`Store::snapshot`] of this client.

@@ -11,7 +11,7 @@ use redb::Database;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::error::{Chain, Error, Result};
-use crate::store::disk_space::DiskSpace;
+use crate::store::disk_space::{DiskSpace, Space};
 use crate::store::global::audit;
 use crate::store::global::audit::{AuditOutcome, PendingAct};
 use crate::store::kernel::health::{reopening, stopping};
@@ -44,6 +44,8 @@ pub(in crate::store) struct WriteJob {
     refusal: Option<Error>,
     /// The act to record with it.
     act: Option<PendingAct>,
+    /// It may use the space that is reserved on a disk that is nearly full.
+    is_reserved: bool,
     /// Its last run changed something.
     wrote: bool,
     /// It wrote and then failed, or panicked. It does not run again.
@@ -58,7 +60,7 @@ impl WriteJob {
         mut body: F,
         kept: K,
         seat: OwnedSemaphorePermit,
-        act: Option<PendingAct>,
+        (act, is_reserved): (Option<PendingAct>, bool),
     ) -> (Self, oneshot::Receiver<Result<T>>)
     where
         T: Send + 'static,
@@ -93,6 +95,7 @@ impl WriteJob {
                 call: Box::new(call),
                 refusal: None,
                 act,
+                is_reserved,
                 wrote: false,
                 is_out: false,
                 _seat: seat,
@@ -119,7 +122,7 @@ pub(in crate::store) struct Writer {
     pub(in crate::store) shared: Arc<Shared>,
     pub(in crate::store) queue: Receiver<Message>,
     pub(in crate::store) home: DatabaseLocation,
-    pub(in crate::store) room: DiskSpace,
+    pub(in crate::store) space: DiskSpace,
     pub(in crate::store) counts: Counts,
 }
 
@@ -164,10 +167,16 @@ impl Writer {
     }
 
     fn serve(&mut self, mut jobs: Vec<WriteJob>) {
-        let has_room = self.room.is_enough();
-        self.shared.gauges.disk_full.store(!has_room, Ordering::Relaxed);
-        if !has_room {
-            return self.settle(jobs, || Some(disk_full()));
+        let space = self.space.check();
+        self.shared.gauges.disk_full.store(space != Space::Enough, Ordering::Relaxed);
+        if space != Space::Enough {
+            let has_space = |it: &WriteJob| space == Space::ReserveOnly && it.is_reserved;
+            let (some, refused) = jobs.into_iter().partition(has_space);
+            self.settle(refused, || Some(disk_full()));
+            jobs = some;
+        }
+        if jobs.is_empty() {
+            return;
         }
         let written = catch_unwind(AssertUnwindSafe(|| {
             let shared = self.shared.clone();

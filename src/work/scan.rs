@@ -9,6 +9,7 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::app::App;
+use crate::background::FailureLog;
 use crate::error::{Chain, Result};
 use crate::id::ScanId;
 use crate::store::global::scan::Scan;
@@ -26,6 +27,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut forget_ticks = interval(FORGET_EVERY);
+    let mut failures = FailureLog::default();
     let n_max = app.options.scan.n_concurrent as usize;
     loop {
         tokio::select! {
@@ -47,9 +49,7 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                 match app.forget_scans().await {
                     Ok(true) => forget_ticks.reset_immediately(),
                     Ok(false) => (),
-                    Err(error) => {
-                        tracing::error!(error = %Chain(&error), "old scans cannot be deleted: {}", Chain(&error));
-                    }
+                    Err(error) => failures.failed("old scans cannot be deleted", &error),
                 }
             }
         }
@@ -60,9 +60,12 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                     let task = running.spawn(run_one(Arc::clone(&app), scan, stop.clone()));
                     under_way.insert(task.id(), id);
                 }
-                Ok(None) => break,
+                Ok(None) => {
+                    failures.succeeded();
+                    break;
+                }
                 Err(error) => {
-                    tracing::error!(error = %Chain(&error), "queued scans cannot be started: {}", Chain(&error));
+                    failures.failed("queued scans cannot be started", &error);
                     break;
                 }
             }

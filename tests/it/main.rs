@@ -9,6 +9,7 @@ mod catalog;
 mod cli;
 mod config;
 mod crash;
+mod disk;
 mod document;
 mod edge;
 mod egress;

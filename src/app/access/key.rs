@@ -173,7 +173,7 @@ impl App {
             batch.note_object(&row.key.id);
             batch.put_key(&row.key)
         };
-        by.acting_on(&self.store).write_then(write, put).await?;
+        by.acting_on(&self.store).reserved().write_then(write, put).await?;
         Ok(held)
     }
 

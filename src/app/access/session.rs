@@ -80,7 +80,8 @@ impl App {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
         user.session_version += 1;
-        self.store_user(&by.acting_on(&self.store), Arc::new(user), changing).await.map(|_| ())
+        let store = by.acting_on(&self.store).reserved();
+        self.store_user(&store, Arc::new(user), changing).await.map(|_| ())
     }
 
     /// Replaces the user's own password. Ends all sessions and starts a new one.
@@ -117,7 +118,7 @@ impl App {
         }
         self.put_password("newPassword", &mut user, NewPassword::Given(new)).await?;
         user.updated_at = self.clock.now();
-        let store = by.acting_on(&self.store);
+        let store = by.acting_on(&self.store).reserved();
         Ok(self.begin_session(self.store_user(&store, Arc::new(user), changing).await?))
     }
 

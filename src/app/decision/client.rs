@@ -13,7 +13,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
-use crate::store::{Batch, ClientStore};
+use crate::store::{Batch, ClientStore, Store};
 
 pub const NAME_CHARS_MAX: usize = 500;
 pub const INDUSTRY_CHARS_MAX: usize = 100;
@@ -77,7 +77,7 @@ impl App {
             updated_at: now,
         };
         let client = self.changed(client, change, &by.name())?;
-        self.keep_client(by, client, None).await
+        self.keep_client(&by.acting_on(&self.store), client, None).await
     }
 
     /// # Errors
@@ -98,7 +98,7 @@ impl App {
             || change.industry.is_some();
         let client = self.changed((*client).clone(), change, &caller.name())?;
         let due = reassess.then(|| self.clock.now());
-        let client = self.keep_client(caller, client, due).await?;
+        let client = self.keep_client(&caller.acting_on(&self.store), client, due).await?;
         drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
@@ -115,14 +115,14 @@ impl App {
         let _lock = self.clients.lock(id).await;
         let (client, _) = self.reach_any(caller, id)?;
         let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
-        self.keep_client(caller, erasing, None).await?;
+        self.keep_client(&caller.acting_on(&self.store).reserved(), erasing, None).await?;
         self.erase_client(id).await
     }
 
     /// Continues an erasure until nothing of the client remains.
     pub async fn erase_client(&self, id: ClientId) -> Result<()> {
-        while self.store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {
-        }
+        let store = self.store.reserved();
+        while store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {}
         self.clients.directory.remove(id);
         Ok(())
     }
@@ -130,7 +130,7 @@ impl App {
     /// `due`: when to reassess the client if the reassessment that follows does not happen.
     async fn keep_client(
         &self,
-        by: &Caller,
+        store: &Store,
         client: Client,
         due: Option<Time>,
     ) -> Result<Arc<Client>> {
@@ -144,7 +144,7 @@ impl App {
             batch.put_client(&row)?;
             due.map_or(Ok(()), |at| batch.client(row.id).put_due(at))
         };
-        by.acting_on(&self.store).write_then(write, put).await?;
+        store.write_then(write, put).await?;
         Ok(client)
     }
 

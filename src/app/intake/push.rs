@@ -130,7 +130,8 @@ impl App {
     pub async fn forget_answers(&self) -> Result<bool> {
         const N_AT_ONCE: usize = 500;
         let before = self.clock.now().plus_s(-ANSWER_HOURS * 3_600);
-        self.store.write(move |batch| batch.remove_answers_before(before, N_AT_ONCE)).await
+        let store = self.store.reserved();
+        store.write(move |batch| batch.remove_answers_before(before, N_AT_ONCE)).await
     }
 }
 

@@ -336,7 +336,7 @@ impl App {
         });
         let Some(old) = old else { return Ok(false) };
         let write = move |batch: &mut Batch| batch.remove_scan_chunk(old.id, N_FORGOTTEN_AT_ONCE);
-        self.store.write(write).await?;
+        self.store.reserved().write(write).await?;
         Ok(true)
     }
 

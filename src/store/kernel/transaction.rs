@@ -268,6 +268,8 @@ impl Writing {
         let opening = gauges.opening.load(std::sync::atomic::Ordering::Acquire);
         let mut tx = db.begin_write().map_err(|error| gauges.transaction(opening, error))?;
         tx.set_two_phase_commit(true);
+        // A database that was not closed opens at once, whatever its size: the free pages are part of each commit.
+        tx.set_quick_repair(true);
         // There is no other writer, so this is the state that the transaction began with.
         let base = Reading::begin(db, gauges)?;
         Ok(Self {

@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
+use backend::Disk;
 pub use http::{Answer, send};
 
 /// Where the clock stands when a posture starts.
@@ -89,11 +90,40 @@ impl Posture {
         Self::start_in(dir, clock, embedded().expect("the catalogue is valid"), change)
     }
 
+    /// With a data folder below this one.
+    pub fn start_below(folder: &Path) -> Self {
+        let (clock, dir) = (Clock::manual(START.parse().unwrap()), TempDir::new_in(folder));
+        let catalog = embedded().expect("the catalogue is valid");
+        Self::start_in(dir.unwrap(), clock, catalog, |_| ())
+    }
+
+    /// With a database on this disk.
+    pub fn start_on_disk(disk: &Disk, change: impl FnOnce(&mut ServeOptions)) -> Self {
+        let (clock, disk) = (Clock::manual(START.parse().unwrap()), disk.clone());
+        let catalog = embedded().expect("the catalogue is valid");
+        Self::start_with_store(TempDir::new().unwrap(), clock, catalog, change, |options, _| {
+            Store::on_backends(move || disk.clone(), options.cache_bytes).unwrap()
+        })
+    }
+
     fn start_in(
         dir: TempDir,
         clock: Clock,
         catalog: Catalog,
         change: impl FnOnce(&mut ServeOptions),
+    ) -> Self {
+        Self::start_with_store(dir, clock, catalog, change, |options, now| {
+            let (dir, cache_bytes) = (options.dir.clone(), options.cache_bytes);
+            Store::open(&store::StoreOptions { dir, cache_bytes }, now).unwrap()
+        })
+    }
+
+    fn start_with_store(
+        dir: TempDir,
+        clock: Clock,
+        catalog: Catalog,
+        change: impl FnOnce(&mut ServeOptions),
+        open: impl FnOnce(&ServeOptions, Time) -> Store + Send + 'static,
     ) -> Self {
         let mut options = options(dir.path());
         change(&mut options);
@@ -108,11 +138,7 @@ impl Posture {
                 .unwrap();
             let handle = runtime.handle().clone();
             runtime.block_on(async move {
-                let store_options = store::StoreOptions {
-                    dir: options.dir.clone(),
-                    cache_bytes: options.cache_bytes,
-                };
-                let store = Store::open(&store_options, server_clock.now()).unwrap();
+                let store = open(&options, server_clock.now());
                 let opened = Opened::with_catalog(catalog, store, server_clock, &options).unwrap();
                 let app = Arc::clone(&opened.app);
                 let greet = move |address| started.send((address, app, handle)).unwrap();

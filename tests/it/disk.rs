@@ -1,0 +1,98 @@
+//! A disk that is nearly full: what is refused, what is not, and how the service goes on when there is space again.
+
+/// Needs the right to mount a file system in memory.
+mod needs_mount {
+    use std::fs::File;
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use crate::harness::Posture;
+    use crate::harness::process::wait_until;
+
+    const DISK_MIB: u64 = 400;
+    const MIB: u64 = 1024 * 1024;
+    /// How soon the service notices that space was freed or taken.
+    const SOON: Duration = Duration::from_secs(5);
+
+    /// A small disk. Dropping it takes it away.
+    struct SmallDisk(TempDir);
+
+    impl SmallDisk {
+        fn mount() -> Self {
+            let folder = TempDir::new().unwrap();
+            let mut mount = Command::new("mount");
+            mount.args(["-t", "tmpfs", "-o", &format!("size={DISK_MIB}m"), "posture-test"]);
+            assert!(mount.arg(folder.path()).status().unwrap().success());
+            Self(folder)
+        }
+
+        fn path(&self) -> &Path {
+            self.0.path()
+        }
+
+        /// Leaves about so much free space.
+        fn leave_mib(&self, free_mib: u64) {
+            let file = self.path().join("filler");
+            drop(std::fs::remove_file(&file));
+            let disk = rustix::fs::statvfs(self.path()).unwrap();
+            let filled = (disk.f_bavail * disk.f_frsize).saturating_sub(free_mib * MIB);
+            let file = File::create(file).unwrap();
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, filled).unwrap();
+        }
+    }
+
+    impl Drop for SmallDisk {
+        fn drop(&mut self) {
+            drop(Command::new("umount").arg("--lazy").arg(self.path()).status());
+        }
+    }
+
+    fn add_client(posture: &Posture) -> u16 {
+        posture.operator("POST", "/api/clients", &json!({ "name": "A" })).status
+    }
+
+    fn issue(posture: &Posture) -> String {
+        let key = posture.issue(&json!({}));
+        format!("/api/keys/{}", key["id"].as_str().unwrap())
+    }
+
+    fn health(posture: &Posture) -> Value {
+        posture.operator("GET", "/api/system", &Value::Null).json()["data"].clone()
+    }
+
+    #[test]
+    #[ignore = "needs the right to mount"]
+    fn on_a_disk_that_is_nearly_full_keys_are_revoked_and_clients_erased_and_it_goes_on_by_itself()
+    {
+        let disk = SmallDisk::mount();
+        let posture = Posture::start_below(disk.path());
+        let client = posture.client("A");
+        let (first, second) = (issue(&posture), issue(&posture));
+        let user = json!({"email": "ada@example.com", "role": "admin", "password": "ochre kettle, nine moths"});
+        assert_eq!(posture.operator("POST", "/api/users", &user).status, 201);
+        let token = posture.log_in("ada@example.com", "ochre kettle, nine moths");
+
+        disk.leave_mib(200);
+        assert!(wait_until(SOON, || add_client(&posture) == 503), "below the floor");
+        assert_eq!(health(&posture)["diskFull"], true);
+        assert_eq!(posture.operator("DELETE", &first, &Value::Null).status, 204);
+        assert_eq!(posture.as_user(&token, "POST", "/auth/logout", &Value::Null).status, 204);
+        assert_eq!(posture.as_user(&token, "GET", "/api/me", &Value::Null).status, 401);
+        let path = format!("/api/clients/{client}");
+        assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);
+
+        disk.leave_mib(10);
+        let is_refused =
+            || posture.operator("PATCH", &second, &json!({ "name": "B" })).status == 503;
+        assert!(wait_until(SOON, is_refused), "below the reserve");
+
+        disk.leave_mib(350);
+        assert!(wait_until(SOON, || add_client(&posture) == 201), "it goes on without a restart");
+        assert_eq!(posture.operator("DELETE", &second, &Value::Null).status, 204);
+        assert_eq!(health(&posture)["diskFull"], false);
+    }
+}
