@@ -238,6 +238,11 @@ pub(super) const FINISHED: &str = "finished";
 /// Key: webhook id. Value: `Lane`.
 pub(super) const DELIVERY_QUEUES: &str = "lanes";
 
+/// The share of each client in each webhook's queue.
+///
+/// Key: webhook id, client id. Value: `ClientShare`. No row: nothing of the client waits.
+pub(super) const QUEUE_SHARES: &str = "queue_shares";
+
 /// Answers to requests that may be repeated.
 ///
 /// Key: SHA-256 of the caller and its key. Value: `Answer`.

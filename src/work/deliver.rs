@@ -1,23 +1,29 @@
 //! Sends due webhook deliveries. Each webhook has a queue of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet};
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::app::App;
 use crate::app::webhook::delivery::{N_SHARED_MAX, Ready};
-use crate::error::{Chain, Error};
+use crate::background::FailureLog;
+use crate::error::Chain;
 use crate::id::WebhookId;
 
 /// Concurrent attempts at a webhook whose last attempt succeeded. Any other webhook has one at a time.
 const N_PER_WEBHOOK_MAX: usize = 4;
 /// How often retries are looked for. New deliveries wake the task at once.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How long to wait before the result of an attempt is stored again.
+const SETTLE_AGAIN: Duration = Duration::from_secs(1);
+/// Why an attempt has no result.
+const STOPPED: &str = "the service stopped before the attempt ended";
+const LOST: &str = "the attempt was counted, but not made";
 /// How long a stop waits for attempts in progress. The others are retried after the next start.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
@@ -56,6 +62,9 @@ impl AllSlots {
 
     fn end(&mut self, id: WebhookId, is_delivered: bool) {
         let Some(webhook) = self.webhooks.get_mut(&id) else { return };
+        if webhook.n_under_way == 0 {
+            return; // A delivery that arrived and panicked afterwards ends twice.
+        }
         webhook.n_under_way -= 1;
         webhook.is_well = is_delivered;
         self.n_shared -= usize::from(0 < webhook.n_under_way);
@@ -69,12 +78,14 @@ impl AllSlots {
 pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut slots = AllSlots::default();
     let mut sending = JoinSet::new();
+    let mut under_way = HashMap::new();
+    let mut failures = FailureLog::default();
     // Holds at most as many items as there are attempts in progress.
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while let Err(error) = app.release_claims().await {
-        tracing::error!(error = %Chain(&error), "deliveries cannot be resumed: {}", Chain(&error));
+    while let Err(error) = app.release_claims(&HashSet::new(), STOPPED).await {
+        failures.failed("deliveries cannot be resumed", &error);
         tokio::select! {
             _ = stop.wait_for(|stopping| *stopping) => return,
             _ = ticks.tick() => (),
@@ -84,62 +95,88 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopping| *stopping) => break,
-            Some(ended) = sending.join_next() => end(&mut slots, ended),
+            Some(ended) = sending.join_next_with_id() => end(&mut slots, &mut under_way, ended),
             Some(id) = arrivals.recv() => slots.end(id, true),
             () = app.outbox().notified() => (),
-            _ = ticks.tick() => (),
+            _ = ticks.tick() => release_lost(&app, &under_way).await,
         }
-        while let Some(ended) = sending.try_join_next() {
-            end(&mut slots, ended);
+        while let Some(ended) = sending.try_join_next_with_id() {
+            end(&mut slots, &mut under_way, ended);
         }
         while let Ok(id) = arrivals.try_recv() {
             slots.end(id, true);
         }
         match app.claim_due(|id| slots.n_free(id)).await {
             Ok(ready) => {
+                failures.succeeded();
                 for it in ready {
                     slots.begin(it.webhook);
-                    sending.spawn(deliver(Arc::clone(&app), it, arrived.clone()));
+                    let key = it.key();
+                    let task = sending.spawn(deliver(Arc::clone(&app), it, arrived.clone()));
+                    under_way.insert(task.id(), key);
                 }
             }
-            Err(error) => {
-                tracing::error!(error = %Chain(&error), "due deliveries cannot be started: {}", Chain(&error));
-            }
+            Err(error) => failures.failed("due deliveries cannot be started", &error),
         }
     }
     drop(timeout(STOP_WAIT, async { while sending.join_next().await.is_some() {} }).await);
 }
 
-/// Makes one attempt and stores its result. A success is reported at once, so that the next delivery need not wait until
-/// it is stored. A failure may have disabled the webhook, and keeps its place until that is known.
+/// Deliveries that this process has under way, by the task of the attempt.
+type UnderWay = HashMap<task::Id, (WebhookId, u64)>;
+
+/// Makes deliveries due again that are claimed in the database but not under way, because the answer to the claim was lost.
+async fn release_lost(app: &App, under_way: &UnderWay) {
+    let known = under_way.values().copied().collect();
+    if let Err(error) = app.release_claims(&known, LOST).await {
+        let error = Chain(&error);
+        tracing::debug!(%error, "lost deliveries cannot be resumed yet: {error}");
+    }
+}
+
+/// Makes one attempt and stores its result, again and again until the database accepts it. A success is reported at once,
+/// so that the next delivery need not wait until it is stored. A failure may have disabled the webhook, and keeps its place
+/// until that is known; its webhook is returned.
 async fn deliver(
     app: Arc<App>,
     ready: Ready,
     arrived: UnboundedSender<WebhookId>,
-) -> SettledDelivery {
+) -> Option<WebhookId> {
     let id = ready.webhook;
     let sent = app.send(ready).await;
     let failed = (!sent.is_delivered()).then_some(id);
     if failed.is_none() {
         let _ = arrived.send(id); // Fails when the task is stopping.
     }
-    (failed, app.settle(sent).await)
+    let mut is_logged = false;
+    while let Err(error) = app.settle(&sent).await {
+        if !is_logged {
+            let error = Chain(&error);
+            tracing::error!(%error, "the result of a delivery attempt cannot be stored yet: {error}");
+            is_logged = true;
+        }
+        sleep(SETTLE_AGAIN).await;
+    }
+    failed
 }
 
-/// The webhook whose place becomes free, and whether the result of the attempt was stored.
-type SettledDelivery = (Option<WebhookId>, Result<(), Error>);
-
-fn end(slots: &mut AllSlots, ended: Result<SettledDelivery, JoinError>) {
+fn end(
+    slots: &mut AllSlots,
+    under_way: &mut UnderWay,
+    ended: Result<(task::Id, Option<WebhookId>), JoinError>,
+) {
     match ended {
-        Ok((failed, kept)) => {
-            if let Err(error) = kept {
-                let error = Chain(&error);
-                tracing::error!(%error, "the result of a delivery attempt could not be stored: {error}");
-            }
+        Ok((task, failed)) => {
+            under_way.remove(&task);
             if let Some(id) = failed {
                 slots.end(id, false);
             }
         }
-        Err(error) => tracing::error!(%error, "a delivery panicked"),
+        Err(error) => {
+            tracing::error!(%error, "a delivery panicked");
+            if let Some((webhook, _)) = under_way.remove(&error.id()) {
+                slots.end(webhook, false);
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ mod group;
 mod index;
 mod log;
 mod opening;
+mod queue;
 mod rows;
 
 use posture::clock::Time;

@@ -2,6 +2,7 @@
 
 mod crash;
 mod endpoint;
+mod fair;
 mod hostile;
 mod metric;
 mod queue;

@@ -369,7 +369,8 @@ word!(
 );
 word!(
     /// `waiting`: an attempt is due at `dueAt`. `sending`: an attempt is in progress. `exhausted`: all attempts failed.
-    /// `skipped`: the webhook was disabled meanwhile, or the event is no longer stored.
+    /// `skipped`: the queue was full of events of this client, the webhook was disabled or limited meanwhile, or the event
+    /// is no longer stored.
     DeliveryStatusView, &'static str, "DeliveryStatus",
     ["waiting", "sending", "delivered", "exhausted", "skipped"], same
 );

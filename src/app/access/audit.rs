@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::auth::network;
 use crate::error::Result;
 use crate::store::AuditHead;
-use crate::store::global::audit::{Act, AuditEntry, AuditOutcome};
+use crate::store::global::audit::{Act, AuditEntry, AuditOutcome, SERVICE};
 use crate::store::{Batch, Snapshot};
 
 /// How long entries are kept: 13 months, for yearly audits.
@@ -20,8 +20,6 @@ const N_TALLIED_MAX: usize = 1_000;
 const N_UNAUTHENTICATED_MAX: usize = 50;
 /// A caller without a valid credential.
 const NOBODY: &str = "nobody";
-/// The service itself, without a request.
-pub const SERVICE: &str = "service";
 /// The result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Audit {
@@ -107,7 +105,8 @@ impl App {
     /// Removes expired entries. Returns true if more remain.
     pub async fn forget_audit(&self) -> Result<bool> {
         let before = self.clock.now().plus_days(-AUDIT_DAYS);
-        self.store.write(move |batch| batch.remove_audit_before(before, N_AT_ONCE)).await
+        let store = self.store.reserved();
+        store.write(move |batch| batch.remove_audit_before(before, N_AT_ONCE)).await
     }
 
     /// Writes the end of the log to the journal, which cannot be changed with access to the database alone. Once a day.

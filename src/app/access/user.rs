@@ -5,13 +5,12 @@ use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 
 use crate::app::App;
-use crate::app::access::audit::SERVICE;
 use crate::app::input::{require_length, require_text};
 use crate::auth::caller::Caller;
 use crate::auth::password;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, UserId};
-use crate::store::global::audit::{Act, PendingAct};
+use crate::store::global::audit::{Act, PendingAct, SERVICE};
 use crate::store::global::user::{Role, User};
 use crate::store::{Batch, Store};
 
@@ -134,7 +133,7 @@ impl App {
             None => None,
         };
         user.updated_at = self.clock.now();
-        let store = by.acting_on(&self.store);
+        let store = by.acting_on(&self.store).reserved();
         Ok((self.store_user(&store, Arc::new(user), changing).await?, shown))
     }
 

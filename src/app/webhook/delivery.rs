@@ -1,5 +1,6 @@
 //! Deliveries: claimed, sent, settled.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::AttemptCounts;
@@ -8,9 +9,9 @@ use crate::clock::Time;
 use crate::egress::{EgressPolicy, PostFailure as Unsent, PostOutcome, Posted};
 use crate::error::Result;
 use crate::id::WebhookId;
-use crate::store::Batch;
 use crate::store::global::delivery::{Attempt, Claim, DeliveryQueue, Settled};
 use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
+use crate::store::{Batch, Snapshot};
 use crate::webhook::schedule::{self, DeliveryFailure};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
@@ -68,7 +69,15 @@ pub struct Ready {
     previous: Option<SigningSecret>,
 }
 
+impl Ready {
+    /// The delivery that it is an attempt at.
+    pub fn key(&self) -> (WebhookId, u64) {
+        (self.webhook, self.claim.delivery.sequence)
+    }
+}
+
 /// An attempt that ended. Its result must still be stored.
+#[derive(Clone)]
 pub struct Sent {
     key: (WebhookId, u64),
     attempt: Attempt,
@@ -83,11 +92,21 @@ impl Sent {
 }
 
 impl App {
-    /// Makes attempts due again that the previous process did not finish. Call it before the first claim.
-    pub async fn release_claims(&self) -> Result<()> {
+    /// Makes deliveries due again that are claimed, but not `under_way` in this process: the process before was stopped, or
+    /// the answer to a claim was lost. `why` stands in the log of the delivery.
+    pub async fn release_claims(
+        &self,
+        under_way: &HashSet<(WebhookId, u64)>,
+        why: &'static str,
+    ) -> Result<()> {
         let now = self.clock.now();
-        let release = move |batch: &mut Batch| batch.release_claims(now, N_AT_ONCE);
-        while 0 < self.store.write(release).await? {}
+        let mut claims = self.store.read(Snapshot::list_claims).await?;
+        claims.retain(|it| !under_way.contains(it));
+        for some in claims.chunks(N_AT_ONCE) {
+            let some = some.to_vec();
+            let store = self.store.reserved();
+            store.write(move |batch| batch.release_claims(&some, why, now)).await?;
+        }
         Ok(())
     }
 
@@ -153,8 +172,8 @@ impl App {
     }
 
     /// Stores the result of an attempt.
-    pub async fn settle(&self, sent: Sent) -> Result<()> {
-        let Sent { key, attempt, settled, is_gone } = sent;
+    pub async fn settle(&self, sent: &Sent) -> Result<()> {
+        let Sent { key, attempt, settled, is_gone } = sent.clone();
         let at = attempt.at;
         let write = move |batch: &mut Batch| {
             let queue = batch.settle_delivery(key, attempt.clone(), settled)?;
@@ -165,7 +184,7 @@ impl App {
             };
             disable(batch, key.0, why, at)
         };
-        if let Some(why) = self.store.write(write).await? {
+        if let Some(why) = self.store.reserved().write(write).await? {
             let (webhook, why) = (key.0, why.as_str());
             tracing::warn!(%webhook, why, "webhook {webhook} was disabled: {why}");
         }
@@ -216,7 +235,8 @@ impl App {
     pub async fn forget_deliveries(&self) -> Result<bool> {
         let days = i64::from(self.options.webhooks.retention_days);
         let before = self.clock.now().plus_days(-days);
-        self.store.write(move |batch| batch.remove_finished_before(before, N_AT_ONCE)).await
+        let store = self.store.reserved();
+        store.write(move |batch| batch.remove_finished_before(before, N_AT_ONCE)).await
     }
 }
 
@@ -250,5 +270,6 @@ fn disable(
     };
     webhook.state = WebhookState::Disabled { at, why };
     batch.put_webhook(&webhook)?;
+    batch.add_disabling(id, why, at)?;
     Ok(Some(why))
 }

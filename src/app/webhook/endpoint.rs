@@ -7,7 +7,7 @@ use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::egress::Posted;
 use crate::engine::event::EventKind;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, WebhookId};
 use crate::secret::Locked;
 use crate::store::global::delivery::{Delivery, DeliveryQueue};
@@ -172,11 +172,16 @@ impl App {
         let now = self.clock.now();
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            let was_enabled = webhook.is_enabled();
             apply(&mut webhook, &change, batch.last_sequence(), now);
             batch.put_webhook(&webhook)?;
+            if webhook.is_enabled() && !was_enabled {
+                batch.reset_failures(id)?;
+            }
             Ok((webhook, batch.find_delivery_queue(id)?))
         };
-        let (webhook, queue) = by.acting_on(&self.store).write(write).await?;
+        let store = by.acting_on(&self.store).reserved();
+        let (webhook, queue) = store.write(write).await?;
         Ok(self.shown(webhook, queue))
     }
 
@@ -222,12 +227,13 @@ impl App {
             webhook.state = WebhookState::Removing;
             batch.put_webhook(&webhook)
         };
-        by.acting_on(&self.store).write(write).await?;
+        by.acting_on(&self.store).reserved().write(write).await?;
         self.erase_webhook(id).await
     }
 
     async fn erase_webhook(&self, id: WebhookId) -> Result<()> {
-        while self.store.write(move |batch| batch.erase_webhook(id, N_ERASED_AT_ONCE)).await? {}
+        let store = self.store.reserved();
+        while store.write(move |batch| batch.erase_webhook(id, N_ERASED_AT_ONCE)).await? {}
         Ok(())
     }
 
@@ -341,7 +347,12 @@ impl App {
                 }
                 Ok((n_queued, events.last().map(|it| it.sequence), events.len()))
             };
-            let (n_queued, last, n_seen) = by.acting_on(&self.store).write(write).await?;
+            let written = by.acting_on(&self.store).write(write).await;
+            if 0 < recovered.n_queued && written.as_ref().is_err_and(|it| it.code == Code::Conflict)
+            {
+                break; // The queue is full now.
+            }
+            let (n_queued, last, n_seen) = written?;
             recovered.n_queued += n_queued;
             after = last.unwrap_or(after);
             if n_seen < N_RECOVERED_AT_ONCE {
@@ -363,6 +374,11 @@ impl App {
             let event = event.into_iter().find(|it| it.sequence == sequence);
             let event =
                 event.ok_or_else(|| Error::not_found("event not found, or no longer kept"))?;
+            let webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
+            if !webhook.wants(&event.kind, event.client) {
+                let rule = "the webhook does not subscribe to this type or client; change it first";
+                return Err(Error::conflict(rule));
+            }
             batch.recover_delivery(id, &event, now)
         };
         let is_queued = by.acting_on(&self.store).write(write).await?;

@@ -6,18 +6,25 @@
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, WebhookId};
+use crate::store::global::audit;
 use crate::store::global::event::Event;
 use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, DELIVERY_QUEUES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOKS, rising,
+    CLAIMS, DELIVERIES, DELIVERY_QUEUES, EVENTS, FINISHED, OUTBOX, QUEUE_SHARES, RowKey, Span,
+    WEBHOOKS, rising,
 };
 use crate::store::{Batch, ClientBatch};
 
-/// More waiting deliveries disable the webhook. Its events stay and can be recovered.
+/// The places of a webhook's queue. A client may take half of those that the others leave, so that one client that floods
+/// the queue delays its own events only: what finds no place is skipped, and can be recovered.
 pub const N_WAITING_MAX: u32 = 100_000;
+/// Places that every client has, even in a full queue.
+pub const N_SHARE_MIN: u32 = 100;
+/// More waiting deliveries, by the places that every client has, disable the webhook.
+pub const N_WAITING_DISABLES: u32 = 2 * N_WAITING_MAX;
 /// How many attempts the log of a delivery keeps: the last ones.
 pub const N_ATTEMPTS_KEPT: usize = 20;
 
@@ -58,7 +65,8 @@ pub enum DeliveryState {
     Exhausted {
         at: Time,
     },
-    /// The webhook was disabled while it was waiting, or the event is no longer stored.
+    /// The queue was full of its client's events, the webhook was disabled or no longer wants the event, or the event is no
+    /// longer stored.
     Skipped {
         at: Time,
     },
@@ -126,6 +134,14 @@ pub struct DeliveryQueue {
     pub n_failures: u32,
 }
 
+/// One client's share of a webhook's queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct ClientShare {
+    pub n_waiting: u32,
+    /// Events that found no place since something of the client waits.
+    pub n_skipped: u32,
+}
+
 /// A delivery whose attempt may start, because it is counted and durable.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -143,6 +159,10 @@ pub enum Settled {
 
 fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
     RowKey::empty().bytes(webhook.as_bytes()).bytes(&sequence.to_be_bytes())
+}
+
+fn share_key(webhook: WebhookId, client: ClientId) -> RowKey {
+    RowKey::empty().bytes(webhook.as_bytes()).bytes(client.as_bytes())
 }
 
 fn outbox_key(webhook: WebhookId, due: Time, sequence: u64) -> RowKey {
@@ -165,6 +185,45 @@ fn sequence_of(key: &[u8]) -> u64 {
 
 fn find_delivery_queue(rows: &impl Rows, webhook: WebhookId) -> Result<DeliveryQueue> {
     Ok(rows.find_row(DELIVERY_QUEUES, webhook.as_bytes())?.unwrap_or_default())
+}
+
+fn find_share(rows: &impl Rows, webhook: WebhookId, client: ClientId) -> Result<ClientShare> {
+    let found = rows.find_row(QUEUE_SHARES, share_key(webhook, client).as_slice())?;
+    Ok(found.unwrap_or_default())
+}
+
+fn put_share(
+    rows: &mut Writing,
+    (webhook, client): (WebhookId, ClientId),
+    share: ClientShare,
+) -> Result<()> {
+    let key = share_key(webhook, client);
+    if share.n_waiting == 0 {
+        return rows.remove_row(QUEUE_SHARES, key.as_slice()).map(|_| ());
+    }
+    rows.put_row(QUEUE_SHARES, key.as_slice(), &share)
+}
+
+/// Counts a delivery that begins to wait.
+fn count_in(rows: &mut Writing, queue: &mut DeliveryQueue, it: &Delivery) -> Result<()> {
+    queue.n_waiting += 1;
+    let share = find_share(rows, it.webhook, it.client)?;
+    let share = ClientShare { n_waiting: share.n_waiting + 1, ..share };
+    put_share(rows, (it.webhook, it.client), share)
+}
+
+/// Counts a delivery that no longer waits.
+fn count_out(rows: &mut Writing, queue: &mut DeliveryQueue, it: &Delivery) -> Result<()> {
+    queue.n_waiting = queue.n_waiting.saturating_sub(1);
+    let share = find_share(rows, it.webhook, it.client)?;
+    let share = ClientShare { n_waiting: share.n_waiting.saturating_sub(1), ..share };
+    put_share(rows, (it.webhook, it.client), share)
+}
+
+/// Returns true if the queue has a place for one more event of the client.
+const fn has_place(queue: &DeliveryQueue, share: ClientShare) -> bool {
+    let others = queue.n_waiting.saturating_sub(share.n_waiting);
+    share.n_waiting < N_SHARE_MIN || share.n_waiting < N_WAITING_MAX.saturating_sub(others) / 2
 }
 
 fn put_delivery_queue(rows: &mut Writing, webhook: WebhookId, queue: &DeliveryQueue) -> Result<()> {
@@ -255,6 +314,16 @@ impl<R: Rows> Transaction<R> {
         self.rows.list_rows(DELIVERIES, &span, limit)
     }
 
+    /// The deliveries whose attempt is in progress.
+    pub fn list_claims(&self) -> Result<Vec<(WebhookId, u64)>> {
+        let keys = self.rows.list_keys_of(CLAIMS, &Span::all(), usize::MAX)?;
+        let claim = |key: &Vec<u8>| {
+            let (webhook, _) = key.split_first_chunk().expect("the key begins with a webhook");
+            (WebhookId::from_bytes(*webhook), sequence_of(key))
+        };
+        Ok(keys.iter().map(claim).collect())
+    }
+
     /// Returns true if a delivery to the webhook is due.
     pub fn is_due(&self, webhook: WebhookId, now: Time) -> Result<bool> {
         Ok(!self.list_due_keys(webhook, now, 1)?.is_empty())
@@ -274,8 +343,15 @@ impl Batch {
         self.rows.counts.event
     }
 
-    /// Starts attempts at up to `n_max` due deliveries of an enabled webhook. Deliveries from before it was enabled, or whose
-    /// event was removed, are skipped instead.
+    /// Forgets the failures of a webhook that is enabled again.
+    pub fn reset_failures(&mut self, webhook: WebhookId) -> Result<()> {
+        let queue = self.find_delivery_queue(webhook)?;
+        let queue = DeliveryQueue { failing_since: None, n_failures: 0, ..queue };
+        put_delivery_queue(&mut self.rows, webhook, &queue)
+    }
+
+    /// Starts attempts at up to `n_max` due deliveries of an enabled webhook. Deliveries from before it was enabled, that it no
+    /// longer wants, or whose event was removed, are skipped instead.
     pub fn claim_deliveries(
         &mut self,
         webhook: &Webhook,
@@ -294,8 +370,10 @@ impl Batch {
             let event: Option<Event> =
                 self.rows.find_row(EVENTS, &before.sequence.to_be_bytes())?;
             // By the order of commits, because the clock may be set back.
-            let is_wanted =
+            let is_new =
                 after < before.sequence || before.recovered.is_some_and(|it| after <= it.after);
+            // The webhook may have been limited to other clients or types since.
+            let is_wanted = is_new && webhook.wants(&before.kind, before.client);
             let mut delivery = before.clone();
             if let (Some(event), true) = (event, is_wanted) {
                 delivery.state = DeliveryState::Claimed { at: now };
@@ -303,7 +381,7 @@ impl Batch {
                 claims.push(Claim { delivery: delivery.clone(), body: event.body });
             } else {
                 delivery.state = DeliveryState::Skipped { at: now };
-                queue.n_waiting = queue.n_waiting.saturating_sub(1);
+                count_out(&mut self.rows, &mut queue, &delivery)?;
             }
             put_delivery(&mut self.rows, Some(&before), &delivery)?;
         }
@@ -344,7 +422,7 @@ impl Batch {
             Settled::Exhausted => DeliveryState::Exhausted { at },
         };
         if after.state.finished_at().is_some() {
-            queue.n_waiting = queue.n_waiting.saturating_sub(1);
+            count_out(&mut self.rows, &mut queue, &after)?;
         }
         note(&mut after, attempt);
         put_delivery(&mut self.rows, Some(&before), &after)?;
@@ -352,31 +430,40 @@ impl Batch {
         Ok(Some(queue))
     }
 
-    /// Makes deliveries due again that were not settled because the service stopped, and returns how many. Their attempt has a
-    /// number, but the retry schedule does not count it.
-    pub fn release_claims(&mut self, now: Time, n_max: usize) -> Result<usize> {
-        let keys = self.rows.list_keys_of(CLAIMS, &Span::all(), n_max)?;
-        for key in &keys {
-            let before: Option<Delivery> = self.rows.find_row(DELIVERIES, key)?;
-            let Some(before) = before else {
-                self.rows.remove_row(CLAIMS, key)?;
+    /// Makes deliveries due again whose attempt is not in progress any more. The attempt has a number, but the retry schedule
+    /// does not count it. `why` stands in its log.
+    pub fn release_claims(
+        &mut self,
+        claims: &[(WebhookId, u64)],
+        why: &str,
+        now: Time,
+    ) -> Result<()> {
+        for (webhook, sequence) in claims {
+            let before = self.find_delivery(*webhook, *sequence)?;
+            let claimed = before.and_then(|it| match it.state {
+                DeliveryState::Claimed { at } => Some((it, at)),
+                DeliveryState::Waiting { .. }
+                | DeliveryState::Delivered { .. }
+                | DeliveryState::Exhausted { .. }
+                | DeliveryState::Skipped { .. } => None,
+            });
+            let Some((before, at)) = claimed else {
+                self.rows.remove_row(CLAIMS, delivery_key(*webhook, *sequence).as_slice())?;
                 continue;
             };
             let mut after = before.clone();
-            let DeliveryState::Claimed { at } = before.state else {
-                self.rows.remove_row(CLAIMS, key)?;
-                continue;
-            };
-            let number = before.n_attempts;
-            let answer = "the service stopped before the attempt ended".to_owned();
+            let (number, answer) = (before.n_attempts, why.to_owned());
             note(&mut after, Attempt { number, at, ms: 0, status: None, answer });
             after.state = DeliveryState::Waiting { due: now };
             put_delivery(&mut self.rows, Some(&before), &after)?;
         }
-        Ok(keys.len())
+        Ok(())
     }
 
     /// Queues an event for a webhook again, or for the first time. Returns false if it is already queued.
+    ///
+    /// # Errors
+    /// `Conflict` if the queue is full.
     pub fn recover_delivery(
         &mut self,
         webhook: WebhookId,
@@ -390,8 +477,13 @@ impl Batch {
         if is_new {
             after.state = DeliveryState::Waiting { due: now };
             after.n_failures = 0;
-            let queue = find_delivery_queue(&self.rows, webhook)?;
-            let queue = DeliveryQueue { n_waiting: queue.n_waiting + 1, ..queue };
+            let mut queue = find_delivery_queue(&self.rows, webhook)?;
+            if N_WAITING_MAX <= queue.n_waiting {
+                let rule =
+                    "the queue of the webhook is full; repeat this when fewer deliveries wait";
+                return Err(Error::conflict(rule));
+            }
+            count_in(&mut self.rows, &mut queue, &after)?;
             put_delivery_queue(&mut self.rows, webhook, &queue)?;
         }
         put_delivery(&mut self.rows, before.as_ref(), &after)?;
@@ -417,8 +509,8 @@ impl Batch {
             leave(&mut self.rows, &delivery)?;
             self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
             if delivery.state.finished_at().is_none() {
-                let queue = find_delivery_queue(&self.rows, webhook.id)?;
-                let queue = DeliveryQueue { n_waiting: queue.n_waiting.saturating_sub(1), ..queue };
+                let mut queue = find_delivery_queue(&self.rows, webhook.id)?;
+                count_out(&mut self.rows, &mut queue, &delivery)?;
                 put_delivery_queue(&mut self.rows, webhook.id, &queue)?;
             }
         }
@@ -437,6 +529,9 @@ impl Batch {
         if keys.len() == n_max {
             return Ok(true);
         }
+        for key in self.rows.list_keys_of(QUEUE_SHARES, &Span::prefix(id.as_bytes()), usize::MAX)? {
+            self.rows.remove_row(QUEUE_SHARES, &key)?;
+        }
         self.rows.remove_row(DELIVERY_QUEUES, id.as_bytes())?;
         self.rows.remove_row(WEBHOOKS, id.as_bytes())?;
         Ok(false)
@@ -447,21 +542,49 @@ impl ClientBatch<'_> {
     /// Creates the deliveries of an event that was just stored, one per webhook that subscribes to it.
     pub(in crate::store) fn add_deliveries(&mut self, event: &Event) -> Result<()> {
         let webhooks: Vec<Webhook> = self.rows.list_rows(WEBHOOKS, &Span::all(), usize::MAX)?;
-        for mut webhook in webhooks {
+        for webhook in webhooks {
             if !webhook.is_enabled() || !webhook.wants(&event.kind, event.client) {
                 continue;
             }
-            let queue = find_delivery_queue(&self.rows, webhook.id)?;
-            if N_WAITING_MAX <= queue.n_waiting {
-                let (at, why) = (event.created, Disabling::QueueFull);
-                webhook.state = WebhookState::Disabled { at, why };
-                self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), &webhook)?;
+            let mut queue = find_delivery_queue(self.rows, webhook.id)?;
+            if N_WAITING_DISABLES <= queue.n_waiting {
+                disable_full(self.rows, webhook, event.created)?;
                 continue;
             }
-            let queue = DeliveryQueue { n_waiting: queue.n_waiting + 1, ..queue };
-            put_delivery_queue(self.rows, webhook.id, &queue)?;
-            put_delivery(self.rows, None, &fresh(webhook.id, event, event.created))?;
+            let mut delivery = fresh(webhook.id, event, event.created);
+            let share = find_share(self.rows, webhook.id, event.client)?;
+            if has_place(&queue, share) {
+                count_in(self.rows, &mut queue, &delivery)?;
+                put_delivery_queue(self.rows, webhook.id, &queue)?;
+            } else {
+                delivery.state = DeliveryState::Skipped { at: event.created };
+                skip(self.rows, &delivery, share)?;
+            }
+            put_delivery(self.rows, None, &delivery)?;
         }
         Ok(())
     }
+}
+
+/// Counts an event that found no place.
+fn skip(rows: &mut Writing, it: &Delivery, share: ClientShare) -> Result<()> {
+    let (webhook, client) = (it.webhook, it.client);
+    if share.n_skipped == 0 {
+        tracing::warn!(
+            %webhook, client.id = %client,
+            "the queue of webhook {webhook} is full of events of client {client}: its further events are skipped until some \
+             are delivered; recover them then"
+        );
+    }
+    let share = ClientShare { n_skipped: share.n_skipped.saturating_add(1), ..share };
+    put_share(rows, (webhook, client), share)
+}
+
+/// Disables a webhook whose queue is full of events of many clients.
+fn disable_full(rows: &mut Writing, mut webhook: Webhook, at: Time) -> Result<()> {
+    let (id, why) = (webhook.id, Disabling::QueueFull);
+    webhook.state = WebhookState::Disabled { at, why };
+    rows.put_row(WEBHOOKS, id.as_bytes(), &webhook)?;
+    tracing::warn!(webhook = %id, why = why.as_str(), "webhook {id} was disabled: {}", why.as_str());
+    audit::add_disabling(rows, id, why, at)
 }
