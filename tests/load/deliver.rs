@@ -165,7 +165,9 @@ fn add_event(batch: &mut ClientBatch<'_>, n: u64, now: Time) -> posture::error::
     });
     let kind = EventKind::AssetDiscovered;
     let id = EventId::random();
-    let body = json!({"id": id.wire(), "type": kind.as_str(), "data": {"object": object}});
+    let body = json!({
+        "id": id.wire(), "type": kind.as_str(), "created": now.to_string(), "data": {"object": object},
+    });
     batch.add_event(id, kind, now, |_| Ok(body.to_string()))
 }
 
