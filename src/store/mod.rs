@@ -197,8 +197,8 @@ impl Store {
         Self { act, ..self.clone() }
     }
 
-    /// A handle whose writes are accepted even if the disk is nearly full, from the space that is reserved for them. For
-    /// small writes that take something away, such as a revocation, or keep the result of what was done already.
+    /// A handle whose writes may use the space that is reserved on a disk that is nearly full: for small writes that take
+    /// something away, such as a revocation, or keep the result of what was done already.
     #[must_use]
     pub fn reserved(&self) -> Self {
         Self { is_reserved: true, ..self.clone() }
@@ -482,10 +482,7 @@ impl ClientStore {
         self.store.write(write).await
     }
 
-    /// [`Store::write_now`] of this client, for tests and benchmarks: the client need not exist.
-    ///
-    /// # Errors
-    /// As there.
+    /// [`Store::write_now`] of this client, for tests and benchmarks: the client need not exist. Same errors.
     pub fn write_now<T, F>(&self, mut body: F) -> Result<T>
     where
         T: Send + 'static,

@@ -235,7 +235,7 @@ pub(super) const FINISHED: &str = "finished";
 
 /// The state of each webhook's deliveries.
 ///
-/// Key: webhook id. Value: `Lane`.
+/// Key: webhook id. Value: `DeliveryQueue`.
 pub(super) const DELIVERY_QUEUES: &str = "lanes";
 
 /// The share of each client in each webhook's queue.

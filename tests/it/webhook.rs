@@ -144,6 +144,18 @@ fn first_within(
     first
 }
 
+/// Lets six days pass in which every attempt at the endpoint fails.
+pub fn fail_for_days(posture: &Posture, receiver: &Receiver, client: &str) {
+    receiver.answer_with(500);
+    push(posture, client, "0");
+    receiver.wait(1);
+    for n in 1..12 {
+        posture.pass_s(43_200);
+        push(posture, client, &n.to_string());
+        std::thread::sleep(A_WHILE / 3);
+    }
+}
+
 /// Pushes a new asset, which is one event.
 pub fn push(posture: &Posture, client: &str, name: &str) {
     let asset = json!({

@@ -10,7 +10,8 @@ use crate::engine::event::EventKind;
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, WebhookId};
 use crate::secret::Locked;
-use crate::store::global::delivery::{Delivery, DeliveryQueue};
+use crate::store::global::delivery::Delivery;
+use crate::store::global::queue::DeliveryQueue;
 use crate::store::global::webhook::{Disabling, PreviousSecret, Webhook, WebhookState};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 

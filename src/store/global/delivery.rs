@@ -8,23 +8,15 @@ use bincode::{Decode, Encode};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, WebhookId};
-use crate::store::global::audit;
 use crate::store::global::event::Event;
-use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
+use crate::store::global::queue::{self, DeliveryQueue, N_WAITING_DISABLES, N_WAITING_MAX};
+use crate::store::global::webhook::{Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, DELIVERY_QUEUES, EVENTS, FINISHED, OUTBOX, QUEUE_SHARES, RowKey, Span,
-    WEBHOOKS, rising,
+    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOKS, rising,
 };
 use crate::store::{Batch, ClientBatch};
 
-/// The places of a webhook's queue. A client may take half of those that the others leave, so that one client that floods
-/// the queue delays its own events only: what finds no place is skipped, and can be recovered.
-pub const N_WAITING_MAX: u32 = 100_000;
-/// Places that every client has, even in a full queue.
-pub const N_SHARE_MIN: u32 = 100;
-/// More waiting deliveries, by the places that every client has, disable the webhook.
-pub const N_WAITING_DISABLES: u32 = 2 * N_WAITING_MAX;
 /// How many attempts the log of a delivery keeps: the last ones.
 pub const N_ATTEMPTS_KEPT: usize = 20;
 
@@ -73,6 +65,11 @@ pub enum DeliveryState {
 }
 
 impl Delivery {
+    /// Whose queue it is in, and whose share.
+    const fn of(&self) -> (WebhookId, ClientId) {
+        (self.webhook, self.client)
+    }
+
     #[must_use]
     pub const fn is_delivered(&self) -> bool {
         matches!(self.state, DeliveryState::Delivered { .. })
@@ -121,27 +118,6 @@ pub struct Attempt {
     pub answer: String,
 }
 
-/// The state of a webhook's deliveries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct DeliveryQueue {
-    /// Deliveries that are queued or in progress.
-    pub n_waiting: u32,
-    pub last_success_at: Option<Time>,
-    pub last_failure_at: Option<Time>,
-    /// The first failure since the last success.
-    pub failing_since: Option<Time>,
-    /// Failed attempts since the last success.
-    pub n_failures: u32,
-}
-
-/// One client's share of a webhook's queue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]
-pub struct ClientShare {
-    pub n_waiting: u32,
-    /// Events that found no place since something of the client waits.
-    pub n_skipped: u32,
-}
-
 /// A delivery whose attempt may start, because it is counted and durable.
 #[derive(Clone, Debug)]
 pub struct Claim {
@@ -161,10 +137,6 @@ fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
     RowKey::empty().bytes(webhook.as_bytes()).bytes(&sequence.to_be_bytes())
 }
 
-fn share_key(webhook: WebhookId, client: ClientId) -> RowKey {
-    RowKey::empty().bytes(webhook.as_bytes()).bytes(client.as_bytes())
-}
-
 fn outbox_key(webhook: WebhookId, due: Time, sequence: u64) -> RowKey {
     RowKey::empty()
         .bytes(webhook.as_bytes())
@@ -181,53 +153,6 @@ fn finished_key(at: Time, webhook: WebhookId, sequence: u64) -> RowKey {
 
 fn sequence_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(*key.last_chunk().expect("the key ends with a sequence"))
-}
-
-fn find_delivery_queue(rows: &impl Rows, webhook: WebhookId) -> Result<DeliveryQueue> {
-    Ok(rows.find_row(DELIVERY_QUEUES, webhook.as_bytes())?.unwrap_or_default())
-}
-
-fn find_share(rows: &impl Rows, webhook: WebhookId, client: ClientId) -> Result<ClientShare> {
-    let found = rows.find_row(QUEUE_SHARES, share_key(webhook, client).as_slice())?;
-    Ok(found.unwrap_or_default())
-}
-
-fn put_share(
-    rows: &mut Writing,
-    (webhook, client): (WebhookId, ClientId),
-    share: ClientShare,
-) -> Result<()> {
-    let key = share_key(webhook, client);
-    if share.n_waiting == 0 {
-        return rows.remove_row(QUEUE_SHARES, key.as_slice()).map(|_| ());
-    }
-    rows.put_row(QUEUE_SHARES, key.as_slice(), &share)
-}
-
-/// Counts a delivery that begins to wait.
-fn count_in(rows: &mut Writing, queue: &mut DeliveryQueue, it: &Delivery) -> Result<()> {
-    queue.n_waiting += 1;
-    let share = find_share(rows, it.webhook, it.client)?;
-    let share = ClientShare { n_waiting: share.n_waiting + 1, ..share };
-    put_share(rows, (it.webhook, it.client), share)
-}
-
-/// Counts a delivery that no longer waits.
-fn count_out(rows: &mut Writing, queue: &mut DeliveryQueue, it: &Delivery) -> Result<()> {
-    queue.n_waiting = queue.n_waiting.saturating_sub(1);
-    let share = find_share(rows, it.webhook, it.client)?;
-    let share = ClientShare { n_waiting: share.n_waiting.saturating_sub(1), ..share };
-    put_share(rows, (it.webhook, it.client), share)
-}
-
-/// Returns true if the queue has a place for one more event of the client.
-const fn has_place(queue: &DeliveryQueue, share: ClientShare) -> bool {
-    let others = queue.n_waiting.saturating_sub(share.n_waiting);
-    share.n_waiting < N_SHARE_MIN || share.n_waiting < N_WAITING_MAX.saturating_sub(others) / 2
-}
-
-fn put_delivery_queue(rows: &mut Writing, webhook: WebhookId, queue: &DeliveryQueue) -> Result<()> {
-    rows.put_row(DELIVERY_QUEUES, webhook.as_bytes(), queue)
 }
 
 /// Stores a delivery and the row that its state requires. `before`: as it was stored.
@@ -295,10 +220,6 @@ fn note(delivery: &mut Delivery, attempt: Attempt) {
 }
 
 impl<R: Rows> Transaction<R> {
-    pub fn find_delivery_queue(&self, webhook: WebhookId) -> Result<DeliveryQueue> {
-        find_delivery_queue(&self.rows, webhook)
-    }
-
     pub fn find_delivery(&self, webhook: WebhookId, sequence: u64) -> Result<Option<Delivery>> {
         self.rows.find_row(DELIVERIES, delivery_key(webhook, sequence).as_slice())
     }
@@ -343,13 +264,6 @@ impl Batch {
         self.rows.counts.event
     }
 
-    /// Forgets the failures of a webhook that is enabled again.
-    pub fn reset_failures(&mut self, webhook: WebhookId) -> Result<()> {
-        let queue = self.find_delivery_queue(webhook)?;
-        let queue = DeliveryQueue { failing_since: None, n_failures: 0, ..queue };
-        put_delivery_queue(&mut self.rows, webhook, &queue)
-    }
-
     /// Starts attempts at up to `n_max` due deliveries of an enabled webhook. Deliveries from before it was enabled, that it no
     /// longer wants, or whose event was removed, are skipped instead.
     pub fn claim_deliveries(
@@ -381,12 +295,12 @@ impl Batch {
                 claims.push(Claim { delivery: delivery.clone(), body: event.body });
             } else {
                 delivery.state = DeliveryState::Skipped { at: now };
-                count_out(&mut self.rows, &mut queue, &delivery)?;
+                queue::count_out(&mut self.rows, &mut queue, delivery.of())?;
             }
             put_delivery(&mut self.rows, Some(&before), &delivery)?;
         }
         if claims.len() < keys.len() {
-            put_delivery_queue(&mut self.rows, webhook.id, &queue)?;
+            queue::put(&mut self.rows, webhook.id, &queue)?;
         }
         self.rows.effects.has_deliveries |= keys.len() == n_max; // More may be due.
         Ok(claims)
@@ -422,11 +336,11 @@ impl Batch {
             Settled::Exhausted => DeliveryState::Exhausted { at },
         };
         if after.state.finished_at().is_some() {
-            count_out(&mut self.rows, &mut queue, &after)?;
+            queue::count_out(&mut self.rows, &mut queue, after.of())?;
         }
         note(&mut after, attempt);
         put_delivery(&mut self.rows, Some(&before), &after)?;
-        put_delivery_queue(&mut self.rows, webhook, &queue)?;
+        queue::put(&mut self.rows, webhook, &queue)?;
         Ok(Some(queue))
     }
 
@@ -477,14 +391,14 @@ impl Batch {
         if is_new {
             after.state = DeliveryState::Waiting { due: now };
             after.n_failures = 0;
-            let mut queue = find_delivery_queue(&self.rows, webhook)?;
+            let mut queue = queue::find(&self.rows, webhook)?;
             if N_WAITING_MAX <= queue.n_waiting {
                 let rule =
                     "the queue of the webhook is full; repeat this when fewer deliveries wait";
                 return Err(Error::conflict(rule));
             }
-            count_in(&mut self.rows, &mut queue, &after)?;
-            put_delivery_queue(&mut self.rows, webhook, &queue)?;
+            queue::count_in(&mut self.rows, &mut queue, after.of())?;
+            queue::put(&mut self.rows, webhook, &queue)?;
         }
         put_delivery(&mut self.rows, before.as_ref(), &after)?;
         Ok(is_new)
@@ -509,9 +423,9 @@ impl Batch {
             leave(&mut self.rows, &delivery)?;
             self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
             if delivery.state.finished_at().is_none() {
-                let mut queue = find_delivery_queue(&self.rows, webhook.id)?;
-                count_out(&mut self.rows, &mut queue, &delivery)?;
-                put_delivery_queue(&mut self.rows, webhook.id, &queue)?;
+                let mut queue = queue::find(&self.rows, webhook.id)?;
+                queue::count_out(&mut self.rows, &mut queue, delivery.of())?;
+                queue::put(&mut self.rows, webhook.id, &queue)?;
             }
         }
         Ok(())
@@ -529,10 +443,7 @@ impl Batch {
         if keys.len() == n_max {
             return Ok(true);
         }
-        for key in self.rows.list_keys_of(QUEUE_SHARES, &Span::prefix(id.as_bytes()), usize::MAX)? {
-            self.rows.remove_row(QUEUE_SHARES, &key)?;
-        }
-        self.rows.remove_row(DELIVERY_QUEUES, id.as_bytes())?;
+        queue::remove(&mut self.rows, id)?;
         self.rows.remove_row(WEBHOOKS, id.as_bytes())?;
         Ok(false)
     }
@@ -546,45 +457,22 @@ impl ClientBatch<'_> {
             if !webhook.is_enabled() || !webhook.wants(&event.kind, event.client) {
                 continue;
             }
-            let mut queue = find_delivery_queue(self.rows, webhook.id)?;
+            let mut queue = queue::find(self.rows, webhook.id)?;
             if N_WAITING_DISABLES <= queue.n_waiting {
-                disable_full(self.rows, webhook, event.created)?;
+                queue::disable_full(self.rows, webhook, event.created)?;
                 continue;
             }
             let mut delivery = fresh(webhook.id, event, event.created);
-            let share = find_share(self.rows, webhook.id, event.client)?;
-            if has_place(&queue, share) {
-                count_in(self.rows, &mut queue, &delivery)?;
-                put_delivery_queue(self.rows, webhook.id, &queue)?;
+            let share = queue::find_share(self.rows, webhook.id, event.client)?;
+            if queue::has_place(&queue, share) {
+                queue::count_in(self.rows, &mut queue, delivery.of())?;
+                queue::put(self.rows, webhook.id, &queue)?;
             } else {
                 delivery.state = DeliveryState::Skipped { at: event.created };
-                skip(self.rows, &delivery, share)?;
+                queue::skip(self.rows, delivery.of(), share)?;
             }
             put_delivery(self.rows, None, &delivery)?;
         }
         Ok(())
     }
-}
-
-/// Counts an event that found no place.
-fn skip(rows: &mut Writing, it: &Delivery, share: ClientShare) -> Result<()> {
-    let (webhook, client) = (it.webhook, it.client);
-    if share.n_skipped == 0 {
-        tracing::warn!(
-            %webhook, client.id = %client,
-            "the queue of webhook {webhook} is full of events of client {client}: its further events are skipped until some \
-             are delivered; recover them then"
-        );
-    }
-    let share = ClientShare { n_skipped: share.n_skipped.saturating_add(1), ..share };
-    put_share(rows, (webhook, client), share)
-}
-
-/// Disables a webhook whose queue is full of events of many clients.
-fn disable_full(rows: &mut Writing, mut webhook: Webhook, at: Time) -> Result<()> {
-    let (id, why) = (webhook.id, Disabling::QueueFull);
-    webhook.state = WebhookState::Disabled { at, why };
-    rows.put_row(WEBHOOKS, id.as_bytes(), &webhook)?;
-    tracing::warn!(webhook = %id, why = why.as_str(), "webhook {id} was disabled: {}", why.as_str());
-    audit::add_disabling(rows, id, why, at)
 }

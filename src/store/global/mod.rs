@@ -9,6 +9,7 @@ pub mod delivery;
 pub mod event;
 pub mod key;
 pub mod limit;
+pub mod queue;
 pub mod scan;
 pub mod summary;
 pub mod task;

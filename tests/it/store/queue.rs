@@ -2,7 +2,8 @@
 
 use posture::id::WebhookId;
 use posture::store::Store;
-use posture::store::global::delivery::{DeliveryState, N_SHARE_MIN, N_WAITING_MAX};
+use posture::store::global::delivery::DeliveryState;
+use posture::store::global::queue::{N_SHARE_MIN, N_WAITING_MAX};
 use posture::store::global::webhook::{Webhook, WebhookState};
 
 use super::{add_event, memory, noon, some_client};

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::{
-    Receiver, SOON, add, allow_loopback, answer, change, path, push, shown, start, wait_for,
+    Receiver, SOON, add, allow_loopback, answer, change, fail_for_days, path, push, shown, start,
+    wait_for,
 };
 use crate::harness::Posture;
 use crate::harness::backend::Disk;
@@ -38,18 +39,9 @@ fn an_endpoint_that_was_limited_to_a_client_is_sent_nothing_of_others_from_then_
 #[test]
 fn an_endpoint_that_is_enabled_again_starts_without_its_failures() {
     let (posture, receiver) = (start(), Receiver::start());
-    receiver.answer_with(500);
     let webhook = add(&posture, &receiver.sink.url());
     let client = posture.client("A");
-    push(&posture, &client, "0");
-    receiver.wait(1);
-    for n in 1..12 {
-        posture.pass_s(43_200);
-        push(&posture, &client, &n.to_string());
-        let is_tried = || n <= shown(&posture, &webhook)["failures"].as_u64().unwrap();
-        wait_until(SOON, || is_tried() || shown(&posture, &webhook)["enabled"] == false);
-    }
-    posture.pass_s(43_200);
+    fail_for_days(&posture, &receiver, &client);
     assert!(wait_until(SOON, || shown(&posture, &webhook)["disabledBecause"] == "failing"));
     let log = posture.operator("GET", "/api/audit?limit=100", &Value::Null).json();
     let mut log = log["data"].as_array().unwrap().iter();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{A_WHILE, Receiver, add, answer, path, push, shown, start, wait_first, wait_for};
+use super::{Receiver, add, answer, fail_for_days, path, push, shown, start, wait_first, wait_for};
 use crate::harness::Posture;
 use crate::harness::sink::Sink;
 
@@ -97,16 +97,8 @@ fn an_answer_of_410_disables_the_endpoint_at_once() {
 #[test]
 fn an_endpoint_that_only_fails_for_days_is_disabled() {
     let (posture, receiver) = (start(), Receiver::start());
-    receiver.answer_with(500);
     let webhook = add(&posture, &receiver.sink.url());
-    let client = posture.client("A");
-    push(&posture, &client, "0");
-    receiver.wait(1);
-    for n in 1..12 {
-        posture.pass_s(43_200);
-        push(&posture, &client, &n.to_string());
-        std::thread::sleep(A_WHILE / 3);
-    }
+    fail_for_days(&posture, &receiver, &posture.client("A"));
     let is_disabled = || shown(&posture, &webhook)["disabledBecause"] == "failing";
     let is_so = crate::harness::process::wait_until(super::SOON, is_disabled);
     assert!(is_so, "{}", shown(&posture, &webhook));
