@@ -38,11 +38,24 @@ pub struct Throttle(Mutex<Tries>);
 
 #[derive(Debug, Default)]
 struct Tries {
-    accounts: HashMap<String, ThrottledAccount>,
+    accounts: HashMap<AttemptedAccount, ThrottledAccount>,
     networks: HashMap<Option<IpAddr>, Window>,
     all: Window,
     /// When each user last logged in from each network. Attempts from elsewhere do not lock out these networks.
-    known: HashMap<(String, IpAddr), Time>,
+    known: HashMap<(UserId, IpAddr), Time>,
+}
+
+/// What attempts are counted for. Never a text that a caller could send in the place of another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum AttemptedAccount {
+    /// A name that no user has, in lower case.
+    Name(String),
+    /// A user, under the email address or the user name, from a network that is not known.
+    User(UserId),
+    /// A user, from a known network.
+    UserAt(UserId, IpAddr),
+    /// A user who is logged in and sends the password again.
+    Own(UserId),
 }
 
 #[derive(Debug)]
@@ -76,19 +89,27 @@ impl Window {
 }
 
 impl Throttle {
-    /// Counts a login attempt, or refuses it without counting it. `name`: as it was sent, whether or not a user has it.
+    /// Counts a login attempt, or refuses it without counting it. `name`: as it was sent. `user`: who has this name.
     /// `address`: `None` if it is unknown.
     ///
     /// # Errors
     /// `RateLimited`.
-    pub fn take(&self, name: &str, address: Option<IpAddr>, now: Time) -> Result<()> {
+    pub fn take(
+        &self,
+        name: &str,
+        user: Option<UserId>,
+        address: Option<IpAddr>,
+        now: Time,
+    ) -> Result<()> {
         let mut tries = self.lock();
         tries.forget(now);
-        let (place, name) = (address.map(source_of), name.to_lowercase());
-        let known_place = place.filter(|it| tries.is_known(&name, *it, now));
-        let account = match known_place {
-            Some(it) => format!("{name} from {it}"),
-            None => name,
+        let place = address.map(source_of);
+        let known_place =
+            place.filter(|it| user.is_some_and(|user| tries.is_known(user, *it, now)));
+        let account = match (user, known_place) {
+            (Some(user), Some(place)) => AttemptedAccount::UserAt(user, place),
+            (Some(user), None) => AttemptedAccount::User(user),
+            (None, _) => AttemptedAccount::Name(name.to_lowercase()),
         };
         let mut network = tries.networks.get(&place).copied().unwrap_or_default();
         let all_s = if known_place.is_none() { tries.all.wait_s(N_IN_ALL, now) } else { None };
@@ -108,36 +129,30 @@ impl Throttle {
     pub fn take_own(&self, user: UserId, now: Time) -> Result<()> {
         let mut tries = self.lock();
         tries.forget(now);
-        let account = own(user);
+        let account = AttemptedAccount::Own(user);
         refuse(tries.held_s(&account, now))?;
         tries.count(account, now);
         Ok(())
     }
 
     /// Records a successful login: the delay is reset, and the network is known.
-    pub fn succeeded(&self, name: &str, address: Option<IpAddr>, now: Time) {
+    pub fn succeeded(&self, user: UserId, address: Option<IpAddr>, now: Time) {
         let mut tries = self.lock();
-        let name = name.to_lowercase();
-        tries.accounts.remove(&name);
+        tries.accounts.remove(&AttemptedAccount::User(user));
         if let Some(place) = address.map(source_of) {
-            tries.accounts.remove(&format!("{name} from {place}"));
-            tries.known.insert((name, place), now);
+            tries.accounts.remove(&AttemptedAccount::UserAt(user, place));
+            tries.known.insert((user, place), now);
         }
     }
 
     /// Records that the user's own password was right.
     pub fn succeeded_own(&self, user: UserId) {
-        self.lock().accounts.remove(&own(user));
+        self.lock().accounts.remove(&AttemptedAccount::Own(user));
     }
 
     fn lock(&self) -> MutexGuard<'_, Tries> {
         self.0.lock().expect("no holder of this lock panics")
     }
-}
-
-/// A key that cannot be a user name, because it contains a space.
-fn own(user: UserId) -> String {
-    format!("own {user}")
 }
 
 fn refuse(wait_s: Option<i64>) -> Result<()> {
@@ -148,18 +163,18 @@ fn refuse(wait_s: Option<i64>) -> Result<()> {
 }
 
 impl Tries {
-    fn is_known(&self, name: &str, place: IpAddr, now: Time) -> bool {
-        let at = self.known.get(&(name.to_owned(), place));
+    fn is_known(&self, user: UserId, place: IpAddr, now: Time) -> bool {
+        let at = self.known.get(&(user, place));
         at.is_some_and(|it| (0..KNOWN_S).contains(&now.s_since(*it)))
     }
 
     /// Seconds until the next attempt at the account is allowed. `None`: it is allowed now.
-    fn held_s(&self, account: &str, now: Time) -> Option<i64> {
+    fn held_s(&self, account: &AttemptedAccount, now: Time) -> Option<i64> {
         let account = self.accounts.get(account).filter(|it| it.counts(now))?;
         (now < account.next).then(|| account.next.s_since(now) + 1)
     }
 
-    fn count(&mut self, account: String, now: Time) {
+    fn count(&mut self, account: AttemptedAccount, now: Time) {
         let known = self.accounts.get(&account).filter(|it| it.counts(now));
         let n_tries = known.map_or(0, |it| it.n_tries) + 1;
         let doublings = n_tries.checked_sub(N_FREE).map(|it| it.min(DOUBLINGS_MAX));

@@ -265,6 +265,15 @@ fn at_once(posture: &Posture, n: usize, name: impl Fn(usize) -> String + Sync) -
 }
 
 #[test]
+fn the_email_address_and_the_user_name_share_their_tries() {
+    let (posture, _) = with_ada();
+    for name in ["ada", "ada@example.com", "ADA", "Ada@example.com", "ada"] {
+        assert_eq!(posture.try_log_in(name, OTHER).status, 401);
+    }
+    assert_eq!(posture.try_log_in("ada@example.com", OTHER).status, 429);
+}
+
+#[test]
 fn of_many_tries_at_once_exactly_the_free_ones_are_looked_at() {
     let (posture, _) = with_ada();
     assert_eq!(at_once(&posture, 200, |_| "ada".to_owned()), 5);
@@ -451,6 +460,14 @@ fn strangers_do_not_keep_somebody_out_of_the_own_session_or_a_known_place() {
     let refused = try_from(away, PASSWORD).unwrap_err();
     assert!(matches!(refused.code, Code::RateLimited { .. }), "the name is tried too often");
     assert!(try_from(home, PASSWORD).is_ok(), "not from where she logged in before");
+    for name in ["ada from 192.0.2.1", "ada@example.com from 192.0.2.1"] {
+        for _ in 0..6 {
+            let act = PendingAct::default();
+            let login = posture.app.log_in(name, OTHER, Some(away), act);
+            assert!(posture.block_on(login).is_err());
+        }
+    }
+    assert!(try_from(home, PASSWORD).is_ok(), "and no name reaches the count of a known network");
     let body = json!({"currentPassword": PASSWORD, "newPassword": OTHER});
     let changed = posture.as_user(&token, "PUT", "/api/me/password", &body);
     assert_eq!(changed.status, 200, "{}", changed.text());

@@ -46,12 +46,13 @@ impl App {
         if let Some(user) = &known {
             act.set_subject(&format!("user {}", user.email));
         }
-        self.access.throttle.take(name, address, self.clock.now())?;
+        let id = known.as_ref().map(|it| it.id);
+        self.access.throttle.take(name, id, address, self.clock.now())?;
         let known = known.filter(|it| it.enabled);
         let hash = known.as_ref().map(|it| it.password_hash.as_str());
         let is_right = self.access.hasher.verify(password.to_owned(), hash).await?;
         let known = known.filter(|_| is_right).ok_or_else(wrong)?;
-        self.access.throttle.succeeded(name, address, self.clock.now());
+        self.access.throttle.succeeded(known.id, address, self.clock.now());
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(known.id)?);
         // The user may have changed while the password was verified.
