@@ -29,6 +29,9 @@ const THREADS_DEFAULT: u32 = 256;
 pub const N_OPEN_MAX: usize = 32;
 /// How many scans are kept for each client, and for no client. Older ones are removed.
 const N_KEPT: usize = 50;
+/// Why a scan is refused, for callers who must not learn which networks other clients have.
+pub(super) const NOT_ALLOWED: &str = "a target may not be scanned: it is not within `scan.allowed_networks`, which the administrator \
+    of this server sets";
 /// Hosts removed in one commit.
 const N_FORGOTTEN_AT_ONCE: usize = 500;
 
@@ -117,10 +120,7 @@ impl App {
         let plan = ScanPlan::of(&order, &self.options.scan.policy());
         let plan = plan.map_err(|error| match (error.code, caller.allowed_clients()) {
             // A caller who is limited to clients must not learn which networks other clients have.
-            (Code::Forbidden, Some(_)) => Error::forbidden(
-                "a target may not be scanned: it is not within `scan.allowed_networks`, which the administrator of this \
-                 server sets",
-            ),
+            (Code::Forbidden, Some(_)) => Error::forbidden(NOT_ALLOWED),
             _ => error,
         })?;
         let threads = new.threads.map_or(THREADS_DEFAULT, |it| {

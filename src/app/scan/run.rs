@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, NewRun};
 use crate::app::inventory::asset::{Sighting, merge};
 use crate::app::scan::registry::RunningScan;
-use crate::app::scan::request::{SOURCE, absent};
+use crate::app::scan::request::{NOT_ALLOWED, SOURCE, absent};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::network::scan::{Answers, FoundHost};
@@ -121,6 +121,11 @@ impl App {
         // What is allowed may have changed since the scan was requested.
         let plan = match ScanPlan::of(&order, &policy) {
             Ok(plan) => plan,
+            // Callers who are limited to the client see the reason. They must not learn which networks others have.
+            Err(error) if error.code == Code::Forbidden && scan.client.is_some() => {
+                tracing::warn!(scan.id = %scan.id, "scan {}: {}", scan.id, Chain(&error));
+                return Ok(Some(Ended::Failed(Error::forbidden(NOT_ALLOWED))));
+            }
             Err(error) => return Ok(Some(Ended::Failed(error))),
         };
         let settings = ScanSettings {

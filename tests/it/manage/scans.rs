@@ -301,7 +301,12 @@ fn a_scan_that_is_no_longer_allowed_after_a_restart_fails_and_says_so() {
     let posture = posture.restart();
     let scan = over(&posture, &id);
     assert_eq!(scan["status"], "failed");
-    assert!(scan["error"].as_str().unwrap().contains("scan.allowed_networks"), "{scan}");
+    let error = scan["error"].as_str().unwrap();
+    assert!(error.contains("scan.allowed_networks"), "{scan}");
+    assert!(
+        !error.contains("now:"),
+        "a caller who sees one client does not learn the networks: {scan}"
+    );
 }
 
 #[test]
