@@ -59,6 +59,21 @@ impl App {
         Err(Error::not_found("client not found"))
     }
 
+    /// The clients whose rows to list: the one that was asked for, or those that the caller may access. `None`: all.
+    ///
+    /// # Errors
+    /// As [`App::reach_any`].
+    pub(in crate::app) fn asked_clients(
+        &self,
+        caller: &Caller,
+        client: Option<ClientId>,
+    ) -> Result<Option<Vec<ClientId>>> {
+        Ok(match client {
+            Some(id) => Some(vec![self.reach_any(caller, id)?.0.id]),
+            None => caller.allowed_clients().map(<[_]>::to_vec),
+        })
+    }
+
     /// # Errors
     /// `Invalid` with the field that breaks a rule.
     pub async fn add_client(&self, by: &Caller, change: ClientChange) -> Result<Arc<Client>> {

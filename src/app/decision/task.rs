@@ -142,10 +142,7 @@ impl App {
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<Vec<Task>> {
-        let clients = match client {
-            Some(id) => Some(vec![self.reach_any(caller, id)?.0.id]),
-            None => caller.allowed_clients().map(<[_]>::to_vec),
-        };
+        let clients = self.asked_clients(caller, client)?;
         let filter = TaskFilter { clients, status };
         let limit = limit as usize;
         self.store.read(move |snapshot| snapshot.list_tasks(&filter, after, limit)).await

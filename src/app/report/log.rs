@@ -3,20 +3,25 @@
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::error::Result;
+use crate::id::ClientId;
 use crate::store::Snapshot;
 use crate::store::global::change::Placed;
 use crate::store::global::event::Event;
 
 impl App {
     /// Lists requirements whose status changed after a sequence, in commit order, of the clients that the caller may
-    /// access.
+    /// access. `client`: only of this one.
+    ///
+    /// # Errors
+    /// `Forbidden` or `NotFound` for the client.
     pub async fn list_changes(
         &self,
         caller: &Caller,
+        client: Option<ClientId>,
         after: u64,
         limit: u32,
     ) -> Result<Vec<Placed>> {
-        let allowed = caller.allowed_clients().map(<[_]>::to_vec);
+        let allowed = self.asked_clients(caller, client)?;
         let list = move |snapshot: &Snapshot| {
             snapshot.list_changes(after, limit as usize, allowed.as_deref())
         };
@@ -24,8 +29,17 @@ impl App {
     }
 
     /// Lists events after a sequence, in commit order, of the clients that the caller may access.
-    pub async fn list_events(&self, caller: &Caller, after: u64, limit: u32) -> Result<Vec<Event>> {
-        let allowed = caller.allowed_clients().map(<[_]>::to_vec);
+    ///
+    /// # Errors
+    /// As [`App::list_changes`].
+    pub async fn list_events(
+        &self,
+        caller: &Caller,
+        client: Option<ClientId>,
+        after: u64,
+        limit: u32,
+    ) -> Result<Vec<Event>> {
+        let allowed = self.asked_clients(caller, client)?;
         let list = move |snapshot: &Snapshot| {
             snapshot.list_events(after, limit as usize, allowed.as_deref())
         };

@@ -95,6 +95,28 @@ fn changes_lead_from_each_reading_to_the_next() {
     assert!(kept == statuses(&posture, &client));
 }
 
+#[test]
+fn changes_and_events_can_be_pulled_of_one_client() {
+    let posture = Posture::start();
+    let (one, other) = (posture.client("A"), posture.client("B"));
+    for client in [&one, &other] {
+        import(&posture, client, "", MIXED);
+        crate::webhook::push(&posture, client, "new");
+    }
+    for path in ["changes", "events"] {
+        let of = |query: &str| {
+            let all = read(&posture, &format!("/api/{path}?limit=100{query}"));
+            all.as_array().unwrap().clone()
+        };
+        let mine = of(&format!("&clientId={one}"));
+        assert!(!mine.is_empty() && mine.len() < of("").len(), "{path}");
+        assert!(mine.iter().all(|it| json!(it).to_string().contains(&one)), "{path}");
+        assert!(!json!(mine).to_string().contains(&other), "{path}");
+    }
+    let absent = "/api/changes?clientId=0195a000-0000-7000-8000-000000000000";
+    assert_eq!(posture.operator("GET", absent, &Value::Null).status, 404);
+}
+
 fn at(posture: &Posture) -> Value {
     json!(posture.now().to_string())
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
 use crate::api::wire::param;
-use crate::api::wire::param::{Limit, Raw, Sequence, cut};
+use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
 use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, Uid, When};
@@ -68,11 +68,15 @@ impl Changes {
         by: By<ViewCompliance>,
         /// Return changes after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
+        /// Return only those of this client. Default: all that the caller may access.
+        #[oai(name = "clientId")]
+        client_id: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<RowChangeView>>, Failure> {
         let after = param::after(after.0.as_ref())?;
+        let client = param::id("clientId", client_id.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let changes = web.app.list_changes(&by.0, after, limit).await?;
+        let changes = web.app.list_changes(&by.0, client, after, limit).await?;
         Ok(Data::of(&changes.into_iter().map(RowChangeView::of).collect::<Vec<_>>()))
     }
 }

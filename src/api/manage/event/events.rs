@@ -12,7 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::View;
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Limit, Raw, Sequence, cut};
+use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
@@ -83,11 +83,15 @@ impl Events {
         by: By<View>,
         /// Return events after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
+        /// Return only those of this client. Default: all that the caller may access.
+        #[oai(name = "clientId")]
+        client_id: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<Limit>>>,
     ) -> Result<Data<Vec<EventView>>, Failure> {
         let after = param::after(after.0.as_ref())?;
+        let client = param::id("clientId", client_id.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let events = web.app.list_events(&by.0, after, limit).await?;
+        let events = web.app.list_events(&by.0, client, after, limit).await?;
         let views = events.iter().map(EventView::of);
         Ok(Data::of(&views.collect::<Result<Vec<_>>>()?))
     }
