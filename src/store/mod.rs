@@ -301,10 +301,7 @@ impl Store {
     {
         self.inner.require_writable()?;
         let seat = permit(&self.inner.seats, QUEUE_WAIT, QUEUE_FULL).await?;
-        self.inner
-            .order(body, kept, seat, (self.act.clone(), self.is_reserved))?
-            .await
-            .map_err(|_| stopping())?
+        self.order(body, kept, seat)?.await.map_err(|_| stopping())?
     }
 
     /// [`Store::write`] for threads outside of async. Panics on an async thread.
@@ -325,8 +322,27 @@ impl Store {
                 Err(_) => return Err(Error::unavailable(QUEUE_FULL)),
             }
         };
-        let how = (self.act.clone(), self.is_reserved);
-        self.inner.order(body, |_: &T| (), seat, how)?.blocking_recv().map_err(|_| stopping())?
+        self.order(body, |_: &T| (), seat)?.blocking_recv().map_err(|_| stopping())?
+    }
+
+    fn order<T, F, K>(
+        &self,
+        body: F,
+        kept: K,
+        seat: OwnedSemaphorePermit,
+    ) -> Result<tokio::sync::oneshot::Receiver<Result<T>>>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
+        K: FnOnce(&T) + Send + 'static,
+    {
+        let (job, answer) = WriteJob::new(body, kept, seat, (self.act.clone(), self.is_reserved));
+        self.shared().gauges.queue_len.fetch_add(1, Ordering::Relaxed);
+        if self.inner.queue.try_send(Message::Write(job)).is_err() {
+            self.shared().gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
+            return Err(stopping());
+        }
+        Ok(answer)
     }
 
     /// One client's rows and no others.
@@ -381,27 +397,6 @@ impl Inner {
             return Err(reopening());
         }
         Ok(())
-    }
-
-    fn order<T, F, K>(
-        &self,
-        body: F,
-        kept: K,
-        seat: OwnedSemaphorePermit,
-        how: (Option<PendingAct>, bool),
-    ) -> Result<tokio::sync::oneshot::Receiver<Result<T>>>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut Batch) -> Result<T> + Send + 'static,
-        K: FnOnce(&T) + Send + 'static,
-    {
-        let (job, answer) = WriteJob::new(body, kept, seat, how);
-        self.shared.gauges.queue_len.fetch_add(1, Ordering::Relaxed);
-        if self.queue.try_send(Message::Write(job)).is_err() {
-            self.shared.gauges.queue_len.fetch_sub(1, Ordering::Relaxed);
-            return Err(stopping());
-        }
-        Ok(answer)
     }
 
     fn close(&self) {

@@ -1,6 +1,6 @@
 //! Sends due webhook deliveries. Each webhook has a queue of its own.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,6 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use crate::app::App;
 use crate::app::webhook::delivery::{N_SHARED_MAX, Ready};
 use crate::background::FailureLog;
-use crate::error::Chain;
 use crate::id::WebhookId;
 
 /// Concurrent attempts at a webhook whose last attempt succeeded. Any other webhook has one at a time.
@@ -23,7 +22,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const SETTLE_AGAIN: Duration = Duration::from_secs(1);
 /// Why an attempt has no result.
 const STOPPED: &str = "the service stopped before the attempt ended";
-const LOST: &str = "the attempt was counted, but not made";
+const LOST: &str = "the attempt was counted, but its outcome is not known";
 /// How long a stop waits for attempts in progress. The others are retried after the next start.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
@@ -80,28 +79,31 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut sending = JoinSet::new();
     let mut under_way = HashMap::new();
     let mut failures = FailureLog::default();
+    // Why there may be claims that are not under way.
+    let mut lost = Some(STOPPED);
     // Holds at most as many items as there are attempts in progress.
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
     let mut ticks = interval(LOOK_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    while let Err(error) = app.release_claims(&HashSet::new(), STOPPED).await {
-        failures.failed("deliveries cannot be resumed", &error);
-        tokio::select! {
-            _ = stop.wait_for(|stopping| *stopping) => return,
-            _ = ticks.tick() => (),
-        }
-    }
     loop {
         tokio::select! {
             biased;
             _ = stop.wait_for(|stopping| *stopping) => break,
-            Some(ended) = sending.join_next_with_id() => end(&mut slots, &mut under_way, ended),
+            Some(ended) = sending.join_next_with_id() => {
+                end(&mut slots, &mut under_way, ended, &mut lost);
+            }
             Some(id) = arrivals.recv() => slots.end(id, true),
             () = app.outbox().notified() => (),
-            _ = ticks.tick() => release_lost(&app, &under_way).await,
+            _ = ticks.tick() => if let Some(why) = lost {
+                let known = under_way.values().copied().collect();
+                match app.release_claims(&known, why).await {
+                    Ok(()) => lost = None,
+                    Err(error) => failures.failed("deliveries cannot be resumed", &error),
+                }
+            },
         }
         while let Some(ended) = sending.try_join_next_with_id() {
-            end(&mut slots, &mut under_way, ended);
+            end(&mut slots, &mut under_way, ended, &mut lost);
         }
         while let Ok(id) = arrivals.try_recv() {
             slots.end(id, true);
@@ -116,7 +118,11 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
                     under_way.insert(task.id(), key);
                 }
             }
-            Err(error) => failures.failed("due deliveries cannot be started", &error),
+            Err(error) => {
+                // The commit may be durable all the same.
+                lost.get_or_insert(LOST);
+                failures.failed("due deliveries cannot be started", &error);
+            }
         }
     }
     drop(timeout(STOP_WAIT, async { while sending.join_next().await.is_some() {} }).await);
@@ -124,15 +130,6 @@ pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
 
 /// Deliveries that this process has under way, by the task of the attempt.
 type UnderWay = HashMap<task::Id, (WebhookId, u64)>;
-
-/// Makes deliveries due again that are claimed in the database but not under way, because the answer to the claim was lost.
-async fn release_lost(app: &App, under_way: &UnderWay) {
-    let known = under_way.values().copied().collect();
-    if let Err(error) = app.release_claims(&known, LOST).await {
-        let error = Chain(&error);
-        tracing::debug!(%error, "lost deliveries cannot be resumed yet: {error}");
-    }
-}
 
 /// Makes one attempt and stores its result, again and again until the database accepts it. A success is reported at once,
 /// so that the next delivery need not wait until it is stored. A failure may have disabled the webhook, and keeps its place
@@ -148,13 +145,9 @@ async fn deliver(
     if failed.is_none() {
         let _ = arrived.send(id); // Fails when the task is stopping.
     }
-    let mut is_logged = false;
+    let mut failures = FailureLog::default();
     while let Err(error) = app.settle(&sent).await {
-        if !is_logged {
-            let error = Chain(&error);
-            tracing::error!(%error, "the result of a delivery attempt cannot be stored yet: {error}");
-            is_logged = true;
-        }
+        failures.failed("the result of a delivery attempt cannot be stored yet", &error);
         sleep(SETTLE_AGAIN).await;
     }
     failed
@@ -164,6 +157,7 @@ fn end(
     slots: &mut AllSlots,
     under_way: &mut UnderWay,
     ended: Result<(task::Id, Option<WebhookId>), JoinError>,
+    lost: &mut Option<&'static str>,
 ) {
     match ended {
         Ok((task, failed)) => {
@@ -174,6 +168,7 @@ fn end(
         }
         Err(error) => {
             tracing::error!(%error, "a delivery panicked");
+            lost.get_or_insert(LOST);
             if let Some((webhook, _)) = under_way.remove(&error.id()) {
                 slots.end(webhook, false);
             }

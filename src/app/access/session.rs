@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::access::user::NewPassword;
-use crate::auth::caller::Caller;
+use crate::auth::caller::{Caller, Principal};
 use crate::auth::password::BYTES_MAX;
 use crate::auth::token::Session;
 use crate::error::{Code, Error, Result};
@@ -61,8 +61,8 @@ impl App {
         }
         user.last_login_at = Some(self.clock.now());
         let user = Arc::new(user);
-        act.set_actor(&format!("user {}", user.email));
-        match self.store_user(&self.store.acting(Some(act)), user, changing).await {
+        let by = Caller::new(Principal::User(Arc::clone(&user))).acting(act);
+        match self.store_user(&by.acting_on(&self.store), user, changing).await {
             Ok(user) => Ok(self.begin_session(user)),
             // Logging in must work even if the disk is full, so that an administrator can find out why.
             Err(error) if error.code == Code::Unavailable => {

@@ -181,15 +181,14 @@ impl App {
             let why = match queue {
                 Some(_) if is_gone => Disabling::Gone,
                 Some(queue) if is_failing(&queue, at) => Disabling::Failing,
-                Some(_) | None => return Ok(None),
+                Some(_) | None => return Ok(()),
             };
-            disable(batch, key.0, why, at)
+            match batch.find_webhook(key.0)?.filter(Webhook::is_enabled) {
+                Some(webhook) => batch.disable_webhook(webhook, why, at),
+                None => Ok(()),
+            }
         };
-        if let Some(why) = self.store.reserved().write(write).await? {
-            let (webhook, why) = (key.0, why.as_str());
-            tracing::warn!(%webhook, why, "webhook {webhook} was disabled: {why}");
-        }
-        Ok(())
+        self.store.reserved().write(write).await
     }
 
     fn judge(&self, posted: &Posted, n_failures: u32, at: Time) -> Settled {
@@ -258,19 +257,4 @@ fn claim(
 fn is_failing(queue: &DeliveryQueue, now: Time) -> bool {
     N_FAILURES_MIN <= queue.n_failures
         && queue.failing_since.is_some_and(|it| it.plus_days(FAILING_DAYS) <= now)
-}
-
-fn disable(
-    batch: &mut Batch,
-    id: WebhookId,
-    why: Disabling,
-    at: Time,
-) -> Result<Option<Disabling>> {
-    let Some(mut webhook) = batch.find_webhook(id)?.filter(Webhook::is_enabled) else {
-        return Ok(None);
-    };
-    webhook.state = WebhookState::Disabled { at, why };
-    batch.put_webhook(&webhook)?;
-    batch.add_disabling(id, why, at)?;
-    Ok(Some(why))
 }

@@ -9,8 +9,6 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Time;
 use crate::error::Result;
-use crate::id::WebhookId;
-use crate::store::global::webhook::Disabling;
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction, Writing};
 use crate::store::table::{AUDIT, Span};
@@ -199,18 +197,6 @@ pub(in crate::store) fn add(
     rows.put_row(AUDIT, &entry.sequence.to_be_bytes(), &entry)
 }
 
-/// Records that the service disabled a webhook.
-pub(in crate::store) fn add_disabling(
-    rows: &mut Writing,
-    webhook: WebhookId,
-    why: Disabling,
-    at: Time,
-) -> Result<()> {
-    let (by, action) = (SERVICE.to_owned(), "disable webhook".to_owned());
-    let act = Act { at, by, action, about: why.as_str().to_owned(), ..Act::default() };
-    add(rows, &act, Some(webhook.to_string()), AuditOutcome::Done, 1)
-}
-
 pub(in crate::store) fn find_head(rows: &Reading) -> Result<AuditHead> {
     let Some(last) = rows.last_key::<8>(AUDIT)? else { return Ok(AuditHead::default()) };
     let entry: Option<AuditEntry> = rows.find_row(AUDIT, &last)?;
@@ -255,11 +241,6 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
-    /// Records that the service disabled a webhook.
-    pub fn add_disabling(&mut self, webhook: WebhookId, why: Disabling, at: Time) -> Result<()> {
-        add_disabling(&mut self.rows, webhook, why, at)
-    }
-
     /// Adds an entry about something that is not a change, such as a denied request or a start.
     pub fn add_audit(&mut self, act: &Act, outcome: AuditOutcome, count: u32) -> Result<()> {
         add(&mut self.rows, act, None, outcome, count)

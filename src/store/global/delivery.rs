@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, WebhookId};
 use crate::store::global::event::Event;
 use crate::store::global::queue::{self, DeliveryQueue, N_WAITING_DISABLES, N_WAITING_MAX};
-use crate::store::global::webhook::{Webhook, WebhookState};
+use crate::store::global::webhook::{self, Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{
     CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOKS, rising,
@@ -459,7 +459,7 @@ impl ClientBatch<'_> {
             }
             let mut queue = queue::find(self.rows, webhook.id)?;
             if N_WAITING_DISABLES <= queue.n_waiting {
-                queue::disable_full(self.rows, webhook, event.created)?;
+                webhook::disable(self.rows, webhook, Disabling::QueueFull, event.created)?;
                 continue;
             }
             let mut delivery = fresh(webhook.id, event, event.created);

@@ -6,10 +6,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::id::{ClientId, WebhookId};
 use crate::store::Batch;
-use crate::store::global::audit;
-use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
-use crate::store::table::{DELIVERY_QUEUES, QUEUE_SHARES, RowKey, Span, WEBHOOKS};
+use crate::store::table::{DELIVERY_QUEUES, QUEUE_SHARES, RowKey, Span};
 
 /// The places of a webhook's queue. A client may take half of those that the others leave, so that one client that floods
 /// the queue delays its own events only: what finds no place is skipped, and can be recovered.
@@ -74,10 +72,7 @@ pub(in crate::store) fn count_in(
     queue: &mut DeliveryQueue,
     of: (WebhookId, ClientId),
 ) -> Result<()> {
-    queue.n_waiting += 1;
-    let share = find_share(rows, of.0, of.1)?;
-    let share = ClientShare { n_waiting: share.n_waiting + 1, ..share };
-    put_share(rows, of, share)
+    count(rows, queue, of, |it| it + 1)
 }
 
 /// Counts a delivery that no longer waits.
@@ -86,10 +81,18 @@ pub(in crate::store) fn count_out(
     queue: &mut DeliveryQueue,
     of: (WebhookId, ClientId),
 ) -> Result<()> {
-    queue.n_waiting = queue.n_waiting.saturating_sub(1);
+    count(rows, queue, of, |it| it.saturating_sub(1))
+}
+
+fn count(
+    rows: &mut Writing,
+    queue: &mut DeliveryQueue,
+    of: (WebhookId, ClientId),
+    next: impl Fn(u32) -> u32,
+) -> Result<()> {
+    queue.n_waiting = next(queue.n_waiting);
     let share = find_share(rows, of.0, of.1)?;
-    let share = ClientShare { n_waiting: share.n_waiting.saturating_sub(1), ..share };
-    put_share(rows, of, share)
+    put_share(rows, of, ClientShare { n_waiting: next(share.n_waiting), ..share })
 }
 
 /// Returns true if the queue has a place for one more event of the client.
@@ -121,19 +124,6 @@ pub(in crate::store) fn skip(
     }
     let share = ClientShare { n_skipped: share.n_skipped.saturating_add(1), ..share };
     put_share(rows, (webhook, client), share)
-}
-
-/// Disables a webhook whose queue is full of events of many clients.
-pub(in crate::store) fn disable_full(
-    rows: &mut Writing,
-    mut webhook: Webhook,
-    at: Time,
-) -> Result<()> {
-    let (id, why) = (webhook.id, Disabling::QueueFull);
-    webhook.state = WebhookState::Disabled { at, why };
-    rows.put_row(WEBHOOKS, id.as_bytes(), &webhook)?;
-    tracing::warn!(webhook = %id, why = why.as_str(), "webhook {id} was disabled: {}", why.as_str());
-    audit::add_disabling(rows, id, why, at)
 }
 
 /// Removes the queue of a webhook that has no deliveries.

@@ -6,7 +6,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::id::{ClientId, WebhookId};
 use crate::store::Batch;
-use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::global::audit::{self, Act, AuditOutcome, SERVICE};
+use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{Span, WEBHOOKS};
 
 /// An endpoint that events are sent to.
@@ -98,7 +99,28 @@ impl<R: Rows> Transaction<R> {
     }
 }
 
+/// Disables a webhook by decision of the service, and records that in the audit log.
+pub(in crate::store) fn disable(
+    rows: &mut Writing,
+    webhook: Webhook,
+    why: Disabling,
+    at: Time,
+) -> Result<()> {
+    let (id, state) = (webhook.id, WebhookState::Disabled { at, why });
+    rows.put_row(WEBHOOKS, id.as_bytes(), &Webhook { state, ..webhook })?;
+    let (by, action) = (SERVICE.to_owned(), "disable webhook".to_owned());
+    let act = Act { at, by, action, about: why.as_str().to_owned(), ..Act::default() };
+    audit::add(rows, &act, Some(id.to_string()), AuditOutcome::Done, 1)?;
+    tracing::warn!(webhook = %id, why = why.as_str(), "webhook {id} was disabled: {}", why.as_str());
+    Ok(())
+}
+
 impl Batch {
+    /// Disables a webhook by decision of the service.
+    pub fn disable_webhook(&mut self, webhook: Webhook, why: Disabling, at: Time) -> Result<()> {
+        disable(&mut self.rows, webhook, why, at)
+    }
+
     pub fn put_webhook(&mut self, webhook: &Webhook) -> Result<()> {
         self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), webhook)
     }
