@@ -7,18 +7,12 @@ use crate::engine::fact::Status;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::global::alert::{AlertCondition, AlertRule};
-use crate::store::global::task::Task;
 
 const S_PER_HOUR: i64 = 3_600;
 
 /// Opens and announces alerts whose condition became true. Closes alerts whose condition is no longer true, or whose
-/// rule no longer watches the client. `tasks`: the client's open tasks. Returns the next time at which a condition may
-/// become true without new facts.
-pub(in crate::app) fn evaluate(
-    batch: &mut ClientBatch<'_>,
-    tasks: &[Task],
-    now: Time,
-) -> Result<Option<Time>> {
+/// rule no longer watches the client. Returns the next time at which a condition may become true without new facts.
+pub(in crate::app) fn evaluate(batch: &mut ClientBatch<'_>, now: Time) -> Result<Option<Time>> {
     let rules = batch.list_watching_rules()?;
     let keys: Vec<String> = rules.iter().map(|it| alert::key(it.id)).collect();
     for it in batch.list_conditions_of(alert::KEY_START)? {
@@ -28,7 +22,7 @@ pub(in crate::app) fn evaluate(
     }
     let mut next = None;
     for (rule, key) in rules.iter().zip(&keys) {
-        let seen = judge(batch, &rule.condition, tasks, now)?;
+        let seen = judge(batch, &rule.condition, now)?;
         next = next.into_iter().chain(seen.next).min();
         match seen.verdict {
             Some(true) => trigger(batch, rule, seen, now)?,
@@ -92,12 +86,7 @@ impl RuleResult {
     }
 }
 
-fn judge(
-    rows: &ClientBatch<'_>,
-    condition: &AlertCondition,
-    tasks: &[Task],
-    now: Time,
-) -> Result<RuleResult> {
+fn judge(rows: &ClientBatch<'_>, condition: &AlertCondition, now: Time) -> Result<RuleResult> {
     Ok(match condition {
         AlertCondition::ScoreBelow { value } => match rows.find_score()? {
             Some(it) => RuleResult::number(it.score.overall < *value, it.score.overall),
@@ -112,10 +101,8 @@ fn judge(
             }
         }
         AlertCondition::OpenRisksAtLeast { severity, value } => {
-            let all = rows.list_risks()?;
-            let shown = all.iter().filter(|it| it.closed.is_none() && it.accepted.is_none());
-            let n = shown.filter(|it| *severity <= it.risk.severity).count();
-            RuleResult::number(*value as usize <= n, n)
+            let n: u32 = rows.figures()?.n_risks[*severity as usize..].iter().sum();
+            RuleResult::number(*value <= n, n)
         }
         AlertCondition::ControlFailing { control } => {
             match rows.find_control_outcome(control)? {
@@ -130,8 +117,8 @@ fn judge(
         }
         AlertCondition::SourceSilent { hours } => silence(rows, *hours, now)?,
         AlertCondition::TasksOverdueAtLeast { value } => {
-            let n = tasks.iter().filter(|it| it.is_overdue(now)).count();
-            RuleResult::number(*value as usize <= n, n)
+            let n = rows.figures()?.n_overdue_tasks;
+            RuleResult::number(*value <= n, n)
         }
     })
 }

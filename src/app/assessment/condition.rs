@@ -3,6 +3,7 @@
 use super::{alert, overdue};
 use crate::clock::Time;
 use crate::error::Result;
+use crate::id::TaskId;
 use crate::store::ClientBatch;
 
 /// Announces tasks that are overdue now and alerts whose condition became true, and closes those that no longer hold.
@@ -12,7 +13,7 @@ use crate::store::ClientBatch;
 pub(in crate::app) fn reevaluate(batch: &mut ClientBatch<'_>, now: Time) -> Result<Option<Time>> {
     let tasks = overdue::announce(batch, now)?;
     let next_due = tasks.iter().filter_map(|it| it.due_at).filter(|it| now < *it).min();
-    let next_alert = alert::evaluate(batch, &tasks, now)?;
+    let next_alert = alert::evaluate(batch, now)?;
     Ok(next_due.into_iter().chain(next_alert).min())
 }
 
@@ -22,4 +23,15 @@ pub(in crate::app) fn reevaluate_and_schedule(
     now: Time,
 ) -> Result<()> {
     reevaluate(batch, now)?.map_or(Ok(()), |at| batch.hasten_due(at))
+}
+
+/// [`reevaluate`] in a commit that changes one open task and nothing else.
+pub(in crate::app) fn reevaluate_task(
+    batch: &mut ClientBatch<'_>,
+    task: TaskId,
+    now: Time,
+) -> Result<()> {
+    let due_at = overdue::announce_one(batch, task, now)?;
+    let next_alert = alert::evaluate(batch, now)?;
+    due_at.into_iter().chain(next_alert).try_for_each(|at| batch.hasten_due(at))
 }

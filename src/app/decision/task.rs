@@ -8,14 +8,14 @@ use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId, TaskId};
-use crate::store::ClientBatch;
 use crate::store::global::task::{Task, TaskFilter, TaskStatus};
+use crate::store::{ClientBatch, ClientStore};
 
 pub const TITLE_CHARS_MAX: usize = 200;
 pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
 pub const ASSIGNEE_CHARS_MAX: usize = 255;
 /// How many open tasks one client may have.
-pub const N_OPEN_MAX: usize = 1_000;
+pub const N_OPEN_MAX: u32 = 10_000;
 
 /// A task to add.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ pub struct TaskChange {
 
 impl App {
     /// # Errors
-    /// `Forbidden` or `NotFound` for the client; `Invalid` with the field that breaks a rule; `Conflict` if there are
+    /// `Forbidden` or `NotFound` for the client; `Invalid` with the field that breaks a rule; `TooLarge` if there are
     /// too many open tasks.
     pub async fn add_task(&self, caller: &Caller, new: NewTask) -> Result<Task> {
         let (_, rows) = self.reach_any(caller, new.client)?;
@@ -71,20 +71,15 @@ impl App {
                 "must be a control code of the catalog",
             ));
         }
+        if let Some(risk) = task.risk {
+            require_risk(&rows, risk).await?;
+        }
         let write = move |batch: &mut ClientBatch<'_>| {
-            if let Some(risk) = task.risk
-                && !batch.list_risks()?.iter().any(|it| it.id == risk)
-            {
-                return Err(Error::invalid_field(
-                    "riskId",
-                    "must be the id of a risk of the client",
-                ));
-            }
             require_room(batch)?;
             batch.note_object(&task.id);
             batch.put_task(&task)?;
             event::task::created(&task, now).add(batch)?;
-            condition::reevaluate_and_schedule(batch, now)?;
+            condition::reevaluate_task(batch, task.id, now)?;
             as_it_is(batch, task.id)
         };
         rows.write(write).await
@@ -100,7 +95,7 @@ impl App {
     }
 
     /// # Errors
-    /// As [`App::get_task`]; `Invalid` with the field that breaks a rule; `Conflict` if it would be reopened while
+    /// As [`App::get_task`]; `Invalid` with the field that breaks a rule; `TooLarge` if it would be reopened while
     /// there are too many open tasks.
     pub async fn change_task(
         &self,
@@ -124,7 +119,7 @@ impl App {
             if task.status == TaskStatus::Done && before.status != TaskStatus::Done {
                 event::task::completed(&task, before.status, now).add(batch)?;
             }
-            condition::reevaluate_and_schedule(batch, now)?;
+            condition::reevaluate_task(batch, id, now)?;
             as_it_is(batch, id)
         };
         rows.write(write).await
@@ -158,12 +153,22 @@ fn absent() -> Error {
 }
 
 fn require_room(batch: &ClientBatch<'_>) -> Result<()> {
-    if batch.list_open_tasks()?.len() < N_OPEN_MAX {
+    let n = batch.figures()?.n_tasks;
+    if n < N_OPEN_MAX {
         return Ok(());
     }
-    Err(Error::conflict(format!(
-        "the client already has {N_OPEN_MAX} open tasks; complete or cancel some first"
+    Err(Error::too_large(format!(
+        "the client has {n} open tasks, and {N_OPEN_MAX} is the most; complete or cancel some first"
     )))
+}
+
+/// Looked up before the write, which would keep everybody else waiting. A risk is known for some days after it closed.
+async fn require_risk(rows: &ClientStore, risk: RiskId) -> Result<()> {
+    let is_known = rows.read(move |it| Ok(it.list_risks()?.iter().any(|it| it.id == risk))).await?;
+    if is_known {
+        return Ok(());
+    }
+    Err(Error::invalid_field("riskId", "must be the id of a risk of the client"))
 }
 
 fn apply(task: &mut Task, change: &TaskChange, now: Time) {

@@ -121,6 +121,16 @@ impl<R: Rows> ClientTransaction<R> {
     }
 }
 
+impl ClientBatch<'_> {
+    /// The client's figures as of this transaction.
+    pub fn figures(&self) -> Result<ClientFigures> {
+        match self.rows.summaries.get(&self.client) {
+            Some(known) => Ok(*known),
+            None => self.find_summary()?.map_or_else(|| self.count_summary(), Ok),
+        }
+    }
+}
+
 /// Call each of these before the row that it counts is written.
 impl ClientBatch<'_> {
     /// Changes the client's figures. They are stored with the transaction.
@@ -128,13 +138,7 @@ impl ClientBatch<'_> {
         &mut self,
         change: impl FnOnce(&mut ClientFigures),
     ) -> Result<()> {
-        let mut summary = match self.rows.summaries.get(&self.client) {
-            Some(known) => *known,
-            None => match self.find_summary()? {
-                Some(stored) => stored,
-                None => self.count_summary()?,
-            },
-        };
+        let mut summary = self.figures()?;
         change(&mut summary);
         self.rows.summaries.insert(self.client, summary);
         Ok(())

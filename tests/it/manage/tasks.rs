@@ -269,26 +269,6 @@ fn each_rule_of_a_task_is_told_by_its_field() {
 }
 
 #[test]
-fn a_client_has_at_most_a_thousand_open_tasks() {
-    let posture = Posture::start();
-    let client = posture.client("A");
-    let first = add(&posture, &client, &json!({}));
-    for _ in 1..posture::app::decision::task::N_OPEN_MAX {
-        add(&posture, &client, &json!({}));
-    }
-    let body = json!({"clientId": client, "title": "t"});
-    assert_eq!(try_add(&posture, &body).problem().0, "CONFLICT");
-    patched(&posture, &path(&first), &json!({"status": "done"}));
-    add(&posture, &client, &json!({}));
-    let answer = posture.operator("PATCH", &path(&first), &json!({"status": "open"}));
-    assert_eq!(answer.status, 409, "nor is one opened again beyond them");
-    assert_eq!(
-        try_add(&posture, &json!({"clientId": posture.client("B"), "title": "t"})).status,
-        201
-    );
-}
-
-#[test]
 fn an_erased_client_takes_its_tasks_along() {
     let posture = Posture::start();
     let (kept, erased) = (posture.client("Kept"), posture.client("Erased"));
