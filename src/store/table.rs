@@ -91,6 +91,8 @@ pub(super) const FACT_HEALTH: u8 = 22;
 /// Key: [`POSTURE_TOUCHED`], hash of a failing subject. Value: u8, the score of the worst risk that
 /// touches it.
 /// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`.
+/// Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
+/// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -99,6 +101,8 @@ pub(super) const POSTURE_FRAMEWORK: u8 = 4;
 pub(super) const POSTURE_RISK: u8 = 5;
 pub(super) const POSTURE_TOUCHED: u8 = 6;
 pub(super) const POSTURE_CONDITION: u8 = 7;
+pub(super) const POSTURE_SUMMARY_EVENT: u8 = 8;
+pub(super) const POSTURE_SUMMARIZED: u8 = 9;
 
 /// The history of the score.
 ///
@@ -332,6 +336,20 @@ impl RowKey {
     pub(super) fn as_slice(&self) -> &[u8] {
         &self.0
     }
+
+    pub(super) fn is_start_of(&self, key: &[u8]) -> bool {
+        key.starts_with(&self.0)
+    }
+}
+
+/// The rest of a key after a text that [`RowKey::text`] added.
+pub(super) fn after_text(key: &[u8]) -> &[u8] {
+    let n_bytes = match key.first() {
+        None => 0,
+        Some(&LONG_TEXT) => 1 + 32,
+        Some(length) => 1 + usize::from(*length),
+    };
+    key.get(n_bytes..).unwrap_or_default()
 }
 
 pub(super) fn falling(time: Time) -> u64 {

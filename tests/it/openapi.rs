@@ -270,6 +270,10 @@ pub(crate) fn faults(document: &Value, schema: &Value, value: &Value, at: &str) 
         let Some(chosen) = chosen.as_str() else { return vec![format!("{at} has no known {tag}")] };
         return faults(document, &body::flat(document, &json!({"$ref": chosen})), value, at);
     }
+    if let Some(any) = schema["anyOf"].as_array() {
+        let tried = any.iter().map(|it| faults(document, it, value, at));
+        return tried.min_by_key(Vec::len).unwrap_or_default();
+    }
     if value.is_null() {
         let nullable = schema["nullable"] == true;
         return if nullable { Vec::new() } else { vec![format!("{at} is null")] };

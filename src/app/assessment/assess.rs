@@ -11,7 +11,8 @@ use crate::app::assessment::expiry::Expiry;
 use crate::app::assessment::statement::Statements;
 use crate::app::event::cause::Cause;
 use crate::app::event::change::{self, Announced};
-use crate::app::event::envelope::NewEvent;
+use crate::app::event::condition::{ConditionChanges, ConditionPlan};
+use crate::app::event::summary::Announcements;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
@@ -40,10 +41,10 @@ pub struct AssessmentPlan {
     risks: Vec<OpenRisk>,
     forgotten_risks: Vec<String>,
     touched: Vec<(u64, Option<u8>)>,
-    events: Vec<NewEvent>,
+    conditions: ConditionChanges,
+    announcements: Announcements,
     /// Observations that are missing from a complete read.
     pub gone: Vec<Observation>,
-    expiry: Expiry,
     due: Time,
     /// How many times an assessment had been requested when the plan was made.
     n_asked: u64,
@@ -108,7 +109,8 @@ impl App {
         let plan = rows
             .read(move |snapshot| {
                 let observations = snapshot.list_observations()?;
-                plan(snapshot, &subject, &observations, Vec::new(), &cause, now)
+                let (statements, run) = (Statements::read(snapshot)?, RunChanges::default());
+                plan(snapshot, &subject, &observations, &statements, run, &cause, now)
             })
             .await?;
         let plan = Arc::new(plan);
@@ -120,26 +122,22 @@ impl App {
     }
 }
 
-/// [`plan_with`] the stored statements.
+/// What a run of a source changes besides what is assessed.
+#[derive(Default)]
+pub struct RunChanges {
+    /// Observations that are missing from a complete read.
+    pub gone: Vec<Observation>,
+    /// `None`: none was looked at.
+    pub conditions: Option<ConditionPlan>,
+}
+
+/// Assesses, and plans every row that the result changes.
 pub fn plan(
     rows: &ClientSnapshot,
     subject: &AssessmentInput,
     observations: &[Observation],
-    gone: Vec<Observation>,
-    cause: &Cause,
-    now: Time,
-) -> Result<AssessmentPlan> {
-    let statements = Statements::read(rows)?;
-    plan_with(rows, subject, observations, gone, &statements, cause, now)
-}
-
-/// Assesses, and plans every row that the result changes.
-pub fn plan_with(
-    rows: &ClientSnapshot,
-    subject: &AssessmentInput,
-    observations: &[Observation],
-    gone: Vec<Observation>,
     statements: &Statements,
+    run: RunChanges,
     cause: &Cause,
     now: Time,
 ) -> Result<AssessmentPlan> {
@@ -166,11 +164,15 @@ pub fn plan_with(
     let (mut announced, mut events) =
         change::events(in_scope, &changes, &risks, &posture, cause, now);
     let returned = risk::returned(&carried.returned, &changes, now);
-    announced.n_events += u32::try_from(returned.len()).unwrap_or(u32::MAX);
     events.extend(returned);
     let expiry = Expiry::of(rows, statements, subject, now)?;
     let due = due(rows.id(), &posture, now);
     let due = expiry.next.map_or(due, |it| it.min(due));
+    let RunChanges { gone, conditions } = run;
+    let conditions = expiry.add_to(conditions, rows, now)?;
+    let mut conditions = conditions.map(ConditionPlan::finish).unwrap_or_default();
+    let announcements = Announcements::plan(rows, cause.run(), events, &mut conditions, now)?;
+    announced.n_events = u32::try_from(announcements.events.len()).unwrap_or(u32::MAX);
     Ok(AssessmentPlan {
         facts_version: rows.facts_version()?,
         assessed: AssessmentRecord {
@@ -189,9 +191,9 @@ pub fn plan_with(
         risks,
         forgotten_risks,
         touched: touched(&stored.touched, &posture.touched),
-        events,
+        conditions,
+        announcements,
         gone,
-        expiry,
         announced,
     })
 }
@@ -228,19 +230,15 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
             }
         }
     }
-    for event in &plan.events {
-        event.add(batch)?;
-    }
-    let n_warnings = plan.expiry.apply(batch, plan.assessed.at)?;
+    plan.conditions.apply(batch)?;
+    plan.announcements.apply(batch)?;
     batch.put_assessed(&plan.assessed)?;
     let next = condition::reevaluate(batch, plan.assessed.at)?;
     // A request since the plan was made, such as a push, still requires an assessment of its own.
     if batch.n_asked()? == plan.n_asked {
         batch.set_due(Some(next.map_or(plan.due, |it| it.min(plan.due))))?;
     }
-    let mut announced = plan.announced.clone();
-    announced.n_events += n_warnings;
-    Ok(announced)
+    Ok(plan.announced.clone())
 }
 
 /// Returns the results that differ from the stored ones.

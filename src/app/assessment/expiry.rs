@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 
 use super::statement::Statements;
 use super::subject::AssessmentInput;
+use crate::app::event::condition::ConditionPlan;
 use crate::app::event::envelope::NewEvent;
 use crate::app::event::expiry::{ATTESTATION, DECISION, EVIDENCE, EvidenceExpiring};
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Attestation, RowDecision};
 use crate::error::Result;
+use crate::store::ClientSnapshot;
 use crate::store::per_client::evidence::Evidence;
-use crate::store::{ClientBatch, ClientSnapshot};
 
 /// A warning is opened at the earliest when one fifth of the term is left.
 const SHARE: i64 = 5;
@@ -117,18 +118,19 @@ impl Expiry {
         Ok(Self { opened, closed: closed.into_iter().collect(), next })
     }
 
-    /// Returns how many events it announced.
-    pub fn apply(&self, batch: &mut ClientBatch<'_>, now: Time) -> Result<u32> {
-        for key in &self.closed {
-            batch.close_condition(key, now)?;
+    /// Adds the changes to those of a run.
+    pub fn add_to(
+        self,
+        conditions: Option<ConditionPlan>,
+        rows: &ClientSnapshot,
+        now: Time,
+    ) -> Result<Option<ConditionPlan>> {
+        if self.opened.is_empty() && self.closed.is_empty() {
+            return Ok(conditions);
         }
-        let mut n_events = 0;
-        for warning in &self.opened {
-            if let Some(event) = warning.open(batch, now)? {
-                event.at(now).add(batch)?;
-                n_events += 1;
-            }
-        }
-        Ok(n_events)
+        let mut conditions = conditions.map_or_else(|| ConditionPlan::read(rows), Ok)?;
+        self.closed.iter().for_each(|it| conditions.close(it, now));
+        self.opened.into_iter().for_each(|it| conditions.open(it, true, now));
+        Ok(Some(conditions))
     }
 }

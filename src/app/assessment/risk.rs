@@ -1,6 +1,6 @@
 //! Carries risks over from one assessment to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::app::event;
 use crate::app::event::envelope::NewEvent;
@@ -77,8 +77,8 @@ pub fn carry(stored: &[OpenRisk], posture: &Posture, changes: &[Change], now: Ti
     }
     carried.risks.extend(changes.iter().filter_map(|it| closed(it, &known, now)));
     let is_forgotten = |it: &&OpenRisk| it.closed.as_ref().is_some_and(|it| !is_recent(it));
-    let is_open =
-        |it: &&OpenRisk| posture.risks.iter().any(|risk| risk.condition == it.risk.condition);
+    let open: HashSet<&str> = posture.risks.iter().map(|it| it.condition.as_str()).collect();
+    let is_open = |it: &&OpenRisk| open.contains(it.risk.condition.as_str());
     let forgotten = stored.iter().filter(is_forgotten).filter(|it| !is_open(it));
     carried.forgotten = forgotten.map(|it| it.risk.condition.clone()).collect();
     carried
@@ -98,10 +98,12 @@ fn closed(change: &Change, known: &BTreeMap<&str, &OpenRisk>, now: Time) -> Opti
 /// Returns the events about risks whose acceptance ended by itself. Risks that became critical are announced by
 /// `changes`.
 pub fn returned(risks: &[OpenRisk], changes: &[Change], now: Time) -> Vec<NewEvent> {
-    let is_announced = |open: &OpenRisk| {
-        let mut all = changes.iter();
-        all.any(|it| matches!(it, Change::RiskCritical { risk } if risk.condition == open.risk.condition))
-    };
+    let critical = changes.iter().filter_map(|it| {
+        let Change::RiskCritical { risk } = it else { return None };
+        Some(risk.condition.as_str())
+    });
+    let critical: HashSet<&str> = critical.collect();
+    let is_announced = |open: &OpenRisk| critical.contains(open.risk.condition.as_str());
     let mut events = Vec::new();
     for open in risks {
         let mut shown = event::risk::shown_again(open, now);

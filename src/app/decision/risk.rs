@@ -32,7 +32,11 @@ impl App {
     /// `Forbidden` if the caller may not access the client; `NotFound` for the client or the risk.
     async fn get_risk(&self, caller: &Caller, client: ClientId, id: RiskId) -> Result<OpenRisk> {
         let (_, rows) = self.reach_any(caller, client)?;
-        rows.read(move |snapshot: &ClientSnapshot| find(snapshot.list_risks()?, id)).await
+        let find = move |rows: &ClientSnapshot| {
+            let mut all = rows.list_risks()?.into_iter();
+            Ok(all.find(|it| it.id == id && it.closed.is_none()))
+        };
+        rows.read(find).await?.ok_or_else(absent)
     }
 
     /// Accepts a risk until a given time, or changes the time and reason of its acceptance. The risk is not shown
@@ -47,10 +51,10 @@ impl App {
         id: RiskId,
         change: impl FnOnce() -> Result<Option<NewAcceptance>>,
     ) -> Result<OpenRisk> {
-        self.get_risk(caller, client, id).await?;
+        let condition = self.get_risk(caller, client, id).await?.risk.condition;
         match change()? {
-            Some(new) => self.accept_risk(caller, client, id, new).await,
-            None => self.unaccept_risk(caller, client, id).await,
+            Some(new) => self.accept_risk(caller, client, (id, condition), new).await,
+            None => self.unaccept_risk(caller, client, (id, condition)).await,
         }
     }
 
@@ -58,14 +62,14 @@ impl App {
         &self,
         caller: &Caller,
         client: ClientId,
-        id: RiskId,
+        risk: (RiskId, String),
         new: NewAcceptance,
     ) -> Result<OpenRisk> {
         let now = self.clock.now();
         check(&new, now)?;
         let by = new.by.clone().unwrap_or_else(|| caller.name());
         let write = move |batch: &mut ClientBatch<'_>| {
-            let mut open = find(batch.list_risks()?, id)?;
+            let mut open = find(batch, &risk)?;
             let is_new = open.accepted.is_none();
             let (until, reason, by) = (new.until, new.reason.clone(), by.clone());
             let severity = open.risk.severity;
@@ -73,6 +77,7 @@ impl App {
             batch.put_risk(&open)?;
             if is_new && let Some(event) = event::risk::resolved(&open, now) {
                 event.add(batch)?;
+                event::summary::close_one(batch, event.key(), now)?;
             }
             batch.hasten_due(until)?;
             condition::reevaluate_and_schedule(batch, now)?;
@@ -86,11 +91,11 @@ impl App {
         &self,
         caller: &Caller,
         client: ClientId,
-        id: RiskId,
+        risk: (RiskId, String),
     ) -> Result<OpenRisk> {
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {
-            let mut open = find(batch.list_risks()?, id)?;
+            let mut open = find(batch, &risk)?;
             if open.accepted.take().is_none() {
                 return Ok(open);
             }
@@ -119,9 +124,14 @@ impl App {
     }
 }
 
-fn find(all: Vec<OpenRisk>, id: RiskId) -> Result<OpenRisk> {
-    let found = all.into_iter().find(|it| it.id == id && it.closed.is_none());
-    found.ok_or_else(|| Error::not_found("risk not found, or no longer open"))
+/// Finds an open risk by its id and condition.
+fn find(batch: &ClientBatch<'_>, (id, condition): &(RiskId, String)) -> Result<OpenRisk> {
+    let found = batch.find_risk(condition)?;
+    found.filter(|it| it.id == *id && it.closed.is_none()).ok_or_else(absent)
+}
+
+fn absent() -> Error {
+    Error::not_found("risk not found, or no longer open")
 }
 
 fn check(new: &NewAcceptance, now: Time) -> Result<()> {

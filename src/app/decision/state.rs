@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::assessment::assess;
+use crate::app::assessment::assess::{self, RunChanges};
 use crate::app::assessment::statement::{Statement, Statements};
 use crate::app::event::cause::Cause;
 use crate::app::{App, ClientLock};
@@ -28,8 +28,8 @@ impl App {
         let plan = move |snapshot: &ClientSnapshot| {
             let statements = Statements::read(snapshot)?.with(&said);
             let observations = snapshot.list_observations()?;
-            let gone = Vec::new();
-            assess::plan_with(snapshot, &subject, &observations, gone, &statements, &cause, now)
+            let run = RunChanges::default();
+            assess::plan(snapshot, &subject, &observations, &statements, run, &cause, now)
         };
         let plan = Arc::new(rows.read(plan).await?);
         let write = move |batch: &mut ClientBatch<'_>| {

@@ -1,11 +1,13 @@
 //! Why a client is assessed.
 
+use crate::id::ImportId;
+
 /// Why a client is assessed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// A run of a source. A baseline run is the source's first read of these scopes; it announces no changes.
     /// A quiet run is an incidental push, which is announced only when it changes something.
-    Source { source: String, baseline: bool, quiet: bool },
+    Source { source: String, run: ImportId, baseline: bool, quiet: bool },
     /// Time alone: results lapse, or a day ends.
     Lapse,
     /// What applies to the client was changed.
@@ -30,6 +32,11 @@ impl Cause {
             Self::Assets => "assets",
             Self::Catalogue => "catalogue",
         }
+    }
+
+    /// Names the run or, if it is none, this assessment.
+    pub fn run(&self) -> ImportId {
+        if let Self::Source { run, .. } = self { *run } else { ImportId::random() }
     }
 
     /// Returns true if changes are not announced, because this is a source's first read.

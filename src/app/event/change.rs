@@ -1,5 +1,7 @@
 //! From the changes of an assessment to its events.
 
+use std::collections::HashMap;
+
 use super::cause::Cause;
 use super::envelope::NewEvent;
 use super::posture::{
@@ -34,6 +36,10 @@ pub fn events(
     cause: &Cause,
     now: Time,
 ) -> (Announced, Vec<NewEvent>) {
+    // Nothing more is announced of an accepted risk.
+    let shown = risks.iter().filter(|it| it.accepted.is_none());
+    let risks: HashMap<&str, &OpenRisk> =
+        shown.map(|it| (it.risk.condition.as_str(), it)).collect();
     let mut announced = Announced::default();
     let mut events = Vec::new();
     for change in changes {
@@ -41,13 +47,12 @@ pub fn events(
         let is_announced = !cause.is_baseline()
             || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
         if is_announced && is_in_scope(frameworks, change) {
-            events.extend(event_of(catalog, change, risks, posture, cause, now));
+            events.extend(event_of(catalog, change, &risks, posture, cause, now));
         }
     }
     if !changes.is_empty() || matches!(cause, Cause::Source { quiet: false, .. }) {
         events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause), now));
     }
-    announced.n_events = u32::try_from(events.len()).unwrap_or(u32::MAX);
     (announced, events)
 }
 
@@ -86,11 +91,12 @@ fn count(announced: &mut Announced, change: &Change) {
 fn event_of(
     catalog: &Catalog,
     change: &Change,
-    risks: &[OpenRisk],
+    risks: &HashMap<&str, &OpenRisk>,
     posture: &Posture,
     cause: &Cause,
     now: Time,
 ) -> Option<NewEvent> {
+    let find = |risk: &Risk| risks.get(risk.condition.as_str()).copied();
     let cause = cause.as_str();
     match change {
         Change::Control { .. } | Change::Row { .. } => None,
@@ -113,14 +119,8 @@ fn event_of(
             let before = OverallScoreBefore { overall_score: *from };
             Some(NewEvent::after(&body, Some(&before), now))
         }
-        Change::RiskOpened { risk } => Some(risk::created(find(risks, risk)?, now)),
-        Change::RiskCritical { risk } => Some(risk::critical(find(risks, risk)?, now)),
-        Change::RiskClosed { risk, .. } => risk::resolved(find(risks, risk)?, now),
+        Change::RiskOpened { risk } => Some(risk::created(find(risk)?, now)),
+        Change::RiskCritical { risk } => Some(risk::critical(find(risk)?, now)),
+        Change::RiskClosed { risk, .. } => risk::resolved(find(risk)?, now),
     }
-}
-
-/// `None` for an accepted risk: nothing more is announced of it.
-fn find<'a>(risks: &'a [OpenRisk], risk: &Risk) -> Option<&'a OpenRisk> {
-    let mut all = risks.iter().filter(|it| it.accepted.is_none());
-    all.find(|it| it.risk.condition == risk.condition)
 }

@@ -10,6 +10,7 @@ use crate::engine::catalog::FrameworkId;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, RiskId, TaskId};
+use crate::store::per_client::condition::Condition;
 use crate::store::{ClientBatch, Installation};
 
 /// The object of one event type.
@@ -82,7 +83,7 @@ impl NewEvent {
             key: body.key(),
             link: body.link(),
             opened_at: now,
-            object: members(body),
+            object: fields(body),
             previous: None,
         }
     }
@@ -102,10 +103,21 @@ impl NewEvent {
         }
     }
 
+    /// One event that stands for many of its type.
+    #[must_use]
+    pub fn summary(kind: EventKind, key: String, object: Map<String, Value>, now: Time) -> Self {
+        let (id, link) = (EventId::random(), Link::Client);
+        Self { id, kind, created: now, key, link, opened_at: now, object, previous: None }
+    }
+
+    pub fn members(&self) -> &Map<String, Value> {
+        &self.object
+    }
+
     /// With what differed before. `None`: there was no earlier state.
     #[must_use]
     pub fn after<T: EventBody>(body: &T, previous: Option<&T::Previous>, now: Time) -> Self {
-        Self { previous: previous.map(members), ..Self::new(body, now) }
+        Self { previous: previous.map(fields), ..Self::new(body, now) }
     }
 
     /// The event as of another moment than the one it was made for.
@@ -147,6 +159,12 @@ impl NewEvent {
         let mut object = self.object.clone();
         complete(&mut object, client, name, installation, (&self.key, self.opened_at), &self.link);
         object
+    }
+
+    /// The event's condition when it opens. `before`: as it was stored. `None`: it is open already.
+    pub fn condition(&self, before: Option<&Condition>, now: Time) -> Option<Condition> {
+        let object = Value::Object(self.object.clone()).to_string();
+        Condition::opened(before, (&self.key, self.kind.as_str()), object, now)
     }
 
     /// Opens the event's condition. Returns the event with its occurrence, or `None` when the condition is open already.
@@ -237,7 +255,7 @@ pub fn complete(
 
 /// # Panics
 /// When the value does not serialize to a JSON object: every event body is a struct with named fields.
-fn members(it: &impl Serialize) -> Map<String, Value> {
+pub(super) fn fields(it: &impl Serialize) -> Map<String, Value> {
     let Value::Object(members) = serde_json::to_value(it).expect("an event body serializes") else {
         unreachable!("an event body is a struct with named fields")
     };

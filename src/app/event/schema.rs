@@ -19,6 +19,7 @@ use super::posture::{
 };
 use super::risk::{CriticalRiskDetected, RiskItemCreated, RiskItemResolved};
 use super::source::{ConnectorHealthChanged, IntegrationSyncCompleted, IntegrationSyncFailed};
+use super::summary::{self, EventSummary};
 use super::task::{RemediationTaskCompleted, RemediationTaskCreated, RemediationTaskOverdue};
 use crate::engine::event::EventKind;
 
@@ -72,8 +73,13 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
     generator: &mut SchemaGenerator,
 ) -> EventSchema {
     let mut object = subschema::<T>(generator);
-    let summary = object["description"].as_str().unwrap_or_default().to_owned();
+    let description = object["description"].as_str().unwrap_or_default().to_owned();
     add_common_members(&mut object);
+    if summary::is_summarized(T::KIND) {
+        let mut of_many = subschema::<EventSummary<'_>>(generator);
+        add_common_members(&mut of_many);
+        object = json!({"anyOf": [object, of_many]});
+    }
     let mut data = json!({
         "type": "object",
         "required": ["mspId", "clientId", "object"],
@@ -88,7 +94,7 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
     }
     let body = json!({
         "type": "object",
-        "description": summary,
+        "description": description,
         "required": ["id", "type", "created", "data"],
         "properties": {
             "id": {
@@ -100,7 +106,7 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
             "data": data,
         },
     });
-    EventSchema { kind: T::KIND, summary, body }
+    EventSchema { kind: T::KIND, summary: description, body }
 }
 
 /// The schema of a type in the dialect of OpenAPI 3.0, which says `nullable` where JSON Schema lists the type `null`.

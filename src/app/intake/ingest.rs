@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::roster;
 use super::source;
 use crate::app::assessment::assess;
-use crate::app::assessment::assess::AssessmentPlan;
+use crate::app::assessment::assess::{AssessmentPlan, RunChanges};
 use crate::app::assessment::evidence;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::assessment::statement::{Statement, Statements};
@@ -17,6 +17,7 @@ use crate::app::event;
 use crate::app::event::cause::Cause;
 use crate::app::event::change::Announced;
 use crate::app::intake::account::is_derived;
+use crate::app::intake::limit::{require_members, require_observations};
 use crate::app::intake::list::{Lists, Moved};
 use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
@@ -165,7 +166,7 @@ pub struct IntakeOutcome {
     pub import: Import,
     pub announced: Announced,
     /// How each list changed.
-    pub moved: BTreeMap<&'static str, Moved>,
+    pub moved: BTreeMap<ListKind, Moved>,
     pub n_retired: u32,
 }
 
@@ -229,14 +230,21 @@ impl App {
             let observations = snapshot.list_observations()?;
             let cause = Cause::Source {
                 source: source.to_owned(),
+                run: intake.import.id,
                 baseline: is_first || brings_new_part(snapshot, &intake, &observations)?,
                 quiet: intake.run == Run::Quiet,
             };
             let (known, catalog) = (&observations, &subject.catalog);
             let mut lists = match &intake.lists {
-                Some(lists) => roster::plan(snapshot, origin, lists, &rules, catalog, known)?,
+                Some(lists) => {
+                    roster::plan(snapshot, origin, lists, &rules, catalog, (known, now))?
+                }
                 None => ListsPlan::default(),
             };
+            require_observations(known, &intake.observations)?;
+            for (part, moved) in &lists.moved {
+                require_members(snapshot, *part, moved)?;
+            }
             let held = lists.judge_observations(
                 snapshot,
                 &intake.import,
@@ -251,15 +259,9 @@ impl App {
             for it in &lists.evidence {
                 statements = statements.with(&Statement::PutEvidence(it.clone()));
             }
-            let plan = assess::plan_with(
-                snapshot,
-                &subject,
-                &observations,
-                gone,
-                &statements,
-                &cause,
-                now,
-            )?;
+            let run = RunChanges { gone, conditions: lists.conditions.take() };
+            let plan =
+                assess::plan(snapshot, &subject, &observations, &statements, run, &cause, now)?;
             Ok((plan, lists))
         })
         .await
@@ -408,8 +410,7 @@ fn apply(
     batch.put_import(&import)?;
     let mut announced = assess::apply(batch, plan)?;
     let at = intake.lists.as_ref().map_or(now, |it| it.at);
-    let (n_retired, n_events) = roster::apply(batch, &import.source, lists, at, now)?;
-    announced.n_events += n_events;
+    let n_retired = roster::apply(batch, &import.source, lists, at)?;
     if is_run {
         announced.n_events += announce_run(batch, &import, &intake.run, now)?;
     }

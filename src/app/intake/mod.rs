@@ -4,6 +4,7 @@ mod account;
 mod body;
 pub mod file;
 pub mod ingest;
+pub mod limit;
 pub mod list;
 pub mod push;
 pub mod roster;

@@ -14,6 +14,10 @@ use crate::app::intake::account::DERIVED_CHECK;
 pub use crate::app::intake::body::FactsBody;
 use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
 use crate::app::intake::ingest::{Idempotent, Intake, IntakeOutcome, NewRun};
+use crate::app::intake::limit::{
+    N_RUN_APPS_MAX, N_RUN_ASSETS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_IDENTITIES_MAX,
+    N_RUN_OBSERVATIONS_MAX, require_run,
+};
 use crate::app::intake::list::Lists;
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{AssetChange, check_change};
@@ -173,6 +177,7 @@ impl FactsReader<'_> {
         if LABEL_CHARS_MAX < body.scope.chars().count() {
             return bad("scope", format!("must be at most {LABEL_CHARS_MAX} characters"));
         }
+        require_sizes(&body)?;
         let at = self.observed_at(&body)?;
         let id = ImportId::random();
         let observations = self.observations(&body, (&source, id), at)?;
@@ -316,6 +321,16 @@ impl FactsReader<'_> {
         }
         Ok(observations)
     }
+}
+
+/// Refuses a body with too many entries before any of them is looked at.
+fn require_sizes(body: &FactsBody) -> Result<()> {
+    let FactsBody { observations, identities, apps, assets, evidence, .. } = body;
+    require_run("observations", observations.as_ref().map(Vec::len), N_RUN_OBSERVATIONS_MAX)?;
+    require_run("identities", identities.as_ref().map(Vec::len), N_RUN_IDENTITIES_MAX)?;
+    require_run("apps", apps.as_ref().map(Vec::len), N_RUN_APPS_MAX)?;
+    require_run("assets", assets.as_ref().map(Vec::len), N_RUN_ASSETS_MAX)?;
+    require_run("evidence", evidence.as_ref().map(Vec::len), N_RUN_EVIDENCE_MAX)
 }
 
 fn identities(all: &[IdentityBody]) -> Result<Vec<Identity>> {

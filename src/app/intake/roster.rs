@@ -9,6 +9,7 @@ use super::shrink::{ReadKind, judge};
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::app::event::account::{self, AccountOrigin};
+use crate::app::event::condition::ConditionPlan;
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
@@ -23,7 +24,7 @@ use crate::store::per_client::roster::{ListKind, Reads, Roster};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// Everything that the lists of one run write.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct ListsPlan {
     scope: String,
     reads: Vec<(ListKind, Reads)>,
@@ -34,11 +35,13 @@ pub struct ListsPlan {
     assets: Vec<String>,
     gone: Vec<(ListKind, String)>,
     changes: Vec<ConditionChange>,
+    /// `None`: the lists change none.
+    pub conditions: Option<ConditionPlan>,
     /// What complete lists show about controls.
     pub observations: Vec<Observation>,
     /// New or renewed entries of the register.
     pub evidence: Vec<Evidence>,
-    pub moved: BTreeMap<&'static str, Moved>,
+    pub moved: BTreeMap<ListKind, Moved>,
 }
 
 /// A condition that opens or closes.
@@ -72,7 +75,7 @@ pub(in crate::app) fn plan(
     lists: &Lists,
     rules: &Rules,
     catalog: &Catalog,
-    known: &[Observation],
+    (known, now): (&[Observation], Time),
 ) -> Result<ListsPlan> {
     let mut plan = ListsPlan { scope: lists.scope.clone(), ..ListsPlan::default() };
     if let Some(identities) = &lists.identities
@@ -96,9 +99,9 @@ pub(in crate::app) fn plan(
             let gone = known.iter().filter(|it| !listed.contains(it.as_str()));
             plan.gone.extend(gone.map(|it| (ListKind::Assets, it.clone())));
         }
-        plan.moved.entry(ListKind::Assets.as_str()).or_default().n_gone =
-            plan.n_gone(ListKind::Assets);
+        plan.moved.entry(ListKind::Assets).or_default().n_gone = plan.n_gone(ListKind::Assets);
     }
+    plan.plan_conditions(rows, now)?;
     Ok(plan)
 }
 
@@ -112,7 +115,7 @@ impl ListsPlan {
     ) -> Result<ReadKind> {
         let (kind, reads) = judge(rows.find_reads(roster)?, n, lists);
         self.reads.extend(reads.map(|it| (roster.part, it)));
-        let moved = self.moved.entry(roster.part.as_str()).or_default();
+        let moved = self.moved.entry(roster.part).or_default();
         moved.is_held = kind == ReadKind::Held;
         Ok(kind)
     }
@@ -158,11 +161,28 @@ impl ListsPlan {
             let (kind, reads) = judge(before, checks.len(), &lists);
             self.observation_reads.extend(reads.map(|it| (scope.clone(), it)));
             if kind == ReadKind::Held {
-                self.moved.entry(ListKind::Observations.as_str()).or_default().is_held = true;
+                self.moved.entry(ListKind::Observations).or_default().is_held = true;
                 held.insert(scope);
             }
         }
         Ok(held)
+    }
+
+    fn plan_conditions(&mut self, rows: &ClientSnapshot, now: Time) -> Result<()> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let mut conditions = ConditionPlan::read(rows)?;
+        for it in std::mem::take(&mut self.changes) {
+            if it.to != Transition::Open {
+                conditions.close(it.event.key(), now);
+            }
+            if it.to != Transition::Close {
+                conditions.open(it.event, it.is_announced, now);
+            }
+        }
+        self.conditions = Some(conditions);
+        Ok(())
     }
 
     fn n_gone(&self, part: ListKind) -> u32 {
@@ -171,7 +191,7 @@ impl ListsPlan {
     }
 
     fn count(&mut self, part: ListKind, is_new: bool) {
-        let moved = self.moved.entry(part.as_str()).or_default();
+        let moved = self.moved.entry(part).or_default();
         if is_new {
             moved.n_added += 1;
         } else {
@@ -213,7 +233,7 @@ fn plan_identities(
             plan.gone.push((ListKind::Identities, id.to_owned()));
         }
     }
-    plan.moved.entry("identities").or_default().n_gone = plan.n_gone(ListKind::Identities);
+    plan.moved.entry(ListKind::Identities).or_default().n_gone = plan.n_gone(ListKind::Identities);
     Ok(kind)
 }
 
@@ -287,7 +307,7 @@ fn plan_apps(
             plan.gone.push((ListKind::Apps, name.to_owned()));
         }
     }
-    plan.moved.entry("apps").or_default().n_gone = plan.n_gone(ListKind::Apps);
+    plan.moved.entry(ListKind::Apps).or_default().n_gone = plan.n_gone(ListKind::Apps);
     Ok(())
 }
 
@@ -301,14 +321,13 @@ fn app_change(
     ConditionChange { event, to, is_announced }
 }
 
-/// Writes the plan. Returns how many assets were retired and how many events were announced.
+/// Writes the plan. Returns how many assets were retired.
 pub(in crate::app) fn apply(
     batch: &mut ClientBatch<'_>,
     source: &str,
     plan: &ListsPlan,
     at: Time,
-    now: Time,
-) -> Result<(u32, u32)> {
+) -> Result<u32> {
     let scope = plan.scope.as_str();
     let roster = |part| Roster { source, scope, part };
     for (part, reads) in &plan.reads {
@@ -333,11 +352,7 @@ pub(in crate::app) fn apply(
             n_retired += u32::from(retire(batch, source, id, at)?);
         }
     }
-    let mut n_events = 0;
-    for it in &plan.changes {
-        n_events += u32::from(apply_change(batch, it, now)?);
-    }
-    Ok((n_retired, n_events))
+    Ok(n_retired)
 }
 
 /// Retires an asset, unless it was seen since. Returns true if the asset was not retired before.
@@ -349,20 +364,5 @@ fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Resu
     asset.status = AssetStatus::Retired;
     asset.last_updated_at = asset.last_updated_at.max(at);
     batch.put_asset(&asset)?;
-    Ok(true)
-}
-
-/// Returns true if an event was announced.
-fn apply_change(batch: &mut ClientBatch<'_>, it: &ConditionChange, now: Time) -> Result<bool> {
-    if it.to == Transition::Close {
-        batch.close_condition(it.event.key(), now)?;
-        return Ok(false);
-    }
-    if it.to == Transition::Reopen {
-        batch.close_condition(it.event.key(), now)?;
-    }
-    let opened = it.event.open(batch, now)?;
-    let Some(event) = opened.filter(|_| it.is_announced) else { return Ok(false) };
-    event.at(now).add(batch)?;
     Ok(true)
 }

@@ -1,5 +1,7 @@
 //! Lists of open conditions, and of alerts.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
 use crate::app::App;
@@ -10,7 +12,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
-use crate::store::per_client::condition::Condition;
+use crate::store::per_client::condition::{Condition, order};
+use crate::store::per_client::summary_event::SummaryEvent;
 use crate::store::{ClientSnapshot, Installation};
 
 /// One open condition.
@@ -25,6 +28,8 @@ pub struct Open {
     pub occurrence: u32,
     /// As it was announced.
     pub object: Value,
+    /// The key of the event that announced it together with many others. `None`: an event of its own did.
+    pub summary_key: Option<String>,
 }
 
 /// An alert that is open or was open recently.
@@ -72,14 +77,14 @@ impl App {
         self.list_over_clients(caller, client, after, limit, alerts).await
     }
 
-    /// Lists up to `limit` items after `after`, of each client in turn. `of_client` returns each item with its key.
+    /// Lists up to `limit` items after `after`, of each client in turn.
     async fn list_over_clients<T: Send + 'static>(
         &self,
         caller: &Caller,
         client: Option<ClientId>,
         after: Option<Mark>,
         limit: u32,
-        of_client: impl Fn(&ClientSnapshot) -> Result<Vec<(String, T)>> + Send + 'static,
+        of_client: impl Fn(&ClientSnapshot, Part<'_>) -> Result<Vec<T>> + Send + 'static,
     ) -> Result<Vec<T>> {
         let mut clients: Vec<ClientId> = if let Some(id) = client {
             vec![self.reach_any(caller, id)?.0.id]
@@ -93,60 +98,119 @@ impl App {
         let list = self.store.read(move |snapshot| {
             let mut found = Vec::new();
             for id in clients {
-                if limit <= found.len() {
+                let left = limit - found.len();
+                if left == 0 {
                     break;
                 }
-                let mut some = of_client(&snapshot.client(id))?;
-                some.sort_by(|a, b| a.0.cmp(&b.0));
                 let mark = after.as_ref().filter(|it| it.client == id);
-                some.retain(|(key, _)| mark.is_none_or(|it| it.key < *key));
-                found.extend(some.into_iter().map(|(_, it)| it));
+                let part = Part { after: mark.map(|it| it.key.as_str()), limit: left };
+                found.extend(of_client(&snapshot.client(id), part)?);
             }
-            found.truncate(limit);
             Ok(found)
         });
         list.await
     }
 }
 
-/// Returns everything that is open at one client, in no order.
-fn open(rows: &ClientSnapshot) -> Result<Vec<(String, Open)>> {
+/// Which part of a client's list is wanted.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    after: Option<&'a str>,
+    limit: usize,
+}
+
+/// The first items of a part, in the order of their keys, from any number in any order.
+struct First<T> {
+    after: Option<Vec<u8>>,
+    limit: usize,
+    items: BTreeMap<Vec<u8>, T>,
+}
+
+impl<T> First<T> {
+    fn of(part: Part<'_>) -> Self {
+        let after = part.after.map(order);
+        Self { after, limit: part.limit, items: BTreeMap::new() }
+    }
+
+    /// Makes the item only if it is among the first.
+    fn offer(&mut self, key: &str, item: impl FnOnce() -> T) {
+        let key = order(key);
+        let is_full = self.items.len() == self.limit;
+        let is_late = is_full && self.items.last_key_value().is_some_and(|(last, _)| *last < key);
+        if is_late || self.after.as_ref().is_some_and(|after| key <= *after) {
+            return;
+        }
+        self.items.insert(key, item());
+        if self.limit < self.items.len() {
+            self.items.pop_last();
+        }
+    }
+}
+
+/// Returns a part of what is open at one client.
+fn open(rows: &ClientSnapshot, part: Part<'_>) -> Result<Vec<Open>> {
     let Some(profile) = rows.find_profile()? else { return Ok(Vec::new()) };
     let installation = rows.installation()?;
     let client = rows.id();
-    let mut all = Vec::new();
-    let mut push = |event: &NewEvent, opened_at: Time, occurrence: u32| {
+    let mut first = First::of(part);
+    let of_event = |event: &NewEvent, opened_at: Time, occurrence: u32| {
         let dedup_key = dedup_key(client, event.key(), opened_at, &installation);
         let object = event.object(client, &profile.name, &installation);
-        let (key, kind) = (event.key().to_owned(), event.kind().as_str().to_owned());
-        all.push((key, Open { client, dedup_key, kind, opened_at, occurrence, object }));
+        let kind = event.kind().as_str().to_owned();
+        Open { client, dedup_key, kind, opened_at, occurrence, object, summary_key: None }
     };
-    for it in rows.list_risks()? {
+    rows.visit_risks(|it| {
         if it.closed.is_none() && it.accepted.is_none() {
-            push(&event::risk::current(&it, it.opened_at), it.opened_at, it.occurrence);
+            first.offer(&event::risk::key(it.id), || {
+                of_event(&event::risk::current(&it, it.opened_at), it.opened_at, it.occurrence)
+            });
         }
-    }
+    })?;
     for it in rows.list_open_tasks()? {
         if let Some(missed) = it.missed.filter(|at| it.due_at == Some(*at)) {
-            push(&event::task::overdue(&it, missed), missed, it.n_missed);
+            let event = event::task::overdue(&it, missed);
+            first.offer(event.key(), || of_event(&event, missed, it.n_missed));
         }
     }
-    for it in rows.list_conditions()?.into_iter().filter(|it| it.closed_at.is_none()) {
-        let open = of_condition(&it, &profile, &installation);
-        all.push((it.key, open));
+    let is_open = |it: &Condition| it.closed_at.is_none();
+    for it in rows.list_conditions_after("", part.after, part.limit, is_open)? {
+        first.offer(&it.key, || of_condition(&it, &profile, &installation));
+    }
+    for it in rows.list_summary_events()? {
+        first.offer(&it.key, || of_summary(&it, &profile, &installation));
+    }
+    let mut all = Vec::with_capacity(first.items.len());
+    for mut it in first.items.into_values() {
+        let key = it.dedup_key.strip_prefix(&format!("{client}/")).unwrap_or(&it.dedup_key);
+        let mark = rows.find_summary_mark(key)?.filter(|it| !it.is_announced);
+        let summary = mark.and_then(|it| it.summaries.into_iter().next());
+        it.summary_key = summary.map(|summary| format!("{client}/{summary}"));
+        all.push(it);
     }
     Ok(all)
 }
 
-fn alerts(rows: &ClientSnapshot) -> Result<Vec<(String, Alert)>> {
+fn alerts(rows: &ClientSnapshot, part: Part<'_>) -> Result<Vec<Alert>> {
     let Some(profile) = rows.find_profile()? else { return Ok(Vec::new()) };
     let installation = rows.installation()?;
-    let all = rows.list_conditions_of(event::alert::KEY_START)?.into_iter();
+    let all =
+        rows.list_conditions_after(event::alert::KEY_START, part.after, part.limit, |_| true)?;
     let alert = |it: Condition| {
         let open = of_condition(&it, &profile, &installation);
-        (it.key, Alert { open, closed_at: it.closed_at })
+        Alert { open, closed_at: it.closed_at }
     };
-    Ok(all.map(alert).collect())
+    Ok(all.into_iter().map(alert).collect())
+}
+
+fn of_summary(it: &SummaryEvent, profile: &Client, installation: &Installation) -> Open {
+    let SummaryEvent { key, kind, object, opened_at, n_open } = it.clone();
+    let closed_at = None;
+    let condition = Condition { key, kind, object, opened_at, closed_at, occurrence: 1 };
+    let mut open = of_condition(&condition, profile, installation);
+    if let Value::Object(object) = &mut open.object {
+        object.insert("openCount".to_owned(), n_open.into());
+    }
+    open
 }
 
 fn of_condition(it: &Condition, profile: &Client, installation: &Installation) -> Open {
@@ -160,5 +224,6 @@ fn of_condition(it: &Condition, profile: &Client, installation: &Installation) -
         opened_at: it.opened_at,
         occurrence: it.occurrence,
         object: Value::Object(object),
+        summary_key: None,
     }
 }

@@ -1,13 +1,15 @@
 //! Conditions of a client besides its risks, from when they open until they close: about an account, an app, a source, or an
 //! alert. A ticket can be opened and closed with each.
 
+use std::ops::ControlFlow;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{POSTURE, POSTURE_CONDITION, RowKey};
+use crate::store::table::{POSTURE, POSTURE_CONDITION, RowKey, Span};
 
 /// A condition that opens again within this many days continues its occurrence count.
 pub const REOPEN_DAYS: i64 = 7;
@@ -28,6 +30,32 @@ pub struct Condition {
     pub occurrence: u32,
 }
 
+impl Condition {
+    /// Returns the condition when it opens. `before`: as it was stored. `None`: it is open already.
+    #[must_use]
+    pub fn opened(
+        before: Option<&Self>,
+        (key, kind): (&str, &str),
+        object: String,
+        now: Time,
+    ) -> Option<Self> {
+        let is_recent = |it: &&Self| it.closed_at.is_none_or(|at| now < at.plus_days(REOPEN_DAYS));
+        let occurrence = match before.filter(is_recent) {
+            Some(open) if open.closed_at.is_none() => return None,
+            Some(closed) => closed.occurrence + 1,
+            None => 1,
+        };
+        let (key, kind) = (key.to_owned(), kind.to_owned());
+        Some(Self { key, kind, object, opened_at: now, closed_at: None, occurrence })
+    }
+}
+
+/// By this, conditions are in the order of their keys. The end of a long key is replaced by a digest.
+#[must_use]
+pub fn order(key: &str) -> Vec<u8> {
+    row_key(key).as_slice().to_vec()
+}
+
 fn row_key(key: &str) -> RowKey {
     RowKey::of(POSTURE_CONDITION).last_text(key)
 }
@@ -40,6 +68,30 @@ impl<R: Rows> ClientTransaction<R> {
     /// The conditions whose keys begin with `start`, as in [`Self::list_conditions`].
     pub fn list_conditions_of(&self, start: &str) -> Result<Vec<Condition>> {
         self.list(POSTURE, &row_key(start))
+    }
+
+    /// Up to `limit` of them that `is_wanted`, after a key in [`order`]. Reads no more than it needs.
+    pub fn list_conditions_after(
+        &self,
+        start: &str,
+        after: Option<&str>,
+        limit: usize,
+        is_wanted: impl Fn(&Condition) -> bool,
+    ) -> Result<Vec<Condition>> {
+        let mut span = Span::prefix(row_key(start).as_slice());
+        if let Some(after) = after {
+            span = span.after(row_key(after).as_slice());
+        }
+        let table = POSTURE.name(self.client);
+        let mut found = Vec::new();
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            if limit <= found.len() {
+                return Ok(ControlFlow::Break(()));
+            }
+            found.extend(Some(self.rows.open_row(&table, key, bytes)?).filter(&is_wanted));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
     }
 
     /// Open conditions and those that closed recently, ordered by key.
@@ -58,18 +110,19 @@ impl ClientBatch<'_> {
         now: Time,
     ) -> Result<Option<u32>> {
         let before = self.find_condition(key)?;
-        let is_recent =
-            |it: &Condition| it.closed_at.is_none_or(|at| now < at.plus_days(REOPEN_DAYS));
-        let occurrence = match before.filter(is_recent) {
-            Some(open) if open.closed_at.is_none() => return Ok(None),
-            Some(closed) => closed.occurrence + 1,
-            None => 1,
+        let Some(opened) = Condition::opened(before.as_ref(), (key, kind), object, now) else {
+            return Ok(None);
         };
-        let (key, kind) = (key.to_owned(), kind.to_owned());
-        let condition =
-            Condition { key, kind, object, opened_at: now, closed_at: None, occurrence };
-        self.put(POSTURE, &row_key(&condition.key), &condition)?;
-        Ok(Some(occurrence))
+        self.put_condition(&opened)?;
+        Ok(Some(opened.occurrence))
+    }
+
+    pub fn put_condition(&mut self, condition: &Condition) -> Result<()> {
+        self.put(POSTURE, &row_key(&condition.key), condition)
+    }
+
+    pub fn remove_condition(&mut self, key: &str) -> Result<()> {
+        self.remove(POSTURE, &row_key(key)).map(|_| ())
     }
 
     /// Replaces what an open condition shows.

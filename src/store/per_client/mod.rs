@@ -9,3 +9,4 @@ pub mod history;
 pub mod import;
 pub mod posture;
 pub mod roster;
+pub mod summary_event;

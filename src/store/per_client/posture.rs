@@ -133,6 +133,16 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(POSTURE, &RowKey::of(POSTURE_RISK))
     }
 
+    /// Calls `each` with every stored risk, including closed ones, without holding all of them.
+    pub fn visit_risks(&self, mut each: impl FnMut(OpenRisk)) -> Result<()> {
+        let table = POSTURE.name(self.client);
+        let span = Span::prefix(RowKey::of(POSTURE_RISK).as_slice());
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            each(self.rows.open_row(&table, key, bytes)?);
+            Ok(std::ops::ControlFlow::Continue(()))
+        })
+    }
+
     pub fn find_risk(&self, condition: &str) -> Result<Option<OpenRisk>> {
         self.find(POSTURE, &risk_key(condition))
     }

@@ -1,12 +1,14 @@
 //! The lists that a source reported about a client: accounts, apps and assets, as of the last read.
 
+use std::ops::ControlFlow;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey};
+use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey, Span, after_text};
 
 /// What a list contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,6 +103,18 @@ impl<R: Rows> ClientTransaction<R> {
     /// The members of a list.
     pub fn list_members<T: Decode<()>>(&self, roster: Roster<'_>) -> Result<Vec<T>> {
         self.list(FACTS, &roster.key(FACT_MEMBER))
+    }
+
+    /// How many members all lists of this kind have, over all sources and scopes.
+    pub fn count_members(&self, part: ListKind) -> Result<usize> {
+        let mut n = 0;
+        let span = Span::prefix(RowKey::of(FACT_MEMBER).as_slice());
+        self.rows.visit_rows(&FACTS.name(self.client), &span, &mut |key, _| {
+            let rest = after_text(after_text(&key[1..]));
+            n += usize::from(RowKey::empty().text(part.as_str()).is_start_of(rest));
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(n)
     }
 
     pub fn list_source_health(&self) -> Result<Vec<SourceHealth>> {

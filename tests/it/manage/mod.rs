@@ -2,6 +2,7 @@
 
 mod alerts;
 pub(crate) mod all_events;
+mod bounds;
 mod catalog;
 mod changes;
 mod clients;

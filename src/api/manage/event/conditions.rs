@@ -36,14 +36,26 @@ pub struct ConditionView {
     occurrence: u32,
     /// The same object as in its event.
     object: Free,
+    /// The `dedupKey` of the event that announced this condition together with many others. Null if an event of its own
+    /// did.
+    summary_key: Null<String>,
 }
 
 impl ConditionView {
     fn of(it: Open) -> Self {
-        let Open { client, dedup_key, kind, opened_at, occurrence, object } = it;
+        let Open { client, dedup_key, kind, opened_at, occurrence, object, summary_key } = it;
         let (client_id, opened_at) = (Uid::of(client.as_bytes()), When(opened_at));
         let kind = TextOf::of(&kind);
-        Self { dedup_key, kind, client_id, opened_at, occurrence, object: Free(object) }
+        let object = Free(object);
+        Self {
+            dedup_key,
+            kind,
+            client_id,
+            opened_at,
+            occurrence,
+            object,
+            summary_key: summary_key.into(),
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use crate::app::intake::push::{
 };
 use crate::auth::caller::Principal;
 use crate::error::Error;
+use crate::store::per_client::roster::ListKind;
 
 /// What one run of a source reports about a client. Everything except the source may be absent. An absent list says
 /// nothing.
@@ -260,17 +261,17 @@ pub struct FactsOutcomeView {
 
 impl FactsOutcomeView {
     fn of(outcome: &IntakeOutcome) -> Self {
-        let moved = |name: &str| outcome.moved.get(name).copied().unwrap_or_default();
+        let moved = |part: ListKind| outcome.moved.get(&part).copied().unwrap_or_default();
         Self {
             import_id: Uid::of(outcome.import.id.as_bytes()),
             observations: outcome.import.n_facts,
-            observations_held: moved("observations").is_held,
+            observations_held: moved(ListKind::Observations).is_held,
             assets_added: outcome.import.n_assets_new,
             assets_updated: outcome.import.n_assets_updated,
             assets_retired: outcome.n_retired,
-            assets: MovedView::of(moved("assets")),
-            identities: MovedView::of(moved("identities")),
-            apps: MovedView::of(moved("apps")),
+            assets: MovedView::of(moved(ListKind::Assets)),
+            identities: MovedView::of(moved(ListKind::Identities)),
+            apps: MovedView::of(moved(ListKind::Apps)),
             changed: ChangedView::of(&outcome.announced),
         }
     }

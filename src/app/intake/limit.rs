@@ -1,0 +1,84 @@
+//! How much a caller may send about a client: in one run, and in all.
+//!
+//! What is beyond a cap is refused as a whole. A client that is above a cap already keeps what it has; only more is
+//! refused.
+
+use std::collections::HashSet;
+
+use crate::app::intake::list::Moved;
+use crate::engine::fact::{Observation, Subject};
+use crate::error::{Error, Result};
+use crate::store::ClientSnapshot;
+use crate::store::per_client::roster::ListKind;
+
+/// What one run may have.
+pub const N_RUN_OBSERVATIONS_MAX: usize = 50_000;
+pub const N_RUN_IDENTITIES_MAX: usize = 50_000;
+pub const N_RUN_APPS_MAX: usize = 20_000;
+pub const N_RUN_ASSETS_MAX: usize = 200_000;
+pub const N_RUN_EVIDENCE_MAX: usize = 5_000;
+
+/// What a client may have, over all its sources and scopes. Observations are counted once for each control, source, scope
+/// and check; earlier ones are history.
+pub const N_OBSERVATIONS_MAX: usize = 500_000;
+pub const N_IDENTITIES_MAX: usize = 200_000;
+pub const N_APPS_MAX: usize = 100_000;
+
+/// Refuses a run with more than `max` of something.
+pub(super) fn require_run(what: &str, n: Option<usize>, max: usize) -> Result<()> {
+    match n {
+        Some(n) if max < n => Err(Error::too_large(format!(
+            "{what}: {n} are more than the {max} that one run may have; split the run, for example by scope"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// # Errors
+/// `TooLarge` if the client would have too many observations.
+///
+/// `known`: what is stored.
+pub(super) fn require_observations(known: &[Observation], new: &[Observation]) -> Result<()> {
+    if known.len() + new.len() <= N_OBSERVATIONS_MAX {
+        return Ok(());
+    }
+    let mut keys: HashSet<ObservedThing<'_>> = known.iter().map(thing).collect();
+    let n_before = keys.len();
+    keys.extend(new.iter().map(thing));
+    let n = keys.len();
+    if N_OBSERVATIONS_MAX < n && n_before < n {
+        return Err(Error::too_large(format!(
+            "observations: the client would have {n}, and {N_OBSERVATIONS_MAX} is the most; undo imports of scopes that \
+             are no longer needed (DELETE /api/clients/{{clientId}}/imports/{{importId}})"
+        )));
+    }
+    Ok(())
+}
+
+type ObservedThing<'a> = (&'a Subject, &'a str, &'a str, &'a str);
+
+fn thing(it: &Observation) -> ObservedThing<'_> {
+    (&it.subject, &it.source, &it.scope, &it.check)
+}
+
+/// # Errors
+/// `TooLarge` if the client would have too many members of lists of this kind.
+pub(super) fn require_members(rows: &ClientSnapshot, part: ListKind, moved: &Moved) -> Result<()> {
+    let max = match part {
+        ListKind::Identities => N_IDENTITIES_MAX,
+        ListKind::Apps => N_APPS_MAX,
+        ListKind::Observations | ListKind::Assets => return Ok(()),
+    };
+    if moved.n_added <= moved.n_gone {
+        return Ok(());
+    }
+    let n = rows.count_members(part)? + (moved.n_added - moved.n_gone) as usize;
+    if max < n {
+        let what = part.as_str();
+        return Err(Error::too_large(format!(
+            "{what}: the client would have {n}, and {max} is the most; send an empty complete list for each scope that no \
+             longer exists (\"complete\": true, \"{what}\": [])"
+        )));
+    }
+    Ok(())
+}
