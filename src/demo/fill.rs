@@ -12,7 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::app::App;
 use crate::app::access::key::NewKey;
 use crate::app::decision::client::ClientChange;
-use crate::app::intake::ingest::{Intake, NewRun};
+use crate::app::intake::run::{Intake, NewRun};
 use crate::auth::caller::{Caller, Principal};
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};

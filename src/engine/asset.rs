@@ -132,7 +132,7 @@ pub struct Kept {
 }
 
 /// An asset as a source reported it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Seen {
     /// The source's identifier of it.
     pub external_id: String,
@@ -153,7 +153,7 @@ pub struct Seen {
 }
 
 /// Optional fields of an asset as a source reported them. `None`: not reported.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct ReportedFields {
     pub display_name: Option<String>,
     pub is_critical: Option<bool>,

@@ -67,6 +67,9 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_MEMBER`], source, scope, part, id. Value: `Identity`, `AppUse`, or an asset's external id.
 /// Key: [`FACT_PART`], source, scope, part. Value: `Reads`.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
+/// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
+/// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
+/// Key: [`FACT_UNCOUNTED`], import. Value: nothing. Invariant: the run is there.
 pub(super) const FACTS: PerClient = PerClient { noun: "facts", part: ClientPart::Posture };
 pub(super) const FACT_VERSION: u8 = 1;
 pub(super) const FACT_OBSERVATION: u8 = 2;
@@ -80,6 +83,9 @@ pub(super) const FACT_EVIDENCE: u8 = 9;
 pub(super) const FACT_MEMBER: u8 = 20;
 pub(super) const FACT_PART: u8 = 21;
 pub(super) const FACT_HEALTH: u8 = 22;
+pub(super) const FACT_RUN: u8 = 23;
+pub(super) const FACT_STEP: u8 = 24;
+pub(super) const FACT_UNCOUNTED: u8 = 25;
 
 /// The results of the last assessment.
 ///

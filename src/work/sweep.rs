@@ -1,4 +1,4 @@
-//! Periodic maintenance: due reassessments, counters, retention, unfinished erasures.
+//! Periodic maintenance: due reassessments, counters, retention, unfinished runs and erasures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +30,8 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
                 | app.forget_answers().await?
                 | app.forget_audit().await?)
         }),
-        drive("erase", FORGET_EVERY, stop.clone(), async || {
+        drive("resume", FORGET_EVERY, stop.clone(), async || {
+            app.settle_all_runs().await;
             app.finish_erasures().await?;
             app.finish_webhook_removals().await.map(|()| false)
         }),

@@ -20,6 +20,7 @@ mod import;
 mod ingest;
 mod isolation;
 mod keys;
+mod large_run;
 mod limits;
 mod link;
 mod listen;

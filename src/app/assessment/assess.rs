@@ -28,6 +28,9 @@ use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 /// The daily assessments are spread over this many seconds from the start of the day.
 const DAY_STARTS_WITHIN_S: i64 = 3_600;
 
+/// How many subjects of risks are written in one commit. Scores of further ones follow in commits of their own.
+const N_TOUCHED_AT_ONCE: usize = 5_000;
+
 /// Everything that one assessment writes.
 #[derive(Debug)]
 pub struct AssessmentPlan {
@@ -43,8 +46,6 @@ pub struct AssessmentPlan {
     touched: Vec<(u64, Option<u8>)>,
     conditions: ConditionChanges,
     announcements: Announcements,
-    /// Observations that are missing from a complete read.
-    pub gone: Vec<Observation>,
     due: Time,
     /// How many times an assessment had been requested when the plan was made.
     n_asked: u64,
@@ -52,6 +53,11 @@ pub struct AssessmentPlan {
 }
 
 impl AssessmentPlan {
+    /// How many subjects the commit writes that decides.
+    fn n_touched_at_once(&self) -> usize {
+        self.touched.len().min(N_TOUCHED_AT_ONCE)
+    }
+
     /// # Errors
     /// `Conflict` if the facts have changed since the plan was made.
     pub fn require_unchanged(&self, batch: &ClientBatch<'_>) -> Result<()> {
@@ -109,26 +115,43 @@ impl App {
         let plan = rows
             .read(move |snapshot| {
                 let observations = snapshot.list_observations()?;
-                let (statements, run) = (Statements::read(snapshot)?, RunChanges::default());
-                plan(snapshot, &subject, &observations, &statements, run, &cause, now)
+                let statements = Statements::read(snapshot)?;
+                plan(snapshot, &subject, &observations, &statements, None, &cause, now)
             })
             .await?;
         let plan = Arc::new(plan);
-        rows.write(move |batch| {
-            plan.require_unchanged(batch)?;
-            apply(batch, &plan)
-        })
-        .await
+        let decided = Arc::clone(&plan);
+        let decide = move |batch: &mut ClientBatch<'_>| {
+            decided.require_unchanged(batch)?;
+            apply(batch, &decided)
+        };
+        let announced = rows.write(decide).await?;
+        self.touch_rest(rows, &plan).await?;
+        Ok(announced)
     }
-}
 
-/// What a run of a source changes besides what is assessed.
-#[derive(Default)]
-pub struct RunChanges {
-    /// Observations that are missing from a complete read.
-    pub gone: Vec<Observation>,
-    /// `None`: none was looked at.
-    pub conditions: Option<ConditionPlan>,
+    /// Writes the scores of the subjects that the commit that decided left.
+    pub(in crate::app) async fn touch_rest(
+        &self,
+        rows: &ClientStore,
+        plan: &AssessmentPlan,
+    ) -> Result<()> {
+        let rest = &plan.touched[plan.n_touched_at_once()..];
+        if rest.is_empty() {
+            return Ok(());
+        }
+        let rows = rows.unrecorded();
+        for some in rest.chunks(N_TOUCHED_AT_ONCE) {
+            let some = some.to_vec();
+            rows.write(move |batch| touch(batch, &some)).await?;
+        }
+        let (due, n_asked) = (plan.due, plan.n_asked);
+        let schedule = move |batch: &mut ClientBatch<'_>| {
+            let is_asked = batch.n_asked()? != n_asked;
+            if is_asked { Ok(()) } else { batch.set_due(Some(due)) }
+        };
+        rows.write(schedule).await
+    }
 }
 
 /// Assesses, and plans every row that the result changes.
@@ -137,7 +160,7 @@ pub fn plan(
     subject: &AssessmentInput,
     observations: &[Observation],
     statements: &Statements,
-    run: RunChanges,
+    conditions: Option<ConditionPlan>,
     cause: &Cause,
     now: Time,
 ) -> Result<AssessmentPlan> {
@@ -168,7 +191,6 @@ pub fn plan(
     let expiry = Expiry::of(rows, statements, subject, now)?;
     let due = due(rows.id(), &posture, now);
     let due = expiry.next.map_or(due, |it| it.min(due));
-    let RunChanges { gone, conditions } = run;
     let conditions = expiry.add_to(conditions, rows, now)?;
     let mut conditions = conditions.map(ConditionPlan::finish).unwrap_or_default();
     let announcements = Announcements::plan(rows, cause.run(), events, &mut conditions, now)?;
@@ -193,7 +215,6 @@ pub fn plan(
         touched: touched(&stored.touched, &posture.touched),
         conditions,
         announcements,
-        gone,
         announced,
     })
 }
@@ -222,7 +243,23 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     for condition in &plan.forgotten_risks {
         batch.remove_risk(condition)?;
     }
-    for (subject, score) in &plan.touched {
+    touch(batch, &plan.touched[..plan.n_touched_at_once()])?;
+    plan.conditions.apply(batch)?;
+    plan.announcements.apply(batch)?;
+    batch.put_assessed(&plan.assessed)?;
+    let next = condition::reevaluate(batch, plan.assessed.at)?;
+    // A request since the plan was made, such as a push, still requires an assessment of its own.
+    if batch.n_asked()? == plan.n_asked {
+        let due = next.map_or(plan.due, |it| it.min(plan.due));
+        // What `touch_rest` leaves undone at a stop is done by an assessment at the next start.
+        let is_whole = plan.n_touched_at_once() == plan.touched.len();
+        batch.set_due(Some(if is_whole { due } else { plan.assessed.at }))?;
+    }
+    Ok(plan.announced.clone())
+}
+
+fn touch(batch: &mut ClientBatch<'_>, touched: &[(u64, Option<u8>)]) -> Result<()> {
+    for (subject, score) in touched {
         match score {
             Some(score) => batch.put_touched(*subject, *score)?,
             None => {
@@ -230,15 +267,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
             }
         }
     }
-    plan.conditions.apply(batch)?;
-    plan.announcements.apply(batch)?;
-    batch.put_assessed(&plan.assessed)?;
-    let next = condition::reevaluate(batch, plan.assessed.at)?;
-    // A request since the plan was made, such as a push, still requires an assessment of its own.
-    if batch.n_asked()? == plan.n_asked {
-        batch.set_due(Some(next.map_or(plan.due, |it| it.min(plan.due))))?;
-    }
-    Ok(plan.announced.clone())
+    Ok(())
 }
 
 /// Returns the results that differ from the stored ones.

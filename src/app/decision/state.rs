@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::assessment::assess::{self, RunChanges};
+use crate::app::assessment::assess;
 use crate::app::assessment::statement::{Statement, Statements};
 use crate::app::event::cause::Cause;
 use crate::app::{App, ClientLock};
@@ -28,16 +28,17 @@ impl App {
         let plan = move |snapshot: &ClientSnapshot| {
             let statements = Statements::read(snapshot)?.with(&said);
             let observations = snapshot.list_observations()?;
-            let run = RunChanges::default();
-            assess::plan(snapshot, &subject, &observations, &statements, run, &cause, now)
+            assess::plan(snapshot, &subject, &observations, &statements, None, &cause, now)
         };
         let plan = Arc::new(rows.read(plan).await?);
+        let decided = Arc::clone(&plan);
         let write = move |batch: &mut ClientBatch<'_>| {
-            plan.require_unchanged(batch)?;
+            decided.require_unchanged(batch)?;
             statement.write(batch)?;
             batch.bump_facts_version()?;
-            assess::apply(batch, &plan).map(|_| ())
+            assess::apply(batch, &decided).map(|_| ())
         };
-        rows.write(write).await
+        rows.write(write).await?;
+        self.touch_rest(rows, &plan).await
     }
 }

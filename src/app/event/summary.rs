@@ -146,10 +146,9 @@ impl Announcements {
             (alone.into_iter().chain(hidden).collect(), Vec::new())
         };
         self.events.extend(alone);
-        let key = format!("summary/{}/{run}", kind.as_str());
-        let sample = behind.iter().chain(&beyond).take(N_SAMPLE).map(NewEvent::members).collect();
-        let body = EventSummary { summary: true, count: behind.len() + beyond.len(), sample };
-        let event = body.event(kind, key.clone(), now);
+        let shown: Vec<NewEvent> = behind.iter().chain(&beyond).take(N_SAMPLE).cloned().collect();
+        let event = of_many(kind, run, behind.len() + beyond.len(), &shown, now);
+        let key = event.key().to_owned();
         if opens(kind) && !behind.is_empty() {
             self.summaries.push(SummaryEvent {
                 key: key.clone(),
@@ -221,6 +220,20 @@ impl Announcements {
         self.summaries.iter().try_for_each(|it| batch.put_summary_event(it))?;
         self.events.iter().try_for_each(|it| it.add(batch).map(|_| ()))
     }
+}
+
+/// The event that stands for `count` events of a type, of which it shows the first.
+#[must_use]
+pub fn of_many(
+    kind: EventKind,
+    run: ImportId,
+    count: usize,
+    events: &[NewEvent],
+    now: Time,
+) -> NewEvent {
+    let sample = events.iter().take(N_SAMPLE).map(NewEvent::members).collect();
+    let body = EventSummary { summary: true, count, sample };
+    body.event(kind, format!("summary/{}/{run}", kind.as_str()), now)
 }
 
 /// The event that closes a summary of risks, when none of them is open anymore.

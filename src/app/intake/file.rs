@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
-use crate::app::intake::ingest::{Discovery, Intake, IntakeOutcome, NewRun};
+use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;

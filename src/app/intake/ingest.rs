@@ -1,181 +1,37 @@
-//! Ingests facts: assessment, differences and events, in one commit.
+//! Ingests facts: assessment, differences and events, in one commit that decides.
 //!
 //! The assessment is planned on a snapshot, without blocking the writer. It is applied if the client's facts have not
 //! changed since, and otherwise planned again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::roster;
-use super::source;
+use super::run::{Discovery, Intake, IntakeOutcome, IntakePlan};
+use super::{apply, roster};
 use crate::app::assessment::assess;
-use crate::app::assessment::assess::{AssessmentPlan, RunChanges};
 use crate::app::assessment::evidence;
-use crate::app::assessment::evidence::NewEvidence;
 use crate::app::assessment::statement::{Statement, Statements};
-use crate::app::event;
 use crate::app::event::cause::Cause;
-use crate::app::event::change::Announced;
 use crate::app::intake::account::is_derived;
 use crate::app::intake::limit::{require_members, require_observations};
-use crate::app::intake::list::{Lists, Moved};
 use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
-use crate::app::inventory::asset::{Merged, Sighting, merge};
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
-use crate::engine::asset::Seen;
 use crate::engine::fact::{Observation, Verdict};
 use crate::error::{Code, Error, Result};
-use crate::id::ImportId;
-use crate::import::fold::Folded;
-use crate::store::global::answer::{Answer, AnswerKey};
-use crate::store::per_client::fact::ObservationKey;
-use crate::store::per_client::import::{Import, SourceScope};
 use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
-/// How many assets are merged in one commit. More take several commits, so that other writers do not wait long. The
-/// last of these commits also stores the facts.
-pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
 /// How many plans are made before a client whose facts keep changing is refused.
 const N_PLANS_MAX: usize = 5;
-
-/// How many scopes the record and the event of a run name. Both also have the total.
-pub const N_SCOPES_KEPT: usize = 100;
-
-/// What one run of a source adds, or what undoing an import retracts.
-#[derive(Clone, Debug)]
-pub struct Intake {
-    /// The run, as it will be stored. The counts of assets and facts are filled in later.
-    pub import: Import,
-    /// All scopes of the run. The record keeps the first [`N_SCOPES_KEPT`].
-    pub scopes: Vec<String>,
-    pub observations: Vec<Observation>,
-    pub retracted: Vec<ObservationKey>,
-    pub evidence: Vec<NewEvidence>,
-    pub assets: Vec<Seen>,
-    /// When assets without their own time were seen.
-    pub seen_at: Time,
-    /// Which new assets are announced.
-    pub discovery: Discovery,
-    pub run: Run,
-    /// Accept a complete run even if it shrank.
-    pub confirm_shrink: bool,
-    /// `None`: the run has no lists.
-    pub lists: Option<Lists>,
-    pub idempotent: Option<Idempotent>,
-}
-
-/// A new run of a source, without its data.
-pub struct NewRun {
-    pub id: ImportId,
-    /// The name of the file, or another name of the run.
-    pub name: String,
-    pub format: String,
-    pub digest: [u8; 32],
-    pub source: String,
-    /// Who sent it.
-    pub by: String,
-    pub at: Time,
-}
-
-impl Intake {
-    /// Makes the intake of a completed run. It lists nothing completely.
-    #[must_use]
-    pub fn of(run: NewRun, folded: Folded) -> Self {
-        let NewRun { id, name, format, digest, source, by, at } = run;
-        let import = Import {
-            id,
-            file_name: name,
-            format,
-            digest,
-            source,
-            n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
-            scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
-            observed_from: folded.observed_from,
-            observed_to: folded.observed_to,
-            n_records: folded.n_records,
-            n_facts: 0,
-            n_assets_new: 0,
-            n_assets_updated: 0,
-            skipped: folded.skipped.into_iter().collect(),
-            by,
-            at,
-            complete: false,
-            retracted_at: None,
-        };
-        let Folded { scopes, observations, assets, .. } = folded;
-        Self { scopes, observations, assets, ..Self::empty(import, at) }
-    }
-
-    /// Makes the intake that retracts the observations of an earlier run.
-    #[must_use]
-    pub fn undoing(import: Import, observations: Vec<ObservationKey>, at: Time) -> Self {
-        let import = Import { retracted_at: Some(at), complete: false, ..import };
-        Self { retracted: observations, ..Self::empty(import, at) }
-    }
-
-    fn empty(import: Import, seen_at: Time) -> Self {
-        Self {
-            import,
-            scopes: Vec::new(),
-            observations: Vec::new(),
-            retracted: Vec::new(),
-            evidence: Vec::new(),
-            assets: Vec::new(),
-            seen_at,
-            discovery: Discovery::OfKnownScopes,
-            run: Run::Completed,
-            confirm_shrink: false,
-            lists: None,
-            idempotent: None,
-        }
-    }
-
-    /// Returns the scope in which the run lists all assets of its source. `None`: it does not.
-    fn listed_scope(&self) -> Option<String> {
-        let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());
-        complete.map(|it| it.scope.clone())
-    }
-}
-
-/// A request that may be sent twice. Its answer is stored in the commit that performs it.
-#[derive(Clone, Debug)]
-pub struct Idempotent {
-    pub key: AnswerKey,
-    /// The digest of the request.
-    pub digest: [u8; 32],
-    pub render: fn(&IntakeOutcome) -> String,
-}
-
-/// Which new assets are announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Discovery {
-    /// All except those of a scope that the source reports for the first time: the first read of an account is its
-    /// baseline.
-    OfKnownScopes,
-    /// All, once the source has reported anything about this client: each scope is a single host, and a new host is
-    /// worth an event.
-    OfKnownSource,
-}
-
-/// What an ingest changed.
-#[derive(Clone, Debug)]
-pub struct IntakeOutcome {
-    pub import: Import,
-    pub announced: Announced,
-    /// How each list changed.
-    pub moved: BTreeMap<ListKind, Moved>,
-    pub n_retired: u32,
-}
 
 impl App {
     /// Ingests one run of a source: facts, results, score, risks and events in one commit.
     ///
     /// # Errors
     /// `NotFound` if the client does not exist; `Unavailable` if the disk does not accept the write, or if the client's
-    /// facts kept changing. Then nothing of the run counts, but assets of a large run that were already merged stay.
+    /// facts kept changing. Then nothing of the run counts.
     pub async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<IntakeOutcome> {
         let lock = self.clients.lock(rows.id()).await;
         self.ingest_locked(rows, intake, &lock).await
@@ -185,31 +41,74 @@ impl App {
     pub(in crate::app) async fn ingest_locked(
         &self,
         rows: &ClientStore,
-        mut intake: Intake,
-        _: &ClientLock,
+        intake: Intake,
+        lock: &ClientLock,
     ) -> Result<IntakeOutcome> {
         let now = self.clock.now();
+        self.settle_runs(rows, lock).await?;
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
         let (discovery, listed) = (intake.discovery, intake.listed_scope());
         let new = move |snapshot: &ClientSnapshot| {
             baseline(snapshot, &source, scopes, discovery, listed.as_deref())
         };
         let baseline = rows.read(new).await?;
-        let baseline = Arc::new(baseline);
-        self.merge_most_assets(rows, &mut intake, &baseline, now).await?;
         let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
-            let (plan, lists) = self.plan(rows, &intake, &baseline, now).await?;
-            let (intake, baseline) = (Arc::clone(&intake), Arc::clone(&baseline));
-            let plans = Arc::new((plan, lists));
-            let write =
-                move |batch: &mut ClientBatch<'_>| apply(batch, &plans, &intake, &baseline, now);
-            match rows.write(write).await {
+            let plan = self.plan(rows, &intake, &baseline, now).await?;
+            match self.carry_out(rows, plan, now).await {
                 Err(error) if error.code == Code::Conflict => (),
                 other => return other,
             }
         }
         Err(Error::unavailable("the client's facts kept changing; try again"))
+    }
+
+    /// Carries out a plan: in one commit, or staged around the one that decides.
+    async fn carry_out(
+        &self,
+        rows: &ClientStore,
+        plan: IntakePlan,
+        now: Time,
+    ) -> Result<IntakeOutcome> {
+        let (id, is_small) = (plan.import.id, plan.is_small());
+        let plan = Arc::new(plan);
+        if !is_small && !plan.is_undoing() {
+            let (observations, steps) = (Arc::clone(&plan.observations), Arc::clone(&plan.steps));
+            let staged = self.stage(rows, id, &plan.context, observations, steps).await;
+            if let Err(error) = staged {
+                self.unstage(rows, id).await;
+                return Err(error);
+            }
+        }
+        let decided = Arc::clone(&plan);
+        let decide = move |batch: &mut ClientBatch<'_>| apply::decide(batch, &decided, now);
+        let mut outcome = match rows.write(decide).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                if !is_small && !plan.is_undoing() {
+                    self.unstage(rows, id).await;
+                }
+                return Err(error);
+            }
+        };
+        self.touch_rest(rows, &plan.assessment).await?;
+        if is_small {
+            return Ok(outcome);
+        }
+        if plan.is_undoing() {
+            self.unstage(rows, id).await;
+            return Ok(outcome);
+        }
+        if let Some((import, n_retired, n_events)) = self.finish(rows, id).await? {
+            outcome.import = import;
+            outcome.n_retired = n_retired;
+            outcome.announced.n_events += n_events;
+            if let Some(it) = plan.intake.idempotent.clone() {
+                let answer = it.answer(&outcome, now);
+                rows.unrecorded().write(move |batch| batch.put_answer(&it.key, &answer)).await?;
+            }
+        }
+        Ok(outcome)
     }
 
     async fn plan(
@@ -218,12 +117,12 @@ impl App {
         intake: &Arc<Intake>,
         baseline: &HashSet<String>,
         now: Time,
-    ) -> Result<(AssessmentPlan, ListsPlan)> {
+    ) -> Result<IntakePlan> {
         let subject = self.subject(rows.id())?;
         let rules = self.roster_rules(rows.id())?;
         let scopes = &intake.scopes;
         let is_first = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
-        let intake = Arc::clone(intake);
+        let (intake, baseline) = (Arc::clone(intake), baseline.clone());
         rows.read(move |snapshot| {
             let source = intake.import.source.as_str();
             let origin = (source, intake.import.id);
@@ -259,38 +158,19 @@ impl App {
             for it in &lists.evidence {
                 statements = statements.with(&Statement::PutEvidence(it.clone()));
             }
-            let run = RunChanges { gone, conditions: lists.conditions.take() };
-            let plan =
-                assess::plan(snapshot, &subject, &observations, &statements, run, &cause, now)?;
-            Ok((plan, lists))
+            let conditions = lists.conditions.take();
+            let assessment = assess::plan(
+                snapshot,
+                &subject,
+                &observations,
+                &statements,
+                conditions,
+                &cause,
+                now,
+            )?;
+            IntakePlan::of(snapshot, intake, assessment, lists, gone, &baseline, now)
         })
         .await
-    }
-
-    /// Merges the new and changed assets, except those of the last commit.
-    async fn merge_most_assets(
-        &self,
-        rows: &ClientStore,
-        intake: &mut Intake,
-        baseline: &Arc<HashSet<String>>,
-        now: Time,
-    ) -> Result<()> {
-        while N_ASSETS_PER_COMMIT < intake.assets.len() {
-            let rest = intake.assets.len() - N_ASSETS_PER_COMMIT;
-            let some = intake.assets.split_off(rest);
-            let (source, seen_at) = (intake.import.source.clone(), intake.seen_at);
-            let baseline = Arc::clone(baseline);
-            let import = intake.import.id;
-            let write = move |batch: &mut ClientBatch<'_>| {
-                batch.note_object(&import);
-                let sight = Sighting { source: &source, seen_at, now };
-                merge_all(batch, &sight, &some, &baseline)
-            };
-            let (n_new, n_updated) = rows.write(write).await?;
-            intake.import.n_assets_new += n_new;
-            intake.import.n_assets_updated += n_updated;
-        }
-        Ok(())
     }
 }
 
@@ -345,121 +225,6 @@ fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]
     }
     let accounts = Roster { source, scope, part: ListKind::Identities };
     Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
-}
-
-/// Merges assets. Returns how many were new and how many changed.
-fn merge_all(
-    batch: &mut ClientBatch<'_>,
-    sight: &Sighting<'_>,
-    assets: &[Seen],
-    baseline: &HashSet<String>,
-) -> Result<(u32, u32)> {
-    let (mut n_new, mut n_updated) = (0, 0);
-    let mut met = Vec::with_capacity(assets.len());
-    for seen in assets {
-        let (id, outcome) = merge(batch, sight, seen, &met)?;
-        met.push(id);
-        match outcome {
-            Merged::Added(asset) => {
-                if !baseline.contains(&seen.scope) {
-                    event::asset::discovered(&asset, sight.now).add(batch)?;
-                }
-                n_new += 1;
-            }
-            Merged::Updated => n_updated += 1,
-            Merged::Unchanged => (),
-        }
-    }
-    Ok((n_new, n_updated))
-}
-
-fn apply(
-    batch: &mut ClientBatch<'_>,
-    (plan, lists): &(AssessmentPlan, ListsPlan),
-    intake: &Intake,
-    baseline: &HashSet<String>,
-    now: Time,
-) -> Result<IntakeOutcome> {
-    plan.require_unchanged(batch)?;
-    let mut import = intake.import.clone();
-    let sight = Sighting { source: &import.source, seen_at: intake.seen_at, now };
-    let assets = merge_all(batch, &sight, &intake.assets, baseline)?;
-    import.n_assets_new += assets.0;
-    import.n_assets_updated += assets.1;
-    for key in &intake.retracted {
-        batch.remove_observation(key)?;
-    }
-    let observations = || intake.observations.iter().chain(&lists.observations).chain(&plan.gone);
-    for observation in observations() {
-        batch.add_observation(observation)?;
-    }
-    for it in &lists.evidence {
-        batch.put_evidence(it)?;
-    }
-    let has_news = observations().next().is_some() || !lists.evidence.is_empty();
-    if has_news || !intake.retracted.is_empty() {
-        batch.bump_facts_version()?;
-    }
-    let is_run = import.retracted_at.is_none();
-    if is_run {
-        let n_facts = intake.observations.len() + lists.observations.len();
-        import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
-        put_sources(batch, &import, &intake.scopes, now)?;
-    }
-    batch.note_object(&import.id);
-    batch.put_import(&import)?;
-    let mut announced = assess::apply(batch, plan)?;
-    let at = intake.lists.as_ref().map_or(now, |it| it.at);
-    let n_retired = roster::apply(batch, &import.source, lists, at)?;
-    if is_run {
-        announced.n_events += announce_run(batch, &import, &intake.run, now)?;
-    }
-    let outcome = IntakeOutcome { import, announced, moved: lists.moved.clone(), n_retired };
-    if let Some(Idempotent { key, digest, render }) = &intake.idempotent {
-        let answer = Answer { digest: *digest, at: now, body: render(&outcome) };
-        batch.put_answer(key, &answer)?;
-    }
-    Ok(outcome)
-}
-
-/// Records how the run went. Returns how many events announced it.
-fn announce_run(batch: &mut ClientBatch<'_>, import: &Import, run: &Run, now: Time) -> Result<u32> {
-    match run {
-        Run::Quiet => return Ok(0),
-        Run::Completed | Run::Degraded { .. } => {
-            event::source::sync_completed(import).add(batch)?;
-        }
-        Run::Failed { message } => {
-            let scope = import.scopes.first().map_or("", String::as_str);
-            let message = message.as_deref();
-            event::source::sync_failed(&import.source, scope, message, now).add(batch)?;
-        }
-    }
-    Ok(1 + u32::from(source::note_run(batch, &import.source, run, now)?))
-}
-
-/// Records that the source reported its scopes.
-fn put_sources(
-    batch: &mut ClientBatch<'_>,
-    import: &Import,
-    scopes: &[String],
-    now: Time,
-) -> Result<()> {
-    for scope in scopes {
-        let before = batch.find_source(&import.source, scope)?;
-        batch.put_source(&SourceScope {
-            source: import.source.clone(),
-            scope: scope.clone(),
-            first_seen_at: before.as_ref().map_or(now, |it| it.first_seen_at),
-            last_seen_at: now,
-            last_complete_at: if import.complete {
-                Some(now)
-            } else {
-                before.and_then(|it| it.last_complete_at)
-            },
-        })?;
-    }
-    Ok(())
 }
 
 /// Returns observations that mark those as gone that are missing from a complete read, with the time of that read. What

@@ -1,6 +1,8 @@
 //! The intake of facts: files, pushes, lists of accounts and assets, and the runs of sources.
 
 mod account;
+mod announce;
+mod apply;
 mod body;
 pub mod file;
 pub mod ingest;
@@ -8,5 +10,8 @@ pub mod limit;
 pub mod list;
 pub mod push;
 pub mod roster;
+pub mod run;
 mod shrink;
 pub mod source;
+pub mod stage;
+mod step;

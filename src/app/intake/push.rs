@@ -13,12 +13,12 @@ use crate::app::input::require_written;
 use crate::app::intake::account::DERIVED_CHECK;
 pub use crate::app::intake::body::FactsBody;
 use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
-use crate::app::intake::ingest::{Idempotent, Intake, IntakeOutcome, NewRun};
 use crate::app::intake::limit::{
     N_RUN_APPS_MAX, N_RUN_ASSETS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_IDENTITIES_MAX,
     N_RUN_OBSERVATIONS_MAX, require_run,
 };
 use crate::app::intake::list::Lists;
+use crate::app::intake::run::{Idempotent, Intake, IntakeOutcome, NewRun};
 use crate::app::intake::source::Run;
 use crate::app::inventory::asset::{AssetChange, check_change};
 use crate::clock::Time;

@@ -6,22 +6,22 @@ use std::collections::{BTreeMap, HashSet};
 use super::account::{self as derived, is_derived};
 use super::list::{Lists, Moved, Rules};
 use super::shrink::{ReadKind, judge};
+use super::step::Step;
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::app::event::account::{self, AccountOrigin};
 use crate::app::event::condition::ConditionPlan;
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
-use crate::engine::asset::AssetStatus;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Observation, Subject, Verdict};
 use crate::engine::identity::{self, AccountCondition, AppUse, Identity, Transition};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
+use crate::store::ClientSnapshot;
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
-use crate::store::{ClientBatch, ClientSnapshot};
 
 /// Everything that the lists of one run write.
 #[derive(Default)]
@@ -166,6 +166,25 @@ impl ListsPlan {
             }
         }
         Ok(held)
+    }
+
+    /// What is to be written, except for observations, evidence and conditions.
+    pub(super) fn into_steps(self) -> impl Iterator<Item = Step> {
+        let scope = self.scope;
+        let reads = self.reads.into_iter().map(move |(part, reads)| {
+            let scope = scope.clone();
+            Step::Reads { scope, part, reads }
+        });
+        let observations = self.observation_reads.into_iter().map(|(scope, reads)| Step::Reads {
+            scope,
+            part: ListKind::Observations,
+            reads,
+        });
+        let identities = self.identities.into_iter().map(Step::Identity);
+        let apps = self.apps.into_iter().map(Step::App);
+        let assets = self.assets.into_iter().map(Step::ListedAsset);
+        let gone = self.gone.into_iter().map(|(part, id)| Step::Gone(part, id));
+        reads.chain(observations).chain(identities).chain(apps).chain(assets).chain(gone)
     }
 
     fn plan_conditions(&mut self, rows: &ClientSnapshot, now: Time) -> Result<()> {
@@ -319,50 +338,4 @@ fn app_change(
 ) -> ConditionChange {
     let event = account::shadow_it(app, AccountOrigin { source, scope: &lists.scope }, lists.at);
     ConditionChange { event, to, is_announced }
-}
-
-/// Writes the plan. Returns how many assets were retired.
-pub(in crate::app) fn apply(
-    batch: &mut ClientBatch<'_>,
-    source: &str,
-    plan: &ListsPlan,
-    at: Time,
-) -> Result<u32> {
-    let scope = plan.scope.as_str();
-    let roster = |part| Roster { source, scope, part };
-    for (part, reads) in &plan.reads {
-        batch.put_reads(roster(*part), reads)?;
-    }
-    for (scope, reads) in &plan.observation_reads {
-        batch.put_reads(Roster { source, scope, part: ListKind::Observations }, reads)?;
-    }
-    for it in &plan.identities {
-        batch.put_member(roster(ListKind::Identities), &it.external_id, it)?;
-    }
-    for it in &plan.apps {
-        batch.put_member(roster(ListKind::Apps), &it.name, it)?;
-    }
-    for id in &plan.assets {
-        batch.put_member(roster(ListKind::Assets), id, id)?;
-    }
-    let mut n_retired = 0;
-    for (part, id) in &plan.gone {
-        batch.remove_member(roster(*part), id)?;
-        if *part == ListKind::Assets {
-            n_retired += u32::from(retire(batch, source, id, at)?);
-        }
-    }
-    Ok(n_retired)
-}
-
-/// Retires an asset, unless it was seen since. Returns true if the asset was not retired before.
-fn retire(batch: &mut ClientBatch<'_>, source: &str, id: &str, at: Time) -> Result<bool> {
-    let Some(mut asset) = batch.find_asset_by_external(source, id)? else { return Ok(false) };
-    if asset.status == AssetStatus::Retired || at < asset.last_seen_at {
-        return Ok(false);
-    }
-    asset.status = AssetStatus::Retired;
-    asset.last_updated_at = asset.last_updated_at.max(at);
-    batch.put_asset(&asset)?;
-    Ok(true)
 }

@@ -1,5 +1,7 @@
 //! The health of sources: their runs, and the silence of those that are overdue.
 
+use bincode::{Decode, Encode};
+
 use crate::app::App;
 use crate::app::event;
 use crate::clock::Time;
@@ -15,7 +17,7 @@ const N_GAPS_MIN: usize = 2;
 const SILENT_AFTER_S_MIN: i64 = 36 * 3_600;
 
 /// How a run of a source went.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Run {
     Completed,
     /// It could not read everything.

@@ -255,17 +255,17 @@ pub struct Sighting<'a> {
 /// Merges what a source saw into the inventory. An asset is found by external id of the same source, then serial, MAC,
 /// hostname, IP.
 ///
-/// `met`: the assets that the same run already saw. Serial, MAC, hostname and IP never match them, because two assets
-/// of one run are different.
+/// `is_met`: whether the same run already saw an asset. Serial, MAC, hostname and IP never match such an asset, because
+/// two assets of one run are different.
 pub fn merge(
     batch: &mut ClientBatch<'_>,
     sight: &Sighting<'_>,
     seen: &Seen,
-    met: &[AssetId],
+    is_met: impl Fn(&AssetId) -> bool,
 ) -> Result<(AssetId, Merged)> {
     let source = sight.source;
     let at = seen.seen_at.unwrap_or(sight.seen_at);
-    let Some(before) = find_seen(batch, source, seen, met)? else {
+    let Some(before) = find_seen(batch, source, seen, is_met)? else {
         let asset = batch.add_asset(discovered(source, seen, at))?;
         return Ok((asset.id, Merged::Added(Box::new(asset))));
     };
@@ -293,7 +293,7 @@ fn find_seen(
     batch: &ClientBatch<'_>,
     source: &str,
     seen: &Seen,
-    met: &[AssetId],
+    is_met: impl Fn(&AssetId) -> bool,
 ) -> Result<Option<Asset>> {
     if let Some(asset) = batch.find_asset_by_external(source, &seen.external_id)? {
         return Ok(Some(asset));
@@ -306,7 +306,7 @@ fn find_seen(
     ];
     for key in keys.into_iter().flatten() {
         let Some(asset) = batch.find_asset_by(key)? else { continue };
-        if !contradicts(&asset, seen, key) && !met.contains(&asset.id) {
+        if !contradicts(&asset, seen, key) && !is_met(&asset.id) {
             return Ok(Some(asset));
         }
     }

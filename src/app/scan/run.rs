@@ -1,6 +1,6 @@
 //! Runs a scan: claims it, scans it block by block, adds its hosts to the inventory, and settles it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,8 @@ use tokio::sync::{oneshot, watch};
 
 use super::host::{self, ScannedPorts};
 use crate::app::App;
-use crate::app::intake::ingest::{Discovery, Intake, N_ASSETS_PER_COMMIT, NewRun};
+use crate::app::intake::run::{Discovery, Intake, NewRun};
+use crate::app::intake::stage::N_ASSETS_PER_COMMIT;
 use crate::app::inventory::asset::{Sighting, merge};
 use crate::app::scan::registry::RunningScan;
 use crate::app::scan::request::{NOT_ALLOWED, SOURCE, absent};
@@ -18,7 +19,7 @@ use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::network::scan::{Answers, FoundHost};
 use crate::error::{Chain, Code, Error, Result};
-use crate::id::{ClientId, ScanId};
+use crate::id::{AssetId, ClientId, ScanId};
 use crate::import::Record;
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
 
@@ -292,18 +293,22 @@ impl App {
     async fn import_unassigned(&self, hosts: Vec<Seen>, at: Time) -> Result<()> {
         let (hosts, now) = (Arc::new(hosts), self.clock.now());
         let rows = self.store.client_store(ClientId::UNASSIGNED);
+        let mut met = Arc::new(HashSet::new());
         for start in (0..hosts.len()).step_by(N_ASSETS_PER_COMMIT) {
-            let hosts = Arc::clone(&hosts);
+            let (hosts, before) = (Arc::clone(&hosts), Arc::clone(&met));
             let write = move |batch: &mut ClientBatch<'_>| {
                 let sight = Sighting { source: SOURCE, seen_at: at, now };
                 let end = hosts.len().min(start + N_ASSETS_PER_COMMIT);
-                let mut met = Vec::new();
+                let mut met = HashSet::new();
                 for host in &hosts[start..end] {
-                    met.push(merge(batch, &sight, host, &met)?.0);
+                    let is_met = |it: &AssetId| met.contains(it) || before.contains(it);
+                    let (id, _) = merge(batch, &sight, host, is_met)?;
+                    met.insert(id);
                 }
-                Ok(())
+                Ok(met)
             };
-            rows.write(write).await?;
+            let new = rows.write(write).await?;
+            Arc::make_mut(&mut met).extend(new);
         }
         Ok(())
     }

@@ -77,6 +77,11 @@ fn group_key(key: &ObservationKey) -> RowKey {
     group.text(&key.source).text(&key.scope).text(&key.check)
 }
 
+/// Returns true if an observation's key is of one of these imports.
+fn is_of(imports: &[ImportId], key: &[u8]) -> bool {
+    imports.iter().any(|it| key.ends_with(it.as_bytes()))
+}
+
 fn attestation_key(control: &str) -> RowKey {
     RowKey::of(FACT_ATTESTATION).last_text(control)
 }
@@ -92,7 +97,8 @@ impl<R: Rows> ClientTransaction<R> {
     pub fn list_observations(&self) -> Result<Vec<Observation>> {
         let mut found = Vec::new();
         let mut from = log_start().as_slice().to_vec();
-        while let Some(next) = self.collect_current(&from, &mut found)? {
+        let uncounted = self.list_uncounted()?;
+        while let Some(next) = self.collect_current(&from, &uncounted, &mut found)? {
             from = next;
         }
         Ok(found)
@@ -102,6 +108,7 @@ impl<R: Rows> ClientTransaction<R> {
     fn collect_current(
         &self,
         from: &[u8],
+        uncounted: &[ImportId],
         found: &mut Vec<Observation>,
     ) -> Result<Option<Vec<u8>>> {
         let table = FACTS.name(self.client);
@@ -121,6 +128,9 @@ impl<R: Rows> ClientTransaction<R> {
             {
                 next = Some([key_group, &BEHIND_TAILS].concat());
                 return Ok(ControlFlow::Break(()));
+            }
+            if is_of(uncounted, key) {
+                return Ok(ControlFlow::Continue(()));
             }
             let observation = self.rows.open_row::<Observation>(&table, key, bytes)?;
             if observation.verdict.is_effective() {
@@ -142,12 +152,24 @@ impl<R: Rows> ClientTransaction<R> {
 
     /// The complete log, by key, newest first.
     pub fn list_all_observations(&self) -> Result<Vec<Observation>> {
-        self.list(FACTS, &log_start())
+        self.list_counted(&log_start())
+    }
+
+    fn list_counted(&self, start: &RowKey) -> Result<Vec<Observation>> {
+        let (table, uncounted) = (FACTS.name(self.client), self.list_uncounted()?);
+        let mut found = Vec::new();
+        self.rows.visit_rows(&table, &Span::prefix(start.as_slice()), &mut |key, bytes| {
+            if !is_of(&uncounted, key) {
+                found.push(self.rows.open_row(&table, key, bytes)?);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
     }
 
     /// The complete log of what this key names, newest first.
     pub fn list_observations_like(&self, key: &ObservationKey) -> Result<Vec<Observation>> {
-        self.list(FACTS, &group_key(key))
+        self.list_counted(&group_key(key))
     }
 
     /// The observations of an import that still exist. Reads all keys of the log: call it on a
@@ -175,13 +197,14 @@ impl<R: Rows> ClientTransaction<R> {
     ) -> Result<Vec<ObservationKey>> {
         let table = FACTS.name(self.client);
         let whole = Span::prefix(log_start().as_slice());
+        let uncounted = self.list_uncounted()?;
         let mut found = Vec::new();
         let mut span = whole.clone();
         while found.len() < n_max
             && let Some(first) = self.rows.list_keys_of(&table, &span, 1)?.pop()
         {
             let group = self.group_of(&table, &first)?;
-            let effective_at = self.newest_effective(&table, group)?;
+            let effective_at = self.newest_effective(&table, group, &uncounted)?;
             // Rows of the same time stay: they decide, or are not old enough.
             let kept_until = effective_at.map_or(time, |it| it.min(time));
             let old = [group, &falling(kept_until).to_be_bytes(), &BEHIND_TAILS[..]].concat();
@@ -194,9 +217,17 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    fn newest_effective(&self, table: &str, group: &[u8]) -> Result<Option<Time>> {
+    fn newest_effective(
+        &self,
+        table: &str,
+        group: &[u8],
+        uncounted: &[ImportId],
+    ) -> Result<Option<Time>> {
         let mut found = None;
         self.rows.visit_rows(table, &Span::prefix(group), &mut |key, bytes| {
+            if is_of(uncounted, key) {
+                return Ok(ControlFlow::Continue(()));
+            }
             let observation = self.rows.open_row::<Observation>(table, key, bytes)?;
             if !observation.verdict.is_effective() {
                 return Ok(ControlFlow::Continue(()));

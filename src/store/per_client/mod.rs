@@ -9,4 +9,5 @@ pub mod history;
 pub mod import;
 pub mod posture;
 pub mod roster;
+pub mod run;
 pub mod summary_event;

@@ -11,7 +11,7 @@ use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey, Span, after_text};
 
 /// What a list contains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
 pub enum ListKind {
     Observations,
     Identities,

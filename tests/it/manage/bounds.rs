@@ -191,3 +191,77 @@ fn a_client_has_so_many_open_tasks_and_no_more() {
     assert_eq!(again.status, 413, "nor is one opened again beyond them");
     assert_eq!(add(&posture.client("B")).status, 201);
 }
+
+#[test]
+fn things_of_one_run_are_different_things_however_many_they_are() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let asset = |i: usize| {
+        json!({"externalId": format!("c{i}"), "name": format!("c{i}"), "assetType": "container",
+            "ip": format!("10.0.0.{}", i % 100)})
+    };
+    let assets: Vec<Value> = (0..1_000).map(asset).collect();
+    assert_eq!(push(&posture, &client, &json!({"assets": assets})).status, 200);
+    let listed = posture.read(&posture.key(), &format!("/clients/{client}/assets"));
+    assert_eq!(listed["pagination"]["total"], 1_000);
+    let record = read(&posture, &format!("/api/clients/{client}/imports"))[0].clone();
+    assert_eq!(record["assetsAdded"], 1_000);
+    let events = posture.events();
+    let discovered = of_kind(&events, "asset_discovered");
+    assert_eq!(discovered.len(), 0, "a baseline");
+    // More that are new: one event says so.
+    let other =
+        |i: usize| json!({"externalId": format!("c{i}"), "name": "c", "assetType": "container"});
+    let assets: Vec<Value> = (1_000..1_600).map(other).collect();
+    assert_eq!(push(&posture, &client, &json!({"assets": assets})).status, 200);
+    let events = posture.events();
+    let discovered = of_kind(&events, "asset_discovered");
+    assert_eq!(discovered.len(), 1);
+    assert_eq!(discovered[0]["data"]["object"]["count"], 600);
+    let completed = of_kind(&events, "integration_sync_completed");
+    assert!(completed.is_empty(), "these were incidental pushes");
+}
+
+#[test]
+fn a_large_run_that_is_refused_in_the_end_leaves_nothing() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let asset =
+        |i: usize| json!({"externalId": format!("c{i}"), "name": "c", "assetType": "server"});
+    let roles: Vec<String> = (0..200).map(|i| format!("{i:03}{}", "€".repeat(497))).collect();
+    let facts = json!({
+        "complete": true,
+        "assets": (0..3_000).map(asset).collect::<Vec<_>>(),
+        "identities": [{"user": "u", "admin": true, "enabled": true, "roles": roles}],
+    });
+    for _ in 0..2 {
+        let answer = push(&posture, &client, &facts);
+        assert_eq!(answer.status, 413, "{}", answer.text());
+    }
+    let listed = posture.read(&posture.key(), &format!("/clients/{client}/assets"));
+    assert_eq!(listed["pagination"]["total"], 0);
+    assert_eq!(read(&posture, &format!("/api/clients/{client}/imports")), json!([]));
+    assert_eq!(posture.events(), [] as [Value; 0]);
+}
+
+#[test]
+fn a_large_run_is_undone_whole() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let observation =
+        |i| json!({"control": "ID-01", "check": format!("c{i}"), "status": "compliant"});
+    let all: Vec<Value> = (0..5_000).map(observation).collect();
+    assert_eq!(push(&posture, &client, &json!({"observations": all})).status, 200);
+    let shown = |code: &str| {
+        let shown = read(&posture, &format!("/api/clients/{client}/posture"));
+        let controls = shown["controls"].as_array().unwrap();
+        controls.iter().find(|it| it["controlCode"] == code).unwrap()["status"].clone()
+    };
+    assert_eq!(shown("ID-01"), "compliant");
+    let import = read(&posture, &format!("/api/clients/{client}/imports"))[0]["id"].clone();
+    let path = format!("/api/clients/{client}/imports/{}", import.as_str().unwrap());
+    assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 200);
+    assert_eq!(shown("ID-01"), "not_assessed");
+    assert_eq!(push(&posture, &client, &json!({"observations": all})).status, 200);
+    assert_eq!(shown("ID-01"), "compliant");
+}

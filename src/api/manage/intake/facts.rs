@@ -17,11 +17,11 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{AssetTypeView, ReportedStatusView, SyncStatusView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::intake::ingest::IntakeOutcome;
 use crate::app::intake::list::Moved;
 use crate::app::intake::push::{
     FACTS_BYTES_MAX, FactsBody, FactsPush, IDEMPOTENCY_KEY_CHARS_MAX, Once, Push,
 };
+use crate::app::intake::run::IntakeOutcome;
 use crate::auth::caller::Principal;
 use crate::error::Error;
 use crate::store::per_client::roster::ListKind;

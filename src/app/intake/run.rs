@@ -1,0 +1,245 @@
+//! One run of a source: what it brings, what it will write, and what it changed.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::stage;
+use super::step::{Step, StepContext};
+use crate::app::assessment::assess::AssessmentPlan;
+use crate::app::assessment::evidence::NewEvidence;
+use crate::app::event::change::Announced;
+use crate::app::intake::list::{Lists, Moved};
+use crate::app::intake::roster::ListsPlan;
+use crate::app::intake::source::Run;
+use crate::clock::Time;
+use crate::engine::asset::Seen;
+use crate::engine::fact::Observation;
+use crate::error::Result;
+use crate::id::ImportId;
+use crate::import::fold::Folded;
+use crate::store::ClientSnapshot;
+use crate::store::global::answer::{Answer, AnswerKey};
+use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::import::{Import, SourceScope};
+use crate::store::per_client::roster::ListKind;
+
+/// How many scopes the record and the event of a run name. Both also have the total.
+pub const N_SCOPES_KEPT: usize = 100;
+
+/// What one run of a source adds, or what undoing an import retracts.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    /// The run, as it will be stored. The counts of assets and facts are filled in later.
+    pub import: Import,
+    /// All scopes of the run. The record keeps the first [`N_SCOPES_KEPT`].
+    pub scopes: Vec<String>,
+    pub observations: Vec<Observation>,
+    pub retracted: Vec<ObservationKey>,
+    pub evidence: Vec<NewEvidence>,
+    pub assets: Vec<Seen>,
+    /// When assets without their own time were seen.
+    pub seen_at: Time,
+    /// Which new assets are announced.
+    pub discovery: Discovery,
+    pub run: Run,
+    /// Accept a complete run even if it shrank.
+    pub confirm_shrink: bool,
+    /// `None`: the run has no lists.
+    pub lists: Option<Lists>,
+    pub idempotent: Option<Idempotent>,
+}
+
+/// A new run of a source, without its data.
+pub struct NewRun {
+    pub id: ImportId,
+    /// The name of the file, or another name of the run.
+    pub name: String,
+    pub format: String,
+    pub digest: [u8; 32],
+    pub source: String,
+    /// Who sent it.
+    pub by: String,
+    pub at: Time,
+}
+
+impl Intake {
+    /// Makes the intake of a completed run. It lists nothing completely.
+    #[must_use]
+    pub fn of(run: NewRun, folded: Folded) -> Self {
+        let NewRun { id, name, format, digest, source, by, at } = run;
+        let import = Import {
+            id,
+            file_name: name,
+            format,
+            digest,
+            source,
+            n_scopes: u32::try_from(folded.scopes.len()).unwrap_or(u32::MAX),
+            scopes: folded.scopes.iter().take(N_SCOPES_KEPT).cloned().collect(),
+            observed_from: folded.observed_from,
+            observed_to: folded.observed_to,
+            n_records: folded.n_records,
+            n_facts: 0,
+            n_assets_new: 0,
+            n_assets_updated: 0,
+            skipped: folded.skipped.into_iter().collect(),
+            by,
+            at,
+            complete: false,
+            retracted_at: None,
+        };
+        let Folded { scopes, observations, assets, .. } = folded;
+        Self { scopes, observations, assets, ..Self::empty(import, at) }
+    }
+
+    /// Makes the intake that retracts the observations of an earlier run.
+    #[must_use]
+    pub fn undoing(import: Import, observations: Vec<ObservationKey>, at: Time) -> Self {
+        let import = Import { retracted_at: Some(at), complete: false, ..import };
+        Self { retracted: observations, ..Self::empty(import, at) }
+    }
+
+    fn empty(import: Import, seen_at: Time) -> Self {
+        Self {
+            import,
+            scopes: Vec::new(),
+            observations: Vec::new(),
+            retracted: Vec::new(),
+            evidence: Vec::new(),
+            assets: Vec::new(),
+            seen_at,
+            discovery: Discovery::OfKnownScopes,
+            run: Run::Completed,
+            confirm_shrink: false,
+            lists: None,
+            idempotent: None,
+        }
+    }
+
+    /// Returns the scope in which the run lists all assets of its source. `None`: it does not.
+    pub(super) fn listed_scope(&self) -> Option<String> {
+        let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());
+        complete.map(|it| it.scope.clone())
+    }
+}
+
+/// Everything that a run writes.
+pub(super) struct IntakePlan {
+    pub intake: Arc<Intake>,
+    /// The run, as it will be stored.
+    pub import: Import,
+    pub assessment: AssessmentPlan,
+    pub evidence: Vec<Evidence>,
+    /// What was observed, what follows from lists, and what is gone.
+    pub observations: Arc<Vec<Observation>>,
+    pub context: StepContext,
+    pub steps: Arc<Vec<Step>>,
+    pub moved: BTreeMap<ListKind, Moved>,
+}
+
+impl IntakePlan {
+    pub(super) fn of(
+        rows: &ClientSnapshot,
+        intake: Arc<Intake>,
+        assessment: AssessmentPlan,
+        lists: ListsPlan,
+        gone: Vec<Observation>,
+        baseline: &HashSet<String>,
+        now: Time,
+    ) -> Result<Self> {
+        let mut import = intake.import.clone();
+        let listed = intake.lists.as_ref();
+        let context = StepContext {
+            source: import.source.clone(),
+            scope: listed.map(|it| it.scope.clone()).unwrap_or_default(),
+            listed_at: listed.map_or(now, |it| it.at),
+            seen_at: intake.seen_at,
+        };
+        let mut steps: Vec<Step> = Vec::new();
+        steps.extend(intake.assets.iter().map(|seen| Step::Asset {
+            seen: seen.clone(),
+            is_announced: !baseline.contains(&seen.scope),
+        }));
+        let ListsPlan { observations: derived, evidence, moved, .. } = &lists;
+        if import.retracted_at.is_none() {
+            let n_facts = intake.observations.len() + derived.len();
+            import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
+            for scope in &intake.scopes {
+                steps.push(Step::Source(source_of(rows, &import, scope, now)?));
+            }
+        }
+        let observations = intake.observations.iter().chain(derived).cloned().chain(gone);
+        let (observations, evidence, moved) =
+            (Arc::new(observations.collect()), evidence.clone(), moved.clone());
+        steps.extend(lists.into_steps());
+        let steps = Arc::new(steps);
+        Ok(Self { intake, import, assessment, evidence, observations, context, steps, moved })
+    }
+
+    /// Returns true if it retracts an earlier run.
+    pub(super) fn is_undoing(&self) -> bool {
+        self.import.retracted_at.is_some()
+    }
+
+    /// Returns true if one commit is enough.
+    pub(super) fn is_small(&self) -> bool {
+        let n_observations = self.observations.len() + self.intake.retracted.len();
+        stage::is_small(n_observations, &self.steps)
+    }
+}
+
+/// A request that may be sent twice. Its answer is stored in the commit that performs it.
+#[derive(Clone, Debug)]
+pub struct Idempotent {
+    pub key: AnswerKey,
+    /// The digest of the request.
+    pub digest: [u8; 32],
+    pub render: fn(&IntakeOutcome) -> String,
+}
+
+impl Idempotent {
+    /// The answer to store.
+    pub(super) fn answer(&self, outcome: &IntakeOutcome, now: Time) -> Answer {
+        Answer { digest: self.digest, at: now, body: (self.render)(outcome) }
+    }
+}
+
+/// Which new assets are announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discovery {
+    /// All except those of a scope that the source reports for the first time: the first read of an account is its
+    /// baseline.
+    OfKnownScopes,
+    /// All, once the source has reported anything about this client: each scope is a single host, and a new host is
+    /// worth an event.
+    OfKnownSource,
+}
+
+/// What an ingest changed.
+#[derive(Clone, Debug)]
+pub struct IntakeOutcome {
+    pub import: Import,
+    pub announced: Announced,
+    /// How each list changed.
+    pub moved: BTreeMap<ListKind, Moved>,
+    pub n_retired: u32,
+}
+
+/// Returns the record that a source reported a scope.
+fn source_of(
+    rows: &ClientSnapshot,
+    import: &Import,
+    scope: &str,
+    now: Time,
+) -> Result<SourceScope> {
+    let before = rows.find_source(&import.source, scope)?;
+    let first_seen_at = before.as_ref().map_or(now, |it| it.first_seen_at);
+    let completed_before = before.and_then(|it| it.last_complete_at);
+    Ok(SourceScope {
+        source: import.source.clone(),
+        scope: scope.to_owned(),
+        first_seen_at,
+        last_seen_at: now,
+        last_complete_at: if import.complete { Some(now) } else { completed_before },
+    })
+}

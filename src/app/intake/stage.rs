@@ -1,0 +1,277 @@
+//! Runs that are too large for one commit. Their observations are stored in commits that others' writes pass between,
+//! and count from one short commit on, which decides. A run that is refused or killed before it leaves nothing. What is
+//! left to do after it are steps, which are finished in the same way, also after a restart.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bincode::{Decode, Encode};
+
+use super::announce::{announce_discovered, announce_run};
+use super::source::Run;
+use super::step::{Step, StepContext, StepCounts};
+use crate::app::{App, ClientLock};
+use crate::clock::Time;
+use crate::engine::fact::Observation;
+use crate::error::{Chain, Error, Result};
+use crate::id::{AssetId, ImportId};
+use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::import::Import;
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+/// How many rows one commit writes or removes, so that other writers do not wait long.
+const N_ROWS_PER_COMMIT: usize = 2_000;
+/// How many assets one commit merges. Each takes several rows.
+pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+enum Phase {
+    /// Its observations are being stored and do not count.
+    Staged,
+    /// It counts. Its steps are being done.
+    Decided,
+    /// It was undone. Its observations do not count and are being removed.
+    Undone,
+}
+
+/// A run that takes more than one commit.
+#[derive(Clone, Debug, Encode, Decode)]
+pub(super) struct RunRecord {
+    phase: Phase,
+    context: StepContext,
+    run: Run,
+    counts: StepCounts,
+}
+
+impl RunRecord {
+    const fn new(phase: Phase, context: StepContext, run: Run) -> Self {
+        let counts = StepCounts {
+            n_new: 0,
+            n_updated: 0,
+            n_retired: 0,
+            n_discovered: 0,
+            discovered: Vec::new(),
+        };
+        Self { phase, context, run, counts }
+    }
+}
+
+/// Returns true if a run is small enough for one commit.
+pub(super) fn is_small(n_observations: usize, steps: &[Step]) -> bool {
+    let n_assets = steps.iter().filter(|it| matches!(it, Step::Asset { .. })).count();
+    n_observations + steps.len() <= N_ROWS_PER_COMMIT && n_assets <= N_ASSETS_PER_COMMIT
+}
+
+/// Marks a staged run as one that counts, in the commit that decides.
+pub(super) fn decide(
+    batch: &mut ClientBatch<'_>,
+    id: ImportId,
+    context: &StepContext,
+    run: &Run,
+) -> Result<()> {
+    batch.set_counted(id, true)?;
+    batch.put_run(id, &RunRecord::new(Phase::Decided, context.clone(), run.clone()))
+}
+
+/// Makes the observations of a run count no longer, in the commit that decides.
+pub(super) fn undo(batch: &mut ClientBatch<'_>, id: ImportId, context: &StepContext) -> Result<()> {
+    batch.set_counted(id, false)?;
+    batch.put_run(id, &RunRecord::new(Phase::Undone, context.clone(), Run::Quiet))
+}
+
+impl App {
+    /// Stores what a run brings so that nobody sees it.
+    pub(super) async fn stage(
+        &self,
+        rows: &ClientStore,
+        id: ImportId,
+        context: &StepContext,
+        observations: Arc<Vec<Observation>>,
+        steps: Arc<Vec<Step>>,
+    ) -> Result<()> {
+        let rows = rows.unrecorded();
+        let record = RunRecord::new(Phase::Staged, context.clone(), Run::Quiet);
+        let begin = move |batch: &mut ClientBatch<'_>| {
+            batch.set_counted(id, false)?;
+            batch.put_run(id, &record)
+        };
+        rows.write(begin).await?;
+        for start in (0..observations.len()).step_by(N_ROWS_PER_COMMIT) {
+            let observations = Arc::clone(&observations);
+            let write = move |batch: &mut ClientBatch<'_>| {
+                let some = observations[start..].iter().take(N_ROWS_PER_COMMIT);
+                some.into_iter().try_for_each(|it| batch.add_observation(it))
+            };
+            rows.write(write).await?;
+        }
+        for start in (0..steps.len()).step_by(N_ROWS_PER_COMMIT) {
+            let steps = Arc::clone(&steps);
+            let write = move |batch: &mut ClientBatch<'_>| {
+                for (number, step) in (0..).zip(&*steps).skip(start).take(N_ROWS_PER_COMMIT) {
+                    batch.put_step(id, number, step)?;
+                }
+                Ok(())
+            };
+            rows.write(write).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a run staged, after it was refused. What cannot be removed now is removed before the client's next
+    /// run, or at the next start.
+    pub(super) async fn unstage(&self, rows: &ClientStore, id: ImportId) {
+        if let Err(error) = self.discard(&rows.unrecorded(), id).await {
+            tracing::warn!(
+                client.id = %rows.id(), error = %Chain(&error),
+                "what import {id} staged is still to be removed: {}", Chain(&error)
+            );
+        }
+    }
+
+    /// Finishes or discards the client's runs that an error or a stop interrupted.
+    pub(in crate::app) async fn settle_runs(
+        &self,
+        rows: &ClientStore,
+        _: &ClientLock,
+    ) -> Result<()> {
+        let rows = rows.unrecorded();
+        for (id, record) in rows.read(ClientSnapshot::list_runs::<RunRecord>).await? {
+            match record.phase {
+                Phase::Staged | Phase::Undone => self.discard(&rows, id).await?,
+                Phase::Decided => {
+                    self.finish(&rows, id).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// [`App::settle_runs`] of all clients, after a start. A client for which that fails is logged, and the others
+    /// continue.
+    pub async fn settle_all_runs(&self) {
+        for client in self.clients.directory.list() {
+            let rows = self.store.client_store(client.id);
+            let has_runs = rows.read(|it| Ok(!it.list_runs::<RunRecord>()?.is_empty())).await;
+            let settled = match has_runs {
+                Ok(false) => continue,
+                Ok(true) => {
+                    let lock = self.clients.lock(client.id).await;
+                    self.settle_runs(&rows, &lock).await
+                }
+                Err(error) => Err(error),
+            };
+            if let Err(error) = settled {
+                let id = client.id;
+                tracing::error!(
+                    client.id = %id, error = %Chain(&error),
+                    "a run of client `{id}` that a stop interrupted is not finished: {}", Chain(&error)
+                );
+            }
+        }
+    }
+
+    /// Removes the observations and steps of a run.
+    async fn discard(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
+        let rows = rows.reserved();
+        let keys = rows.read(move |it| it.find_observations_of_import(id)).await?;
+        let keys: Arc<Vec<ObservationKey>> = Arc::new(keys);
+        for start in (0..keys.len()).step_by(N_ROWS_PER_COMMIT) {
+            let keys = Arc::clone(&keys);
+            let remove = move |batch: &mut ClientBatch<'_>| {
+                let some = keys[start..].iter().take(N_ROWS_PER_COMMIT);
+                some.into_iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
+            };
+            rows.write(remove).await?;
+        }
+        self.remove_steps(&rows, id).await?;
+        let end = move |batch: &mut ClientBatch<'_>| {
+            batch.set_counted(id, true)?;
+            batch.remove_run(id)
+        };
+        rows.write(end).await
+    }
+
+    async fn remove_steps(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
+        loop {
+            let some = rows.read(move |it| it.list_steps::<Step>(id, 0, N_ROWS_PER_COMMIT)).await?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            let remove = move |batch: &mut ClientBatch<'_>| {
+                some.iter().try_for_each(|(number, _)| batch.remove_step(id, *number))
+            };
+            rows.write(remove).await?;
+        }
+    }
+
+    /// Does the steps of a run that counts. Returns its record with the final counts, how many assets were retired, and
+    /// how many events were announced.
+    pub(super) async fn finish(
+        &self,
+        rows: &ClientStore,
+        id: ImportId,
+    ) -> Result<Option<(Import, u32, u32)>> {
+        let rows = rows.unrecorded();
+        let (mut from, mut met) = (0, Arc::new(HashSet::new()));
+        loop {
+            let read =
+                move |it: &ClientSnapshot| it.list_steps::<Step>(id, from, N_ASSETS_PER_COMMIT);
+            let some = rows.read(read).await?;
+            let Some((last, _)) = some.last() else { break };
+            from = *last + 1;
+            let (some, before, now) = (Arc::new(some), Arc::clone(&met), self.clock.now());
+            let write = move |batch: &mut ClientBatch<'_>| take(batch, id, &some, &before, now);
+            Arc::make_mut(&mut met).extend(rows.write(write).await?);
+        }
+        self.remove_steps(&rows, id).await?;
+        let now = self.clock.now();
+        rows.write(move |batch| end(batch, id, now)).await
+    }
+}
+
+/// Does some steps of a run, and leaves of each asset that it was met. Returns these assets.
+fn take(
+    batch: &mut ClientBatch<'_>,
+    id: ImportId,
+    steps: &[(u32, Step)],
+    before: &HashSet<AssetId>,
+    now: Time,
+) -> Result<HashSet<AssetId>> {
+    let mut record = find(batch, id)?;
+    let mut met = HashSet::new();
+    for (number, step) in steps {
+        if let Step::Met(asset) = step {
+            met.insert(*asset); // Before a stop.
+            continue;
+        }
+        let is_met = |it: &AssetId| met.contains(it) || before.contains(it);
+        match record.context.take(batch, step, is_met, &mut record.counts, now)? {
+            Some(asset) => {
+                met.insert(asset);
+                batch.put_step(id, *number, &Step::Met(asset))?;
+            }
+            None => batch.remove_step(id, *number)?,
+        }
+    }
+    batch.put_run(id, &record)?;
+    Ok(met)
+}
+
+fn find(batch: &ClientBatch<'_>, id: ImportId) -> Result<RunRecord> {
+    let found = batch.find_run(id)?;
+    found.ok_or_else(|| Error::internal("a run that is being finished is not stored"))
+}
+
+/// The last commit of a run: its final counts, and the events that say them.
+fn end(batch: &mut ClientBatch<'_>, id: ImportId, now: Time) -> Result<Option<(Import, u32, u32)>> {
+    let RunRecord { run, counts, .. } = find(batch, id)?;
+    batch.remove_run(id)?;
+    let Some(import) = batch.find_import(id)? else { return Ok(None) };
+    let import =
+        Import { n_assets_new: counts.n_new, n_assets_updated: counts.n_updated, ..import };
+    batch.put_import(&import)?;
+    announce_discovered(batch, id, &counts, now)?;
+    let n_events = announce_run(batch, &import, &run, now)?;
+    Ok(Some((import, counts.n_retired, n_events)))
+}

@@ -1,0 +1,150 @@
+//! What a run changes besides what is assessed: lists, sources, assets. A small run does all of it in the commit that
+//! decides; of a large one, it is stored there as steps, which are done one after the other afterwards.
+
+use std::collections::HashSet;
+
+use bincode::{Decode, Encode};
+
+use crate::app::event;
+use crate::app::inventory::asset::{Merged, Sighting, merge};
+use crate::clock::Time;
+use crate::engine::asset::{AssetStatus, Seen};
+use crate::engine::identity::{AppUse, Identity};
+use crate::error::Result;
+use crate::id::AssetId;
+use crate::store::ClientBatch;
+use crate::store::per_client::import::SourceScope;
+use crate::store::per_client::roster::{ListKind, Reads, Roster};
+
+/// One change.
+#[derive(Clone, Debug, Encode, Decode)]
+pub(super) enum Step {
+    Reads {
+        scope: String,
+        part: ListKind,
+        reads: Reads,
+    },
+    Identity(Identity),
+    App(AppUse),
+    ListedAsset(String),
+    /// A member that a complete list no longer has.
+    Gone(ListKind, String),
+    Source(SourceScope),
+    Asset {
+        seen: Seen,
+        /// Announce it if it is new.
+        is_announced: bool,
+    },
+    /// An asset that this run merged already.
+    Met(AssetId),
+}
+
+/// What all steps of a run have in common.
+#[derive(Clone, Debug, Encode, Decode)]
+pub(super) struct StepContext {
+    pub source: String,
+    /// The scope of the run's lists.
+    pub scope: String,
+    /// When the source looked at its lists.
+    pub listed_at: Time,
+    /// When assets without their own time were seen.
+    pub seen_at: Time,
+}
+
+/// What steps did to the inventory.
+#[derive(Clone, Debug, Default, Encode, Decode)]
+pub(super) struct StepCounts {
+    pub n_new: u32,
+    pub n_updated: u32,
+    pub n_retired: u32,
+    pub n_discovered: u32,
+    /// The first assets to announce.
+    pub discovered: Vec<AssetId>,
+}
+
+/// One more than are announced one by one.
+const N_DISCOVERED_KEPT: usize = event::summary::N_SINGLE_MAX + 1;
+
+impl StepCounts {
+    fn discover(&mut self, asset: AssetId) {
+        self.n_discovered += 1;
+        if self.discovered.len() < N_DISCOVERED_KEPT {
+            self.discovered.push(asset);
+        }
+    }
+}
+
+impl StepContext {
+    /// Does one step. `is_met`: whether the run merged an asset already. Returns the asset that it merged.
+    pub(super) fn take(
+        &self,
+        batch: &mut ClientBatch<'_>,
+        step: &Step,
+        is_met: impl Fn(&AssetId) -> bool,
+        counts: &mut StepCounts,
+        now: Time,
+    ) -> Result<Option<AssetId>> {
+        let roster = |part| Roster { source: &self.source, scope: &self.scope, part };
+        match step {
+            Step::Reads { scope, part, reads } => {
+                batch.put_reads(Roster { source: &self.source, scope, part: *part }, reads)?;
+            }
+            Step::Identity(it) => {
+                batch.put_member(roster(ListKind::Identities), &it.external_id, it)?;
+            }
+            Step::App(it) => batch.put_member(roster(ListKind::Apps), &it.name, it)?,
+            Step::ListedAsset(id) => batch.put_member(roster(ListKind::Assets), id, id)?,
+            Step::Gone(part, id) => {
+                batch.remove_member(roster(*part), id)?;
+                if *part == ListKind::Assets {
+                    counts.n_retired += u32::from(self.retire(batch, id)?);
+                }
+            }
+            Step::Source(it) => batch.put_source(it)?,
+            Step::Asset { seen, is_announced } => {
+                let sight = Sighting { source: &self.source, seen_at: self.seen_at, now };
+                let (id, merged) = merge(batch, &sight, seen, is_met)?;
+                match merged {
+                    Merged::Added(_) => {
+                        counts.n_new += 1;
+                        if *is_announced {
+                            counts.discover(id);
+                        }
+                    }
+                    Merged::Updated => counts.n_updated += 1,
+                    Merged::Unchanged => (),
+                }
+                return Ok(Some(id));
+            }
+            Step::Met(_) => (),
+        }
+        Ok(None)
+    }
+
+    /// Does all steps of a small run.
+    pub(super) fn take_all(
+        &self,
+        batch: &mut ClientBatch<'_>,
+        steps: &[Step],
+        now: Time,
+    ) -> Result<StepCounts> {
+        let (mut counts, mut met) = (StepCounts::default(), HashSet::new());
+        for step in steps {
+            met.extend(self.take(batch, step, |it| met.contains(it), &mut counts, now)?);
+        }
+        Ok(counts)
+    }
+
+    /// Retires an asset, unless it was seen since. Returns true if the asset was not retired before.
+    fn retire(&self, batch: &mut ClientBatch<'_>, id: &str) -> Result<bool> {
+        let found = batch.find_asset_by_external(&self.source, id)?;
+        let Some(mut asset) = found else { return Ok(false) };
+        if asset.status == AssetStatus::Retired || self.listed_at < asset.last_seen_at {
+            return Ok(false);
+        }
+        asset.status = AssetStatus::Retired;
+        asset.last_updated_at = asset.last_updated_at.max(self.listed_at);
+        batch.put_asset(&asset)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,124 @@
+//! Runs that take many commits: all of a run counts, or nothing of it is there, whenever the service is killed.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use posture::clock::Clock;
+use posture::id::ClientId;
+use posture::store::{Store, StoreOptions};
+use serde_json::{Value, json};
+
+use super::harness::backend::Random;
+use super::harness::http::send_socket;
+use super::harness::process::{Folder, Server, wait_until};
+
+const N_OBSERVATIONS: usize = 12_000;
+const N_ASSETS: usize = 1_200;
+const N_IDENTITIES: usize = 3_000;
+const HANGS_AFTER: Duration = Duration::from_mins(1);
+
+fn body() -> Value {
+    let observation =
+        |i| json!({"control": "ID-01", "check": format!("c{i}"), "status": "compliant"});
+    let identity =
+        |i| json!({"user": format!("u{i}"), "admin": false, "mfa": true, "enabled": true});
+    let asset =
+        |i| json!({"externalId": format!("a{i}"), "name": format!("a{i}"), "assetType": "server"});
+    json!({
+        "source": "s", "scope": "", "complete": true,
+        "observations": (0..N_OBSERVATIONS).map(observation).collect::<Vec<_>>(),
+        "identities": (0..N_IDENTITIES).map(identity).collect::<Vec<_>>(),
+        "assets": (0..N_ASSETS).map(asset).collect::<Vec<_>>(),
+    })
+}
+
+fn get(folder: &Folder, path: &str) -> Value {
+    let answer = send_socket(&folder.socket(), "GET", path, &[], b"");
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    answer.json()
+}
+
+fn n_events(folder: &Folder, client: &str, kind: &str) -> usize {
+    let page = get(folder, &format!("/api/events?limit=100&clientId={client}"));
+    let events = page["data"].as_array().unwrap();
+    assert!(events.len() < 100);
+    events.iter().filter(|it| it["type"] == kind).count()
+}
+
+/// What anybody sees of the run: the import, assets, the event that says it is complete.
+fn seen(folder: &Folder, client: &str) -> (usize, u64, usize) {
+    let imports = get(folder, &format!("/api/clients/{client}/imports"));
+    let kpis = get(folder, &format!("/api/clients/{client}"));
+    let path = format!("/api/clients/{client}/export");
+    let export = send_socket(&folder.socket(), "GET", &path, &[], b"").text();
+    let n_assets = export.lines().filter(|it| it.contains("\"kind\":\"asset\"")).count();
+    assert!(kpis["data"].is_object());
+    let n_completed = n_events(folder, client, "integration_sync_completed");
+    (imports["data"].as_array().unwrap().len(), n_assets as u64, n_completed)
+}
+
+/// Sends a request to a server that may be killed meanwhile.
+fn push_into_the_void(socket: &Path, path: &str, body: &[u8]) {
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: posture\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
+    if sent.is_ok() {
+        drop(stream.read(&mut [0; 1_024]));
+    }
+}
+
+#[test]
+fn a_large_run_counts_whole_or_leaves_nothing_when_the_service_is_killed() {
+    let n_rounds = if std::env::var_os("POSTURE_LONG").is_some() { 60 } else { 8 };
+    let folder = Folder::new();
+    let seed = Clock::System.now().micros().unsigned_abs();
+    let mut random = Random::from_seed(seed);
+    let body = serde_json::to_vec(&body()).unwrap();
+    let headers = [("Content-Type", "application/json")];
+    let mut server = folder.serve();
+    let whole = folder.client("whole");
+    let path = |client: &str| format!("/api/clients/{client}/facts");
+    let start = Instant::now();
+    let answer = send_socket(&folder.socket(), "POST", &path(&whole), &headers, &body);
+    let took = start.elapsed();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let expected = seen(&folder, &whole);
+    assert_eq!((expected.0, expected.2), (1, 1));
+    let mut clients = vec![(whole, true)];
+    for round in 0..n_rounds {
+        let client = folder.client(&format!("round {round}"));
+        let after = took * u32::try_from(100 + random.below(900)).unwrap() / 1_000;
+        let socket = folder.socket();
+        std::thread::scope(|scope| {
+            let push = scope.spawn(|| push_into_the_void(&socket, &path(&client), &body));
+            sleep(after);
+            Server::kill(server);
+            push.join().unwrap();
+        });
+        server = folder.serve();
+        let is_decided = seen(&folder, &client).0 == 1;
+        let whole = if is_decided { expected } else { (0, 0, 0) };
+        let is_settled = wait_until(HANGS_AFTER, || seen(&folder, &client) == whole);
+        assert!(is_settled, "seed {seed}, round {round}: {:?}", seen(&folder, &client));
+        clients.push((client, is_decided));
+    }
+    let n_decided = clients.iter().filter(|it| it.1).count();
+    eprintln!("of {n_rounds} runs that were killed, {} counted", n_decided - 1);
+    assert!(server.stop().success());
+    let dir = folder.path().join("data");
+    let options = StoreOptions { dir, cache_bytes: 64 << 20 };
+    let store = Store::open(&options, Clock::System.now()).unwrap();
+    for (client, is_decided) in clients {
+        let rows = store.client_store(client.parse::<ClientId>().unwrap()).snapshot().unwrap();
+        let n = rows.list_all_observations().unwrap().len();
+        assert_eq!(N_OBSERVATIONS <= n, is_decided, "{n}");
+        assert!(is_decided || n == 0, "{n}");
+        assert_eq!(rows.list_uncounted().unwrap(), [], "nothing is left of what was staged");
+    }
+}
