@@ -82,9 +82,18 @@ impl App {
             None => snapshot.installation()?.msp_id,
         };
         let token_key = TokenKey::of(sealer.derive(SESSIONS));
+        let access = Access::load(&snapshot, token_key)?;
+        let clients = Clients::of(snapshot.list_clients()?);
+        let (keyring, people) = (Arc::clone(&access.keyring), Arc::clone(&access.people));
+        let directory = Arc::clone(&clients.directory);
+        store.on_reopened(move |snapshot| {
+            people.replace_all(snapshot.list_users()?);
+            directory.replace_all(snapshot.list_clients()?);
+            keyring.replace_all(snapshot.list_keys()?)
+        });
         Ok(Self {
-            access: Access::load(&snapshot, token_key)?,
-            clients: Clients::of(snapshot.list_clients()?),
+            access,
+            clients,
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             unassessed: unassessed(&catalog),

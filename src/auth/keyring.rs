@@ -52,6 +52,14 @@ impl Keyring {
         Ok(ring)
     }
 
+    /// Replaces all keys.
+    pub fn replace_all(&self, keys: Vec<Key>) -> Result<()> {
+        let new = Self::of(keys)?.by_prefix.into_inner().expect("no holder of this lock panics");
+        *self.by_prefix.write().expect("no holder of this lock panics") = new;
+        self.version.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
     /// Replaces the key with the same id. Takes effect with the next request.
     pub fn put(&self, held: &Arc<HeldKey>) {
         let mut all = self.by_prefix.write().expect("no holder of this lock panics");

@@ -32,6 +32,12 @@ impl People {
         people
     }
 
+    /// Replaces all users.
+    pub fn replace_all(&self, users: Vec<User>) {
+        let new = Self::of(users).all.into_inner().expect("no holder of this lock panics");
+        *self.all.write().expect("no holder of this lock panics") = new;
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, All> {
         self.all.read().expect("no holder of this lock panics")
     }

@@ -14,7 +14,7 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -97,6 +97,8 @@ struct Shared {
     indexes: kernel::index::Indexes,
     /// Notified of each commit that leaves something to deliver.
     outbox: Notify,
+    /// Brings what others keep in memory to the state of the database.
+    reload: OnceLock<writer::Reload>,
 }
 
 enum DatabaseState {
@@ -169,6 +171,7 @@ impl Store {
             versions: kernel::version::VersionTable::default(),
             indexes: kernel::index::Indexes::default(),
             outbox: Notify::new(),
+            reload: OnceLock::new(),
         });
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);

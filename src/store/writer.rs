@@ -15,9 +15,9 @@ use crate::store::disk_space::{DiskSpace, Space};
 use crate::store::global::audit;
 use crate::store::global::audit::{AuditOutcome, PendingAct};
 use crate::store::kernel::health::{reopening, stopping};
-use crate::store::kernel::transaction::{Counts, Writing};
+use crate::store::kernel::transaction::{Counts, Reading, Writing};
 use crate::store::open::DatabaseLocation;
-use crate::store::{Batch, DatabaseState, Shared};
+use crate::store::{Batch, DatabaseState, Shared, Snapshot, Store};
 
 /// The maximum number of closures in one transaction.
 const N_GROUP_MAX: usize = 256;
@@ -110,6 +110,17 @@ impl WriteJob {
             act.set_recorded();
         }
         (self.call)(JobStep::Settle(refusal)).expect("settling does not fail");
+    }
+}
+
+/// What is called with the state of a reopened database.
+pub(in crate::store) type Reload = Box<dyn Fn(&Snapshot) -> Result<()> + Send + Sync>;
+
+impl Store {
+    /// Sets what brings memory to the state of the database after a storage error, before anybody else can read it.
+    pub fn on_reopened(&self, reload: impl Fn(&Snapshot) -> Result<()> + Send + Sync + 'static) {
+        let is_first = self.shared().reload.set(Box::new(reload)).is_ok();
+        debug_assert!(is_first, "one place loads everything");
     }
 }
 
@@ -267,7 +278,7 @@ impl Writer {
         let mut wait = REOPEN_WAIT_MIN;
         loop {
             match self.home.reopen(&gauges) {
-                Ok((db, counts)) => {
+                Ok((db, counts)) if self.reload(&db) => {
                     self.counts = Counts { asset: counts.asset.max(self.counts.asset), ..counts };
                     // It is unknown what the failed commit wrote, so everything in memory is
                     // invalid.
@@ -279,6 +290,9 @@ impl Writer {
                     tracing::warn!("the database was reopened after a storage error");
                     return true;
                 }
+                Ok(_) => {
+                    gauges.n_reopen_failures.fetch_add(1, Ordering::Relaxed);
+                }
                 Err(error) => {
                     gauges.n_reopen_failures.fetch_add(1, Ordering::Relaxed);
                     tracing::error!(error = %Chain(&error), "the database could not be reopened");
@@ -288,6 +302,20 @@ impl Writer {
                 return false;
             }
             wait = (wait * 2).min(REOPEN_WAIT_MAX);
+        }
+    }
+
+    /// Brings what others keep in memory to the state of the reopened database: it is unknown what the failed commit
+    /// wrote. Returns false if that failed.
+    fn reload(&self, db: &Database) -> bool {
+        let Some(reload) = self.shared.reload.get() else { return true };
+        let reading = Reading::begin(db, &self.shared.gauges);
+        match reading.and_then(|rows| reload(&Snapshot { rows })) {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::error!(error = %Chain(&error), "the reopened database could not be read");
+                false
+            }
         }
     }
 

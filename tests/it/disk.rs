@@ -1,5 +1,45 @@
 //! A disk that is nearly full: what is refused, what is not, and how the service goes on when there is space again.
 
+use std::time::Duration;
+
+use posture::store::Store;
+use serde_json::{Value, json};
+
+use crate::harness::Posture;
+use crate::harness::backend::Disk;
+use crate::harness::process::wait_until;
+
+#[test]
+fn memory_follows_the_disk_after_a_commit_of_unknown_outcome() {
+    const WAIT: Duration = Duration::from_secs(10);
+    let disk = Disk::default();
+    let posture = Posture::start_on_disk(&disk, |_| ());
+    let mut n_refused = 0;
+    for n in 1..=24 {
+        let client = posture.client(&format!("{n}"));
+        let issued = posture.issue(&json!({}));
+        let (key, id) = (issued["key"].as_str().unwrap(), issued["id"].as_str().unwrap());
+        disk.fail_once(n);
+        for path in [format!("/api/clients/{client}"), format!("/api/keys/{id}")] {
+            let status = posture.operator("DELETE", &path, &Value::Null).status;
+            assert!([204, 503].contains(&status), "{status}");
+            n_refused += u32::from(status == 503);
+        }
+        let path = format!("/api/clients/{client}");
+        let shown = |it: &str| posture.operator("GET", it, &Value::Null).status;
+        assert!(wait_until(WAIT, || posture.app.health().open && shown("/api/clients") == 200));
+        let task = json!({"clientId": client, "title": "t"});
+        let on_disk = posture.operator("POST", "/api/tasks", &task).status;
+        assert_eq!(shown(&path) == 200, on_disk == 201, "call {n} failed, then {on_disk}");
+        let works = posture.get(key, "/clients").status == 200;
+        let stored = Store::on_backend(Disk::of(disk.bytes()), 1 << 20).unwrap();
+        let keys = stored.snapshot().unwrap().list_keys().unwrap();
+        let stored = keys.into_iter().find(|it| it.id.to_string() == id).unwrap();
+        assert_eq!(works, stored.revoked_at.is_none(), "call {n} failed");
+    }
+    assert!(2 < n_refused, "{n_refused} failed");
+}
+
 /// Needs the right to mount a file system in memory.
 mod needs_mount {
     use std::fs::File;

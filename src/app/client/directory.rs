@@ -21,6 +21,13 @@ impl Directory {
         Self { clients: RwLock::new(clients), version: AtomicU64::new(0) }
     }
 
+    /// Replaces all clients.
+    pub fn replace_all(&self, clients: Vec<Client>) {
+        let new = clients.into_iter().map(|it| (it.id, Arc::new(it))).collect();
+        *self.clients.write().expect("no holder of this lock panics") = new;
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// Increases with every change of any client.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
