@@ -16,7 +16,7 @@ mod finding;
 mod horizon;
 mod readiness;
 mod requirement;
-mod risk;
+pub mod risk;
 mod score;
 mod share;
 mod statement;

@@ -130,7 +130,8 @@ impl Score {
 /// One open condition.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Risk {
-    /// Stable name of what is wrong: `control/<code>` or `finding/<tool>/<check>/<source>/<scope>`.
+    /// Stable name of what is wrong: `control/<code>`, `finding/<tool>/<check>/<source>/<scope>`, or `findings/<tool>` for
+    /// those that are too many to be a risk each.
     pub condition: String,
     pub title: String,
     pub description: String,

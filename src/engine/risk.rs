@@ -16,6 +16,8 @@ use crate::engine::severity::Severity;
 /// Points for how much fails. With the points for severity and for a critical asset, they are at most 100.
 const SHARE_POINTS: u64 = 20;
 const CRITICAL_ASSET_POINTS: u8 = 10;
+/// How many findings that no control is mapped to are a risk each: the worst. The rest is one risk for each tool.
+pub const N_FINDINGS_MAX: usize = 50_000;
 
 /// Everything about risks that a posture holds.
 #[derive(Debug, Default)]
@@ -62,6 +64,7 @@ pub(super) fn risks(
         touch(&mut touched, &gap.failing, risk.score);
         all.open.push(risk);
     }
+    let mut findings = Vec::new();
     for current in unmapped {
         let is_serious = Severity::High <= current.worst.severity;
         match current.claim(UNMAPPED_AGE_DAYS) {
@@ -70,18 +73,50 @@ pub(super) fn risks(
                 horizon.see(claim.until);
                 let risk = of_finding(claim, !horizon.is_past(claim.until));
                 touch(&mut touched, &[claim], risk.score);
-                all.open.push(risk);
+                findings.push(risk);
             }
             Some(_) | None => (),
         }
     }
-    all.open
-        .sort_by(|a, b| (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition)));
+    sort(&mut findings);
+    let rest = findings.split_off(findings.len().min(N_FINDINGS_MAX));
+    all.open.extend(findings);
+    all.open.extend(summaries(&rest));
+    sort(&mut all.open);
     all.fixed.sort_unstable();
     touched.sort_unstable();
     touched.dedup_by_key(|it| it.subject()); // The highest score of each subject stays.
     all.touched = touched.into_iter().map(|it| (it.subject(), it.score())).collect();
     all
+}
+
+/// Highest score first, then by condition.
+fn sort(risks: &mut [Risk]) {
+    risks.sort_by(|a, b| (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition)));
+}
+
+/// Returns one risk for the findings of each tool that are beyond [`N_FINDINGS_MAX`].
+fn summaries(rest: &[Risk]) -> Vec<Risk> {
+    let mut by_tool: BTreeMap<&str, Vec<&Risk>> = BTreeMap::new();
+    for risk in rest {
+        by_tool.entry(&risk.category).or_default().push(risk);
+    }
+    let summary = |(tool, findings): (&str, Vec<&Risk>)| {
+        let n = findings.len();
+        let worst = findings[0]; // They are sorted.
+        Risk {
+            condition: format!("findings/{}", escaped(tool)),
+            title: format!("{n} more findings of {tool}"),
+            description: format!(
+                "{n} findings of {tool} are open beyond the {N_FINDINGS_MAX} worst, which are listed one by one. They \
+                 are listed too as soon as others are fixed."
+            ),
+            severity: findings.iter().map(|it| it.severity).max().unwrap_or(worst.severity),
+            verified: findings.iter().any(|it| it.verified),
+            ..worst.clone()
+        }
+    };
+    by_tool.into_iter().map(summary).collect()
 }
 
 /// A failing subject and the score of a risk that affects it, as one number. There are many, and numbers sort fastest:

@@ -1,5 +1,7 @@
 //! Reads a client's posture as it was last assessed.
 
+use std::cmp::Reverse;
+
 use crate::app::App;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary};
@@ -27,19 +29,27 @@ pub fn page_risks(
     severity: Option<Severity>,
     cut: Cut,
 ) -> Result<Page<OpenRisk>> {
-    let mut risks = open_risks(rows)?;
-    risks.retain(|it| {
+    page_open_risks(rows, cut, |it| {
         it.accepted.is_none() && severity.is_none_or(|wanted| it.risk.severity == wanted)
-    });
-    Ok(Page::of(risks.into_iter(), cut))
+    })
 }
 
-/// Open risks, including accepted ones; highest score first, then by id.
-pub fn open_risks(rows: &ClientSnapshot) -> Result<Vec<OpenRisk>> {
-    let mut risks = rows.list_risks()?;
-    risks.retain(|it| it.closed.is_none());
-    risks.sort_by_key(|it| (std::cmp::Reverse(it.risk.score), it.id));
-    Ok(risks)
+/// Open risks that are wanted, highest score first, then by id. There may be many: only those of the page are held.
+pub fn page_open_risks(
+    rows: &ClientSnapshot,
+    cut: Cut,
+    is_wanted: impl Fn(&OpenRisk) -> bool,
+) -> Result<Page<OpenRisk>> {
+    let mut places = Vec::new();
+    rows.visit_risks(|it| {
+        if it.closed.is_none() && is_wanted(&it) {
+            places.push((Reverse(it.risk.score), it.id, it.risk.condition));
+        }
+    })?;
+    places.sort_unstable();
+    let Page { items, total, cut } = Page::of(places.into_iter(), cut);
+    let found = items.iter().filter_map(|(_, _, condition)| rows.find_risk(condition).transpose());
+    Ok(Page { items: found.collect::<Result<_>>()?, total, cut })
 }
 
 impl App {

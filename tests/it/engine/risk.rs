@@ -139,6 +139,29 @@ fn risks_come_worst_first_and_touch_the_subjects_that_fail() {
 }
 
 #[test]
+fn findings_beyond_the_most_that_are_listed_are_one_risk_for_each_tool() {
+    use posture::engine::risk::N_FINDINGS_MAX;
+    let of = |n: usize| {
+        let mut world = World::of_one();
+        for index in 0..n {
+            let severity = if index < 3 { Critical } else { High };
+            let check = format!("u{index:05}");
+            world = world.seen(Observation { severity, ..seen(0, 1).check(&check) });
+        }
+        world.assess().risks
+    };
+    let most = of(N_FINDINGS_MAX);
+    assert_eq!(most.len(), N_FINDINGS_MAX);
+    assert!(most.iter().all(|it| it.condition.starts_with("finding/")));
+    let more = of(N_FINDINGS_MAX + 2);
+    assert_eq!(more.len(), N_FINDINGS_MAX + 1);
+    let rest: Vec<_> = more.iter().filter(|it| it.condition == "findings/t").collect();
+    assert_eq!((rest[0].title.as_str(), rest[0].severity), ("2 more findings of t", High));
+    let is_critical = |it: &&Risk| it.severity == Critical;
+    assert_eq!(more.iter().filter(is_critical).count(), 3, "the worst are listed");
+}
+
+#[test]
 fn findings_say_what_was_seen_in_plain_words() {
     let named = |title: &str, it: Observation| Observation { title: title.into(), ..it };
     let buckets = named("Buckets are private", seen(1, 3).scope("acme"));

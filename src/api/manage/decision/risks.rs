@@ -17,11 +17,10 @@ use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::risk::NewAcceptance;
-use crate::app::report::posture::open_risks;
+use crate::app::report::posture::page_open_risks;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
-use crate::page::Page;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
 
 /// An open risk, with what only the management API shows.
@@ -146,9 +145,8 @@ impl ManagedRisks {
     ) -> Result<reply::PageReply<ManagedRiskView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let risks = rows.read(open_risks).await?;
-        let page = Page::of(risks.into_iter(), cut).map(ManagedRiskView::of);
-        Ok(reply::PageReply::rendered(Rendered::page(&page)))
+        let page = rows.read(move |it| page_open_risks(it, cut, |_| true)).await?;
+        Ok(reply::PageReply::rendered(Rendered::page(&page.map(ManagedRiskView::of))))
     }
 
     /// Accept a risk, or revoke the acceptance
