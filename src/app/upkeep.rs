@@ -151,19 +151,7 @@ impl App {
 
     async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
         let rows = rows.reserved();
-        let facts = now.plus_days(-FACT_DAYS);
-        loop {
-            let list =
-                move |it: &ClientSnapshot| it.list_outdated_observations(facts, N_ROWS_AT_ONCE);
-            let old = rows.read(list).await?;
-            if old.is_empty() {
-                break;
-            }
-            let remove = move |batch: &mut ClientBatch<'_>| {
-                old.iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
-            };
-            rows.write(remove).await?;
-        }
+        self.forget_outdated(&rows, now.plus_days(-FACT_DAYS)).await?;
         rows.write(move |batch| batch.forget_conditions(now)).await?;
         let history = now.plus_days(-HISTORY_DAYS);
         while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}

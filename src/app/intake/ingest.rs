@@ -72,6 +72,7 @@ impl App {
     ) -> Result<IntakeOutcome> {
         let (id, is_small) = (plan.import.id, plan.is_small());
         let plan = Arc::new(plan);
+        self.make_room(rows, plan.observations.len(), now).await?;
         if !is_small && !plan.is_undoing() {
             let (observations, steps) = (Arc::clone(&plan.observations), Arc::clone(&plan.steps));
             let staged = self.stage(rows, id, &plan.context, observations, steps).await;

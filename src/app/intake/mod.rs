@@ -9,6 +9,7 @@ pub mod ingest;
 pub mod limit;
 pub mod list;
 pub mod push;
+pub mod room;
 pub mod roster;
 pub mod run;
 mod shrink;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use bincode::{Decode, Encode};
 use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageError, TableDefinition,
-    TableError, WriteTransaction,
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    StorageError, TableDefinition, TableError, WriteTransaction,
 };
 
 use super::envelope;
@@ -169,6 +169,12 @@ impl Reading {
         let Some((key, _)) = last else { return Ok(None) };
         let key = key.value().try_into();
         key.map(Some).map_err(|_| self.damaged(Broken::new(table, "key of another length")))
+    }
+
+    /// How many rows a table has.
+    pub(in crate::store) fn count_rows(&self, table: &str) -> Result<u64> {
+        let Some(rows) = self.table(table)? else { return Ok(0) };
+        rows.len().map_err(|error| self.fail(error))
     }
 
     fn fail(&self, error: StorageError) -> crate::error::Error {

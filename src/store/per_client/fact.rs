@@ -9,12 +9,12 @@ use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::{Attestation, Observation, RowDecision, Subject};
 use crate::error::Result;
 use crate::id::{EvidenceId, ImportId};
-use crate::store::ClientBatch;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{
     FACT_ATTESTATION, FACT_DECISION, FACT_OBSERVATION, FACT_VERSION, FACTS, RowKey, Span, falling,
 };
+use crate::store::{ClientBatch, ClientSnapshot};
 
 /// A person's statement about a control, as it was made.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -189,10 +189,11 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// Up to `n_max` observations from before `time` that no assessment reads, because there is a newer
-    /// effective one of the same key or because they were never effective.
+    /// effective one of the same key or because they were never effective. From the key of `from` on.
     pub fn list_outdated_observations(
         &self,
         time: Time,
+        from: Option<&ObservationKey>,
         n_max: usize,
     ) -> Result<Vec<ObservationKey>> {
         let table = FACTS.name(self.client);
@@ -200,6 +201,9 @@ impl<R: Rows> ClientTransaction<R> {
         let uncounted = self.list_uncounted()?;
         let mut found = Vec::new();
         let mut span = whole.clone();
+        if let Some(from) = from {
+            span = span.starting(group_key(from).as_slice());
+        }
         while found.len() < n_max
             && let Some(first) = self.rows.list_keys_of(&table, &span, 1)?.pop()
         {
@@ -263,6 +267,13 @@ impl<R: Rows> ClientTransaction<R> {
     /// that was made at one version is valid only at that version.
     pub fn facts_version(&self) -> Result<u64> {
         Ok(self.find(FACTS, &RowKey::of(FACT_VERSION))?.unwrap_or(0))
+    }
+}
+
+impl ClientSnapshot {
+    /// How many rows the client's facts take: observations, including outdated ones, lists, evidence, imports.
+    pub fn count_facts(&self) -> Result<u64> {
+        self.rows.count_rows(&FACTS.name(self.client))
     }
 }
 

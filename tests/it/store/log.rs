@@ -127,7 +127,7 @@ fn retention_never_takes_what_an_assessment_reads() {
         let mut n_steps = 0;
         // As the daily maintenance does it.
         loop {
-            let old = rows.snapshot().unwrap().list_outdated_observations(limit, 7).unwrap();
+            let old = rows.snapshot().unwrap().list_outdated_observations(limit, None, 7).unwrap();
             if old.is_empty() {
                 break;
             }

@@ -1,0 +1,53 @@
+//! Makes room for the facts of a run: a client that reports often keeps less of what is outdated.
+
+use crate::app::App;
+use crate::clock::Time;
+use crate::error::Result;
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+
+/// How many rows the facts of one client may take before outdated observations are removed early.
+pub const N_FACT_ROWS_MAX: u64 = 1_500_000;
+/// From how many days on outdated observations are removed, until there is room.
+const AGES_DAYS: [i64; 6] = [180, 90, 30, 7, 1, 0];
+/// Rows removed in one commit, so that other writers do not wait long.
+const N_ROWS_AT_ONCE: usize = 2_000;
+
+impl App {
+    pub(super) async fn make_room(
+        &self,
+        rows: &ClientStore,
+        n_new: usize,
+        now: Time,
+    ) -> Result<()> {
+        for days in AGES_DAYS {
+            let n = rows.read(ClientSnapshot::count_facts).await? + n_new as u64;
+            if n <= N_FACT_ROWS_MAX {
+                return Ok(());
+            }
+            self.forget_outdated(rows, now.plus_days(-days)).await?;
+        }
+        Ok(())
+    }
+
+    /// Removes observations from before `time` that no assessment reads.
+    pub(in crate::app) async fn forget_outdated(
+        &self,
+        rows: &ClientStore,
+        time: Time,
+    ) -> Result<()> {
+        let rows = rows.unrecorded().reserved();
+        let mut from = None;
+        loop {
+            let list = move |it: &ClientSnapshot| {
+                it.list_outdated_observations(time, from.as_ref(), N_ROWS_AT_ONCE)
+            };
+            let old = rows.read(list).await?;
+            let Some(end) = old.last() else { return Ok(()) };
+            from = Some(end.clone());
+            let remove = move |batch: &mut ClientBatch<'_>| {
+                old.iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
+            };
+            rows.write(remove).await?;
+        }
+    }
+}
