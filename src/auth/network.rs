@@ -39,20 +39,61 @@ pub fn source_of(address: IpAddr) -> IpAddr {
     }
 }
 
+/// Where a request came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerAddress {
+    /// The control socket of this machine.
+    Socket,
+    Ip(IpAddr),
+    /// A trusted proxy forwarded something that is not an address. An allow-list must deny the request.
+    Unreadable,
+}
+
+impl CallerAddress {
+    /// `None` if it is not known or there is none.
+    #[must_use]
+    pub fn ip(self) -> Option<IpAddr> {
+        match self {
+            Self::Ip(ip) => Some(ip),
+            Self::Socket | Self::Unreadable => None,
+        }
+    }
+
+    /// The network of an address; see [`source_of`].
+    #[must_use]
+    pub fn source(self) -> Self {
+        match self {
+            Self::Ip(ip) => Self::Ip(source_of(ip)),
+            Self::Socket | Self::Unreadable => self,
+        }
+    }
+
+    /// As the audit log shows it. `None`: the control socket.
+    #[must_use]
+    pub fn shown(self) -> Option<String> {
+        match self {
+            Self::Socket => None,
+            Self::Ip(ip) => Some(ip.to_string()),
+            Self::Unreadable => Some("unreadable".to_owned()),
+        }
+    }
+}
+
 /// The address of the client behind `peer`.
 ///
 /// `forwarded` are the values of `X-Forwarded-For` in the order of the request. They are used only if the peer is a trusted
-/// proxy, and are read from right to left up to the first hop that is not trusted. `None`: the header is malformed and the
-/// address unknown; an allow-list must then deny the request.
+/// proxy, and are read from right to left up to the first hop that is not trusted. What is to the left of that hop came from
+/// the caller and is not looked at.
 #[must_use]
-pub fn client_address(peer: IpAddr, forwarded: &[&str], trusted: &[IpNetwork]) -> Option<IpAddr> {
+pub fn client_address(peer: IpAddr, forwarded: &[&[u8]], trusted: &[IpNetwork]) -> CallerAddress {
     let mut address = peer.to_canonical();
-    let hops = forwarded.iter().flat_map(|it| it.split(',')).map(str::trim);
-    for hop in hops.collect::<Vec<_>>().into_iter().rev() {
+    for hop in forwarded.iter().rev().flat_map(|it| it.rsplit(|byte| *byte == b',')) {
         if !holds(trusted, address) {
-            return Some(address);
+            break;
         }
-        address = hop.parse::<IpAddr>().ok()?.to_canonical();
+        let hop = str::from_utf8(hop.trim_ascii()).ok().and_then(|it| it.parse::<IpAddr>().ok());
+        let Some(hop) = hop else { return CallerAddress::Unreadable };
+        address = hop.to_canonical();
     }
-    Some(address)
+    CallerAddress::Ip(address)
 }

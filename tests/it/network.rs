@@ -1,9 +1,7 @@
 //! Which network a request counts as coming from.
 
-use std::net::IpAddr;
-
 use ipnetwork::IpNetwork;
-use posture::auth::network::{client_address, holds, parse};
+use posture::auth::network::{CallerAddress, client_address, holds, parse};
 use serde_json::json;
 
 use crate::harness::{Answer, Posture, send};
@@ -13,7 +11,7 @@ fn networks(texts: &[&str]) -> Vec<IpNetwork> {
     texts.iter().map(|it| parse(it).unwrap()).collect()
 }
 
-/// Peer, trusted proxies, values of the header, the client's address; `-`: nothing can be said.
+/// Peer, trusted proxies, values of the header, the client's address.
 const SPOOFS: &str = "
 9.9.9.9    | 10.0.0.0/8           |                             | 9.9.9.9
 9.9.9.9    | 10.0.0.0/8           | 1.2.3.4                     | 9.9.9.9
@@ -29,18 +27,20 @@ const SPOOFS: &str = "
 10.0.0.1   | 10.0.0.0/8           | 6.6.6.6 & 1.2.3.4           | 1.2.3.4
 10.0.0.1   | 10.0.0.0/8           | 1.2.3.4 & 10.0.0.2          | 1.2.3.4
 10.0.0.1   | 10.0.0.0/8           | 10.0.0.3, 10.0.0.2          | 10.0.0.3
-10.0.0.1   | 10.0.0.0/8           | 1.2.3.4, nonsense           | -
-10.0.0.1   | 10.0.0.0/8           | unknown                     | -
-10.0.0.1   | 10.0.0.0/8           | 1.2.3.4,                    | -
-10.0.0.1   | 10.0.0.0/8           | ,                           | -
-10.0.0.1   | 10.0.0.0/8           | 1.2.3.4:80                  | -
-10.0.0.1   | 10.0.0.0/8           | [2001:db8::1]               | -
-10.0.0.1   | 10.0.0.0/8           | 1.2.3                       | -
-10.0.0.1   | 10.0.0.0/8           | 01.2.3.4                    | -
-10.0.0.1   | 10.0.0.0/8           | 0x1020304                   | -
-10.0.0.1   | 10.0.0.0/8           | 16909060                    | -
-10.0.0.1   | 10.0.0.0/8           | 1.2.3.4/32                  | -
-10.0.0.1   | 10.0.0.0/8           | fe80::1%eth0                | -
+10.0.0.1   | 10.0.0.0/8           | \u{e9}, 1.2.3.4                  | 1.2.3.4
+10.0.0.1   | 10.0.0.0/8           | \u{e9}                           | unreadable
+10.0.0.1   | 10.0.0.0/8           | 1.2.3.4, nonsense           | unreadable
+10.0.0.1   | 10.0.0.0/8           | unknown                     | unreadable
+10.0.0.1   | 10.0.0.0/8           | 1.2.3.4,                    | unreadable
+10.0.0.1   | 10.0.0.0/8           | ,                           | unreadable
+10.0.0.1   | 10.0.0.0/8           | 1.2.3.4:80                  | unreadable
+10.0.0.1   | 10.0.0.0/8           | [2001:db8::1]               | unreadable
+10.0.0.1   | 10.0.0.0/8           | 1.2.3                       | unreadable
+10.0.0.1   | 10.0.0.0/8           | 01.2.3.4                    | unreadable
+10.0.0.1   | 10.0.0.0/8           | 0x1020304                   | unreadable
+10.0.0.1   | 10.0.0.0/8           | 16909060                    | unreadable
+10.0.0.1   | 10.0.0.0/8           | 1.2.3.4/32                  | unreadable
+10.0.0.1   | 10.0.0.0/8           | fe80::1%eth0                | unreadable
 10.0.0.1   | 10.0.0.0/8           | 2001:DB8::1                 | 2001:db8::1
 10.0.0.1   | 10.0.0.0/8           | ::ffff:1.2.3.4              | 1.2.3.4
 10.0.0.1   | 10.0.0.0/8           | 1.2.3.4, ::ffff:10.0.0.2    | 1.2.3.4
@@ -67,16 +67,16 @@ fn a_forwarding_header_counts_only_as_far_as_proxies_are_trusted() {
         };
         let trusted = networks(&list(trusted, ','));
         let header = list(header, '&');
+        let header: Vec<_> = header.into_iter().map(str::as_bytes).collect();
         let found = client_address(peer.parse().unwrap(), &header, &trusted);
-        let found = found.map_or_else(|| "-".to_owned(), |it: IpAddr| it.to_string());
-        assert_eq!(found, client, "{case}");
+        assert_eq!(found.shown().as_deref(), Some(client), "{case}");
     }
 }
 
 #[test]
 fn an_empty_value_of_a_trusted_proxy_is_malformed() {
     let peer = "10.0.0.1".parse().unwrap();
-    assert_eq!(client_address(peer, &[""], &networks(&["10.0.0.0/8"])), None);
+    assert_eq!(client_address(peer, &[b""], &networks(&["10.0.0.0/8"])), CallerAddress::Unreadable);
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn a_long_chain_is_read_to_its_end() {
     let chain = vec!["10.0.0.2"; 2_000].join(",");
     let forwarded = format!("1.2.3.4,{chain}");
     let peer = "10.0.0.1".parse().unwrap();
-    let found = client_address(peer, &[&forwarded], &networks(&["10.0.0.0/8"]));
-    assert_eq!(found, "1.2.3.4".parse().ok());
+    let found = client_address(peer, &[forwarded.as_bytes()], &networks(&["10.0.0.0/8"]));
+    assert_eq!(found, CallerAddress::Ip([1, 2, 3, 4].into()));
 }
 
 #[test]
@@ -164,12 +164,38 @@ fn behind_a_trusted_proxy_the_header_is_read_from_the_right() {
         (403, &["203.0.113.7,"]),
         (403, &["203.0.113.7:443"]),
         (403, &["203.0.113.7\u{e9}"]),
+        (200, &["\u{e9}, 203.0.113.7"]),
+        (200, &["\u{e9}", "203.0.113.7"]),
         (403, &["203.0.114.7"]),
     ] {
         assert_eq!(ask(&posture, &key, forwarded).status, expected, "{forwarded:?}");
         let answer = ask(&posture, &free, forwarded);
         assert_eq!(answer.status, 200, "a key without networks does not care: {forwarded:?}");
     }
+}
+
+#[test]
+fn the_audit_log_says_that_an_address_is_unreadable() {
+    let trusted = networks(&["127.0.0.1"]);
+    let posture = Posture::start_with(|it| it.trusted_proxies = trusted);
+    let key = posture.key_with(&json!({"networks": ["203.0.113.0/24"]}));
+    for forwarded in ["203.0.114.7", "\u{e9}, 203.0.114.8", "203.0.113.7, \u{e9}"] {
+        assert_eq!(ask(&posture, &key, &[forwarded]).status, 403, "{forwarded}");
+        assert_eq!(ask(&posture, "garbage", &[forwarded]).status, 401, "{forwarded}");
+    }
+    posture.block_on(posture.app.checkpoint_audit()).unwrap();
+    posture.block_on(posture.app.checkpoint_unauthenticated()).unwrap();
+    let entries = posture.operator("GET", "/api/audit", &json!(null)).json();
+    let entries = entries["data"].as_array().unwrap().iter();
+    let mut addresses: Vec<_> = entries
+        .filter(|it| it["outcome"] != "done" && it["by"] != "service")
+        .map(|it| (it["outcome"].as_str().unwrap(), it["address"].as_str().unwrap_or("null")))
+        .collect();
+    addresses.sort_unstable();
+    let seen = ["203.0.114.7", "203.0.114.8", "unreadable"];
+    let expected =
+        ["refused 401", "refused 403"].map(|status| seen.map(|it| (status, it))).concat();
+    assert_eq!(addresses, expected);
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! From a request to its caller. The type that a handler takes is the permission that it requires.
 
 use std::marker::PhantomData;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use poem::http::{HeaderMap, header};
+use poem::http::{HeaderMap, HeaderValue, header};
 use poem::{FromRequest, Request, RequestBody};
 use poem_openapi::registry::{MetaSecurityScheme, Registry};
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
@@ -16,7 +15,7 @@ use crate::app::App;
 use crate::auth::caller::{Account, Caller, Principal};
 use crate::auth::keyring::HeldKey;
 use crate::auth::limit::{Quota, Standing, UNLIMITED};
-use crate::auth::network;
+use crate::auth::network::{self, CallerAddress};
 use crate::error::{Error, Result};
 use crate::peer::Peer;
 use crate::store::global::audit::PendingAct;
@@ -106,8 +105,7 @@ impl<'a, R: Right> ApiExtractor<'a> for By<R> {
 
 /// Where a request came from, and its act, for operations whose caller is not known yet.
 pub struct Origin {
-    /// `None`: the control socket, or it is unknown.
-    pub address: Option<IpAddr>,
+    pub address: CallerAddress,
     pub act: PendingAct,
 }
 
@@ -245,10 +243,13 @@ fn check_network(request: &Request, web: &Web, held: &HeldKey) -> Result<()> {
         return Ok(());
     }
     let address = client_address(request, web);
-    if address.is_some_and(|it| network::holds(&held.networks, it)) {
+    if address.ip().is_some_and(|it| network::holds(&held.networks, it)) {
         return Ok(());
     }
-    let shown = address.map_or_else(|| "an unknown address".to_owned(), |it| it.to_string());
+    let shown = match address {
+        CallerAddress::Ip(ip) => ip.to_string(),
+        CallerAddress::Socket | CallerAddress::Unreadable => "an unknown address".to_owned(),
+    };
     tracing::warn!(
         key.prefix = %held.key.prefix, client.ip = %shown,
         "API key `{}` was denied from {shown}, which is not in its networks", held.key.prefix
@@ -256,10 +257,11 @@ fn check_network(request: &Request, web: &Web, held: &HeldKey) -> Result<()> {
     Err(Error::forbidden("API key not authorized from this network"))
 }
 
-/// `None`: the forwarding header of a trusted proxy is malformed, or the request came on the control socket.
-pub(in crate::api) fn client_address(request: &Request, web: &Web) -> Option<IpAddr> {
-    let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return None };
-    let forwarded = forwarded(request.headers())?;
+/// Where the request came from: the peer of the connection, or whom a trusted proxy names.
+pub(in crate::api) fn client_address(request: &Request, web: &Web) -> CallerAddress {
+    let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return CallerAddress::Socket };
+    let forwarded = request.headers().get_all("X-Forwarded-For");
+    let forwarded: Vec<_> = forwarded.iter().map(HeaderValue::as_bytes).collect();
     if !forwarded.is_empty() && web.trusted_proxies.is_empty() {
         web.untrusted_proxy.call_once(|| {
             let proxy = peer.ip();
@@ -267,8 +269,4 @@ pub(in crate::api) fn client_address(request: &Request, web: &Web) -> Option<IpA
         });
     }
     network::client_address(peer.ip(), &forwarded, &web.trusted_proxies)
-}
-
-fn forwarded(headers: &HeaderMap) -> Option<Vec<&str>> {
-    headers.get_all("X-Forwarded-For").iter().map(|it| it.to_str().ok()).collect()
 }

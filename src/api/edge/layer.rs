@@ -86,7 +86,7 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
         let address = client_address(&request, &self.web);
         let act = PendingAct::new(Act {
             at: self.web.app.clock.now(),
-            address: address.map(|it| it.to_string()),
+            address: address.shown(),
             action: self.allow.action(request.method(), &path),
             about: path,
             ..Act::default()
@@ -126,7 +126,7 @@ async fn finish(
         match caller {
             None => web.app.tally_unauthenticated(address, act, outcome),
             Some(it) => {
-                let (by, address) = (it.name(), address.map(|it| it.to_string()));
+                let (by, address) = (it.name(), address.shown());
                 web.app.tally(Act { by, address, ..act }, outcome);
             }
         }

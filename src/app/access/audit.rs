@@ -1,11 +1,10 @@
 //! The audit log: entries other than those of changes, and its verification.
 
-use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
 use super::tally::Tally;
 use crate::app::App;
-use crate::auth::network;
+use crate::auth::network::CallerAddress;
 use crate::error::Result;
 use crate::store::AuditHead;
 use crate::store::global::audit::{Act, AuditEntry, AuditOutcome, SERVICE};
@@ -38,8 +37,8 @@ impl App {
 
     /// Counts a refusal of an unauthenticated caller. There can be many such callers, so they are recorded by network,
     /// with few kinds of entries and at long intervals. They can neither fill the disk nor hide known callers.
-    pub fn tally_unauthenticated(&self, address: Option<IpAddr>, act: Act, outcome: AuditOutcome) {
-        let address = address.map(|it| network::source_of(it).to_string());
+    pub fn tally_unauthenticated(&self, address: CallerAddress, act: Act, outcome: AuditOutcome) {
+        let address = address.source().shown();
         let act = Act { by: NOBODY.to_owned(), address, ..act };
         self.access.audit.unauthenticated.put(act, outcome, N_UNAUTHENTICATED_MAX);
     }

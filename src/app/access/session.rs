@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::app::access::user::NewPassword;
 use crate::auth::caller::{Caller, Principal};
+use crate::auth::network::CallerAddress;
 use crate::auth::password::BYTES_MAX;
 use crate::auth::token::Session;
 use crate::error::{Code, Error, Result};
@@ -95,7 +96,7 @@ impl App {
         id: UserId,
         present: &str,
         new: String,
-        address: Option<IpAddr>,
+        address: CallerAddress,
     ) -> Result<Login> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
@@ -104,7 +105,7 @@ impl App {
             && self.access.hasher.verify(present.to_owned(), Some(&user.password_hash)).await?;
         if !is_right {
             let (by, about) = (by.name(), "wrong password".to_owned());
-            let address = address.map(|it| it.to_string());
+            let address = address.shown();
             let action = "PUT /api/me/password".to_owned();
             let act = Act { by, address, action, about, ..Act::default() };
             self.tally(act, AuditOutcome::Refused(400));

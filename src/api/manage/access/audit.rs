@@ -28,7 +28,8 @@ pub struct AuditView {
     /// Who did it, for example `user ada@example.com`, `key <prefix>`, `operator uid 0` or `service`; `nobody` for a caller
     /// without a valid credential.
     by: String,
-    /// The address of the caller. Null: the control socket of this machine.
+    /// The address of the caller. Null: the control socket of this machine. `unreadable`: a trusted proxy
+    /// forwarded something that is not an address.
     address: Null<String>,
     /// The operation, for example `PATCH /api/keys/{keyId}`.
     action: String,

@@ -105,7 +105,7 @@ impl Sessions {
     ) -> Result<Data<LoginView>, Failure> {
         let LoginBody { username_or_email, password } = body.read()?;
         let Origin { address, act } = origin;
-        let login = web.app.log_in(&username_or_email, &password, address, act).await?;
+        let login = web.app.log_in(&username_or_email, &password, address.ip(), act).await?;
         Ok(Data::of(&LoginView::of(login)))
     }
 

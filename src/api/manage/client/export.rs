@@ -224,7 +224,7 @@ impl Exports {
         let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let act = Act {
             by: by.0.name(),
-            address: origin.address.map(|it| it.to_string()),
+            address: origin.address.shown(),
             action: "GET /api/clients/{clientId}/export".to_owned(),
             about: format!("client {}", client.id),
             ..Act::default()
