@@ -8,6 +8,7 @@ use posture::clock::Time;
 use posture::id::KeyId;
 use serde_json::{Value, json};
 
+use crate::harness::process::Folder;
 use crate::harness::{Answer, Posture, send};
 
 /// `RateLimit-Limit`, `-Remaining` and `-Reset`.
@@ -227,6 +228,42 @@ fn a_refused_stranger_costs_the_key_nothing() {
     let path = format!("/api/keys/{}", issued["id"].as_str().unwrap());
     posture.operator("PATCH", &path, &json!({"networks": []}));
     assert_eq!(told(&posture.get(key, "/clients")), [2, 1, 60]);
+}
+
+#[test]
+fn calls_from_outside_the_networks_of_a_key_have_a_limit_of_their_own() {
+    let posture = Posture::start();
+    let issued = posture.issue(&json!({"perMinute": 3, "networks": ["10.0.0.0/8"]}));
+    let key = issued["key"].as_str().unwrap();
+    assert_eq!(statuses(&posture, key, 60), [403; 60]);
+    posture.pass_s(20);
+    let refused = posture.get(key, "/clients");
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("40")));
+    assert_eq!(refused.header("ratelimit-limit"), None, "it says nothing about the key");
+    let managed = send(posture.address, "GET", "/api/frameworks", &[("X-API-Key", key)], b"");
+    assert_eq!(managed.status, 429, "the management API is counted with it");
+    let path = format!("/api/keys/{}", issued["id"].as_str().unwrap());
+    posture.operator("PATCH", &path, &json!({"networks": []}));
+    assert_eq!(told(&posture.get(key, "/clients")), [3, 2, 60], "the key itself lost nothing");
+    posture.operator("PATCH", &path, &json!({"networks": ["10.0.0.0/8"]}));
+    posture.pass_s(40);
+    assert_eq!(statuses(&posture, key, 61), [vec![403; 60], vec![429]].concat());
+}
+
+#[test]
+fn the_log_names_a_key_from_a_wrong_network_once_a_minute() {
+    let folder = Folder::new();
+    let issue = ["key", "issue", "--quiet", "--name", "a", "--scope", "read:clients"];
+    let keys = [(); 2].map(|()| folder.ok(&[&issue[..], &["--ip", "10.0.0.0/8"]].concat()));
+    let server = folder.serve();
+    for _ in 0..30 {
+        for key in &keys {
+            assert_eq!(server.get(key.trim_end(), "/clients").status, 403);
+        }
+    }
+    assert!(server.stop().success());
+    let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
+    assert_eq!(log.matches("is not in its networks").count(), 2, "one for each key: {log}");
 }
 
 #[test]

@@ -238,6 +238,10 @@ fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     }
 }
 
+/// Calls with one key from outside its networks. Who stole a key must not fill the log and the audit log with it, nor use
+/// up what its owner may send.
+const WRONG_NETWORK_QUOTA: Quota = [60, UNLIMITED, UNLIMITED];
+
 fn check_network(request: &Request, web: &Web, held: &HeldKey) -> Result<()> {
     if held.networks.is_empty() {
         return Ok(());
@@ -246,14 +250,22 @@ fn check_network(request: &Request, web: &Web, held: &HeldKey) -> Result<()> {
     if address.ip().is_some_and(|it| network::holds(&held.networks, it)) {
         return Ok(());
     }
-    let shown = match address {
-        CallerAddress::Ip(ip) => ip.to_string(),
-        CallerAddress::Socket | CallerAddress::Unreadable => "an unknown address".to_owned(),
-    };
-    tracing::warn!(
-        key.prefix = %held.key.prefix, client.ip = %shown,
-        "API key `{}` was denied from {shown}, which is not in its networks", held.key.prefix
-    );
+    let (access, now) = (&web.app.access, web.app.clock.now());
+    let standing = access.wrong_network_limiter.take(held.key.id, WRONG_NETWORK_QUOTA, now);
+    if let Some(retry_s) = standing.refused_s {
+        return Err(Error::rate_limited(retry_s));
+    }
+    if standing.remaining + 1 == standing.limit {
+        let shown = match address {
+            CallerAddress::Ip(ip) => ip.to_string(),
+            CallerAddress::Socket | CallerAddress::Unreadable => "an unknown address".to_owned(),
+        };
+        tracing::warn!(
+            key.prefix = %held.key.prefix, client.ip = %shown,
+            "API key `{}` was denied from {shown}, which is not in its networks; further denials of this key within a \
+             minute are only counted in the audit log", held.key.prefix
+        );
+    }
     Err(Error::forbidden("API key not authorized from this network"))
 }
 

@@ -29,6 +29,8 @@ pub struct Access {
     pub management_limiter: Limiter<Account>,
     /// Of operations with a limit of their own. Starts empty with the process.
     pub operation_limiter: Limiter<(Account, Operation)>,
+    /// Of calls with a key from outside its networks. Starts empty with the process.
+    pub wrong_network_limiter: Limiter,
     hasher: Hasher,
     throttle: Throttle,
     token_key: TokenKey,
@@ -47,6 +49,7 @@ impl Access {
             limiter: Limiter::resume(snapshot.list_windows()?),
             management_limiter: Limiter::default(),
             operation_limiter: Limiter::default(),
+            wrong_network_limiter: Limiter::default(),
             hasher: Hasher::default(),
             throttle: Throttle::default(),
             token_key,
