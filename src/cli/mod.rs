@@ -123,6 +123,7 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
         dir: options.data.dir.clone(),
         cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
         trusted_proxies: options.server.trusted_proxies.clone(),
+        connections_per_ip_max: options.server.connections_per_address as usize,
         app: crate::app::AppOptions {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
             msp_id: options.msp.id.clone(),

@@ -14,6 +14,7 @@ const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
+const CONNECTIONS: RangeInclusive<u32> = 8..=4_096;
 const CALLS: RangeInclusive<u32> = 1..=100_000_000;
 const PACKETS_PER_S: RangeInclusive<u32> = 1..=1_000_000;
 const PER_HOST_CONNECTIONS: RangeInclusive<u32> = 1..=256;
@@ -55,6 +56,8 @@ pub struct Server {
     pub public_url: Option<String>,
     /// Peers whose forwarding header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
+    /// Open connections of one address that is neither loopback nor a trusted proxy.
+    pub connections_per_address: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,6 +190,7 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         listen: it.get("server.listen", socket_addr),
         public_url: it.find("server.public_url", url),
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
+        connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),
     }
 }
 

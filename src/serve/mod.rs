@@ -35,6 +35,7 @@ pub struct ServeOptions {
     pub dir: PathBuf,
     pub cache_bytes: usize,
     pub trusted_proxies: Vec<IpNetwork>,
+    pub connections_per_ip_max: usize,
     pub app: app::AppOptions,
 }
 
@@ -165,7 +166,9 @@ async fn note(app: &App, action: &str) {
 }
 
 fn limits(options: &ServeOptions) -> ConnectionLimits {
-    let mut limits = ConnectionLimits::default();
-    limits.exempt.extend(&options.trusted_proxies);
-    limits
+    ConnectionLimits {
+        connections_per_ip_max: options.connections_per_ip_max,
+        exempt: options.trusted_proxies.clone(),
+        ..ConnectionLimits::default()
+    }
 }

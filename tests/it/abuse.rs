@@ -347,47 +347,6 @@ fn a_reader_that_never_reads_is_dropped_at_the_write_deadline() {
 }
 
 #[test]
-fn connections_of_one_peer_are_capped_and_those_of_others_are_not() {
-    let capped = ConnectionLimits { connections_per_ip_max: 2, exempt: Vec::new(), ..lazy() };
-    let edge = Edge::start(capped.clone());
-    let mut first = edge.connect();
-    let mut second = edge.connect();
-    for wire in [&mut first, &mut second] {
-        wire.send(HELLO);
-        assert_eq!(wire.answer().body, "hello");
-    }
-    assert_eq!(edge.connect().closes(), "");
-    drop(first);
-    edge.serves_again();
-    second.send(HELLO);
-    assert_eq!(second.answer().body, "hello");
-
-    let edge =
-        Edge::start(ConnectionLimits { exempt: ConnectionLimits::default().exempt, ..capped });
-    let mut all: Vec<_> = (0..5).map(|_| edge.connect()).collect();
-    for wire in &mut all {
-        wire.send(HELLO);
-        assert_eq!(wire.answer().body, "hello", "loopback is exempt");
-    }
-}
-
-#[test]
-fn connections_beyond_the_total_wait_for_a_place() {
-    let edge = Edge::start(ConnectionLimits { connections_max: 2, ..lazy() });
-    let mut first = edge.connect();
-    let mut second = edge.connect();
-    for wire in [&mut first, &mut second] {
-        wire.send(HELLO);
-        assert_eq!(wire.answer().body, "hello");
-    }
-    let mut third = edge.connect();
-    third.send(HELLO);
-    assert!(third.is_silent_for(SHORT));
-    drop(first);
-    assert_eq!(third.answer().body, "hello");
-}
-
-#[test]
 fn an_old_connection_is_closed_after_the_request_it_is_at() {
     let edge = Edge::start(ConnectionLimits { age_max: SHORT / 2, ..lazy() });
     let mut wire = edge.connect();

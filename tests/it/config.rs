@@ -34,6 +34,7 @@ fn the_defaults_are_those_of_the_manual() {
     let it = Config::default();
     assert_eq!(it.server.listen, "127.0.0.1:8080".parse().unwrap());
     assert_eq!((it.server.public_url, it.server.trusted_proxies), (None, vec![]));
+    assert_eq!(it.server.connections_per_address, 128);
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 128));
     assert_eq!(it.msp.id, None);
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
@@ -83,6 +84,7 @@ fn every_key_is_taken_from_the_file() {
     let options = read(
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
+         connections_per_address = 8\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\n\
          [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
          [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
@@ -99,6 +101,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(below.public_url.as_deref(), Some("https://msp.example/posture"));
     let proxies = ["10.0.0.5/32", "fd00::/8"].map(|it| it.parse().unwrap());
     assert_eq!(options.server.trusted_proxies, proxies);
+    assert_eq!(options.server.connections_per_address, 8);
     assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
     assert_eq!(options.msp.id.as_deref(), Some("Ä-1"));
     assert!(!options.scan.allow_attached);
@@ -110,7 +113,7 @@ fn every_key_is_taken_from_the_file() {
     for line in shown.lines().filter(|it| it.contains(" = ")) {
         assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
     }
-    assert_eq!(shown.matches(" = ").count(), 26);
+    assert_eq!(shown.matches(" = ").count(), 27);
 }
 
 #[test]
@@ -184,6 +187,8 @@ fn a_wrong_value_is_refused_with_its_rule() {
         ("data", "dir = \"a\\u0000b\"", "must not contain control characters".to_owned()),
         ("data", "cache_mib = \"128\"", "must be an integer, not a string".to_owned()),
         ("data", "cache_mib = 128.0", "must be an integer, not a float".to_owned()),
+        ("server", "connections_per_address = 7", "must be 8 to 4096, not 7".to_owned()),
+        ("server", "connections_per_address = 4097", "must be 8 to 4096, not 4097".to_owned()),
         ("data", "cache_mib = 7", "must be 8 to 65536, not 7".to_owned()),
         ("data", "cache_mib = -1", "must be 8 to 65536, not -1".to_owned()),
         (

@@ -30,6 +30,7 @@ mod openapi;
 mod page;
 mod scan;
 mod secret;
+mod slots;
 mod store;
 mod story;
 mod strangers;

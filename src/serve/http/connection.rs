@@ -15,6 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 
 use crate::serve::http::exchange::ConnectionContext;
+use crate::serve::http::slot::WatchedStream;
 
 /// How long requests that are already on their way are still answered after the stop.
 const LAST_CALL: Duration = Duration::from_millis(250);
@@ -25,13 +26,14 @@ const LINGER_BYTES_MAX: usize = 16 * 1_024 * 1_024;
 /// Hyper accepts no smaller buffer.
 const BUFFER_BYTES_MIN: usize = 8 * 1_024;
 
-/// Answers requests until the peer disconnects, exceeds a limit, or the service stops.
+/// Answers requests until the peer disconnects or exceeds a limit, another connection needs the slot, or the service stops.
 pub(in crate::serve) async fn serve<S>(stream: S, line: ConnectionContext)
 where
-    S: AsyncRead + AsyncWrite + Send,
+    S: AsyncRead + AsyncWrite + Send + Unpin,
 {
     let line = Arc::new(line);
     let limits = &line.limits;
+    let stream = WatchedStream::new(stream, Arc::clone(&line.slot));
     let mut stream = TimeoutWriter::new(stream);
     stream.set_timeout(Some(limits.write_timeout));
     let mut builder = Builder::new();
@@ -49,16 +51,18 @@ where
     let mut connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
     let ended = tokio::select! {
         biased;
-        ended = &mut connection => Some(ended),
-        () = called(line.stop.clone()) => None,
-        () = sleep(limits.age_max) => None,
+        ended = &mut connection => Ok(ended),
+        () = called(line.stop.clone()) => Err(limits.overtime_max),
+        () = sleep(limits.age_max) => Err(limits.overtime_max),
+        () = line.slot.must_close() => Err(line.slot.time_left().unwrap_or(limits.overtime_max)),
     };
-    let ended = if let Some(ended) = ended {
-        ended
-    } else {
-        Pin::new(&mut connection).graceful_shutdown();
-        let Ok(ended) = timeout(limits.overtime_max, &mut connection).await else { return };
-        ended
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(time_left) => {
+            Pin::new(&mut connection).graceful_shutdown();
+            let Ok(ended) = timeout(time_left, &mut connection).await else { return };
+            ended
+        }
     };
     if let Err(error) = &ended {
         tracing::debug!(%error, "a connection ended early: {error}");

@@ -27,6 +27,7 @@ use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
 use crate::serve::http::body::{End, Fault};
 use crate::serve::http::limit::{ConnectionLimits, SharedService};
+use crate::serve::http::slot::Slot;
 
 /// The state that all requests of one connection share.
 pub(in crate::serve) struct ConnectionContext {
@@ -36,6 +37,7 @@ pub(in crate::serve) struct ConnectionContext {
     pub(in crate::serve) local: LocalAddr,
     pub(in crate::serve) remote: RemoteAddr,
     pub(in crate::serve) stop: watch::Receiver<bool>,
+    pub(in crate::serve) slot: Arc<Slot>,
     /// Set if the answer was sent before the peer had sent everything.
     pub(in crate::serve) cut: AtomicBool,
 }
@@ -45,6 +47,7 @@ impl ConnectionContext {
         &self,
         request: hyper::Request<Incoming>,
     ) -> hyper::Response<BoxBody<Bytes, io::Error>> {
+        let in_progress = self.slot.begin();
         let (mut parts, incoming) = request.into_parts();
         let expects_continue = parts.headers.contains_key(EXPECT);
         let early = self.refuse_early(&mut parts, &incoming);
@@ -69,7 +72,7 @@ impl ConnectionContext {
         if end != End::Whole || stopping(&self.stop) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        response.into()
+        hyper::Response::from(response).map(|it| in_progress.until_complete(it))
     }
 
     fn refuse_early(&self, parts: &mut Parts, body: &Incoming) -> Option<Response> {

@@ -10,10 +10,15 @@ use poem::endpoint::BoxEndpoint;
 /// What answers requests.
 pub type SharedService = Arc<BoxEndpoint<'static, Response>>;
 
-/// Open connections of one listener. More wait in the kernel's queue.
+/// Open connections of one listener. For another one the longest idle is closed; if none is idle, it waits in the kernel's
+/// queue.
 pub const CONNECTIONS_MAX: usize = 4_096;
-/// Open connections of one IPv4 address or one IPv6 /64. More are closed.
-pub const CONNECTIONS_PER_IP_MAX: usize = 1_024;
+/// Open connections of one IPv4 address or one IPv6 /64. For another one the longest idle is closed; if none is idle, it is
+/// closed itself.
+pub const CONNECTIONS_PER_IP_MAX: usize = 128;
+/// The same for all loopback addresses together. A proxy on this host that is not configured as trusted carries all callers,
+/// but no local program takes the slots of everybody else.
+pub const CONNECTIONS_LOOPBACK_MAX: usize = CONNECTIONS_MAX / 2;
 /// From the start of waiting for a request to the end of its head. An idle connection is closed
 /// after this time too.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -44,7 +49,8 @@ pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
 pub struct ConnectionLimits {
     pub connections_max: usize,
     pub connections_per_ip_max: usize,
-    /// Peers that `connections_per_ip_max` does not apply to: loopback and the trusted proxies.
+    pub connections_loopback_max: usize,
+    /// Peers that have no limit of their own: the trusted proxies.
     pub exempt: Vec<IpNetwork>,
     pub head_timeout: Duration,
     pub head_bytes_max: usize,
@@ -65,7 +71,8 @@ impl Default for ConnectionLimits {
         Self {
             connections_max: CONNECTIONS_MAX,
             connections_per_ip_max: CONNECTIONS_PER_IP_MAX,
-            exempt: loopback(),
+            connections_loopback_max: CONNECTIONS_LOOPBACK_MAX,
+            exempt: Vec::new(),
             head_timeout: HEAD_TIMEOUT,
             head_bytes_max: HEAD_BYTES_MAX,
             headers_max: HEADERS_MAX,
@@ -79,8 +86,4 @@ impl Default for ConnectionLimits {
             drain_timeout: DRAIN_TIMEOUT,
         }
     }
-}
-
-fn loopback() -> Vec<IpNetwork> {
-    ["127.0.0.0/8", "::1/128"].map(|it| it.parse().expect("a well-formed network")).to_vec()
 }

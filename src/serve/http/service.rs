@@ -2,6 +2,7 @@
 //! finish.
 
 use std::io::{self, ErrorKind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -34,17 +35,16 @@ pub async fn run(
     limits: &ConnectionLimits,
     stop: watch::Receiver<bool>,
 ) {
+    let slots = Slots::new(limits);
     let mut door = Acceptor {
-        slots: Slots::new(limits),
         local: LocalAddr(listener.local_addr().map_or_else(Addr::default, Addr::SocketAddr)),
-        listener,
         app,
         limits: Arc::new(limits.clone()),
         stop: stop.clone(),
         connections: JoinSet::new(),
     };
-    door.receive(stop).await;
-    let Acceptor { listener, mut connections, .. } = door;
+    door.receive(&listener, &slots, stop).await;
+    let Acceptor { mut connections, .. } = door;
     drop(listener);
     let drained = timeout(limits.drain_timeout, async {
         while let Some(ended) = connections.join_next().await {
@@ -59,18 +59,23 @@ pub async fn run(
 }
 
 struct Acceptor {
-    listener: Listener,
     app: SharedService,
     limits: Arc<ConnectionLimits>,
     local: LocalAddr,
     stop: watch::Receiver<bool>,
-    slots: Slots,
     connections: JoinSet<()>,
 }
 
 impl Acceptor {
-    async fn receive(&mut self, mut stop: watch::Receiver<bool>) {
+    async fn receive(
+        &mut self,
+        listener: &Listener,
+        slots: &Slots,
+        mut stop: watch::Receiver<bool>,
+    ) {
         let mut failing = false;
+        // It outlives the turns of the loop, because a connection that was accepted may wait in it for a slot.
+        let mut arrival = pin!(next(listener, slots));
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -79,12 +84,13 @@ impl Acceptor {
                     note(ended);
                     continue;
                 }
-                accepted = next(&self.listener, &self.slots) => accepted,
+                accepted = &mut arrival => accepted,
             };
+            arrival.set(next(listener, slots));
             match accepted {
                 Ok(accepted) => {
                     failing = false;
-                    self.start(accepted);
+                    self.start(slots, accepted);
                 }
                 Err(error) if concerns_peer(&error) => (),
                 Err(error) => {
@@ -97,15 +103,20 @@ impl Acceptor {
             }
         }
         let last = async {
-            while let Ok(accepted) = next(&self.listener, &self.slots).await {
-                self.start(accepted);
+            while let Ok(accepted) = arrival.as_mut().await {
+                self.start(slots, accepted);
+                arrival.set(next(listener, slots));
             }
         };
         let _ = timeout(LAST_CALL, last).await;
     }
 
-    fn start(&mut self, (stream, peer, permit): (Stream, Peer, OwnedSemaphorePermit)) {
-        let Some(slot) = self.slots.admit(permit, peer) else {
+    fn start(
+        &mut self,
+        slots: &Slots,
+        (stream, peer, permit): (Stream, Peer, OwnedSemaphorePermit),
+    ) {
+        let Some(slot) = slots.admit(permit, peer) else {
             tracing::debug!(?peer, "closed a connection of a peer that has too many");
             return;
         };
@@ -120,6 +131,7 @@ impl Acceptor {
             local: self.local.clone(),
             remote: RemoteAddr(remote),
             stop: self.stop.clone(),
+            slot,
             cut: AtomicBool::new(false),
         };
         self.connections.spawn(async move {
@@ -127,18 +139,17 @@ impl Acceptor {
                 Stream::Tcp(stream) => connection::serve(stream, line).await,
                 Stream::Socket(stream) => connection::serve(stream, line).await,
             }
-            drop(slot);
         });
     }
 }
 
-/// Waits for a free slot, then for a connection.
+/// Waits for a connection, then for a free slot.
 async fn next(
     listener: &Listener,
     slots: &Slots,
 ) -> io::Result<(Stream, Peer, OwnedSemaphorePermit)> {
-    let permit = slots.place().await;
     let (stream, peer) = listener.accept().await?;
+    let permit = slots.place().await;
     Ok((stream, peer, permit))
 }
 
