@@ -69,6 +69,15 @@ pub fn some_line(text: &str, n_max: usize) -> Option<String> {
     Some(line(text, n_max)).filter(|it| !it.is_empty())
 }
 
+/// The known name that is nearest to a wrong one. `None` if none is near.
+#[must_use]
+pub fn nearest<'a>(wrong: &str, known: &'a [String]) -> Option<&'a str> {
+    let distance =
+        |it: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), &it.to_lowercase());
+    let near = known.iter().min_by_key(|it| distance(it))?;
+    (distance(near) <= 1 + wrong.chars().count() / 3).then_some(near.as_str())
+}
+
 fn clean(chars: impl Iterator<Item = char>, n_max: usize) -> String {
     let n_kept = n_max - CUT.chars().count();
     let mut text = String::new();

@@ -136,17 +136,18 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
 pub fn mount(web: Arc<Web>, pages: Route) -> BoxEndpoint<'static, Response> {
     let service = service();
     let document = document::document();
-    let allow = edge::layer::Allow::of(&document);
-    let operations = Arc::new(service.into_endpoint());
+    let operations = edge::operation::Operations::of(&document);
+    let endpoints = Arc::new(service.into_endpoint());
     pages
-        .nest_no_strip("/api", Arc::clone(&operations))
-        .nest_no_strip("/auth", operations)
+        .nest_no_strip("/api", Arc::clone(&endpoints))
+        .nest_no_strip("/auth", endpoints)
         .at("/openapi.json", edge::layer::static_text("application/json", document))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics())
         .data(Arc::clone(&web))
+        .data(operations.clone())
         .catch_all_error(wire::problem::as_problem)
-        .with(edge::layer::AtTheEdge { allow, web })
+        .with(edge::layer::AtTheEdge { operations, web })
         .boxed()
 }

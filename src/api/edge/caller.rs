@@ -9,6 +9,7 @@ use poem_openapi::registry::{MetaSecurityScheme, Registry};
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 
 use crate::api::Web;
+use crate::api::edge::operation::Operations;
 use crate::api::edge::right::Right;
 use crate::api::wire::problem::Failure;
 use crate::app::App;
@@ -138,7 +139,7 @@ enum Credential<'a> {
     Nothing,
 }
 
-/// Checks the caller in the order of the contract: 401, network 403, 429, role or scope 403.
+/// Checks the caller in the order of the contract: 401, network 403, 429, role or scope 403, then the names in the query.
 fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let app = &web(request).app;
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
@@ -161,12 +162,22 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         let rule = "change your initial password first: PUT /api/me/password";
         return Err(Error::forbidden(rule));
     }
+    if !ignores_unknown_parameters::<R>() {
+        let operations: &Operations = request.data().expect("mount gives every request these");
+        operations.check_query(request)?;
+    }
     // Too many assets are pushed to record each. The edge counts them instead.
     let act = request.data::<PendingAct>().filter(|_| R::ROLE.is_some());
     Ok(match act {
         Some(act) => caller.acting(act.clone()),
         None => caller,
     })
+}
+
+/// Returns true for the operations of the contract, whose callers may send what later versions know: the versioned interface,
+/// and the second group, whose operations have limits of their own.
+fn ignores_unknown_parameters<R: Right>() -> bool {
+    R::ROLE.is_none() || R::QUOTA.is_some()
 }
 
 fn identify<R: Right>(request: &Request) -> Result<Principal> {

@@ -7,6 +7,7 @@ use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
+use super::operation::Operations;
 use crate::api::Web;
 use crate::api::wire::problem;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
@@ -14,48 +15,9 @@ use crate::error::Error;
 use crate::peer::Peer;
 use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 
-/// The methods of each path, for the `Allow` header of a 405.
-#[derive(Clone)]
-pub struct Allow(Arc<Vec<(Vec<String>, HeaderValue)>>);
-
-impl Allow {
-    /// Reads the OpenAPI document.
-    #[must_use]
-    pub fn of(document: &str) -> Self {
-        let document: serde_json::Value =
-            serde_json::from_str(document).expect("poem-openapi writes JSON");
-        let paths = document["paths"].as_object().expect("the document has paths");
-        let allow = |(path, item): (&String, &serde_json::Value)| {
-            let mut methods: Vec<String> =
-                item.as_object().into_iter().flatten().map(|(it, _)| it.to_uppercase()).collect();
-            if methods.iter().any(|it| it == "GET") {
-                methods.push("HEAD".to_owned());
-            }
-            let value = HeaderValue::from_str(&methods.join(", ")).expect("methods are visible");
-            (path.split('/').map(str::to_owned).collect(), value)
-        };
-        Self(Arc::new(paths.iter().map(allow).collect()))
-    }
-
-    fn find(&self, path: &str) -> Option<&(Vec<String>, HeaderValue)> {
-        let parts: Vec<&str> = path.split('/').collect();
-        let fits = |template: &[String]| {
-            template.len() == parts.len()
-                && template.iter().zip(&parts).all(|(t, p)| t.starts_with('{') || t == p)
-        };
-        self.0.iter().find(|(template, _)| fits(template))
-    }
-
-    /// The name of an operation in the audit log: its method and its path without ids.
-    fn action(&self, method: &Method, path: &str) -> String {
-        let template = self.find(path).map(|it| it.0.join("/"));
-        format!("{method} {}", template.as_deref().unwrap_or("?"))
-    }
-}
-
 /// Wraps all endpoints in an [`Edge`].
 pub struct AtTheEdge {
-    pub allow: Allow,
+    pub operations: Operations,
     pub web: Arc<Web>,
 }
 
@@ -63,14 +25,14 @@ impl<E: Endpoint<Output = Response>> Middleware<E> for AtTheEdge {
     type Output = Edge<E>;
 
     fn transform(&self, inner: E) -> Edge<E> {
-        Edge { inner, allow: self.allow.clone(), web: Arc::clone(&self.web) }
+        Edge { inner, operations: self.operations.clone(), web: Arc::clone(&self.web) }
     }
 }
 
 /// All endpoints, with what all answers have in common.
 pub struct Edge<E> {
     inner: E,
-    allow: Allow,
+    operations: Operations,
     web: Arc<Web>,
 }
 
@@ -78,7 +40,7 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
     type Output = Response;
 
     async fn call(&self, mut request: Request) -> poem::Result<Response> {
-        let edge = (&self.allow, self.web.as_ref());
+        let edge = (&self.operations, self.web.as_ref());
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
             return finish(edge, &self.inner, request, None).await;
         }
@@ -87,7 +49,7 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
         let act = PendingAct::new(Act {
             at: self.web.app.clock.now(),
             address: address.shown(),
-            action: self.allow.action(request.method(), &path),
+            action: self.operations.action(request.method(), &path),
             about: path,
             ..Act::default()
         });
@@ -98,7 +60,7 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
 
 /// Adds the slot for the caller to the request, records the outcome for the audit log, and adds headers to the answer.
 async fn finish(
-    (allow, web): (&Allow, &Web),
+    (operations, web): (&Operations, &Web),
     inner: &impl Endpoint<Output = Response>,
     mut request: Request,
     act: Option<PendingAct>,
@@ -120,7 +82,7 @@ async fn finish(
     }
     let Noted { standing, caller } = slot.take();
     if let Some(outcome) = counted_outcome(response.status(), &method, &path) {
-        let action = allow.action(&method, &path);
+        let action = operations.action(&method, &path);
         let about = act.map(|it| it.subject()).filter(|it| *it != path).unwrap_or_default();
         let act = Act { action, about, ..Act::default() };
         match caller {
@@ -142,8 +104,7 @@ async fn finish(
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
-        let value = allow.find(&path).map(|it| it.1.clone());
-        let value = value.unwrap_or(HeaderValue::from_static("GET, HEAD"));
+        let value = operations.allow(&path).unwrap_or(HeaderValue::from_static("GET, HEAD"));
         response.headers_mut().insert(header::ALLOW, value);
     }
     Ok(response)

@@ -3,5 +3,6 @@
 pub mod caller;
 pub mod layer;
 pub mod metric;
+pub mod operation;
 pub mod page_cache;
 pub mod right;

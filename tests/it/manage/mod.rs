@@ -18,6 +18,7 @@ mod keys;
 mod kpis;
 mod portfolio;
 mod posture;
+mod queries;
 mod reads;
 mod requirements;
 mod risk_acceptance;

@@ -95,7 +95,7 @@ fn what_a_scan_finds_becomes_assets_and_facts() {
     let key = posture.key();
     let assets = posture.read(&key, &format!("/clients/{client}/assets"));
     assert_eq!(assets["data"][0]["id"], found[0]["id"]);
-    let controls = list(&posture, &format!("/api/clients/{client}/controls?limit=100"));
+    let controls = list(&posture, &format!("/api/clients/{client}/controls"));
     let control = controls.iter().find(|it| it["controlCode"] == "NET-02").unwrap();
     assert_eq!(control["status"], "non_compliant", "cleartext: {control}");
 }
@@ -105,7 +105,7 @@ fn a_scan_of_few_ports_heals_nothing_that_another_saw() {
     let posture = Posture::start_with(loopback);
     let client = posture.client("Acme");
     let controls = || -> Vec<Value> {
-        let controls = list(&posture, &format!("/api/clients/{client}/controls?limit=100"));
+        let controls = list(&posture, &format!("/api/clients/{client}/controls"));
         let of = |code: &str| controls.iter().find(|it| it["controlCode"] == code).unwrap().clone();
         ["NET-01", "NET-02"].map(|it| of(it)["status"].clone()).to_vec()
     };
@@ -188,7 +188,7 @@ fn is_about_the_same_assets(targets: [&str; 3], make_file: impl Fn(&[&str]) -> V
             assets.as_array().unwrap().iter().map(some).collect::<Vec<_>>()
         };
         let checks = || {
-            let controls = list(&posture, &format!("/api/clients/{client}/controls?limit=100"));
+            let controls = list(&posture, &format!("/api/clients/{client}/controls"));
             let some =
                 |it: &Value| (it["controlCode"].clone(), it["status"].clone(), it["score"].clone());
             controls.iter().map(some).collect::<Vec<_>>()
