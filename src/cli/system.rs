@@ -5,9 +5,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
 use clap::{CommandFactory, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::call::{Call, call, with_session};
+use super::call::{Call, ServerSession, with_session};
 use super::{Cli, print};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
@@ -71,13 +71,36 @@ fn first_config() -> String {
     config::EXAMPLE.replacen("\nallowed_networks = [\"attached\"]\n", &line, 1)
 }
 
+/// Shows the state of the service. Without a server, what the database says is shown all the same.
+///
+/// # Errors
+/// `Unavailable` if no server is running, so that scripts notice.
 pub(super) fn status(options: &Config, json: bool) -> Result<()> {
-    let answer = call(options, Call::get("/api/system"))?;
-    if json {
-        return print::json(&answer);
+    let (mut answer, is_running) = with_session(options, async |session| {
+        let answer = session.call(Call::get("/api/system")).await?;
+        Ok((answer, matches!(session, ServerSession::Server(_))))
+    })?;
+    answer["data"]["serverRunning"] = json!(is_running);
+    if !is_running {
+        // This process could read and write the database, but nobody else is answered.
+        answer["data"]["ready"] = json!(false);
     }
+    if json {
+        print::json(&answer)?;
+    } else {
+        show_status(&answer["data"], is_running)?;
+    }
+    if is_running {
+        return Ok(());
+    }
+    Err(Error::unavailable("the server is not running; start it with `posture serve`"))
+}
+
+fn show_status(system: &Value, is_running: bool) -> Result<()> {
+    let server = if is_running { "running" } else { "not running (database opened directly)" };
+    print::line(&format!("server            {server}"))?;
     print::fields(
-        &answer["data"],
+        system,
         &[
             ("version", "version"),
             ("ready", "ready"),

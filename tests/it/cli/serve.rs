@@ -121,6 +121,36 @@ fn a_second_server_on_the_same_data_is_refused_in_one_line() {
 }
 
 #[test]
+fn the_status_says_whether_a_server_runs() {
+    let folder = Folder::new();
+    folder.client("A");
+    let done = folder.run(&["status"]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.err.starts_with("posture: the server is not running"), "{}", done.err);
+    let line = |out: &str, name: &str| {
+        let line = out.lines().find(|it| it.split("  ").next() == Some(name));
+        line.map(|it| it[name.len()..].trim().to_owned()).unwrap_or_default()
+    };
+    assert_eq!(line(&done.out, "server"), "not running (database opened directly)");
+    assert_eq!(line(&done.out, "ready"), "false");
+    assert_eq!(line(&done.out, "active clients"), "1", "the figures are shown all the same");
+    let done = folder.run(&["status", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let is = |name: &str| said["data"][name].as_bool().unwrap();
+    assert_eq!((done.code, is("serverRunning"), is("ready")), (1, false, false));
+
+    let server = folder.serve();
+    let out = folder.ok(&["status"]);
+    assert_eq!((&*line(&out, "server"), &*line(&out, "ready")), ("running", "true"));
+    let said = folder.json(&["status"]);
+    assert_eq!(
+        (&said["data"]["serverRunning"], &said["data"]["ready"]),
+        (&true.into(), &true.into())
+    );
+    assert!(server.stop().success());
+}
+
+#[test]
 fn data_that_cannot_be_used_is_refused_in_one_line() {
     let folder = Folder::new();
     folder.write("posture.toml", b"[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"file\"\n");

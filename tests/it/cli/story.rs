@@ -145,7 +145,6 @@ impl Story {
         story.keys();
         story.imports();
         for line in [
-            "status",
             "catalog list",
             "catalog list --json",
             "catalog show SOC2",
