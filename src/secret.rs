@@ -33,6 +33,8 @@ const OTHERS: u32 = 0o077;
 pub struct Sealer {
     key: [u8; KEY_BYTES],
     id: [u8; KEY_ID_BYTES],
+    /// The key file did not exist.
+    is_new: bool,
 }
 
 /// Why a sealed secret cannot be read.
@@ -67,7 +69,7 @@ impl Sealer {
         let digest = Sha256::digest(key);
         let mut id = [0; KEY_ID_BYTES];
         id.copy_from_slice(&digest[..KEY_ID_BYTES]);
-        Self { key, id }
+        Self { key, id, is_new: false }
     }
 
     fn read(file: File, path: &Path) -> Result<Self> {
@@ -99,7 +101,19 @@ impl Sealer {
         let text = format!("{}\n", BASE64_STANDARD.encode(key));
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         written.map_err(|error| unavailable("write", path, error))?;
-        Ok(Self::of(key))
+        Ok(Self { is_new: true, ..Self::of(key) })
+    }
+
+    /// Identifies the key. It reveals nothing about it.
+    #[must_use]
+    pub fn id(&self) -> [u8; KEY_ID_BYTES] {
+        self.id
+    }
+
+    /// Returns true if the key file was missing and was created by this process.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.is_new
     }
 
     /// Encrypts a secret. `place` says where the value belongs; it cannot be decrypted for another place.

@@ -113,7 +113,14 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
             ("damaged records", "damagedRecords"),
             ("disk full", "diskFull"),
         ],
-    )
+    )?;
+    match system["webhooksNeedingSecret"].as_array() {
+        Some(ids) if !ids.is_empty() => print::line(&format!(
+            "posture.key cannot open the signing secrets of these webhooks; run `posture webhook rotate ID` for each: {}",
+            print::cell(&system["webhooksNeedingSecret"])
+        )),
+        Some(_) | None => Ok(()),
+    }
 }
 
 pub(super) fn openapi() -> Result<()> {

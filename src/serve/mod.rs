@@ -121,6 +121,7 @@ pub async fn serve(
     tracing::debug!(n_files, "up to {n_files} files may be open");
     opened.app.settle_installation().await?;
     opened.app.reassess_outdated().await?;
+    opened.app.settle_key_file().await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
     let public = Listener::tcp(options.listen).await?;
     let control = Listener::socket(&options.dir.join(CONTROL_SOCKET)).await?;

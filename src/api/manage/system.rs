@@ -10,7 +10,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
-use crate::api::wire::view::When;
+use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::store::global::client::ClientState;
 
@@ -39,6 +39,8 @@ pub struct SystemView {
     damaged_records: u64,
     /// Writes are refused because the disk is nearly full.
     disk_full: bool,
+    /// Webhooks whose signing secret the key file cannot open. Nothing is sent to them until they have a new secret.
+    webhooks_needing_secret: Vec<Uid>,
 }
 
 pub struct System;
@@ -56,6 +58,7 @@ impl System {
     ) -> Result<Data<SystemView>, Failure> {
         let app = &web.app;
         let health = app.health();
+        let locked = app.webhooks_needing_secret().await?;
         let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
         let checks_mapped = app.catalog.checks.values().map(|it| it.len() as u64).sum();
@@ -74,6 +77,7 @@ impl System {
             writes: health.n_writes,
             damaged_records: health.n_damaged,
             disk_full: health.disk_full,
+            webhooks_needing_secret: locked.iter().map(|it| Uid::of(it.as_bytes())).collect(),
         }))
     }
 }

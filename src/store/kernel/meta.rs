@@ -13,6 +13,8 @@ const MSP_ID: &[u8] = b"msp_id";
 const PUBLIC_URL: &[u8] = b"public_url";
 /// From when on the keys of conditions name their client.
 const SCOPED_KEYS_SINCE: &[u8] = b"scoped_keys_since";
+/// Identifies the key file that the service was last started with.
+const KEY_FILE: &[u8] = b"key_file";
 const CREATED_AT: &[u8] = b"created_at";
 /// The sequence of the last event, from when its row was removed.
 pub(in crate::store) const LAST_EVENT: &[u8] = b"last_event";
@@ -57,6 +59,11 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(META, SCOPED_KEYS_SINCE)
     }
 
+    /// Identifies the key file of the last start. `None` before the first.
+    pub fn key_file(&self) -> Result<Option<[u8; 8]>> {
+        self.rows.find_row(META, KEY_FILE)
+    }
+
     /// When the database was made.
     pub fn created_at(&self) -> Result<Time> {
         let found = self.rows.find_row(META, CREATED_AT)?;
@@ -74,6 +81,10 @@ impl Batch {
             Some(url) => self.rows.put_row(META, PUBLIC_URL, &url.to_owned()),
             None => self.rows.remove_row(META, PUBLIC_URL).map(|_| ()),
         }
+    }
+
+    pub fn put_key_file(&mut self, id: [u8; 8]) -> Result<()> {
+        self.rows.put_row(META, KEY_FILE, &id)
     }
 
     pub fn put_scoped_keys_since(&mut self, time: Time) -> Result<()> {

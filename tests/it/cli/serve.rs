@@ -151,6 +151,46 @@ fn the_status_says_whether_a_server_runs() {
 }
 
 #[test]
+fn the_start_names_what_another_key_file_breaks() {
+    let folder = Folder::new();
+    let lines = |start: usize| -> Vec<String> {
+        let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
+        log.lines().skip(start).filter(|it| it.contains("posture.key")).map(str::to_owned).collect()
+    };
+    let n_lines =
+        || std::fs::read_to_string(folder.path().join("serve.log")).unwrap().lines().count();
+    assert!(folder.serve().stop().success());
+    let url = "https://hooks.example.com/posture";
+    let added = folder.json(&["webhook", "add", "--url", url, "--event", "all"]);
+    let id = added["data"]["id"].as_str().unwrap();
+    assert!(folder.serve().stop().success());
+    assert_eq!(lines(0), [""; 0], "nothing is broken");
+
+    std::fs::remove_file(folder.path().join("data/posture.key")).unwrap();
+    folder.client("A");
+    let start = n_lines();
+    let server = folder.serve();
+    let said = lines(start);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said.iter().all(|it| it.contains("WARN")), "{said:?}");
+    assert!(said[0].contains("session tokens issued until now are void"), "{said:?}");
+    assert!(said[1].contains(id) && said[1].contains("webhook rotate"), "{said:?}");
+    assert_eq!(folder.json(&["status"])["data"]["webhooksNeedingSecret"][0], id);
+    assert!(folder.ok(&["status"]).lines().last().unwrap().contains(id));
+    assert!(server.stop().success());
+
+    let start = n_lines();
+    let server = folder.serve();
+    assert_eq!(lines(start).len(), 1, "tokens of after are not void");
+    folder.ok(&["webhook", "rotate", id]);
+    assert_eq!(folder.json(&["status"])["data"]["webhooksNeedingSecret"], serde_json::json!([]));
+    assert!(server.stop().success());
+    let start = n_lines();
+    assert!(folder.serve().stop().success());
+    assert_eq!(lines(start), [""; 0]);
+}
+
+#[test]
 fn data_that_cannot_be_used_is_refused_in_one_line() {
     let folder = Folder::new();
     folder.write("posture.toml", b"[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"file\"\n");
