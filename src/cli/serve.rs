@@ -2,7 +2,9 @@
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
+use std::pin::pin;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -10,9 +12,10 @@ use tracing_subscriber::EnvFilter;
 use super::{print, serve_options};
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat, LogLevel};
-use crate::demo::fill;
+use crate::demo::fill::{self, DemoKey};
 use crate::error::{Error, Result};
-use crate::serve;
+use crate::serve::http::listen::Listener;
+use crate::serve::{self, Listeners, Opened};
 
 /// Threads for reads and imports. More would only take memory.
 const N_BLOCKING_THREADS: usize = 64;
@@ -32,26 +35,83 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         .build()
         .map_err(Error::internal)?;
     runtime.block_on(async {
-        let stop = stop_signal()?;
+        let mut stop = pin!(stop_signal()?);
         let mut wanted = serve_options(options);
         if args.demo {
             fill::price(&mut wanted);
         }
-        let demo_key = if args.demo { Some(fill::fill(&wanted).await?) } else { None };
-        let opened = serve::open(&wanted)?;
+        let public = Listener::tcp(wanted.listen).await?;
+        let store = serve::open_store(&wanted)?;
+        let control = Listener::socket(&wanted.dir.join(serve::CONTROL_SOCKET)).await?;
+        let mut demo = None;
+        if args.demo {
+            let progress = DemoProgress::start();
+            demo = tokio::select! {
+                filled = fill::fill(&store, &wanted, |week| progress.show(week)) => Some(filled?),
+                () = &mut stop => None,
+            };
+            progress.finish();
+            if demo.is_none() {
+                store.close();
+                return print::line("stopped; the next `posture serve --demo` continues with the portfolio");
+            }
+        }
+        let opened = Opened::on(store, Clock::System, &wanted)?;
+        if !args.demo && fill::is_unfinished(&opened.app) {
+            tracing::warn!("the demonstration portfolio is not complete; `posture serve --demo` completes it");
+        }
         let is_new = opened.app.clients.directory.list().is_empty();
-        let key = demo_key.as_ref().map(crate::auth::key::KeyText::reveal);
         let admin = opened.app.add_first_admin().await?;
         if let Some((name, password)) = &admin {
-            // Before listening: if the address is in use, the process ends and the password is not shown again.
+            // At once: if the start fails later on, the password is not shown again.
             print::line(&format!(
                 "the first administrator is `{name}` with password `{password}`; save it now: it is not shown again and must be \
                  changed at first login"
             ))?;
         }
-        let greet = |address| greet(address, is_new, key, admin);
-        serve::serve(opened, &wanted, greet, stop).await
+        let greet = |address| greet(address, is_new, demo.as_ref(), admin);
+        let listeners = Listeners { public, control };
+        serve::serve(opened, listeners, &wanted, greet, stop).await
     })
+}
+
+/// How far the demonstration is: a bar on a terminal, a line now and then elsewhere.
+struct DemoProgress(Option<ProgressBar>);
+
+/// Weeks between two lines.
+const WEEKS_PER_LINE: u64 = 5;
+
+impl DemoProgress {
+    fn start() -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(None);
+        }
+        let style = "{bar:40} {msg}";
+        let style = ProgressStyle::with_template(style).expect("the template is well formed");
+        Self(Some(ProgressBar::new(fill::N_WEEKS).with_style(style)))
+    }
+
+    fn show(&self, week: u64) {
+        let text =
+            format!("filling the database with made-up clients: week {week} of {}", fill::N_WEEKS);
+        match &self.0 {
+            Some(bar) => {
+                bar.set_message(text);
+                bar.set_position(week);
+            }
+            None if week % WEEKS_PER_LINE == 1 => {
+                // A closed standard output does not stop the service.
+                let _ = print::line(&text);
+            }
+            None => (),
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 fn start_log(options: &Config) {
@@ -86,14 +146,25 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 /// Prints the address of the service and what to do next.
-fn greet(address: SocketAddr, is_new: bool, key: Option<&str>, admin: Option<(String, String)>) {
+fn greet(
+    address: SocketAddr,
+    is_new: bool,
+    demo: Option<&DemoKey>,
+    admin: Option<(String, String)>,
+) {
     let now = Clock::System.now();
     let mut lines = vec![format!(
         "posture {} is listening on http://{address} since {now}",
         env!("CARGO_PKG_VERSION")
     )];
     lines.push(format!("Guides and API reference: http://{address}/docs/"));
-    if let Some(key) = key {
+    if let Some(DemoKey { key, replaces }) = demo {
+        if *replaces {
+            lines.push(
+                "The demo key of the start before is revoked; use the new one below.".to_owned(),
+            );
+        }
+        let key = key.reveal();
         lines.push("Try it:".to_owned());
         lines.push(format!("curl -H 'X-API-Key: {key}' http://{address}/api/v1/clients"));
     } else if is_new {

@@ -26,12 +26,14 @@ use crate::import::fold::Folded;
 use crate::secret::Sealer;
 use crate::serve::{ServeOptions, load_catalog};
 use crate::store::global::key::Scope;
-use crate::store::{self, Store};
+use crate::store::{ClientSnapshot, Store};
 
 /// How many weeks of history the portfolio has.
-const N_WEEKS: i64 = 26;
+pub const N_WEEKS: u64 = 26;
+/// From the first week to the last one.
+const HISTORY_DAYS: i64 = 7 * (N_WEEKS.cast_signed() - 1);
 /// Sources that do not run every week run every fourth week.
-const MONTH_WEEKS: i64 = 4;
+const MONTH_WEEKS: u64 = 4;
 /// The member of a client's settings that marks it as a demonstration client.
 const MARK: &str = "demo";
 const KEY_NAME: &str = "demo";
@@ -61,7 +63,7 @@ impl Tool {
         }
     }
 
-    const fn runs_in(self, week: i64) -> bool {
+    const fn runs_in(self, week: u64) -> bool {
         match self {
             Self::Rmm => true,
             Self::Prowler | Self::Nmap => week % MONTH_WEEKS == N_WEEKS % MONTH_WEEKS,
@@ -77,39 +79,61 @@ pub fn price(options: &mut ServeOptions) {
     settings.downtime_cost_per_hour.get_or_insert(5_000);
 }
 
-/// Fills the database if it is empty, and issues a key with all scopes.
+/// A key with all scopes to try the demonstration with.
+pub struct DemoKey {
+    pub key: KeyText,
+    /// The key of the start before was revoked.
+    pub replaces: bool,
+}
+
+/// Fills the database if it is empty or was not filled to the end, and issues a key with all scopes. `progress` is called
+/// at the start of each week.
 ///
 /// # Errors
 /// `Conflict` if the database contains real clients; those of the store.
-pub async fn fill(options: &ServeOptions) -> Result<KeyText> {
-    let store_options =
-        store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+pub async fn fill(
+    store: &Store,
+    options: &ServeOptions,
+    progress: impl Fn(u64),
+) -> Result<DemoKey> {
     let now = Clock::System.now();
-    let store = Store::open(&store_options, now)?;
     let clock = Clock::manual(now);
     let app =
         App::open(store.clone(), load_catalog()?, Sealer::random(), clock, options.app.clone())?;
     let app = Arc::new(app);
-    let known = app.clients.directory.list();
-    if known.is_empty() {
-        write(&app, now).await?;
-    } else if !known.iter().all(|it| it.settings.contains(MARK)) {
+    if !app.clients.directory.list().iter().all(|it| it.settings.contains(MARK)) {
         return Err(Error::conflict(
             "the database contains real clients; use --demo with an empty database (another data.dir)",
         ));
     }
+    if !is_finished(&app) {
+        write(&app, now, progress).await?;
+    }
     let key = issue(&app).await?;
     app.checkpoint_limits().await?;
-    store.close();
     Ok(key)
 }
 
+/// Returns true if the portfolio was begun but not completed.
+#[must_use]
+pub fn is_unfinished(app: &App) -> bool {
+    let clients = app.clients.directory.list();
+    clients.iter().any(|it| it.settings.contains(MARK)) && !is_finished(app)
+}
+
+/// The first key is issued once the portfolio is complete, and a revoked key stays listed.
+fn is_finished(app: &App) -> bool {
+    app.access.keyring.list().iter().any(|it| it.key.name == KEY_NAME)
+}
+
 /// Issues a key and revokes the one of the previous start: only the key that was just printed is valid.
-async fn issue(app: &App) -> Result<KeyText> {
+async fn issue(app: &App) -> Result<DemoKey> {
     let by = operator();
+    let mut replaces = false;
     for held in app.access.keyring.list() {
-        if held.key.name == KEY_NAME {
+        if held.key.name == KEY_NAME && held.key.revoked_at.is_none() {
             app.revoke_key(&by, held.key.id).await?;
+            replaces = true;
         }
     }
     let new = NewKey {
@@ -121,23 +145,30 @@ async fn issue(app: &App) -> Result<KeyText> {
         expires_at: None,
         source: None,
     };
-    Ok(app.issue_key(&by, new).await?.1)
+    Ok(DemoKey { key: app.issue_key(&by, new).await?.1, replaces })
 }
 
 fn operator() -> Caller {
     Caller::new(Principal::Operator { uid: 0 })
 }
 
-async fn write(app: &Arc<App>, now: Time) -> Result<()> {
-    let start = now.plus_days(-7 * (N_WEEKS - 1));
-    app.clock.set(start);
+/// Writes what is missing of the portfolio. A fill that was interrupted goes on with the dates with which it began.
+async fn write(app: &Arc<App>, now: Time, progress: impl Fn(u64)) -> Result<()> {
+    let known = app.clients.directory.list();
+    let begun = known.iter().map(|it| it.created_at).min();
+    let start = begun.unwrap_or(now.plus_days(-HISTORY_DAYS));
     let mut clients = Vec::new();
     for (profile, seconds) in CLIENTS.iter().zip(0..) {
         app.clock.set(start.plus_s(seconds)); // Clients are listed in the order in which they were added.
-        clients.push((add(app, profile).await?, profile));
+        let id = match known.iter().find(|it| it.name == profile.name) {
+            Some(client) => client.id,
+            None => add(app, profile).await?,
+        };
+        clients.push((id, profile));
     }
-    for week in 1..=N_WEEKS {
-        let at = start.plus_days(7 * (week - 1));
+    for (week, weeks_later) in (1..=N_WEEKS).zip(0..) {
+        progress(week);
+        let at = start.plus_days(7 * weeks_later);
         app.clock.set(at);
         let mut runs = JoinSet::new();
         for (id, profile) in clients.iter().copied() {
@@ -176,18 +207,20 @@ async fn run_week(
     app: &App,
     id: ClientId,
     profile: &'static DemoProfile,
-    week: i64,
+    week: u64,
     at: Time,
 ) -> Result<()> {
     let (_, rows) = app.reach_any(&operator(), id)?;
-    for tool in Tool::ALL.into_iter().filter(|it| it.runs_in(week)) {
+    let done = rows.read(ClientSnapshot::list_imports).await?;
+    let is_done = |tool: &Tool| done.iter().any(|it| it.source == tool.source() && it.at == at);
+    for tool in Tool::ALL.into_iter().filter(|it| it.runs_in(week) && !is_done(it)) {
         let intake = intake(&app.catalog, tool, profile, week, at);
         app.ingest(&rows, intake).await?;
     }
     Ok(())
 }
 
-fn intake(catalog: &Catalog, tool: Tool, profile: &DemoProfile, week: i64, at: Time) -> Intake {
+fn intake(catalog: &Catalog, tool: Tool, profile: &DemoProfile, week: u64, at: Time) -> Intake {
     let import = ImportId::random();
     let scope = scope(tool, profile);
     let observe = |(subject, check, severity, title): (Subject, String, _, String)| {
@@ -285,7 +318,7 @@ fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
 /// One check of one client in one week.
 struct Look<'a> {
     profile: &'a DemoProfile,
-    week: i64,
+    week: u64,
     check: &'a str,
     catalog: &'a Catalog,
     subject: &'a Subject,
@@ -309,7 +342,7 @@ impl Look<'_> {
 
     /// Clients improve over the weeks, check by check. Now and then a check fails for two weeks.
     fn see(&self) -> Sight {
-        let weeks = u64::try_from(self.week).unwrap_or(0);
+        let weeks = self.week;
         let maturity =
             u64::from(self.profile.maturity) + weeks * u64::from(self.profile.effort) / 10;
         let is_good = self.chance("level") < maturity.min(97);

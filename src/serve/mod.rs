@@ -88,15 +88,28 @@ impl Opened {
     }
 }
 
+/// Where a server listens: taken before any other work, so that a server that cannot start says so at once.
+pub struct Listeners {
+    pub public: Listener,
+    pub control: Listener,
+}
+
+/// Opens the database.
+///
+/// # Errors
+/// `Conflict` if another process has it open; those of [`Store::open`].
+pub fn open_store(options: &ServeOptions) -> Result<Store> {
+    let store_options =
+        store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
+    Store::open(&store_options, Clock::System.now())
+}
+
 /// Opens the database and the application on it.
 ///
 /// # Errors
-/// `Conflict` if another process has the database open; those of [`Store::open`] and [`App::open`].
+/// Those of [`open_store`] and [`App::open`].
 pub fn open(options: &ServeOptions) -> Result<Opened> {
-    let store_options =
-        store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
-    let store = Store::open(&store_options, Clock::System.now())?;
-    Opened::on(store, Clock::System, options)
+    Opened::on(open_store(options)?, Clock::System, options)
 }
 
 pub fn load_catalog() -> Result<Catalog> {
@@ -106,13 +119,14 @@ pub fn load_catalog() -> Result<Catalog> {
     })
 }
 
-/// Serves until `until` is done, then stops: no new connections, requests in progress finish, tasks stop, the store
+/// Serves on the listeners until `until` is done, then stops: no new connections, requests in progress finish, tasks stop, the store
 /// closes. `started` is called with the address once requests are answered.
 ///
 /// # Errors
-/// `Conflict` if the address is in use; those of the store if it cannot be closed cleanly.
+/// Those of the store if it cannot be written, or cannot be closed cleanly.
 pub async fn serve(
     opened: Opened,
+    Listeners { public, control }: Listeners,
     options: &ServeOptions,
     started: impl FnOnce(SocketAddr),
     until: impl Future<Output = ()>,
@@ -123,8 +137,6 @@ pub async fn serve(
     opened.app.reassess_outdated().await?;
     opened.app.settle_key_file().await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
-    let public = Listener::tcp(options.listen).await?;
-    let control = Listener::socket(&options.dir.join(CONTROL_SOCKET)).await?;
     let address = public.local_addr().unwrap_or(options.listen);
     let limits = limits(options);
     let (stop, stopping) = watch::channel(false);

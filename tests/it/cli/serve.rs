@@ -1,6 +1,7 @@
 //! The server as a process: how it starts, what it says, how it ends.
 
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
 
 use super::{now_s, refusal, some_checks};
 use crate::harness::process::{Folder, binary, finish};
@@ -114,10 +115,77 @@ fn a_second_server_on_the_same_data_is_refused_in_one_line() {
     let other = Folder::new();
     let text = format!("[server]\nlisten = \"{}\"\n[data]\ndir = \"d\"\n", server.address);
     other.write("posture.toml", text.as_bytes());
-    let done = other.run(&["serve"]);
-    assert!(done.out.contains("the first administrator is `admin`"), "nobody will say it again");
-    let done = other.run(&["serve"]);
-    assert!(refusal(&done).contains("in use by another process"), "{}", done.err);
+    for args in [&["serve"][..], &["serve", "--demo"]] {
+        let done = other.run(args);
+        assert!(refusal(&done).contains("in use by another process"), "{}", done.err);
+        assert!(!other.path().join("d").exists(), "nothing was done before the port was there");
+    }
+}
+
+/// The demonstration until it says something that contains `wanted`; everything that it said.
+fn demo_until(folder: &Folder, wanted: &str) -> (std::process::Child, Vec<String>) {
+    let mut command = folder.command(&["serve", "--demo"]);
+    let log = std::fs::File::options().create(true).append(true);
+    let log = log.open(folder.path().join("serve.log")).unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
+    let mut said = Vec::new();
+    while !said.last().is_some_and(|it: &String| it.contains(wanted)) {
+        said.push(lines.next().unwrap_or_else(|| panic!("it never says {wanted}: {said:?}")));
+    }
+    (child, said)
+}
+
+#[test]
+fn a_demonstration_that_was_killed_is_completed_by_the_next_start() {
+    let folder = Folder::new();
+    let (mut child, said) = demo_until(&folder, "week 6 of 26");
+    assert!(
+        said[0].contains("filling the database with made-up clients: week 1 of 26"),
+        "{said:?}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let server = folder.serve();
+    assert!(server.stop().success());
+    let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
+    assert!(log.contains("the demonstration portfolio is not complete"), "{log}");
+
+    let (mut child, said) = demo_until(&folder, "week 11 of 26");
+    assert!(!said.iter().any(|it| it.contains("http://")), "{said:?}");
+    let id = child.id().to_string();
+    let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id]).status().unwrap();
+    assert!(asked.success());
+    let mut rest = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(rest.contains("stopped; the next `posture serve --demo` continues"), "{rest}");
+    assert!(!rest.contains("http://") && !rest.contains("password"), "no banner: {rest}");
+
+    let key_of = |server: &crate::harness::process::Server, revoked: bool| {
+        let mut lines = vec![server.line()];
+        while !lines.last().unwrap().contains("X-API-Key") {
+            lines.push(server.line());
+        }
+        assert_eq!(lines.iter().any(|it| it.contains("is revoked")), revoked, "{lines:?}");
+        let (_, rest) = lines.last().unwrap().split_once("X-API-Key: ").unwrap();
+        rest.split_once('\'').unwrap().0.to_owned()
+    };
+    let server = folder.serve_with(&["--demo"]);
+    let key = key_of(&server, false);
+    let clients = server.get(&key, "/clients?limit=100").json();
+    assert_eq!(clients["pagination"]["total"], 40);
+    for client in clients["data"].as_array().unwrap() {
+        let path = format!("/clients/{}/scores?limit=100", client["id"].as_str().unwrap());
+        let scores = server.get(&key, &path).json();
+        let days = scores["data"]["history"].as_array().unwrap().iter();
+        let days: Vec<_> =
+            days.map(|it| it["calculatedAt"].as_str().unwrap()[..10].to_owned()).collect();
+        assert!(26 <= days.len(), "all weeks, not {days:?}");
+    }
+    assert!(server.stop().success());
+    let server = folder.serve_with(&["--demo"]);
+    key_of(&server, true);
 }
 
 #[test]
