@@ -40,7 +40,7 @@ pub struct Cli {
 enum Command {
     /// Run the service.
     Serve(serve::ServeArgs),
-    /// Create posture.toml, the data directory and the first administrator.
+    /// Create posture.toml, the data directory and the first administrator. A posture.toml that exists is kept and used.
     Init,
     /// Manage client organizations.
     #[command(subcommand)]

@@ -12,6 +12,7 @@ use super::{Cli, print};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::scan::attached_networks;
+use crate::text::is_visible;
 
 /// A host with more networks is probably a router: `attached` is not replaced by their names.
 const N_NETWORKS_NAMED: usize = 16;
@@ -24,20 +25,14 @@ pub(super) enum ConfigCommand {
     Show,
 }
 
-/// Writes the configuration with every default, and creates the data directory and the first administrator.
+/// Creates what is missing of an installation: the configuration with every default, the data directory, and the first
+/// administrator. A configuration that exists is kept and used.
 pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     let path = config::destination(path);
     let path = path.as_path();
     let shown = path.display();
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
-    let mut file = file.map_err(|error| {
-        if error.kind() == std::io::ErrorKind::AlreadyExists {
-            return Error::conflict(format!("{shown} already exists and was not changed"));
-        }
-        Error::invalid(format!("cannot write {shown}: {error}"))
-    })?;
-    let written = file.write_all(first_config().as_bytes()).and_then(|()| file.sync_all());
-    written.map_err(|error| Error::invalid(format!("cannot write {shown}: {error}")))?;
+    let is_written = write_new(path, &first_config())
+        .map_err(|error| Error::invalid(format!("cannot write {shown}: {error}")))?;
     let options = config::load(Some(path))?;
     let dir = &options.data.dir;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| {
@@ -47,9 +42,14 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     if json {
         let (file, dir) = (shown.to_string(), dir.display().to_string());
         let admin = admin.map(|(name, password)| json!({ "username": name, "password": password }));
-        return print::json(&json!({ "data": { "file": file, "dataDir": dir, "admin": admin } }));
+        let data = json!({ "file": file, "written": is_written, "dataDir": dir, "admin": admin });
+        return print::json(&json!({ "data": data }));
     }
-    print::line(&format!("wrote {shown}; the data directory is {}", dir.display()))?;
+    let wrote = if is_written { "wrote" } else { "kept" };
+    print::line(&format!("{wrote} {shown}; the data directory is {}", dir.display()))?;
+    if admin.is_none() {
+        print::line("there are users already; no administrator was added")?;
+    }
     if let Some((name, password)) = admin {
         print::line(&format!(
             "the first administrator is `{name}` with password `{password}`; save it now: it is not shown again and must be \
@@ -59,16 +59,39 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
     print::line("next: run `posture serve`")
 }
 
-/// The example, with the networks that this host is attached to now in place of `attached`: networks that it joins later
-/// are not to be scanned without a decision.
+/// Returns false if the file exists. It is not changed then.
+fn write_new(path: &Path, text: &str) -> std::io::Result<bool> {
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o640).open(path);
+    let mut file = match file {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return Ok(false),
+        file => file?,
+    };
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    Ok(true)
+}
+
+/// The example, with two lines that say what holds on this host now. The data directory is absolute, so that commands
+/// find it from everywhere. The networks that the host is attached to stand in place of `attached`: networks that it joins
+/// later are not to be scanned without a decision.
 fn first_config() -> String {
+    let mut text = config::EXAMPLE.to_owned();
+    let dir = std::path::absolute("data").ok();
+    if let Some(dir) = dir.as_deref().and_then(Path::to_str).filter(|it| is_plain(it)) {
+        text = text.replacen("\ndir = \"./data\"\n", &format!("\ndir = \"{dir}\"\n"), 1);
+    }
     let attached = attached_networks();
     if attached.is_empty() || N_NETWORKS_NAMED < attached.len() {
-        return config::EXAMPLE.to_owned();
+        return text;
     }
     let named: Vec<String> = attached.iter().map(|it| format!("\"{it}\"")).collect();
     let line = format!("\nallowed_networks = [{}]\n", named.join(", "));
-    config::EXAMPLE.replacen("\nallowed_networks = [\"attached\"]\n", &line, 1)
+    text.replacen("\nallowed_networks = [\"attached\"]\n", &line, 1)
+}
+
+/// Returns true for a text that TOML takes between quotes as it is.
+fn is_plain(text: &str) -> bool {
+    text.chars().all(|it| is_visible(it) && it != '"' && it != '\\')
 }
 
 /// Shows the state of the service. Without a server, what the database says is shown all the same.

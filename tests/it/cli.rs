@@ -237,9 +237,6 @@ fn a_command_in_a_folder_of_nobody_s_makes_no_installation_there() {
 #[test]
 fn init_writes_a_configuration_that_is_in_order_and_overwrites_nothing() {
     let folder = Folder::new();
-    let mine = folder.run(&["init"]);
-    assert!(refusal(&mine).contains("posture.toml already exists"));
-    assert!(folder.ok(&["config", "show"]).contains("127.0.0.1:0"), "as it was");
     std::fs::remove_file(folder.path().join("posture.toml")).unwrap();
     let out = folder.ok(&["init"]);
     assert!(out.contains("wrote posture.toml"), "{out}");
@@ -259,17 +256,58 @@ fn init_writes_a_configuration_that_is_in_order_and_overwrites_nothing() {
         lines.remove(line(text));
         lines
     };
-    assert_eq!(but_networks(&written), but_networks(posture::config::EXAMPLE));
+    let data = folder.path().canonicalize().unwrap().join("data");
+    let example = posture::config::EXAMPLE;
+    let example = example.replace("dir = \"./data\"", &format!("dir = \"{}\"", data.display()));
+    assert_eq!(but_networks(&written), but_networks(&example), "with an absolute data.dir");
+    let elsewhere = finish(
+        folder
+            .command(&["user", "list"])
+            .current_dir("/")
+            .args(["--config", folder.path().join("posture.toml").to_str().unwrap()]),
+    );
+    assert!(elsewhere.out.contains("admin"), "{elsewhere:?}");
     let mode = |name: &str| {
         use std::os::unix::fs::PermissionsExt;
         folder.path().join(name).metadata().unwrap().permissions().mode() & 0o777
     };
     assert_eq!(mode("data"), 0o700);
     assert_eq!(mode("posture.toml") & 0o007, 0, "nothing for others");
-    refusal(&folder.run(&["init"]));
+    let again = folder.ok(&["init"]);
+    assert!(
+        again.contains("kept posture.toml") && again.contains("no administrator was added"),
+        "{again}"
+    );
     folder.ok(&["init", "--config", "other.toml"]);
     assert!(folder.path().join("other.toml").exists());
     assert!(refusal(&folder.run(&["init", "--config", "no/such/x.toml"])).contains("cannot write"));
+}
+
+#[test]
+fn init_completes_an_installation_whose_configuration_exists() {
+    let folder = Folder::new();
+    let before = std::fs::read(folder.path().join("posture.toml")).unwrap();
+    let said = folder.json(&["init"]);
+    assert_eq!(std::fs::read(folder.path().join("posture.toml")).unwrap(), before, "as it was");
+    assert_eq!(
+        (&said["data"]["written"], &said["data"]["dataDir"]),
+        (&json!(false), &json!("data"))
+    );
+    assert_eq!(said["data"]["admin"]["username"], "admin");
+    let password = said["data"]["admin"]["password"].as_str().unwrap();
+    for file in ["posture.redb", "posture.key"] {
+        assert!(folder.path().join("data").join(file).exists(), "{file}");
+    }
+    let server = folder.serve();
+    let body = json!({ "username_or_email": "admin", "password": password }).to_string();
+    let headers = [("Content-Type", "application/json")];
+    let answer =
+        crate::harness::send(server.address, "POST", "/auth/login", &headers, body.as_bytes());
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(folder.json(&["init"])["data"]["admin"], Value::Null, "also while it runs");
+    folder.write("wrong.toml", b"[data]\ndri = \"x\"\n");
+    let wrong = folder.run(&["init", "--config", "wrong.toml"]);
+    assert!(refusal(&wrong).contains("did you mean \"data.dir\"?"), "{}", wrong.err);
 }
 
 #[test]
