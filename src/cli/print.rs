@@ -77,6 +77,13 @@ pub(super) fn cell(value: &Value) -> String {
     }
 }
 
+/// Puts `word` in place of an empty list, which means all or any.
+pub(super) fn name_all(list: &mut Value, word: &str) {
+    if list.as_array().is_some_and(Vec::is_empty) {
+        *list = json!(word);
+    }
+}
+
 /// A number and its noun, such as `1 record` or `2 records`.
 pub(super) fn count(number: &Value, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

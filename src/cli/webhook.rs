@@ -216,8 +216,10 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     if json {
         return print::json(answer);
     }
+    let mut webhook = answer["data"].clone();
+    print::name_all(&mut webhook["clientIds"], "all");
     print::fields(
-        &answer["data"],
+        &webhook,
         &[
             ("id", "id"),
             ("url", "url"),

@@ -280,10 +280,15 @@ word!(
     RoleView, Role, "Role", Role::ALL, Role::as_str
 );
 
+impl EventChoice {
+    /// The choice of every event type.
+    pub const ALL: &'static str = "all";
+}
+
 const fn choice(kind: Option<EventKind>) -> &'static str {
     match kind {
         Some(kind) => kind.as_str(),
-        None => "all",
+        None => EventChoice::ALL,
     }
 }
 

@@ -28,6 +28,18 @@ fn an_endpoint_gets_what_it_subscribed_to_and_nothing_else() {
 }
 
 #[test]
+fn all_events_are_shown_as_they_are_asked_for() {
+    let posture = start();
+    let body = json!({ "url": "https://hooks.example.com/x", "events": ["all"] });
+    let webhook = try_add(&posture, &body).json()["data"].clone();
+    assert_eq!(webhook["events"], json!(["all"]));
+    let some = change(&posture, &webhook, &json!({ "events": ["alert_triggered"] }));
+    assert_eq!(some["events"], json!(["alert_triggered"]));
+    let again = change(&posture, &webhook, &json!({ "events": webhook["events"] }));
+    assert_eq!(again["events"], json!(["all"]), "what is shown can be sent");
+}
+
+#[test]
 fn a_disabled_endpoint_gets_nothing_until_it_is_enabled_and_nothing_of_before_unless_recovered() {
     let (posture, receiver) = (start(), Receiver::start());
     receiver.answer_with(500);

@@ -36,8 +36,8 @@ pub struct WebhookView {
     id: Uid,
     url: String,
     description: String,
-    /// Event types that are sent. Empty: all.
-    events: Vec<TextOf<EventTypeView>>,
+    /// Event types that are sent, or only `all`.
+    events: Vec<TextOf<EventChoice>>,
     /// Only events of these clients are sent. Empty: of all clients.
     client_ids: Vec<Uid>,
     enabled: bool,
@@ -76,7 +76,7 @@ impl WebhookView {
             id: Uid::of(webhook.id.as_bytes()),
             url: webhook.url.clone(),
             description: webhook.description.clone(),
-            events: webhook.kinds.iter().map(|it| TextOf::of(it)).collect(),
+            events: events(&webhook.kinds),
             client_ids: webhook.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             enabled: webhook.is_enabled(),
             disabled_because: disabled_because.into(),
@@ -169,6 +169,14 @@ impl WebhookBody {
             enabled: self.enabled,
         })
     }
+}
+
+/// As a request names them: `all` where the webhook has no list.
+fn events(kinds: &[String]) -> Vec<TextOf<EventChoice>> {
+    if kinds.is_empty() {
+        return vec![TextOf::of(EventChoice::ALL)];
+    }
+    kinds.iter().map(|it| TextOf::of(it)).collect()
 }
 
 /// Empty for `all`.
