@@ -162,7 +162,8 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
             }
             match lines.len() {
                 0 if json => Ok(()),
-                0 => print::line("the configuration is valid"),
+                0 if config::is_found(path) => print::line("the configuration is valid"),
+                0 => print::line("no configuration file was found; the defaults apply"),
                 1 => Err(Error::invalid("1 problem")),
                 n => Err(Error::invalid(format!("{n} problems"))),
             }

@@ -94,6 +94,12 @@ pub fn destination(given: Option<&Path>) -> PathBuf {
     found(given).unwrap_or_else(|| PathBuf::from(FILE_NAME))
 }
 
+/// Returns true if [`load`] reads a file.
+#[must_use]
+pub fn is_found(given: Option<&Path>) -> bool {
+    found(given).is_some()
+}
+
 fn found(given: Option<&Path>) -> Option<PathBuf> {
     locate(given, env::var_os(PATH_VARIABLE), Path::new(""))
 }

@@ -248,11 +248,19 @@ fn webhooks(it: &mut ConfigReader<'_>) -> WebhookConfig {
 }
 
 fn assessment(it: &mut ConfigReader<'_>) -> Assessment {
-    Assessment {
+    let options = Assessment {
         stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
         dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),
         evidence_warning_days: it.get("assessment.evidence_warning_days", number(DAYS)),
         record_cost: it.find("assessment.record_cost", number(DOLLARS)),
         downtime_cost_per_hour: it.find("assessment.downtime_cost_per_hour", number(DOLLARS)),
+    };
+    if options.record_cost.is_some() != options.downtime_cost_per_hour.is_some() {
+        let mut keys = ["assessment.record_cost", "assessment.downtime_cost_per_hour"];
+        if options.record_cost.is_none() {
+            keys.reverse();
+        }
+        it.clash(&keys, "has no effect alone; set assessment.record_cost and assessment.downtime_cost_per_hour, or neither");
     }
+    options
 }

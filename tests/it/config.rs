@@ -117,6 +117,16 @@ fn every_key_is_taken_from_the_file() {
 }
 
 #[test]
+fn a_cost_that_has_no_effect_alone_is_refused() {
+    let rule = "has no effect alone; set assessment.record_cost and assessment.downtime_cost_per_hour, or neither";
+    for name in ["record_cost", "downtime_cost_per_hour"] {
+        let expected = format!("2: assessment.{name}: {rule}");
+        refused(&format!("[assessment]\n{name} = 5\n"), &expected);
+    }
+    read("[assessment]\nrecord_cost = 5\ndowntime_cost_per_hour = 5\n");
+}
+
+#[test]
 fn an_unknown_key_is_refused_with_the_nearest_name() {
     let cases = [
         (
