@@ -163,7 +163,10 @@ async fn over(socket: &Path, call: Call) -> Result<(u16, Bytes)> {
     let lost = |error: hyper::Error| {
         Error::unavailable("the server closed the connection before it responded").caused_by(error)
     };
-    let stream = UnixStream::connect(socket).await.map_err(Error::internal)?;
+    let stream = UnixStream::connect(socket).await.map_err(|error| {
+        Error::unavailable("the server does not answer on its control socket any more")
+            .caused_by(error)
+    })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;
     let body: BoxBody<Bytes, std::io::Error> = call.body.into();

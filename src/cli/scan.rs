@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::call::{Call, ServerSession, call, with_session};
 use super::print;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::id::ScanId;
 use crate::page::LIMIT_MAX;
 
@@ -117,7 +117,12 @@ fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
         let mut scan = session.call(Call::of("POST", "/api/scan", &args.body())).await?;
         let id = print::cell(&scan["data"]["id"]);
         if args.wait {
-            scan = wait(session, &id).await?;
+            scan = tokio::select! {
+                ended = wait(session, &id) => ended?,
+                _ = tokio::signal::ctrl_c() => return Err(Error::unavailable(format!(
+                    "stopped waiting; scan {id} goes on: `posture scan show {id}` shows it, `posture scan cancel {id}` cancels it"
+                ))),
+            };
             return show(session, json, &scan).await;
         }
         if json {
@@ -136,7 +141,16 @@ async fn wait(session: &ServerSession, id: &str) -> Result<Value> {
     let path = format!("{}/status", path(id)?);
     let bar = progress();
     loop {
-        let scan = session.call(Call::get(path.as_str())).await?;
+        let scan = session.call(Call::get(path.as_str())).await.map_err(|error| {
+            if error.code != Code::Unavailable {
+                return error;
+            }
+            Error::unavailable(format!(
+                "the server stopped before scan {id} ended; it goes on when `posture serve` runs again, and `posture scan show {id}` \
+                 shows it"
+            ))
+            .caused_by(error)
+        })?;
         let number = |name: &str| scan["data"]["progress"][name].as_u64().unwrap_or(0);
         bar.set_length(number("hostsTotal"));
         bar.set_position(number("hostsDone"));
