@@ -154,14 +154,20 @@ fn show_key(json: bool, quiet: bool, answer: &Value) -> Result<()> {
     if json {
         return print::json(answer);
     }
+    let mut shown = answer["data"].clone();
+    print::name_all(&mut shown["clientIds"], "all");
+    print::name_all(&mut shown["networks"], "any");
     print::fields(
-        &answer["data"],
+        &shown,
         &[
             ("id", "id"),
             ("name", "name"),
             ("scopes", "scopes"),
             ("clients", "clientIds"),
             ("networks", "networks"),
+            ("per minute", "perMinute"),
+            ("per hour", "perHour"),
+            ("per day", "perDay"),
             ("expires", "expiresAt"),
         ],
     )?;
@@ -173,10 +179,38 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let row = |it: &Value| {
-        ["id", "prefix", "name", "scopes", "lastUsedAt", "expiresAt", "revokedAt"]
-            .map(|name| print::cell(&it[name]))
-            .to_vec()
+        let mut key = it.clone();
+        print::name_all(&mut key["clientIds"], "all");
+        print::name_all(&mut key["networks"], "any");
+        let limits = ["perMinute", "perHour", "perDay"].map(|name| print::cell(&it[name]));
+        key["limits"] = json!(limits.join("/"));
+        [
+            "id",
+            "prefix",
+            "name",
+            "scopes",
+            "clientIds",
+            "networks",
+            "limits",
+            "lastUsedAt",
+            "expiresAt",
+            "revokedAt",
+        ]
+        .map(|name| print::cell(&key[name]))
+        .to_vec()
     };
     let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
-    print::table(&["ID", "PREFIX", "NAME", "SCOPES", "LAST USED", "EXPIRES", "REVOKED"], &rows)
+    let heading = [
+        "ID",
+        "PREFIX",
+        "NAME",
+        "SCOPES",
+        "CLIENTS",
+        "NETWORKS",
+        "LIMITS",
+        "LAST USED",
+        "EXPIRES",
+        "REVOKED",
+    ];
+    print::table(&heading, &rows)
 }

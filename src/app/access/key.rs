@@ -52,6 +52,37 @@ pub struct KeyChange {
     pub expires_at: Option<Option<Time>>,
 }
 
+/// The limits of a new key. A default gives way to a wanted limit: a longer window never allows less than a shorter one.
+fn quota_of(wanted: [Option<u32>; 3], default: Quota) -> Quota {
+    let mut quota: Quota = std::array::from_fn(|it| wanted[it].unwrap_or(default[it]));
+    for (index, default) in default.into_iter().enumerate() {
+        if wanted[index].is_none() {
+            let least = wanted[..index].iter().flatten().max().copied().unwrap_or(0);
+            let most = wanted[index..].iter().flatten().min().copied().unwrap_or(u32::MAX);
+            quota[index] = default.min(most).max(least).max(1);
+        }
+    }
+    quota
+}
+
+/// # Errors
+/// `Invalid` if a longer window allows less than a shorter one, which makes the limit of the shorter one meaningless.
+fn check_windows([per_minute, per_hour, per_day]: Quota) -> Result<()> {
+    if per_hour < per_minute {
+        return Err(Error::invalid_field(
+            "perHour",
+            format!("must not be less than perMinute ({per_minute})"),
+        ));
+    }
+    if per_day < per_hour {
+        return Err(Error::invalid_field(
+            "perDay",
+            format!("must not be less than perHour ({per_hour})"),
+        ));
+    }
+    Ok(())
+}
+
 impl App {
     /// Issues a key. Its text is returned only this once.
     ///
@@ -60,10 +91,7 @@ impl App {
     pub async fn issue_key(&self, by: &Caller, new: NewKey) -> Result<(Arc<HeldKey>, KeyText)> {
         let now = self.clock.now();
         let text = KeyText::random();
-        let mut quota: Quota = self.options.quota;
-        for (limit, wanted) in quota.iter_mut().zip(new.quota) {
-            *limit = wanted.unwrap_or(*limit);
-        }
+        let quota = quota_of(new.quota, self.options.quota);
         let key = Key {
             id: KeyId::random(),
             prefix: text.prefix().to_owned(),
@@ -201,6 +229,10 @@ impl App {
             if !(1..=QUOTA_MAX).contains(&limit) {
                 return Err(Error::invalid_field(field, format!("must be 1 to {QUOTA_MAX}")));
             }
+        }
+        let quota = |it: &Key| [it.per_minute, it.per_hour, it.per_day];
+        if before.is_none_or(|it| quota(it) != quota(key)) {
+            check_windows(quota(key))?;
         }
         let is_new_time = before.is_none_or(|it| it.expires_at != key.expires_at);
         if is_new_time && key.expires_at.is_some_and(|it| it <= now) {

@@ -280,10 +280,17 @@ impl Posture {
 
     /// Issues a key; the API's view of it, with the key's text.
     pub fn issue(&self, change: &Value) -> Value {
+        // A longer window never allows less than a shorter one.
+        let most = |longer: &[&str]| {
+            let given = longer.iter().filter_map(|it| change[*it].as_u64());
+            given.min().unwrap_or(1_000_000)
+        };
         let mut body = json!({
             "name": "test",
             "scopes": ALL_SCOPES,
-            "perMinute": 1_000_000, "perHour": 1_000_000, "perDay": 1_000_000,
+            "perMinute": most(&["perHour", "perDay"]),
+            "perHour": most(&["perDay"]),
+            "perDay": 1_000_000,
         });
         for (name, value) in change.as_object().unwrap() {
             body[name] = value.clone();

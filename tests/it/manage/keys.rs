@@ -34,7 +34,7 @@ fn a_new_key_shows_what_it_may() {
     let expected = json!({
         "id": issued["id"], "name": "test", "prefix": &text.as_str().unwrap()[8..18],
         "scopes": ["read:risks", "read:clients"], "clientIds": [client],
-        "networks": ["10.0.0.0/8"], "perMinute": 60, "perHour": 5, "perDay": 10_000,
+        "networks": ["10.0.0.0/8"], "perMinute": 5, "perHour": 5, "perDay": 10_000,
         "source": "psa", "expiresAt": "2027-01-01T00:00:00.000Z",
         "createdAt": "2026-03-10T09:00:00.000Z", "lastUsedAt": null, "revokedAt": null,
         "previousUntil": null,
@@ -166,4 +166,57 @@ fn a_key_that_nobody_issued_is_not_found() {
         assert_eq!(posture.operator("PATCH", &path, &json!({})).status, 404);
         assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 404);
     }
+}
+
+#[test]
+fn a_longer_window_of_a_key_never_allows_less_than_a_shorter_one() {
+    let posture = Posture::start_with(|it| it.app.quota = [60, 1_000, 10_000]);
+    let issue = |limits: Value| {
+        let mut body = json!({"name": "a", "scopes": ["read:clients"]});
+        body.as_object_mut().unwrap().extend(limits.as_object().unwrap().clone());
+        posture.operator("POST", "/api/keys", &body)
+    };
+    let limits =
+        |key: &Value| ["perMinute", "perHour", "perDay"].map(|it| key[it].as_u64().unwrap());
+    for (given, expected) in [
+        (json!({}), [60, 1_000, 10_000]),
+        (json!({"perMinute": 1_000}), [1_000, 1_000, 10_000]),
+        (json!({"perMinute": 1_001}), [1_001, 1_001, 10_000]),
+        (json!({"perMinute": 100_000}), [100_000; 3]),
+        (json!({"perHour": 5}), [5, 5, 10_000]),
+        (json!({"perDay": 5}), [5; 3]),
+        (json!({"perMinute": 3, "perDay": 5}), [3, 5, 5]),
+        (json!({"perMinute": 7, "perHour": 7, "perDay": 7}), [7; 3]),
+    ] {
+        let answer = issue(given.clone());
+        assert_eq!((answer.status, limits(&answer.json()["data"])), (201, expected), "{given}");
+    }
+    for (given, field, rule) in [
+        (json!({"perMinute": 8, "perHour": 7}), "perHour", "must not be less than perMinute (8)"),
+        (json!({"perMinute": 8, "perDay": 7}), "perDay", "must not be less than perHour (8)"),
+        (json!({"perHour": 8, "perDay": 7}), "perDay", "must not be less than perHour (8)"),
+    ] {
+        let refused = refused_field(&issue(given.clone()));
+        assert_eq!(refused, (field.to_owned(), rule.to_owned()), "{given}");
+    }
+    let key = issue(json!({})).json()["data"].clone();
+    let path = format!("/api/keys/{}", key["id"].as_str().unwrap());
+    let refused = refused_field(&posture.operator("PATCH", &path, &json!({"perMinute": 1_001})));
+    assert_eq!(
+        refused,
+        ("perHour".to_owned(), "must not be less than perMinute (1001)".to_owned())
+    );
+    let both = json!({"perMinute": 2_000, "perHour": 2_000});
+    assert_eq!(
+        limits(&posture.operator("PATCH", &path, &both).json()["data"]),
+        [2_000, 2_000, 10_000]
+    );
+}
+
+#[test]
+fn a_scope_that_is_named_twice_is_stored_once() {
+    let posture = Posture::start();
+    let scopes = json!(["read:risks", "read:clients", "read:risks"]);
+    let key = posture.issue(&json!({ "scopes": scopes }));
+    assert_eq!(key["scopes"], json!(["read:risks", "read:clients"]));
 }

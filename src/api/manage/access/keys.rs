@@ -96,15 +96,16 @@ pub struct NewKeyBody {
     #[oai(validator(max_items = 100))]
     #[serde(default, deserialize_with = "present")]
     networks: Option<Vec<String>>,
-    /// Default: `limits.per_minute` in the configuration.
+    /// Default: `limits.per_minute` in the configuration, or less if a longer window allows less. A longer window must not
+    /// allow less than a shorter one.
     #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
     #[serde(default, deserialize_with = "present")]
     per_minute: Option<u32>,
-    /// Default: `limits.per_hour` in the configuration.
+    /// Default: `limits.per_hour` in the configuration, or what the other two windows leave possible.
     #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
     #[serde(default, deserialize_with = "present")]
     per_hour: Option<u32>,
-    /// Default: `limits.per_day` in the configuration.
+    /// Default: `limits.per_day` in the configuration, or more if a shorter window allows more.
     #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
     #[serde(default, deserialize_with = "present")]
     per_day: Option<u32>,
@@ -137,8 +138,15 @@ impl NewKeyBody {
     }
 }
 
+/// Each scope once, in the order of the request.
 fn scopes(words: Words<ScopeView>) -> Vec<Scope> {
-    words.0.into_iter().map(|it| it.0).collect()
+    let mut scopes = Vec::new();
+    for ScopeView(scope) in words.0 {
+        if !scopes.contains(&scope) {
+            scopes.push(scope);
+        }
+    }
+    scopes
 }
 
 /// What to change of an API key. Absent fields stay as they are.
