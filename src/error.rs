@@ -70,6 +70,12 @@ impl Error {
         Self::invalid_field(field, self.message.into_owned())
     }
 
+    /// The same error with where it happened, for a person at the terminal.
+    #[must_use]
+    pub fn at(self, place: &str) -> Self {
+        Self { message: format!("{place}: {}", self.message).into(), ..self }
+    }
+
     pub fn unauthenticated(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Unauthenticated, message)
     }

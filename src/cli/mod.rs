@@ -85,6 +85,7 @@ enum Command {
 /// Why the API refused the request, or why the request did not reach it: one sentence for the terminal.
 pub fn run(cli: Cli) -> Result<()> {
     let Cli { config: path, json, command } = cli;
+    silence_database_panics();
     let path = path.as_deref();
     let options = || config::load(path);
     match command {
@@ -103,6 +104,18 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Config(command) => system::config(path, json, &command),
         Command::Completions { shell } => system::completions(shell),
     }
+}
+
+/// A damaged file makes the database library panic. The store catches that and reports it in one sentence, so the library's
+/// own words about it are not printed.
+fn silence_database_panics() {
+    let print = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let is_of_database = panic.location().is_some_and(|it| it.file().contains("/redb-"));
+        if !is_of_database {
+            print(panic);
+        }
+    }));
 }
 
 /// The message for a failure, on one line. Only an internal error is shown with its causes.

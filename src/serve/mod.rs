@@ -101,7 +101,8 @@ pub struct Listeners {
 pub fn open_store(options: &ServeOptions) -> Result<Store> {
     let store_options =
         store::StoreOptions { dir: options.dir.clone(), cache_bytes: options.cache_bytes };
-    Store::open(&store_options, Clock::System.now())
+    let opened = Store::open(&store_options, Clock::System.now());
+    opened.map_err(|error| error.at(&options.dir.display().to_string()))
 }
 
 /// Opens the database and the application on it.

@@ -248,8 +248,13 @@ fn refused(error: DatabaseError) -> Error {
 
 /// What redb found in the file, or why it could not read it.
 fn io_refused(error: io::Error) -> Error {
-    if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) {
+    use io::ErrorKind::{InvalidData, PermissionDenied, ReadOnlyFilesystem, UnexpectedEof};
+    if matches!(error.kind(), InvalidData | UnexpectedEof) {
         return foreign().caused_by(error);
+    }
+    if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) {
+        let rule = format!("this user may not read and write {FILE}");
+        return Error::unavailable(rule).caused_by(error);
     }
     dir_refused(error)
 }

@@ -125,8 +125,11 @@ fn a_second_server_on_the_same_data_is_refused_in_one_line() {
 /// The demonstration until it says something that contains `wanted`; everything that it said.
 fn demo_until(folder: &Folder, wanted: &str) -> (std::process::Child, Vec<String>) {
     let mut command = folder.command(&["serve", "--demo"]);
-    let log = std::fs::File::options().create(true).append(true);
-    let log = log.open(folder.path().join("serve.log")).unwrap();
+    let log = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(folder.path().join("serve.log"))
+        .unwrap();
     let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
     let mut said = Vec::new();
@@ -275,4 +278,44 @@ fn data_that_cannot_be_used_is_refused_in_one_line() {
     }
     let kept = std::fs::read(folder.path().join("data/posture.redb")).unwrap();
     assert!(kept == vec![7; 50_000], "a foreign file stays as it was");
+}
+
+#[test]
+fn a_damaged_database_is_reported_in_one_line_with_its_place() {
+    let folder = Folder::new();
+    folder.client("A");
+    let whole = std::fs::read(folder.path().join("data/posture.redb")).unwrap();
+    let mut n_damaged = 0;
+    for from in [300, 4_096, 8_192, 40_000] {
+        let mut bytes = whole.clone();
+        bytes[from..].iter_mut().for_each(|it| *it ^= 0x5a);
+        folder.write("data/posture.redb", &bytes);
+        for args in [&["serve"][..], &["client", "list"]] {
+            let done = folder.run(args);
+            assert!(refusal(&done).starts_with("data: posture.redb is "), "{}", done.err);
+            n_damaged += usize::from(done.err.contains("is damaged; restore a backup"));
+        }
+    }
+    assert!(0 < n_damaged, "none of them was taken for a damaged database");
+}
+
+#[test]
+fn a_database_that_may_not_be_written_is_named() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65_534;
+    let folder = Folder::new();
+    folder.client("A");
+    let data = folder.path().join("data");
+    let file = data.join("posture.redb");
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o400)).unwrap();
+    let mut command = folder.command(&["client", "list"]);
+    if std::fs::metadata(&data).unwrap().uid() == 0 {
+        // Permissions do not bind root.
+        let names = ["", "posture.toml", "data", "data/posture.redb", "data/posture.key"];
+        names.iter().for_each(|it| chown(folder.path().join(it), Some(NOBODY), None).unwrap());
+        command.uid(NOBODY);
+    }
+    let done = finish(&mut command);
+    assert_eq!(refusal(&done), "data: this user may not read and write posture.redb");
 }
