@@ -19,8 +19,7 @@ const fn kind(status: StatusCode, code: &'static str, described: &'static str) -
 pub const INVALID: Kind = kind(
     StatusCode::BAD_REQUEST,
     "VALIDATION_ERROR",
-    "A parameter or the body breaks a rule; `details` names the fields. A request that is not valid HTTP gets this status \
-     without a body.",
+    "A parameter or the body breaks a rule; `details` names the fields. A request that is not valid HTTP gets this status too.",
 );
 pub const UNAUTHORIZED: Kind = kind(
     StatusCode::UNAUTHORIZED,
@@ -56,6 +55,11 @@ pub const TOO_LARGE: Kind =
     kind(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", "The request body is too large.");
 pub const URI_TOO_LONG: Kind =
     kind(StatusCode::URI_TOO_LONG, "URI_TOO_LONG", "The path and query are too long.");
+pub const HEADERS_TOO_LARGE: Kind = kind(
+    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+    "HEADERS_TOO_LARGE",
+    "The request line and the headers are too large.",
+);
 pub const UNSUPPORTED_MEDIA_TYPE: Kind = kind(
     StatusCode::UNSUPPORTED_MEDIA_TYPE,
     "UNSUPPORTED_MEDIA_TYPE",
@@ -75,7 +79,7 @@ pub const UNAVAILABLE: Kind = kind(
 );
 
 /// All kinds, by status.
-pub const KINDS: [Kind; 13] = [
+pub const KINDS: [Kind; 14] = [
     INVALID,
     UNAUTHORIZED,
     FORBIDDEN,
@@ -87,6 +91,7 @@ pub const KINDS: [Kind; 13] = [
     URI_TOO_LONG,
     UNSUPPORTED_MEDIA_TYPE,
     RATE_LIMITED,
+    HEADERS_TOO_LARGE,
     INTERNAL,
     UNAVAILABLE,
 ];

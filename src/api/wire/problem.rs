@@ -190,15 +190,6 @@ pub async fn as_problem(error: poem::Error) -> Response {
     respond(&Error::internal(error.to_string()))
 }
 
-/// The only documented error without a body: hyper answers it.
-const HEADERS_TOO_LARGE: MetaResponse = MetaResponse {
-    description: "The request headers are too large. The answer has no body.",
-    status: Some(431),
-    status_range: None,
-    content: Vec::new(),
-    headers: Vec::new(),
-};
-
 impl ApiResponse for Failure {
     fn meta() -> MetaResponses {
         let response = |kind: Kind| MetaResponse {
@@ -211,10 +202,7 @@ impl ApiResponse for Failure {
             }],
             headers: Vec::new(),
         };
-        let mut responses: Vec<_> = KINDS.into_iter().map(response).collect();
-        responses.push(HEADERS_TOO_LARGE);
-        responses.sort_by_key(|it| it.status);
-        MetaResponses { responses }
+        MetaResponses { responses: KINDS.into_iter().map(response).collect() }
     }
 
     fn register(registry: &mut Registry) {

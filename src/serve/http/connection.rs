@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use hyper::StatusCode;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,8 +15,10 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 
+use crate::api::wire::kind::{HEADERS_TOO_LARGE, INVALID, URI_TOO_LONG};
+use crate::api::wire::reply::JSON;
 use crate::serve::http::exchange::ConnectionContext;
-use crate::serve::http::slot::WatchedStream;
+use crate::serve::http::stream::WatchedStream;
 
 /// How long requests that are already on their way are still answered after the stop.
 const LAST_CALL: Duration = Duration::from_millis(250);
@@ -33,7 +36,7 @@ where
 {
     let line = Arc::new(line);
     let limits = &line.limits;
-    let stream = WatchedStream::new(stream, Arc::clone(&line.slot));
+    let stream = WatchedStream::new(stream, Arc::clone(&line));
     let mut stream = TimeoutWriter::new(stream);
     stream.set_timeout(Some(limits.write_timeout));
     let mut builder = Builder::new();
@@ -68,8 +71,33 @@ where
         tracing::debug!(%error, "a connection ended early: {error}");
     }
     if line.cut.load(Ordering::Relaxed) || ended.is_err_and(|it| it.is_parse()) {
-        linger(connection.into_parts().io.into_inner()).await;
+        let mut stream = connection.into_parts().io.into_inner();
+        if let Ok(status) = StatusCode::from_u16(line.refused.load(Ordering::Relaxed)) {
+            line.begun.store(true, Ordering::Relaxed);
+            // A peer that does not take it gets nothing else either.
+            let _ = stream.write_all(&refusal(status).await).await;
+        }
+        linger(stream).await;
     }
+}
+
+/// The whole answer to what hyper could not read as a request.
+async fn refusal(status: StatusCode) -> Vec<u8> {
+    let response = match status {
+        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
+            HEADERS_TOO_LARGE.respond("the request line and the headers are too large")
+        }
+        StatusCode::URI_TOO_LONG => URI_TOO_LONG.respond("the request target is too long"),
+        _ => INVALID.respond("the request is not valid HTTP/1.1"),
+    };
+    let (status, body) = (response.status(), response.into_body().into_vec().await);
+    let body = body.unwrap_or_default();
+    let head = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: {JSON}\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    [head.into_bytes(), body].concat()
 }
 
 /// Returns shortly after the stop.

@@ -7,7 +7,7 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
 use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
@@ -38,6 +38,10 @@ pub(in crate::serve) struct ConnectionContext {
     pub(in crate::serve) remote: RemoteAddr,
     pub(in crate::serve) stop: watch::Receiver<bool>,
     pub(in crate::serve) slot: Arc<Slot>,
+    /// Set when a request begins, until its answer does.
+    pub(in crate::serve) begun: AtomicBool,
+    /// The status with which hyper refused by itself; 0: it did not.
+    pub(in crate::serve) refused: AtomicU16,
     /// Set if the answer was sent before the peer had sent everything.
     pub(in crate::serve) cut: AtomicBool,
 }
@@ -48,6 +52,7 @@ impl ConnectionContext {
         request: hyper::Request<Incoming>,
     ) -> hyper::Response<BoxBody<Bytes, io::Error>> {
         let in_progress = self.slot.begin();
+        self.begun.store(true, Ordering::Relaxed);
         let (mut parts, incoming) = request.into_parts();
         let expects_continue = parts.headers.contains_key(EXPECT);
         let early = self.refuse_early(&mut parts, &incoming);

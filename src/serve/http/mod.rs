@@ -7,3 +7,4 @@ pub mod limit;
 pub mod listen;
 pub mod service;
 mod slot;
+mod stream;

@@ -4,7 +4,7 @@
 use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU16};
 use std::time::Duration;
 
 use poem::Addr;
@@ -132,6 +132,8 @@ impl Acceptor {
             remote: RemoteAddr(remote),
             stop: self.stop.clone(),
             slot,
+            begun: AtomicBool::new(false),
+            refused: AtomicU16::new(0),
             cut: AtomicBool::new(false),
         };
         self.connections.spawn(async move {

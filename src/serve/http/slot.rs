@@ -2,9 +2,10 @@
 //! longest is closed to make room.
 
 use std::collections::HashMap;
-use std::io::{self, IoSlice};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -13,7 +14,6 @@ use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::body::{Body, Frame, SizeHint};
 use ipnetwork::IpNetwork;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
@@ -65,6 +65,8 @@ pub(in crate::serve) struct Slot {
     id: u64,
     table: Arc<SlotTable>,
     close: Arc<Notify>,
+    /// The same as in the table, for the connection itself.
+    in_progress: AtomicBool,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -127,7 +129,8 @@ impl Slots {
             close: Arc::clone(&close),
         };
         open.by_id.insert(id, slot);
-        Some(Arc::new(Slot { id, table: Arc::clone(&self.table), close, _permit: permit }))
+        let (table, in_progress) = (Arc::clone(&self.table), AtomicBool::new(false));
+        Some(Arc::new(Slot { id, table, close, in_progress, _permit: permit }))
     }
 
     /// Whom a connection of the peer counts for, and how many connections may. `None`: no limit but the total.
@@ -188,8 +191,17 @@ impl Slot {
     }
 
     pub(in crate::serve) fn begin(self: &Arc<Self>) -> InProgress {
+        self.in_progress.store(true, Ordering::Relaxed);
         self.update(|it| it.in_progress = true);
         InProgress(Arc::clone(self))
+    }
+
+    pub(in crate::serve) fn is_in_progress(&self) -> bool {
+        self.in_progress.load(Ordering::Relaxed)
+    }
+
+    pub(in crate::serve) fn set_sending(&self, sending: bool) {
+        self.update(|it| it.sending = sending);
     }
 
     fn update(&self, change: impl FnOnce(&mut OpenSlot)) {
@@ -211,6 +223,7 @@ impl Drop for Slot {
 
 impl Drop for InProgress {
     fn drop(&mut self) {
+        self.0.in_progress.store(false, Ordering::Relaxed);
         self.0.update(|it| it.in_progress = false);
     }
 }
@@ -247,76 +260,5 @@ impl Body for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
-    }
-}
-
-/// The stream of a connection. Tells the slot whether the peer has taken all that was written.
-pub(in crate::serve) struct WatchedStream<S> {
-    stream: S,
-    slot: Arc<Slot>,
-    sending: bool,
-}
-
-impl<S: Unpin> WatchedStream<S> {
-    pub(in crate::serve) fn new(stream: S, slot: Arc<Slot>) -> Self {
-        Self { stream, slot, sending: false }
-    }
-
-    fn set_sending(&mut self, sending: bool) {
-        if self.sending != sending {
-            self.sending = sending;
-            self.slot.update(|it| it.sending = sending);
-        }
-    }
-
-    fn written(&mut self, result: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
-        if result.is_pending() {
-            self.set_sending(true);
-        }
-        result
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.written(result)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let result = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.written(result)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    /// Hyper calls it once all bytes are written.
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.set_sending(false);
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
