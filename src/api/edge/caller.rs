@@ -14,6 +14,7 @@ use crate::api::edge::right::Right;
 use crate::api::wire::problem::Failure;
 use crate::app::App;
 use crate::auth::caller::{Account, Caller, Principal};
+use crate::auth::key::KeyText;
 use crate::auth::keyring::HeldKey;
 use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network::{self, CallerAddress};
@@ -112,6 +113,7 @@ pub struct Origin {
 
 impl<'a> FromRequest<'a> for Origin {
     async fn from_request(request: &'a Request, _: &mut RequestBody) -> poem::Result<Self> {
+        refuse_encoding(request).map_err(Failure::from)?;
         let act = request.data::<PendingAct>().cloned().unwrap_or_default();
         Ok(Self { address: client_address(request, web(request)), act })
     }
@@ -162,6 +164,7 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         let rule = "change your initial password first: PUT /api/me/password";
         return Err(Error::forbidden(rule));
     }
+    refuse_encoding(request)?;
     if !ignores_unknown_parameters::<R>() {
         let operations: &Operations = request.data().expect("mount gives every request these");
         operations.check_query(request)?;
@@ -206,7 +209,10 @@ fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Credential<'_>> {
         return Err(Error::unauthenticated("send X-API-Key once"));
     }
     if is_versioned {
-        return Ok(Credential::Nothing);
+        return match misplaced(headers) {
+            Some(hint) => Err(Error::unauthenticated(hint)),
+            None => Ok(Credential::Nothing),
+        };
     }
     let credentials: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().collect();
     let credential = match credentials.as_slice() {
@@ -221,6 +227,38 @@ fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Credential<'_>> {
     }
     let is_key = credential.starts_with("service_");
     Ok(if is_key { Credential::Key(credential) } else { Credential::Token(credential) })
+}
+
+/// What to tell a caller of the versioned interface who sends a credential where it is not looked at. It is only recognized,
+/// not verified, so that the answer says nothing about it.
+fn misplaced(headers: &HeaderMap) -> Option<&'static str> {
+    let given = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, credential) = given.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("Bearer") {
+        return None;
+    }
+    if KeyText::parse(credential).is_some() {
+        return Some(
+            "API key missing or invalid; send the key in the header X-API-Key, not as Authorization: Bearer",
+        );
+    }
+    let is_token = credential.starts_with("eyJ") && credential.matches('.').count() == 2;
+    is_token.then_some(
+        "API key missing or invalid; /api/v1 takes an API key in the header X-API-Key, not the token of a login",
+    )
+}
+
+/// Refuses a compressed body: none is decompressed, and its bytes would be taken for the content.
+fn refuse_encoding(request: &Request) -> Result<()> {
+    let encodings = request.headers().get_all(header::CONTENT_ENCODING).iter();
+    let is_plain =
+        |it: &HeaderValue| it.to_str().is_ok_and(|it| it.trim().eq_ignore_ascii_case("identity"));
+    if encodings.filter(|it| !is_plain(it)).count() == 0 {
+        return Ok(());
+    }
+    Err(Error::unsupported_media_type(
+        "send the body without Content-Encoding; compressed bodies are not accepted",
+    ))
 }
 
 /// How many requests a user may send to the management API, unless an operation has its own limit. A console sends many.

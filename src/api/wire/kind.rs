@@ -63,7 +63,7 @@ pub const HEADERS_TOO_LARGE: Kind = kind(
 pub const UNSUPPORTED_MEDIA_TYPE: Kind = kind(
     StatusCode::UNSUPPORTED_MEDIA_TYPE,
     "UNSUPPORTED_MEDIA_TYPE",
-    "The request body is not application/json.",
+    "The request body is not application/json, or is compressed.",
 );
 pub const RATE_LIMITED: Kind = kind(
     StatusCode::TOO_MANY_REQUESTS,
