@@ -9,10 +9,23 @@ use crate::id::ClientId;
 pub const N_CLIENTS_MAX: usize = 1_000;
 
 /// # Errors
-/// `Invalid` if the text is blank or longer than this.
+/// `Invalid` if the text is blank, longer than this, or has control characters.
 pub(super) fn require_text(field: &str, text: &str, chars_max: usize) -> Result<()> {
     if text.trim().is_empty() || chars_max < text.chars().count() {
         return Err(Error::invalid_field(field, format!("must be 1 to {chars_max} characters")));
+    }
+    refuse_control(field, text)
+}
+
+/// Control characters break what reads a text later: terminals run them, and many databases do not take U+0000. Line breaks
+/// and tabs are text.
+///
+/// # Errors
+/// `Invalid` if the text has one.
+pub(super) fn refuse_control(field: &str, text: &str) -> Result<()> {
+    let is_bad = |it: char| it.is_control() && !matches!(it, '\n' | '\r' | '\t');
+    if text.contains(is_bad) {
+        return Err(Error::invalid_field(field, "must not contain control characters"));
     }
     Ok(())
 }
@@ -27,13 +40,14 @@ pub(super) fn require_written(field: &str, text: &str, chars_max: usize) -> Resu
 }
 
 /// # Errors
-/// `Invalid` if there is a text and it is longer than this.
+/// `Invalid` if there is a text and it is longer than this or has control characters.
 pub(super) fn require_length(field: &str, text: Option<&str>, chars_max: usize) -> Result<()> {
     match text {
         Some(text) if chars_max < text.chars().count() => {
             Err(Error::invalid_field(field, format!("must be at most {chars_max} characters")))
         }
-        _ => Ok(()),
+        Some(text) => refuse_control(field, text),
+        None => Ok(()),
     }
 }
 

@@ -225,7 +225,7 @@ fn expected_hash(previous: &str, it: &Value) -> String {
 #[test]
 fn anybody_can_verify_the_chain_from_what_the_api_tells() {
     let posture = Posture::start();
-    posture.client("Acme \u{1b}[31m\n<b>");
+    posture.client("Acme \u{202e}\n<b>");
     let headers = [("Content-Type", "application/json")];
     http::send_socket(&posture.socket(), "PATCH", "/api/clients/x?\u{7f}", &headers, b"{}");
     posture.key();

@@ -177,13 +177,14 @@ fn the_help_is_as_it_was() {
 #[test]
 fn foreign_text_does_not_command_the_terminal() {
     let folder = Folder::new();
-    let name = "Ev\u{1b}]0;il\u{7}\u{9b}31m\r\u{7f}\u{202e}cod";
+    let name = "Evil\r\u{200b}31m\u{202e}cod";
     let added = folder.json(&["client", "add", "--name", name]);
     let id = added["data"]["id"].as_str().unwrap();
     let file = "\u{1b}[2J.json";
     folder.write(file, b"garbage");
     let odd = ["client", "show", "\u{1b}[2J\nposture: all is well"];
-    let hostile = |it: char| (it.is_control() && it != '\n') || it == '\u{202e}';
+    let hostile =
+        |it: char| (it.is_control() && it != '\n') || matches!(it, '\u{202e}' | '\u{200b}');
     for args in [
         &["client", "list"][..],
         &["client", "list", "--json"],
@@ -197,7 +198,7 @@ fn foreign_text_does_not_command_the_terminal() {
         assert!(!(out + &err).is_empty());
     }
     let line = folder.run(&["client", "list"]).out;
-    assert!(line.contains(r"Ev\u{1b}]0;il\u{7}\u{9b}31m\r\u{7f}\u{202e}cod"), "{line}");
+    assert!(line.contains(r"Evil\r\u{200b}31m\u{202e}cod"), "{line}");
     refusal(&folder.run(&odd));
     assert_eq!(folder.json(&["client", "show", id])["data"]["name"], name, "JSON escapes it");
 }

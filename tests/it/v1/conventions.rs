@@ -47,6 +47,92 @@ fn get_with(posture: &Posture, key: &str, path: &str, header: (&str, &str)) -> A
 }
 
 #[test]
+fn a_credential_in_the_wrong_place_is_refused_with_the_right_one() {
+    let posture = Posture::start();
+    let key = posture.key();
+    posture.block_on(posture.app.add_first_admin()).unwrap();
+    let ask = |value: &str| {
+        let headers = [("Authorization", value)];
+        let answer = send(posture.address, "GET", "/api/v1/clients", &headers, b"");
+        assert_eq!(answer.header("www-authenticate"), Some("ApiKey header=\"X-API-Key\""));
+        let (code, message) = answer.problem();
+        assert_eq!((answer.status, &*code), (401, "UNAUTHORIZED"));
+        message
+    };
+    let here = "API key missing or invalid; send the key in the header X-API-Key, not as Authorization: Bearer";
+    assert_eq!(ask(&format!("Bearer {key}")), here);
+    assert_eq!(ask(&format!("bearer {}", crate::keys::forged(&key))), here, "it is not verified");
+    let token = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.e30.c2ln";
+    assert!(ask(&format!("Bearer {token}")).contains("not the token of a login"));
+    for other in ["Bearer garbage", "Basic dXNlcjpwYXNz", "Bearer service_1", &*key] {
+        assert_eq!(ask(other), "API key missing or invalid", "{other}");
+    }
+}
+
+#[test]
+fn a_compressed_body_is_refused_as_such() {
+    let posture = Posture::start();
+    let (key, client, asset) = furnished(&posture);
+    let gzip = ("Content-Encoding", "gzip");
+    let json_type = ("Content-Type", "application/json");
+    let body = new_asset(&client, "b").to_string();
+    let by = ("X-API-Key", key.as_str());
+    for (status, method, path, headers) in [
+        (415, "POST", "/api/v1/assets".to_owned(), vec![by, json_type, gzip]),
+        (
+            415,
+            "PUT",
+            format!("/api/v1/assets/{asset}"),
+            vec![by, json_type, ("Content-Encoding", "br")],
+        ),
+        (401, "POST", "/api/v1/assets".to_owned(), vec![json_type, gzip]),
+        (415, "POST", "/auth/login".to_owned(), vec![json_type, gzip]),
+        (415, "POST", format!("/api/clients/{client}/facts"), vec![by, json_type, gzip]),
+        (
+            201,
+            "POST",
+            "/api/v1/assets".to_owned(),
+            vec![by, json_type, ("Content-Encoding", "identity")],
+        ),
+    ] {
+        let answer = send(posture.address, method, &path, &headers, body.as_bytes());
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
+        if status == 415 {
+            assert_eq!(answer.problem().0, "UNSUPPORTED_MEDIA_TYPE");
+        }
+    }
+}
+
+#[test]
+fn names_have_no_control_characters() {
+    let posture = Posture::start();
+    let (key, client, asset) = furnished(&posture);
+    for bad in ["a\u{0}b", "\u{1b}[31mred", "a\u{7f}", "a\u{85}b"] {
+        let rule = "must not contain control characters";
+        let mut new = new_asset(&client, "c");
+        new["name"] = json!(bad);
+        assert_eq!(assert_invalid(&posture.send("POST", &key, "/assets", &new), "name"), rule);
+        for field in ["name", "displayName", "category", "owner"] {
+            let answer =
+                posture.send("PUT", &key, &format!("/assets/{asset}"), &json!({ field: bad }));
+            assert_eq!(assert_invalid(&answer, field), rule);
+        }
+        for (path, body) in [
+            ("/api/clients", json!({ "name": bad })),
+            ("/api/keys", json!({ "name": bad, "scopes": ["read:clients"] })),
+            (
+                "/api/alert-rules",
+                json!({ "name": bad, "condition": {"type": "score_below", "value": 5} }),
+            ),
+        ] {
+            assert_eq!(assert_invalid(&posture.operator("POST", path, &body), "name"), rule);
+        }
+    }
+    let lines = json!({ "description": "first\nsecond\tcell", "name": "Zoë – 東京" });
+    assert_eq!(posture.send("PUT", &key, &format!("/assets/{asset}"), &lines).status, 200);
+}
+
+#[test]
 fn every_operation_needs_a_key_and_its_own_scope() {
     let posture = Posture::start();
     let (_, client, asset) = furnished(&posture);
