@@ -88,7 +88,7 @@ pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<
             show(json, &call(options, Call::of("POST", "/api/users", &body))?)
         }
         UserCommand::List => list(json, &call(options, Call::get("/api/users"))?),
-        UserCommand::Set(args) => change(options, json, &args.user, &args.body()),
+        UserCommand::Set(args) => change(options, json, &args.user, &args.body()?),
         UserCommand::Password { user, password_stdin } => {
             let password = if password_stdin { json!(read_password()?) } else { Value::Null };
             change(options, json, &user, &json!({ "password": password }))
@@ -134,7 +134,9 @@ impl UserAddArgs {
 }
 
 impl UserSetArgs {
-    fn body(&self) -> Value {
+    /// # Errors
+    /// `Invalid` if there is nothing to change.
+    fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         let texts = [
             ("email", &self.email),
@@ -153,7 +155,10 @@ impl UserSetArgs {
         if self.disable || self.enable {
             body.insert("enabled".into(), json!(self.enable));
         }
-        Value::Object(body)
+        if body.is_empty() {
+            return Err(Error::invalid("nothing to change; pass at least one option"));
+        }
+        Ok(Value::Object(body))
     }
 }
 

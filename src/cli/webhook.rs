@@ -140,7 +140,7 @@ pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Resu
         }
         WebhookCommand::List => list(json, &call(options, Call::get("/api/webhooks"))?),
         WebhookCommand::Set(args) => {
-            let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()))?;
+            let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()?))?;
             show(json, &answer)
         }
         WebhookCommand::Test { id, event } => {
@@ -185,7 +185,9 @@ impl WebhookAddArgs {
 }
 
 impl WebhookSetArgs {
-    fn body(&self) -> Value {
+    /// # Errors
+    /// `Invalid` if there is nothing to change.
+    fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         let mut put = |field: &str, value: Option<Value>| {
             body.extend(value.map(|it| (field.to_owned(), it)));
@@ -196,7 +198,10 @@ impl WebhookSetArgs {
         put("events", (!self.events.is_empty()).then(|| json!(self.events)));
         let clients = if self.clients == ["all"] { json!([]) } else { json!(self.clients) };
         put("clientIds", (!self.clients.is_empty()).then_some(clients));
-        Value::Object(body)
+        if body.is_empty() {
+            return Err(Error::invalid("nothing to change; pass at least one option"));
+        }
+        Ok(Value::Object(body))
     }
 }
 

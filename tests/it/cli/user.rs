@@ -84,3 +84,93 @@ fn the_audit_log_is_shown_and_verified() {
     assert_eq!(folder.json(&["audit", "verify"])["data"]["entries"], 1);
     assert!(refusal(&folder.run(&["audit", "list", "--limit", "101"])).contains("limit"));
 }
+
+#[test]
+fn a_change_of_nothing_is_refused() {
+    let folder = Folder::new();
+    let added = folder.feed(&ADD, PASSWORD);
+    assert_eq!(added.code, 0, "{}", added.err);
+    let url = ["--url", "https://hooks.example.com/x", "--event", "all"];
+    let webhook = folder.json(&[&["webhook", "add"][..], &url].concat());
+    let client = folder.client("A");
+    for set in [
+        ["user", "set", "ada@example.com"],
+        ["webhook", "set", webhook["data"]["id"].as_str().unwrap()],
+        ["client", "set", &client],
+    ] {
+        let done = folder.run(&set);
+        assert_eq!(refusal(&done), "nothing to change; pass at least one option", "{set:?}");
+    }
+}
+
+#[test]
+fn a_list_names_what_all_and_any_mean() {
+    let folder = Folder::new();
+    let client = folder.client("A");
+    let issue = ["key", "issue", "--quiet", "--scope", "read:clients", "--name"];
+    folder.ok(&[&issue[..], &["free", "--per-minute", "5000"]].concat());
+    folder.ok(&[&issue[..], &["bound", "--client", &client, "--ip", "10.0.0.0/8"]].concat());
+    let list = folder.ok(&["key", "list"]);
+    let row = |name: &str| -> Vec<String> {
+        let line = list.lines().find(|it| it.contains(name)).unwrap();
+        line.split("  ").filter(|it| !it.is_empty()).map(|it| it.trim().to_owned()).collect()
+    };
+    assert_eq!(row("free")[4..7], ["all", "any", "5000/5000/10000"], "{list}");
+    assert_eq!(row("bound")[4..7], [&*client, "10.0.0.0/8", "60/1000/10000"], "{list}");
+    let url = ["webhook", "add", "--url", "https://hooks.example.com/x", "--event", "all"];
+    let shown = folder.ok(&url);
+    for name in ["events", "clients"] {
+        let line = shown.lines().find(|it| it.starts_with(name)).unwrap();
+        assert_eq!(line.split_whitespace().last(), Some("all"), "{shown}");
+    }
+}
+
+#[test]
+fn a_check_without_a_configuration_says_so() {
+    let folder = Folder::new();
+    std::fs::remove_file(folder.path().join("posture.toml")).unwrap();
+    let said = folder.ok(&["config", "check"]);
+    assert_eq!(said, "no configuration file was found; the defaults apply\n");
+}
+
+#[test]
+fn waiting_for_a_scan_that_ends_early_names_the_scan() {
+    use std::process::{Command, Stdio};
+    let folder = Folder::new();
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n\
+                [scan]\nallowed_networks = [\"127.0.0.0/8\"]\npackets_per_s = 1\n";
+    folder.write("posture.toml", text.as_bytes());
+    let client = folder.client("A");
+    let server = folder.serve();
+    let args = ["scan", "start", "--wait", "--client", &client, "127.9.0.0/24", "--ports", "1-100"];
+    let wait_for_scan = |n: usize| {
+        let all = || folder.json(&["scan", "list"])["data"].as_array().unwrap().clone();
+        let is_there =
+            crate::harness::process::wait_until(std::time::Duration::from_mins(1), || {
+                all().len() == n
+            });
+        assert!(is_there);
+        all()[0]["id"].as_str().unwrap().to_owned()
+    };
+    let start = || folder.command(&args).stderr(Stdio::piped()).spawn().unwrap();
+    let waiting = start();
+    let id = wait_for_scan(1);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    let pid = waiting.id().to_string();
+    assert!(Command::new("sh").args(["-c", "kill -INT \"$0\"", &pid]).status().unwrap().success());
+    let done = waiting.wait_with_output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains(&format!("scan {id} goes on")), "{said}");
+    assert!(said.contains(&format!("posture scan cancel {id}")), "{said}");
+    folder.ok(&["scan", "cancel", &id]);
+
+    let waiting = start();
+    let id = wait_for_scan(2);
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    server.kill();
+    let done = waiting.wait_with_output().unwrap();
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert_eq!((done.status.code(), said.lines().count()), (Some(1), 1), "{said}");
+    assert!(said.contains(&format!("the server stopped before scan {id} ended")), "{said}");
+}
