@@ -139,7 +139,9 @@ impl AlertConditionView {
                 severity: it.severity.read("condition.severity")?.0,
                 value: it.value,
             },
-            Self::ControlFailing(it) => AlertCondition::ControlFailing { control: it.control_code },
+            Self::ControlFailing(it) => {
+                AlertCondition::ControlFailing { control: it.control_code.to_ascii_uppercase() }
+            }
             Self::SourceSilent(it) => AlertCondition::SourceSilent { hours: it.hours },
             Self::TasksOverdueAtLeast(it) => {
                 AlertCondition::TasksOverdueAtLeast { value: it.value }

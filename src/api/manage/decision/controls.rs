@@ -239,7 +239,7 @@ impl ManagedControls {
         body: Body<AttestationBody>,
     ) -> Result<Data<ClientControlView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let code = control_code.0.text;
+        let code = control_code.0.text.to_ascii_uppercase();
         web.app.control(&code)?;
         match body.read()?.attestation(&by.0)? {
             Some(new) => web.app.attest_control(&rows, &code, new).await?,

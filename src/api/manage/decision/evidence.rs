@@ -96,7 +96,7 @@ impl EvidenceBody {
     fn new_evidence(self, caller: &Caller) -> Result<NewEvidence> {
         let required = || Error::invalid_field("by", "is required");
         Ok(NewEvidence {
-            control: self.control_code,
+            control: self.control_code.to_ascii_uppercase(),
             title: self.title,
             reference: self.reference,
             sha256: self.sha256.map(|it| it.0),

@@ -108,7 +108,7 @@ impl NewTaskBody {
             title: self.title,
             description: self.description,
             risk: self.risk_id.map(|it| it.0),
-            control: self.control_code,
+            control: self.control_code.map(|it| it.to_ascii_uppercase()),
             assignee: self.assignee,
             due_at: self.due_at.map(|it| it.0),
         }
