@@ -84,7 +84,11 @@ const OF_A_MEMBER: [(&str, &str); 2] =
 fn refused(path: &str, error: &serde_json::Error) -> Error {
     let text = error.to_string();
     if matches!(error.classify(), Category::Syntax | Category::Eof) {
-        return Error::invalid_field(WHOLE, format!("is not valid JSON: {text}"));
+        let place = text.rsplit_once(" at line ").map(|it| format!(" at line {}", it.1));
+        return Error::invalid_field(
+            WHOLE,
+            format!("is not valid JSON{}", place.unwrap_or_default()),
+        );
     }
     let text = text.rsplit_once(" at line ").map_or(text.as_str(), |it| it.0);
     for (start, rule) in OF_A_MEMBER {
@@ -100,6 +104,9 @@ fn refused(path: &str, error: &serde_json::Error) -> Error {
 /// serde's sentence with JSON's types instead of Rust's.
 fn plain(text: &str) -> String {
     let Some((found, expected)) = text.rsplit_once(", expected ") else { return text.to_owned() };
+    if found.starts_with("unknown variant `") {
+        return format!("must be {}", expected.replace('`', ""));
+    }
     let expected = match expected {
         "u8" => "an integer from 0 to 255",
         "u16" => "an integer from 0 to 65535",

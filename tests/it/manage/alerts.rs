@@ -25,6 +25,42 @@ fn add(posture: &Posture, condition: &Value) -> Value {
     posted(posture, RULES, &json!({"name": "Rule", "condition": condition}))
 }
 
+#[test]
+fn the_code_of_a_control_may_be_spelled_in_lower_case() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let rule = add(&posture, &json!({"type": "control_failing", "controlCode": "id-01"}));
+    assert_eq!(rule["condition"]["controlCode"], "ID-01");
+    let body = json!({"status": "compliant", "reason": "seen", "by": "Ada"});
+    let path = format!("/api/clients/{client}/controls/id-01");
+    let answer = posture.operator("PUT", &path, &body);
+    assert_eq!((answer.status, &answer.json()["data"]["controlCode"]), (200, &json!("ID-01")));
+    let task = json!({"clientId": client, "title": "t", "controlCode": "Id-01"});
+    assert_eq!(posted(&posture, "/api/tasks", &task)["controlCode"], "ID-01");
+    let entry = json!({"controlCode": "id-01", "title": "t", "reference": "r", "by": "Ada"});
+    let path = format!("/api/clients/{client}/evidence");
+    assert_eq!(posted(&posture, &path, &entry)["controlCode"], "ID-01");
+    assert_eq!(
+        posture.operator("PUT", &format!("/api/clients/{client}/controls/id-99"), &body).status,
+        404
+    );
+}
+
+#[test]
+fn the_words_of_a_library_do_not_reach_a_caller() {
+    let posture = Posture::start();
+    let wrong = json!({"name": "a", "condition": {"type": "score_bellow", "value": 5}});
+    let text = posture.operator("POST", RULES, &wrong).problem().1;
+    assert!(text.contains("must be one of score_below, "), "{text}");
+    let bodies = ["{\"name\": \"\\ud800\"}", "{\"name\": ", "{\"name\" 1}"];
+    for body in bodies {
+        let answer = posture.operator_bytes("POST", RULES, "application/json", body.as_bytes());
+        let text = answer.problem().1;
+        assert!(text.starts_with("body: is not valid JSON at line 1 column "), "{text}");
+        assert_eq!(text.split(" column ").count(), 2, "{text}");
+    }
+}
+
 fn path(rule: &Value) -> String {
     format!("{RULES}/{}", rule["id"].as_str().unwrap())
 }
