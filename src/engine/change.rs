@@ -110,6 +110,7 @@ impl Direction {
 /// Why a condition is no longer open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RiskEnding {
+    /// What failed passes now, or a person says so.
     Fixed,
     /// The control no longer applies to the client.
     ScopedOut,
@@ -313,13 +314,15 @@ fn risks(before: &Before<'_>, after: &Posture) -> Vec<Change> {
 }
 
 fn resolution(condition: &str, after: &Posture) -> RiskEnding {
-    let Some(code) = condition.strip_prefix("control/") else {
-        let is_fixed = after.fixed.binary_search_by(|it| it.as_str().cmp(condition)).is_ok();
-        return if is_fixed { RiskEnding::Fixed } else { RiskEnding::Gone };
-    };
-    match after.controls.iter().find(|it| it.code == code).map(|it| it.status) {
-        Some(Status::Compliant | Status::Partial | Status::NonCompliant) => RiskEnding::Fixed,
+    if after.fixed.binary_search_by(|it| it.as_str().cmp(condition)).is_ok() {
+        return RiskEnding::Fixed;
+    }
+    let code = condition.strip_prefix("control/");
+    let control = after.controls.iter().find(|it| Some(it.code.as_str()) == code);
+    match control.map(|it| it.status) {
         Some(Status::NotApplicable) => RiskEnding::ScopedOut,
-        Some(Status::NotAssessed) | None => RiskEnding::Gone,
+        // Other checks may pass, but what failed was not seen to pass.
+        Some(Status::Compliant | Status::Partial | Status::NonCompliant | Status::NotAssessed)
+        | None => RiskEnding::Gone,
     }
 }

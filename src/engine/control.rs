@@ -37,6 +37,9 @@ pub(super) struct AssessedControl<'a> {
     pub(super) last_evidence_at: Option<Time>,
     /// What is wrong, as observed or attested. `None`: no problem is known.
     pub(super) gap: Option<Gap<'a>>,
+    /// True if it is compliant because a check that failed passes now, or because of what a person said. Otherwise what
+    /// failed only disappeared.
+    pub(super) is_fixed: bool,
 }
 
 impl AssessedControl<'_> {
@@ -48,7 +51,7 @@ impl AssessedControl<'_> {
 /// The evidence for a control's risk.
 #[derive(Debug)]
 pub(super) struct Gap<'a> {
-    /// The valid observations, and the expired failing ones that nothing has replaced.
+    /// The valid observations, and the expired failing ones.
     pub(super) seen: Sum<'a>,
     pub(super) failing: Vec<EvidenceClaim<'a>>,
     /// The share that passes.
@@ -141,9 +144,26 @@ impl<'a> ControlEvidence<'a> {
         let ruling = self.ruling(&seen);
         let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
+        let is_fixed = outcome.status == Status::Compliant && self.is_fixed(ruling);
+        let last_evidence_at = self.last_evidence_at();
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
-        AssessedControl { outcome, has_evidence, last_evidence_at: self.last_evidence_at(), gap }
+        AssessedControl { outcome, has_evidence, last_evidence_at, gap, is_fixed }
+    }
+
+    /// Returns true if a person decides, or if the observations that decide replace a failure of the same check or a
+    /// person's statement of one.
+    fn is_fixed(&self, ruling: Ruling<'a>) -> bool {
+        match ruling {
+            Ruling::Attested(_) => true,
+            Ruling::Observed => {
+                self.valid().any(|it| it.current.replaces_failure)
+                    || self.attestation.is_some_and(|it| {
+                        matches!(it.effective(), Status::Partial | Status::NonCompliant)
+                    })
+            }
+            Ruling::Unused | Ruling::Held | Ruling::Silent => false,
+        }
     }
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
@@ -204,26 +224,11 @@ impl<'a> ControlEvidence<'a> {
         (!is_superseded).then_some((expired, end))
     }
 
-    /// Returns the failing observations that expired and whose source has reported nothing about this control in that
-    /// scope since.
+    /// Returns the failing observations that expired. Each is the newest of its check, source and scope, so that check
+    /// was not reported again. What other checks report says nothing about it.
     fn holding(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
-        let lapsed = |it: &EvidenceClaim| it.result.is_failing() && it.until <= self.now;
-        let newest =
-            if self.claims.iter().any(lapsed) { self.newest_reports() } else { BTreeMap::new() };
-        let holds = move |it: &EvidenceClaim| {
-            newest.get(&it.place()).is_none_or(|newest| *newest <= it.until)
-        };
-        self.claims.iter().filter(move |it| lapsed(it) && holds(it)).copied()
-    }
-
-    /// Returns when each source last reported on this control in each scope.
-    fn newest_reports(&self) -> BTreeMap<(&'a str, &'a str), Time> {
-        let mut newest = BTreeMap::new();
-        for claim in &self.claims {
-            let time = newest.entry(claim.place()).or_insert(Time::EPOCH);
-            *time = claim.current.worst.observed_at.max(*time);
-        }
-        newest
+        let lapsed = |it: &&EvidenceClaim| it.result.is_failing() && it.until <= self.now;
+        self.claims.iter().filter(lapsed).copied()
     }
 
     /// Returns true if the attestation says out of scope but was made while an observation was valid, which shows that

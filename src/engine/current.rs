@@ -20,6 +20,8 @@ pub(super) struct Current<'a> {
     /// `None`: the check is missing from a complete read.
     pub(super) result: Option<CheckResult>,
     pub(super) check: CheckKey<'a>,
+    /// It passes, and the observation before it, which is among the facts only while it is being replaced, failed.
+    pub(super) replaces_failure: bool,
 }
 
 /// An observation with its key in a form that compares fast: long texts that many observations share are replaced by
@@ -93,11 +95,7 @@ impl<'a> Current<'a> {
 
     /// Returns the observations in which subjects fail.
     pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
-        self.ties.iter().map(|it| it.observation).filter(|it| match it.verdict {
-            Verdict::Counted { failed, .. } => failed != 0,
-            Verdict::Stated(status) => status != Status::Compliant,
-            Verdict::Gone => false,
-        })
+        self.ties.iter().map(|it| it.observation).filter(|it| fails(it))
     }
 
     /// Returns the name of the tool that the checks belong to, or of the source if the source did the mapping itself.
@@ -172,11 +170,28 @@ pub(super) fn of_each_key<'a>(
 ) -> Vec<Current<'a>> {
     let keys = sorted.chunk_by(|a, b| a.key() == b.key());
     let newest = keys.map(|all| {
-        let newest_at = all[0].observation.observed_at;
-        let n = all.iter().take_while(|it| it.observation.observed_at == newest_at).count();
-        &all[..n]
+        let (ties, older) = split_newest(all);
+        let (replaced, _) = split_newest(older);
+        current(ties, replaced, facts.critical_subjects)
     });
-    newest.map(|ties| current(ties, facts.critical_subjects)).collect()
+    newest.collect()
+}
+
+/// Splits off the observations that have the time of the first one.
+fn split_newest<'s, 'a>(
+    sorted: &'s [KeyedObservation<'a>],
+) -> (&'s [KeyedObservation<'a>], &'s [KeyedObservation<'a>]) {
+    let newest_at = sorted.first().map(|it| it.observation.observed_at);
+    let is_newest = |it: &&KeyedObservation<'_>| Some(it.observation.observed_at) == newest_at;
+    sorted.split_at(sorted.iter().take_while(is_newest).count())
+}
+
+fn fails(observation: &Observation) -> bool {
+    match observation.verdict {
+        Verdict::Counted { failed, .. } => failed != 0,
+        Verdict::Stated(status) => status != Status::Compliant,
+        Verdict::Gone => false,
+    }
 }
 
 /// Returns false for an observation whose status says nothing about a control.
@@ -205,7 +220,11 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
         .then_with(|| a.failing.cmp(&b.failing))
 }
 
-fn current<'a>(ties: &'a [KeyedObservation<'a>], critical: &[u64]) -> Current<'a> {
+fn current<'a>(
+    ties: &'a [KeyedObservation<'a>],
+    replaced: &[KeyedObservation<'_>],
+    critical: &[u64],
+) -> Current<'a> {
     let mut worst = (ties[0].observation, None);
     let mut whole: Option<CheckResult> = None;
     for observation in ties.iter().map(|it| it.observation) {
@@ -216,7 +235,14 @@ fn current<'a>(ties: &'a [KeyedObservation<'a>], critical: &[u64]) -> Current<'a
         }
         whole = Some(whole.map_or(result, |it| worst_of(it, result)));
     }
-    Current { worst: worst.0, ties, result: whole, check: check(worst.0) }
+    let passes = whole.is_some_and(|it| !it.is_failing());
+    Current {
+        worst: worst.0,
+        ties,
+        result: whole,
+        check: check(worst.0),
+        replaces_failure: passes && replaced.iter().any(|it| fails(it.observation)),
+    }
 }
 
 fn worst_of(a: CheckResult, b: CheckResult) -> CheckResult {

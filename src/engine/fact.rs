@@ -189,7 +189,7 @@ pub type Profile = BTreeMap<String, Usage>;
 /// Everything that an assessment reads besides the catalog.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// In any order. Older observations of a key may be included and are ignored.
+    /// In any order. Older observations of a key may be included. They show only which failures the newest ones replace.
     pub observations: &'a [Observation],
     /// In any order; the newest of each control counts.
     pub attestations: &'a [Attestation],

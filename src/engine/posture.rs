@@ -21,7 +21,8 @@ pub struct Posture {
     pub has_evidence: bool,
     /// Open conditions only, highest score first, then by condition.
     pub risks: Vec<Risk>,
-    /// Conditions of findings that pass now, sorted. Any other finding that is no longer open was not seen to be fixed.
+    /// Conditions, sorted: findings that pass now, and controls that are compliant because what failed passes now or a
+    /// person says so. Any other risk that is no longer open was not seen to be fixed.
     pub fixed: Vec<String>,
     /// From a failing subject to the score of the worst risk that affects it, 0 to 100.
     pub touched: BTreeMap<u64, u8>,

@@ -56,6 +56,9 @@ pub(super) fn risks(
     let applicable = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_applicable());
     let weight: u64 = applicable.map(|(it, _)| u64::from(it.severity.weight())).sum();
     for (control, assessed) in catalog.controls.iter().zip(controls) {
+        if assessed.is_fixed {
+            all.fixed.push(condition_of(control));
+        }
         let Some(gap) = &assessed.gap else { continue };
         let part = (u64::from(control.severity.weight()), weight);
         // By its weight and the share that fails, so that all risks together never cost more than the loss.
@@ -168,7 +171,7 @@ fn of_control(
     }
     add(&control.risk);
     Risk {
-        condition: format!("control/{}", control.code),
+        condition: condition_of(control),
         title: format!("Not fully met: {}", control.title),
         description,
         category: catalog.categories[control.category].name.clone(),
@@ -195,6 +198,11 @@ fn of_finding(claim: EvidenceClaim<'_>, is_verified: bool) -> Risk {
         source_type: SourceType::Finding,
         verified: is_verified,
     }
+}
+
+/// Names what is wrong with a control.
+fn condition_of(control: &Control) -> String {
+    format!("control/{}", control.code)
 }
 
 /// Names what a check that no control is mapped to reports in one scope.

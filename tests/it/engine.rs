@@ -2,6 +2,7 @@
 
 mod change;
 mod framework;
+mod generate;
 mod law;
 mod risk;
 mod rule;

@@ -58,7 +58,8 @@ fn a_control_that_starts_to_fail_moves_everything_above_it() {
         Change::RiskOpened { risk: is.risks[0].clone() },
     ];
     assert_eq!(between(&after, &was, &is), expect);
-    let back = between(&after, &is, &was);
+    let fixed = after.clone().seen(seen(1, 0).at(TODAY + 1));
+    let back = between(&after, &is, &fixed.assess());
     let closed = Change::RiskClosed { risk: is.risks[0].clone(), resolution: RiskEnding::Fixed };
     let up = Change::Threshold { threshold: 80, direction: Direction::Up, from: 78, to: 100 };
     assert!(back.contains(&closed) && back.contains(&up), "{back:?}");
@@ -173,7 +174,8 @@ fn a_risk_closes_fixed_scoped_out_or_gone() {
         closed.collect::<Vec<_>>()
     };
     let (control, finding) = ("control/A-1".to_owned(), "finding/t/u/s/x".to_owned());
-    let fixed = World::of_one().seen(seen(1, 0)).seen(seen(1, 0).check("u"));
+    let better = |check: &str| seen(1, 0).check(check).at(TODAY + 1);
+    let fixed = base().seen(better("c1")).seen(better("u"));
     let expect = [(control.clone(), RiskEnding::Fixed), (finding.clone(), RiskEnding::Fixed)];
     assert_eq!(resolutions(&fixed), expect);
     let over = |status: Status| Attestation { overrides: true, ..attested(status) };
@@ -184,6 +186,9 @@ fn a_risk_closes_fixed_scoped_out_or_gone() {
     let gone = |check: &str| {
         Observation { verdict: Verdict::Gone, ..seen(0, 0) }.check(check).at(TODAY + 1)
     };
+    let other = base().seen(gone("c1")).seen(better("c2"));
+    assert_eq!(other.control().status, Compliant);
+    assert_eq!(resolutions(&other), [(control.clone(), RiskEnding::Gone)], "nobody saw `c1` pass");
     let gone = base().seen(gone("c1")).seen(gone("u"));
     let expect = [(control, RiskEnding::Gone), (finding, RiskEnding::Gone)];
     assert_eq!(resolutions(&gone), expect);

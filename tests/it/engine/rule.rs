@@ -111,7 +111,7 @@ fn a_compliant_observation_that_lapses_counts_for_nothing() {
 }
 
 #[test]
-fn a_failing_observation_that_lapses_holds_its_control_until_its_source_reports_again() {
+fn a_failing_observation_that_lapses_holds_its_control_until_its_check_is_reported_again() {
     let lapsed = || World::of_one().seen(seen(1, 1).at(TODAY - 40)); // Lapsed five days ago.
     let held = |world: World, expect: bool| {
         let control = world.control();
@@ -125,8 +125,12 @@ fn a_failing_observation_that_lapses_holds_its_control_until_its_source_reports_
     held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 6)), true);
     held(lapsed().seen(seen(0, 0).check("c2")), true);
     held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 5)), true);
-    held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 4)), false);
+    held(lapsed().seen(seen(1, 0).check("c2").at(TODAY - 4)), true);
+    held(lapsed().seen(seen(1, 0).scope("y")), true);
+    held(lapsed().seen(seen(1, 0).source("r")), true);
     held(lapsed().seen(seen(1, 0)), false);
+    held(lapsed().seen(seen(1, 0)).seen(seen(1, 0).check("c2")), false);
+    held(lapsed().seen(seen(0, 0)), true);
     held(lapsed().seen(seen(0, 1).at(TODAY - 41)), true);
     let gone = Observation { verdict: Verdict::Gone, ..seen(0, 0) };
     assert!(!lapsed().seen(gone).control().held);

@@ -16,6 +16,7 @@ mod facts;
 mod imports;
 mod keys;
 mod kpis;
+mod lapse;
 mod portfolio;
 mod posture;
 mod queries;
