@@ -64,6 +64,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// each import.
 /// Key: [`FACT_SOURCE`], source, scope. Value: `Source`.
 /// Key: [`FACT_EVIDENCE`], evidence id. Value: `Evidence`.
+/// Key: [`FACT_EVIDENCE_SOURCE`], evidence id. Value: `EvidenceSource`. None for evidence that a person added.
 /// Key: [`FACT_MEMBER`], source, scope, part, id. Value: `Identity`, `AppUse`, or an asset's external id.
 /// Key: [`FACT_PART`], source, scope, part. Value: `Reads`.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
@@ -80,6 +81,7 @@ pub(super) const FACT_IMPORT_TIME: u8 = 6;
 pub(super) const FACT_IMPORT_DIGEST: u8 = 7;
 pub(super) const FACT_SOURCE: u8 = 8;
 pub(super) const FACT_EVIDENCE: u8 = 9;
+pub(super) const FACT_EVIDENCE_SOURCE: u8 = 10;
 pub(super) const FACT_MEMBER: u8 = 20;
 pub(super) const FACT_PART: u8 = 21;
 pub(super) const FACT_HEALTH: u8 = 22;

@@ -3,7 +3,7 @@
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
-use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
 
 pub const TITLE_CHARS_MAX: usize = 200;
 /// How many entries one client's register may have.
@@ -22,22 +22,45 @@ pub struct NewEvidence {
     pub by: String,
 }
 
+/// Returns the entry of this reference for this control that a source may renew: one that it reported. What a person or
+/// another source entered stays as it is. Of an entry from before sources were recorded, the sender decides.
+fn find_own<'a>(
+    all: &'a [RegisteredEvidence],
+    source: &str,
+    new: &NewEvidence,
+) -> Option<&'a RegisteredEvidence> {
+    all.iter().find(|it| {
+        let entry = &it.evidence;
+        let is_own = it.source.as_ref().map_or(entry.by == new.by, |it| it == source);
+        is_own && entry.control == new.control && entry.reference == new.reference
+    })
+}
+
+/// Returns the entry of this reference for this control that a person may renew: one that no source reports.
+pub(in crate::app) fn find_stated<'a>(
+    all: &'a [RegisteredEvidence],
+    new: &NewEvidence,
+) -> Option<&'a Evidence> {
+    let stated = all.iter().filter(|it| it.source.is_none()).map(|it| &it.evidence);
+    stated.into_iter().find(|it| it.control == new.control && it.reference == new.reference)
+}
+
 /// Returns the register entries for a source's evidence: new entries, and renewed ones with their ids.
 ///
 /// # Errors
 /// `Conflict` if the register would have too many entries.
 pub(in crate::app) fn entries(
-    all: &[Evidence],
+    all: &[RegisteredEvidence],
+    source: &str,
     new: &[NewEvidence],
     now: Time,
 ) -> Result<Vec<Evidence>> {
     let mut n_new = 0;
     let entries = new.iter().map(|new| {
-        let is_same = |it: &&Evidence| it.control == new.control && it.reference == new.reference;
-        let known = all.iter().find(is_same);
+        let known = find_own(all, source, new);
         n_new += usize::from(known.is_none());
         Evidence {
-            id: known.map_or_else(|| EvidenceId::made_at(now), |it| it.id),
+            id: known.map_or_else(|| EvidenceId::made_at(now), |it| it.evidence.id),
             control: new.control.clone(),
             title: new.title.clone(),
             reference: new.reference.clone(),
@@ -55,8 +78,9 @@ pub(in crate::app) fn entries(
     }
     // A source sends the same evidence every night. Only what changed is written.
     let is_news = |it: &Evidence| {
-        let known = all.iter().find(|known| known.id == it.id);
-        known.is_none_or(|known| {
+        let known = all.iter().find(|known| known.evidence.id == it.id);
+        known.filter(|known| known.source.is_some()).is_none_or(|known| {
+            let known = &known.evidence;
             (&known.title, known.sha256, known.valid_until)
                 != (&it.title, it.sha256, it.valid_until)
         })

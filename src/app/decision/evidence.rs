@@ -1,7 +1,7 @@
 //! The evidence register of a client: add, renew, remove.
 
 use crate::app::App;
-use crate::app::assessment::evidence::{N_EVIDENCE_MAX, NewEvidence, TITLE_CHARS_MAX};
+use crate::app::assessment::evidence::{N_EVIDENCE_MAX, NewEvidence, TITLE_CHARS_MAX, find_stated};
 use crate::app::assessment::statement::{BY_CHARS_MAX, REFERENCE_CHARS_MAX, Statement};
 use crate::app::event::cause::Cause;
 use crate::app::input::{require_future, require_text};
@@ -15,12 +15,13 @@ use crate::store::{ClientSnapshot, ClientStore};
 #[derive(Clone, Debug)]
 pub enum Entered {
     Added(Evidence),
-    /// There was an entry with the same reference for the same control. It was renewed.
+    /// A person had entered the same reference for the same control. That entry was renewed.
     Renewed(Evidence),
 }
 
 impl App {
-    /// Adds to the register, or renews the entry with the same reference for the same control.
+    /// Adds a person's evidence to the register, or renews the entry with the same reference for the same control. An
+    /// entry that a source reports stays as it is.
     ///
     /// # Errors
     /// `Invalid` with the field that breaks a rule; `Conflict` if the register is full; those of [`App::reassess`].
@@ -28,9 +29,8 @@ impl App {
         let now = self.clock.now();
         self.check(&new, now)?;
         let lock = self.clients.lock(rows.id()).await;
-        let all = rows.read(ClientSnapshot::list_evidence).await?;
-        let is_same = |it: &&Evidence| it.control == new.control && it.reference == new.reference;
-        let known = all.iter().find(is_same).map(|it| it.id);
+        let all = rows.read(ClientSnapshot::list_registered_evidence).await?;
+        let known = find_stated(&all, &new).map(|it| it.id);
         if known.is_none() && N_EVIDENCE_MAX <= all.len() {
             let sentence = format!(
                 "the client already has {N_EVIDENCE_MAX} pieces of evidence; remove some first"

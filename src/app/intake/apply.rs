@@ -39,7 +39,7 @@ pub(super) fn decide(
         stage::decide(batch, id, &plan.context, &intake.run)?;
     }
     for it in &plan.evidence {
-        batch.put_evidence(it)?;
+        batch.put_evidence_of(&import.source, it)?;
     }
     let has_news = !plan.observations.is_empty() || !plan.evidence.is_empty();
     if has_news || !intake.retracted.is_empty() {

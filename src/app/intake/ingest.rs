@@ -155,7 +155,8 @@ impl App {
             let derived = lists.observations.iter().chain(&gone);
             let observations = observations_with(snapshot, observations, &intake, derived)?;
             let mut statements = Statements::read(snapshot)?;
-            lists.evidence = evidence::entries(&statements.evidence, &intake.evidence, now)?;
+            let register = snapshot.list_registered_evidence()?;
+            lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
             for it in &lists.evidence {
                 statements = statements.with(&Statement::PutEvidence(it.clone()));
             }

@@ -9,7 +9,7 @@ use super::file::Imported;
 use crate::app::App;
 use crate::app::assessment::evidence::{NewEvidence, TITLE_CHARS_MAX};
 use crate::app::assessment::statement::REFERENCE_CHARS_MAX;
-use crate::app::input::require_written;
+use crate::app::input::{require_future, require_written};
 use crate::app::intake::account::DERIVED_CHECK;
 pub use crate::app::intake::body::FactsBody;
 use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
@@ -253,7 +253,10 @@ impl FactsReader<'_> {
             if !keys.insert((&it.control, &it.reference)) {
                 return bad(field("reference"), "is a duplicate for this control");
             }
-            let valid_until = it.valid_until.as_ref();
+            let valid_until = it.valid_until.as_ref().map(|it| {
+                let (field, end) = (field("validUntil"), time(&field("validUntil"), it)?);
+                require_future(&field, end, self.now).map(|()| end)
+            });
             let sha256 = it.sha256.as_ref().map(|it| {
                 let rule =
                     || Error::invalid_field(field("sha256"), "must be 64 hexadecimal digits");
@@ -264,7 +267,7 @@ impl FactsReader<'_> {
                 title: text(&field("title"), &it.title, TITLE_CHARS_MAX)?,
                 reference: text(&field("reference"), &it.reference, REFERENCE_CHARS_MAX)?,
                 sha256: sha256.transpose()?,
-                valid_until: valid_until.map(|it| time(&field("validUntil"), it)).transpose()?,
+                valid_until: valid_until.transpose()?,
                 by: by.to_owned(),
             });
         }

@@ -1,5 +1,7 @@
 //! Evidence for controls, by reference to where it is kept.
 
+use std::collections::HashMap;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
@@ -7,7 +9,7 @@ use crate::error::Result;
 use crate::id::EvidenceId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{FACT_EVIDENCE, FACTS, RowKey};
+use crate::store::table::{FACT_EVIDENCE, FACT_EVIDENCE_SOURCE, FACTS, RowKey};
 
 /// One document, report or record.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -26,6 +28,21 @@ pub struct Evidence {
     pub by: String,
 }
 
+/// The source that reports an entry of the register.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+struct EvidenceSource {
+    evidence: EvidenceId,
+    source: String,
+}
+
+/// An entry of the register, and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegisteredEvidence {
+    pub evidence: Evidence,
+    /// The source that reports it. `None`: a person added it, or a source did before this was recorded.
+    pub source: Option<String>,
+}
+
 impl Evidence {
     /// Returns true if it has not expired.
     #[must_use]
@@ -38,10 +55,26 @@ fn evidence_key(id: EvidenceId) -> RowKey {
     RowKey::of(FACT_EVIDENCE).bytes(id.as_bytes())
 }
 
+fn source_key(id: EvidenceId) -> RowKey {
+    RowKey::of(FACT_EVIDENCE_SOURCE).bytes(id.as_bytes())
+}
+
 impl<R: Rows> ClientTransaction<R> {
     /// In the order in which it was first added.
     pub fn list_evidence(&self) -> Result<Vec<Evidence>> {
         self.list(FACTS, &RowKey::of(FACT_EVIDENCE))
+    }
+
+    /// [`Self::list_evidence`], with the sources.
+    pub fn list_registered_evidence(&self) -> Result<Vec<RegisteredEvidence>> {
+        let sources: Vec<EvidenceSource> = self.list(FACTS, &RowKey::of(FACT_EVIDENCE_SOURCE))?;
+        let mut sources: HashMap<EvidenceId, String> =
+            sources.into_iter().map(|it| (it.evidence, it.source)).collect();
+        let registered = |evidence: Evidence| {
+            let source = sources.remove(&evidence.id);
+            RegisteredEvidence { evidence, source }
+        };
+        Ok(self.list_evidence()?.into_iter().map(registered).collect())
     }
 
     pub fn find_evidence(&self, id: EvidenceId) -> Result<Option<Evidence>> {
@@ -54,8 +87,16 @@ impl ClientBatch<'_> {
         self.put(FACTS, &evidence_key(evidence.id), evidence)
     }
 
+    /// Stores evidence that a source reports.
+    pub fn put_evidence_of(&mut self, source: &str, evidence: &Evidence) -> Result<()> {
+        let origin = EvidenceSource { evidence: evidence.id, source: source.to_owned() };
+        self.put(FACTS, &source_key(evidence.id), &origin)?;
+        self.put_evidence(evidence)
+    }
+
     /// Whether it was there.
     pub fn remove_evidence(&mut self, id: EvidenceId) -> Result<bool> {
+        self.remove(FACTS, &source_key(id))?;
         self.remove(FACTS, &evidence_key(id))
     }
 }

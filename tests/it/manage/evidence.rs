@@ -56,7 +56,7 @@ fn what_is_added_is_listed_counted_and_kept() {
     let expected = json!({
         "id": first["id"], "controlCode": PERSONS, "title": "Policy", "reference": "wiki/1",
         "sha256": digest.to_lowercase(), "validUntil": until, "addedAt": posture.now().to_string(),
-        "by": "Ada",
+        "by": "Ada", "source": null,
     });
     assert_eq!(first, expected);
     posture.pass_s(1);
@@ -101,6 +101,89 @@ fn the_same_reference_for_the_same_control_is_the_same_evidence() {
     assert_eq!(list(&posture, &client, "")["data"], json!([renewed]));
     let (status, other) = enter(&posture, &client, &json!({"controlCode": "GOV-12"}));
     assert!(status == 201 && other["id"] != first["id"], "of another control");
+}
+
+/// What a source reports about the evidence `wiki/1`; `more` replaces members.
+fn try_push(posture: &Posture, client: &str, source: &str, more: &Value) -> Answer {
+    let mut entry = json!({"control": PERSONS, "title": "Pushed", "reference": "wiki/1"});
+    entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let body = json!({"source": source, "evidence": [entry]});
+    posture.operator("POST", &format!("/api/clients/{client}/facts"), &body)
+}
+
+fn push(posture: &Posture, client: &str, source: &str, more: &Value) {
+    let answer = try_push(posture, client, source, more);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+#[test]
+fn a_source_renews_only_what_it_reported_itself() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let given = json!({"validUntil": in_days(&posture, 100), "sha256": "ab".repeat(32)});
+    let (_, persons) = enter(&posture, &client, &given);
+    let id = persons["id"].as_str().unwrap();
+    attest(&posture, &client, PERSONS, &json!({"evidenceId": id}));
+    for source in ["dms", "script"] {
+        push(&posture, &client, source, &json!({"validUntil": in_days(&posture, 10)}));
+    }
+    let all = list(&posture, &client, "")["data"].clone();
+    let by = |name: &str| {
+        let all = all.as_array().unwrap().iter();
+        all.filter(|it| it["source"] == name).map(|it| it["id"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(all[0], persons, "it is as it was");
+    assert_eq!((all.as_array().unwrap().len(), by("dms").len(), by("script").len()), (3, 1, 1));
+    posture.pass_days(20);
+    assert_eq!(status(&posture, &client), "compliant", "its evidence has not expired");
+    push(&posture, &client, "dms", &json!({"title": "New"}));
+    let (code, renewed) = enter(&posture, &client, &json!({"title": "Policy 2"}));
+    assert_eq!((code, &renewed["id"]), (200, &persons["id"]), "a person renews a person's");
+    let after = list(&posture, &client, "")["data"].clone();
+    let ids =
+        |it: &Value| it.as_array().unwrap().iter().map(|it| it["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids(&after), ids(&all), "each renewed its own");
+    let title = |source: Value| {
+        let all = after.as_array().unwrap().iter();
+        all.filter(|it| it["source"] == source).map(|it| it["title"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(title(json!(null)), ["Policy 2"]);
+    assert_eq!(title(json!("dms")), ["New"]);
+    assert_eq!(title(json!("script")), ["Pushed"]);
+    let dms = by("dms")[0].as_str().unwrap().to_owned();
+    assert_eq!(remove(&posture, &client, &dms).status, 204);
+    assert_eq!(list(&posture, &client, "")["pagination"]["total"], 2);
+}
+
+#[test]
+fn an_entry_from_before_sources_were_recorded_is_renewed_by_its_sender_only() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    push(&posture, &client, "dms", &json!({}));
+    let pushed = list(&posture, &client, "")["data"][0].clone();
+    assert_eq!(remove(&posture, &client, pushed["id"].as_str().unwrap()).status, 204);
+    // As an earlier release stored it: who sent it, and no source.
+    let old = add(&posture, &client, &json!({"by": pushed["by"]}));
+    push(&posture, &client, "dms", &json!({"title": "Policy"}));
+    let all = list(&posture, &client, "")["data"].clone();
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    assert_eq!((&all[0]["id"], &all[0]["source"]), (&json!(old), &json!("dms")));
+    push(&posture, &client, "script", &json!({"title": "Policy"}));
+    assert_eq!(list(&posture, &client, "")["pagination"]["total"], 2);
+}
+
+#[test]
+fn evidence_of_a_source_must_expire_in_the_future_as_that_of_a_person() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    for end in ["2020-01-01T00:00:00Z".to_owned(), posture.now().to_string()] {
+        let answer = try_push(&posture, &client, "dms", &json!({"validUntil": end}));
+        let rule = "must be in the future".to_owned();
+        assert_eq!(refused_field(&answer), ("evidence[0].validUntil".to_owned(), rule));
+    }
+    let soon = posture.now().plus_s(1).to_string();
+    push(&posture, &client, "dms", &json!({"validUntil": soon}));
+    assert_eq!(list(&posture, &client, "")["pagination"]["total"], 1);
 }
 
 #[test]

@@ -126,8 +126,8 @@ impl ExportSource {
                 }
             }
             ExportPart::Evidence => {
-                let all = rows.list_evidence()?.into_iter();
-                all.for_each(|it| written.put("evidence", &EvidenceView::of(it)));
+                let all = rows.list_registered_evidence()?.into_iter();
+                all.for_each(|it| written.put("evidence", &EvidenceView::of_registered(it)));
             }
             ExportPart::Tasks => {
                 let now = app.clock.now();

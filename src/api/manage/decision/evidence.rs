@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
 use crate::store::ClientSnapshot;
-use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
 
 /// An entry of a client's evidence register.
 #[derive(Object, Serialize)]
@@ -42,10 +42,18 @@ pub struct EvidenceView {
     /// When it was added or renewed.
     added_at: When,
     by: String,
+    /// The source that reports it. Null: a person added it.
+    source: Null<String>,
 }
 
 impl EvidenceView {
-    pub fn of(it: Evidence) -> Self {
+    /// Shows an entry that a person added.
+    fn of(it: Evidence) -> Self {
+        Self::of_registered(RegisteredEvidence { evidence: it, source: None })
+    }
+
+    pub fn of_registered(it: RegisteredEvidence) -> Self {
+        let RegisteredEvidence { evidence: it, source } = it;
         Self {
             id: Uid::of(it.id.as_bytes()),
             control_code: it.control,
@@ -55,6 +63,7 @@ impl EvidenceView {
             valid_until: it.valid_until.map(When).into(),
             added_at: When(it.added_at),
             by: it.by,
+            source: source.into(),
         }
     }
 }
@@ -68,8 +77,8 @@ pub struct EvidenceBody {
     control_code: String,
     #[oai(validator(min_length = 1, max_length = 200))]
     title: String,
-    /// Where the evidence is kept. If the control already has an entry with this reference, that entry is renewed and
-    /// keeps its id.
+    /// Where the evidence is kept. If a person already added an entry with this reference for the control, that entry is
+    /// renewed and keeps its id.
     #[oai(validator(min_length = 1, max_length = 1000))]
     reference: String,
     #[serde(default, deserialize_with = "present")]
@@ -124,15 +133,15 @@ impl Register {
     ) -> Result<reply::PageReply<EvidenceView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let evidence = rows.read(ClientSnapshot::list_evidence).await?;
-        let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of);
+        let evidence = rows.read(ClientSnapshot::list_registered_evidence).await?;
+        let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of_registered);
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 
     /// Add evidence
     ///
-    /// Adds an entry to the register, which an attestation can refer to. If the control already has an entry with this
-    /// reference, that entry is renewed.
+    /// Adds an entry to the register, which an attestation can refer to. If a person already added an entry with this
+    /// reference for the control, that entry is renewed. Entries that a source reports stay as they are.
     #[oai(path = "/clients/:clientId/evidence", method = "post", operation_id = "add_evidence")]
     async fn add_evidence(
         &self,
