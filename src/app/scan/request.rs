@@ -27,6 +27,8 @@ pub const THREADS_MAX: u32 = 1_024;
 const THREADS_DEFAULT: u32 = 256;
 /// Scans that are queued or running. More are refused.
 pub const N_OPEN_MAX: usize = 32;
+/// The same of one client, or of no client, so that one client's scans do not keep those of the others out.
+pub const N_OPEN_PER_CLIENT_MAX: usize = 4;
 /// How many scans are kept for each client, and for no client. Older ones are removed.
 const N_KEPT: usize = 50;
 /// Why a scan is refused, for callers who must not learn which networks other clients have.
@@ -155,7 +157,15 @@ impl App {
             if let Some(client) = row.client {
                 batch.client(client).require_client()?;
             }
-            if N_OPEN_MAX <= batch.list_open_scans()?.len() {
+            let open = batch.list_open_scans()?;
+            let n_own = open.iter().filter(|it| it.client == row.client).count();
+            if N_OPEN_PER_CLIENT_MAX <= n_own {
+                return Err(Error::conflict(format!(
+                    "{N_OPEN_PER_CLIENT_MAX} scans of this client are already queued or running; wait until one ends, or \
+                     cancel one"
+                )));
+            }
+            if N_OPEN_MAX <= open.len() {
                 return Err(Error::conflict(format!(
                     "{N_OPEN_MAX} scans are already queued or running; try again later"
                 )));

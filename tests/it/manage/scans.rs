@@ -122,6 +122,27 @@ fn a_scan_of_few_ports_heals_nothing_that_another_saw() {
 }
 
 #[test]
+fn one_client_cannot_take_all_places_of_scans() {
+    let posture = Posture::start_with(slow_loopback);
+    let (client, other) = (posture.client("Acme"), posture.client("Beta"));
+    let ask = |client: &str| {
+        start(&posture, &json!({"clientId": client, "targets": ["127.33.8.0/28"], "ports": "80"}))
+    };
+    let taken: Vec<_> = (0..4).map(|_| ask(&client)).collect();
+    assert!(taken.iter().all(|it| it.status == 202), "{}", taken[3].text());
+    let (code, message) = ask(&client).problem();
+    let rule =
+        "4 scans of this client are already queued or running; wait until one ends, or cancel one";
+    assert_eq!((code.as_str(), message.as_str()), ("CONFLICT", rule));
+    assert_eq!(ask(&other).status, 202, "another client has places of its own");
+    let last = taken[3].json()["data"]["id"].as_str().unwrap().to_owned();
+    let cancel = posture.operator("POST", &format!("/api/scan/{last}/cancel"), &json!({}));
+    assert_eq!(cancel.status, 200, "{}", cancel.text());
+    over(&posture, &last);
+    assert_eq!(ask(&client).status, 202, "there is a place again");
+}
+
+#[test]
 fn a_host_that_is_new_since_the_first_scan_is_announced() {
     let posture = Posture::start_with(loopback);
     posture.client("Acme");
