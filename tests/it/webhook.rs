@@ -2,6 +2,7 @@
 
 mod crash;
 mod endpoint;
+mod erasure;
 mod fair;
 mod hostile;
 mod metric;

@@ -13,7 +13,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
-use crate::store::{Batch, ClientStore, Store};
+use crate::store::{Batch, ClientStore, Snapshot, Store};
 
 pub const NAME_CHARS_MAX: usize = 500;
 pub const INDUSTRY_CHARS_MAX: usize = 100;
@@ -137,9 +137,30 @@ impl App {
     /// Continues an erasure until nothing of the client remains.
     pub async fn erase_client(&self, id: ClientId) -> Result<()> {
         let store = self.store.reserved();
+        // Events first: while they are there, their deliveries can be queued again.
+        let erase = move |batch: &mut Batch| batch.erase_client_events(id, N_ERASED_AT_ONCE);
+        while store.write(erase).await? == N_ERASED_AT_ONCE {}
+        self.erase_outlived_deliveries(id).await?;
         while store.write(move |batch| batch.erase_client_chunk(id, N_ERASED_AT_ONCE)).await? {}
         self.clients.directory.remove(id);
         Ok(())
+    }
+
+    /// Deliveries can be kept longer than events. Then only their own rows say whose they are.
+    async fn erase_outlived_deliveries(&self, id: ClientId) -> Result<()> {
+        let store = self.store.reserved();
+        let mut after = None;
+        loop {
+            let list = move |snapshot: &Snapshot| {
+                snapshot.list_outlived_deliveries(id, after, N_ERASED_AT_ONCE)
+            };
+            let found = store.read(list).await?;
+            if !found.deliveries.is_empty() {
+                store.write(move |batch| batch.erase_deliveries(&found.deliveries)).await?;
+            }
+            let Some(next) = found.next else { return Ok(()) };
+            after = Some(next);
+        }
     }
 
     /// `due`: when to reassess the client if the reassessment that follows does not happen.

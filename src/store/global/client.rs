@@ -91,7 +91,7 @@ impl Batch {
             }
             self.rows.delete_table(&name)?;
         }
-        left -= self.remove_client_events(id, left)?;
+        left -= self.erase_client_events(id, left)?;
         left -= self.remove_client_changes(id, left)?;
         left -= self.remove_client_tasks(id, left)?;
         left -= self.remove_client_scans(id, left)?;

@@ -133,7 +133,7 @@ pub enum Settled {
     Exhausted,
 }
 
-fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
+pub(in crate::store) fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
     RowKey::empty().bytes(webhook.as_bytes()).bytes(&sequence.to_be_bytes())
 }
 
@@ -416,17 +416,19 @@ impl Batch {
         Ok(keys.len() == n_max)
     }
 
-    /// Removes an event's deliveries to all webhooks.
-    pub(in crate::store) fn erase_deliveries(&mut self, sequence: u64) -> Result<()> {
-        for webhook in self.list_webhooks()? {
-            let Some(delivery) = self.find_delivery(webhook.id, sequence)? else { continue };
-            leave(&mut self.rows, &delivery)?;
-            self.rows.remove_row(DELIVERIES, delivery_key(webhook.id, sequence).as_slice())?;
-            if delivery.state.finished_at().is_none() {
-                let mut queue = queue::find(&self.rows, webhook.id)?;
-                queue::count_out(&mut self.rows, &mut queue, delivery.of())?;
-                queue::put(&mut self.rows, webhook.id, &queue)?;
-            }
+    /// Removes a delivery, if it is there.
+    pub(in crate::store) fn erase_delivery(
+        &mut self,
+        webhook: WebhookId,
+        sequence: u64,
+    ) -> Result<()> {
+        let Some(delivery) = self.find_delivery(webhook, sequence)? else { return Ok(()) };
+        leave(&mut self.rows, &delivery)?;
+        self.rows.remove_row(DELIVERIES, delivery_key(webhook, sequence).as_slice())?;
+        if delivery.state.finished_at().is_none() {
+            let mut queue = queue::find(&self.rows, webhook)?;
+            queue::count_out(&mut self.rows, &mut queue, delivery.of())?;
+            queue::put(&mut self.rows, webhook, &queue)?;
         }
         Ok(())
     }

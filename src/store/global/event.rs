@@ -94,16 +94,13 @@ impl Batch {
     }
 
     /// Removes up to `n_max` events of a client with their deliveries, and returns how many.
-    pub(in crate::store) fn remove_client_events(
-        &mut self,
-        client: ClientId,
-        n_max: usize,
-    ) -> Result<usize> {
+    pub fn erase_client_events(&mut self, client: ClientId, n_max: usize) -> Result<usize> {
         let span = Span::prefix(client.as_bytes());
         let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, n_max)?;
-        for key in &keys {
-            self.erase_deliveries(sequence_of(key))?;
-            self.remove_event(client, sequence_of(key))?;
+        let webhooks = self.list_webhooks()?;
+        for sequence in keys.iter().map(|it| sequence_of(it)) {
+            webhooks.iter().try_for_each(|it| self.erase_delivery(it.id, sequence))?;
+            self.remove_event(client, sequence)?;
         }
         Ok(keys.len())
     }

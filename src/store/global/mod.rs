@@ -6,6 +6,7 @@ pub mod audit;
 pub mod change;
 pub mod client;
 pub mod delivery;
+pub mod erasure;
 pub mod event;
 pub mod key;
 pub mod limit;
