@@ -72,6 +72,14 @@ impl Keyring {
         self.version.fetch_add(1, Ordering::Release);
     }
 
+    /// Forgets keys that were revoked long ago.
+    pub fn remove(&self, ids: &[KeyId]) {
+        let mut all = self.by_prefix.write().expect("no holder of this lock panics");
+        all.retain(|_, it| !ids.contains(&it.key.id));
+        drop(all);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     pub fn find(&self, id: KeyId) -> Option<Arc<HeldKey>> {
         let all = self.by_prefix.read().expect("no holder of this lock panics");
         all.values().find(|it| it.key.id == id).cloned()

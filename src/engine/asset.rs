@@ -2,6 +2,7 @@
 
 use bincode::{Decode, Encode};
 
+use super::fact::subject_hash;
 use crate::clock::Time;
 use crate::id::AssetId;
 
@@ -69,7 +70,7 @@ pub enum AssetStatus {
     Active,
     /// Not seen for `stale_asset_days`.
     Stale,
-    /// Missing from a complete read of its source. It is still listed.
+    /// Missing from a complete read of its source. It is still listed, until its retention ends.
     Retired,
 }
 
@@ -91,7 +92,7 @@ pub struct Asset {
     /// The label of the source that first reported it, and that source's identifier of it.
     pub source: String,
     pub external_id: String,
-    /// [`super::fact::subject_hash`] of the identifiers that other sources use for it, at most [`N_ALIASES_MAX`].
+    /// [`subject_hash`] of the identifiers that other sources use for it, at most [`N_ALIASES_MAX`].
     pub aliases: Vec<u64>,
     pub name: String,
     pub display_name: Option<String>,
@@ -112,6 +113,15 @@ pub struct Asset {
     pub first_discovered_at: Time,
     pub last_updated_at: Time,
     pub last_seen_at: Time,
+}
+
+impl Asset {
+    /// Returns what findings call it: [`subject_hash`] of each identifier.
+    #[must_use]
+    pub fn subjects(&self) -> Vec<u64> {
+        let own = subject_hash(&self.external_id);
+        [own].into_iter().chain(self.aliases.iter().copied()).collect()
+    }
 }
 
 /// Findings that use an identifier beyond this number are not linked to the asset.

@@ -95,7 +95,7 @@ impl<'a> Current<'a> {
 
     /// Returns the observations in which subjects fail.
     pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
-        self.ties.iter().map(|it| it.observation).filter(|it| fails(it))
+        self.ties.iter().map(|it| it.observation).filter(|it| it.verdict.is_failing())
     }
 
     /// Returns the name of the tool that the checks belong to, or of the source if the source did the mapping itself.
@@ -186,14 +186,6 @@ fn split_newest<'s, 'a>(
     sorted.split_at(sorted.iter().take_while(is_newest).count())
 }
 
-fn fails(observation: &Observation) -> bool {
-    match observation.verdict {
-        Verdict::Counted { failed, .. } => failed != 0,
-        Verdict::Stated(status) => status != Status::Compliant,
-        Verdict::Gone => false,
-    }
-}
-
 /// Returns false for an observation whose status says nothing about a control.
 fn is_effective(observation: &Observation) -> bool {
     let says_nothing =
@@ -241,7 +233,7 @@ fn current<'a>(
         ties,
         result: whole,
         check: check(worst.0),
-        replaces_failure: passes && replaced.iter().any(|it| fails(it.observation)),
+        replaces_failure: passes && replaced.iter().any(|it| it.observation.verdict.is_failing()),
     }
 }
 

@@ -70,6 +70,16 @@ impl Verdict {
             Self::Stated(_) | Self::Gone => true,
         }
     }
+
+    /// Returns true if a subject fails.
+    #[must_use]
+    pub fn is_failing(self) -> bool {
+        match self {
+            Self::Counted { failed, .. } => failed != 0,
+            Self::Stated(status) => status != Status::Compliant,
+            Self::Gone => false,
+        }
+    }
 }
 
 /// The result of one check of one source in one scope at one time.

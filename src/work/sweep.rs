@@ -12,7 +12,7 @@ use crate::background::drive;
 const SWEEP_EVERY: Duration = Duration::from_secs(2);
 /// How often request counters are stored. A crash loses at most this much of them.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
-/// How often expired events, answers, audit entries and deliveries are looked for.
+/// How often expired events, answers, audit entries, revoked keys and deliveries are looked for.
 const FORGET_EVERY: Duration = Duration::from_mins(10);
 
 /// Runs the maintenance tasks until the stop.
@@ -28,7 +28,8 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
             app.log_audit_head().await?;
             Ok(app.forget_events().await?
                 | app.forget_answers().await?
-                | app.forget_audit().await?)
+                | app.forget_audit().await?
+                | app.forget_keys().await?)
         }),
         drive("resume", FORGET_EVERY, stop.clone(), async || {
             app.settle_all_runs().await;

@@ -21,7 +21,6 @@ use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::inventory::asset::{AssetChange, NewAsset, PushedAsset};
 use crate::engine::asset::Asset;
-use crate::engine::fact::subject_hash;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::per_client::asset::AssetFilter;
@@ -249,15 +248,9 @@ async fn shown(
     asset: Asset,
 ) -> Result<AssetView> {
     let (_, rows) = web.app.reach_active(&by.0, client)?;
-    let subjects = subjects(&asset);
+    let subjects = asset.subjects();
     let scores = rows.read(move |snapshot| snapshot.touched_scores(&subjects)).await?;
     Ok(AssetView::of(asset, scores.into_iter().flatten().max()))
-}
-
-/// What findings call an asset.
-fn subjects(asset: &Asset) -> Vec<u64> {
-    let own = subject_hash(&asset.external_id);
-    [own].into_iter().chain(asset.aliases.iter().copied()).collect()
 }
 
 fn page(
@@ -278,7 +271,7 @@ pub fn views(
 ) -> Result<crate::page::Page<AssetView>> {
     let AssetsShown { category, asset_type, critical_only } = shown;
     let page = rows.page_assets(&AssetFilter { category, asset_type, critical_only }, cut)?;
-    let subjects: Vec<Vec<u64>> = page.items.iter().map(subjects).collect();
+    let subjects: Vec<Vec<u64>> = page.items.iter().map(Asset::subjects).collect();
     let mut scores = snapshot.touched_scores(&subjects.concat())?.into_iter();
     let mut subjects = subjects.iter();
     let view = |asset| {

@@ -27,6 +27,9 @@ pub const GRACE_S: u32 = 86_400;
 /// A longer grace is refused.
 pub const GRACE_S_MAX: u32 = 30 * 86_400;
 
+/// How long a revoked key stays listed: as long as the audit log shows what it did.
+pub const REVOKED_DAYS: i64 = 396;
+
 /// A key to issue.
 #[derive(Clone, Debug)]
 pub struct NewKey {
@@ -178,6 +181,31 @@ impl App {
             self.store_key(by, key, changing).await?;
         }
         Ok(())
+    }
+
+    /// Removes keys that were revoked before the retention period. Returns true if more may remain.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn forget_keys(&self) -> Result<bool> {
+        const N_AT_ONCE: usize = 200;
+        let before = self.clock.now().plus_days(-REVOKED_DAYS);
+        let changing = Arc::clone(&self.access.keyring.changing).lock_owned().await;
+        let is_old = |it: &Arc<HeldKey>| it.key.revoked_at.is_some_and(|at| at < before);
+        let old = self.access.keyring.list().into_iter().filter(is_old).map(|it| it.key.id);
+        let old: Arc<[KeyId]> = old.take(N_AT_ONCE).collect();
+        if old.is_empty() {
+            return Ok(false);
+        }
+        let (kept, keyring) = (Arc::clone(&old), Arc::clone(&self.access.keyring));
+        let remove = move |(): &()| {
+            keyring.remove(&kept);
+            drop(changing);
+        };
+        let more = old.len() == N_AT_ONCE;
+        let write = move |batch: &mut Batch| old.iter().try_for_each(|it| batch.remove_key(*it));
+        self.store.reserved().write_then(write, remove).await?;
+        Ok(more)
     }
 
     pub fn get_key(&self, id: KeyId) -> Result<Arc<HeldKey>> {

@@ -7,7 +7,7 @@ use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
 
 pub const TITLE_CHARS_MAX: usize = 200;
 /// How many entries one client's register may have.
-pub const N_EVIDENCE_MAX: usize = 2_000;
+pub const N_EVIDENCE_MAX: usize = 10_000;
 
 /// Evidence for a control.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::app::client::loss;
 use crate::app::client::settings::Settings;
 use crate::engine::catalog::{Catalog, FrameworkId};
-use crate::engine::fact::{Profile, subject_hash};
+use crate::engine::fact::Profile;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::ClientStore;
@@ -26,14 +26,11 @@ pub struct AssessmentInput {
 }
 
 impl AssessmentInput {
-    /// Returns [`subject_hash`] of the identifiers of every critical asset, sorted.
+    /// Returns [`crate::engine::fact::subject_hash`] of the identifiers of every critical asset, sorted.
     pub fn critical_subjects(&self) -> Result<Vec<u64>> {
         let filter = AssetFilter { critical_only: true, ..AssetFilter::default() };
         let mut hashes: Vec<u64> = Vec::new();
-        self.rows.visit_assets(&filter, |asset| {
-            hashes.push(subject_hash(&asset.external_id));
-            hashes.extend(&asset.aliases);
-        })?;
+        self.rows.visit_assets(&filter, |asset| hashes.extend(asset.subjects()))?;
         hashes.sort_unstable();
         hashes.dedup();
         Ok(hashes)

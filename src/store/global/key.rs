@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{KEYS, Span};
+use crate::store::table::{KEYS, Span, WINDOWS};
 
 /// One API key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -105,5 +105,11 @@ impl<R: Rows> Transaction<R> {
 impl Batch {
     pub fn put_key(&mut self, key: &Key) -> Result<()> {
         self.rows.put_row(KEYS, key.id.as_bytes(), key)
+    }
+
+    /// Removes a key and its counters.
+    pub fn remove_key(&mut self, id: KeyId) -> Result<()> {
+        self.rows.remove_row(WINDOWS, id.as_bytes())?;
+        self.rows.remove_row(KEYS, id.as_bytes()).map(|_| ())
     }
 }

@@ -81,6 +81,19 @@ pub struct TaskFilter {
     pub status: Option<TaskStatus>,
 }
 
+/// Some of the tasks that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndedTasks {
+    pub ids: Vec<TaskId>,
+    /// Where to continue. `None`: all were looked at.
+    pub next: Option<TaskId>,
+}
+
+/// Returns true if the task is done or cancelled, and was last changed before this time.
+fn has_ended_before(task: &Task, time: Time) -> bool {
+    !task.status.is_open() && task.updated_at < time
+}
+
 fn client_key(client: ClientId, id: TaskId) -> RowKey {
     RowKey::empty().bytes(client.as_bytes()).bytes(id.as_bytes())
 }
@@ -134,6 +147,23 @@ impl<R: Rows> Transaction<R> {
     }
 }
 
+impl<R: Rows> Transaction<R> {
+    /// Finds tasks of all clients that ended before `time`. Looks at up to `n_rows_max` after `after`, in id order.
+    pub fn list_ended_tasks(
+        &self,
+        time: Time,
+        after: Option<TaskId>,
+        n_rows_max: usize,
+    ) -> Result<EndedTasks> {
+        let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));
+        let tasks: Vec<Task> = self.rows.list_rows(TASKS, &span, n_rows_max)?;
+        let ended = tasks.iter().filter(|it| has_ended_before(it, time)).map(|it| it.id).collect();
+        // Those behind one that is newer are newer too.
+        let last = tasks.last().filter(|it| tasks.len() == n_rows_max && it.created_at < time);
+        Ok(EndedTasks { ids: ended, next: last.map(|it| it.id) })
+    }
+}
+
 impl<R: Rows> ClientTransaction<R> {
     /// Tasks that are open or in progress, in id order.
     pub fn list_open_tasks(&self) -> Result<Vec<Task>> {
@@ -179,6 +209,15 @@ impl ClientBatch<'_> {
 }
 
 impl Batch {
+    /// Removes a task, unless it is open or was changed since `time`.
+    pub fn remove_ended_task(&mut self, id: TaskId, time: Time) -> Result<()> {
+        if let Some(task) = self.find_task(id)?.filter(|it| has_ended_before(it, time)) {
+            self.rows.remove_row(CLIENT_TASKS, client_key(task.client, id).as_slice())?;
+            self.rows.remove_row(TASKS, id.as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Removes up to `n_max` tasks of a client, and returns how many.
     pub(in crate::store) fn remove_client_tasks(
         &mut self,

@@ -13,7 +13,10 @@ pub(in crate::store) enum Delta {
         asset_type: AssetType,
         is_critical: bool,
     },
-    /// Assets were removed: build anew when asked.
+    Remove {
+        id: AssetId,
+    },
+    /// All assets were removed, or it is unknown which: build anew when asked.
     Forget,
 }
 

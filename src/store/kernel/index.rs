@@ -60,7 +60,18 @@ struct AssetColumns {
 
 impl AssetColumns {
     fn apply(&mut self, delta: Delta) {
-        let Delta::Put { id, category, asset_type, is_critical } = delta else { return };
+        let (id, category, asset_type, is_critical) = match delta {
+            Delta::Put { id, category, asset_type, is_critical } => {
+                (id, category, asset_type, is_critical)
+            }
+            Delta::Remove { id } => {
+                if let Ok(index) = self.rows.binary_search_by_key(&id, |it| it.id) {
+                    self.rows.remove(index);
+                }
+                return;
+            }
+            Delta::Forget => return,
+        };
         let n_categories = CategoryNumber::try_from(self.categories.len()).unwrap_or(NO_CATEGORY);
         let category = category
             .map_or(NO_CATEGORY, |name| *self.categories.entry(name).or_insert(n_categories));

@@ -1,5 +1,6 @@
 //! Assets, and the names and identifiers by which they are found.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::clock::Time;
@@ -43,14 +44,19 @@ impl IdentityKey<'_> {
     }
 }
 
-/// Some of the assets that may be stale.
+/// Some of the assets of which nothing was heard for long.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StaleAssets {
+pub struct AgedAssets {
     /// Active assets that were last seen before the given time.
-    pub assets: Vec<Asset>,
+    pub stale: Vec<Asset>,
+    /// Retired assets that were last changed before the given time.
+    pub retired: Vec<Asset>,
     /// Where to continue. `None`: all were visited.
     pub next: Option<AssetId>,
 }
+
+/// The keys of all names that lead to assets.
+pub type AssetNames = HashMap<AssetId, Vec<Vec<u8>>>;
 
 fn asset_key(id: AssetId) -> RowKey {
     RowKey::empty().bytes(id.as_bytes())
@@ -128,25 +134,30 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// Visits up to `n_rows_max` assets after `after`, in id order.
-    pub fn list_stale_candidates(
+    pub fn list_aged_assets(
         &self,
         seen_before: Time,
+        retired_before: Time,
         after: Option<AssetId>,
         n_rows_max: usize,
-    ) -> Result<StaleAssets> {
+    ) -> Result<AgedAssets> {
         let table = ASSETS.name(self.client);
         let span = match after {
             Some(id) => Span::all().after(id.as_bytes()),
             None => Span::all(),
         };
-        let mut found = StaleAssets { assets: Vec::new(), next: None };
+        let mut found = AgedAssets { stale: Vec::new(), retired: Vec::new(), next: None };
         let mut n_rows = 0;
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
             let asset = self.rows.open_row::<Asset>(&table, key, bytes)?;
             n_rows += 1;
             let id = asset.id;
-            if asset.status == AssetStatus::Active && asset.last_seen_at < seen_before {
-                found.assets.push(asset);
+            match asset.status {
+                AssetStatus::Active if asset.last_seen_at < seen_before => found.stale.push(asset),
+                AssetStatus::Retired if asset.last_updated_at < retired_before => {
+                    found.retired.push(asset);
+                }
+                AssetStatus::Active | AssetStatus::Stale | AssetStatus::Retired => (),
             }
             if n_rows < n_rows_max {
                 return Ok(ControlFlow::Continue(()));
@@ -156,9 +167,44 @@ impl<R: Rows> ClientTransaction<R> {
         })?;
         Ok(found)
     }
+
+    /// The names that lead to these assets. Visits all names of the client: call it on a snapshot.
+    pub fn list_names_of(&self, assets: &HashSet<AssetId>) -> Result<AssetNames> {
+        let table = EXTERNAL.name(self.client);
+        let span = Span::prefix(RowKey::of(EXTERNAL_NAME).as_slice());
+        let mut names = AssetNames::new();
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let id = self.rows.open_row::<AssetId>(&table, key, bytes)?;
+            if assets.contains(&id) {
+                names.entry(id).or_default().push(key.to_vec());
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(names)
+    }
 }
 
 impl ClientBatch<'_> {
+    /// Removes a retired asset and what leads to it, if it is as it was read. `names`: as they were read with it.
+    pub fn remove_retired_asset(&mut self, asset: &Asset, names: &AssetNames) -> Result<()> {
+        if self.find_asset(asset.id)?.as_ref() != Some(asset) {
+            return Ok(()); // It was seen again.
+        }
+        let table = EXTERNAL.name(self.client);
+        for key in names.get(&asset.id).into_iter().flatten() {
+            if self.rows.find_row::<AssetId>(&table, key)? == Some(asset.id) {
+                self.rows.remove_row(&table, key)?;
+            }
+        }
+        for key in mark_keys(asset) {
+            self.remove(EXTERNAL, &key)?;
+        }
+        self.rows.remove_row(ASSET_CLIENTS, asset.id.as_bytes())?;
+        self.remove(ASSETS, &asset_key(asset.id))?;
+        self.rows.effects.deltas.push((self.client, Delta::Remove { id: asset.id }));
+        Ok(())
+    }
+
     /// Stores a new asset under a new id: its id is replaced by a `UUIDv7` for its `last_updated_at`
     /// that is higher than all ids before.
     ///

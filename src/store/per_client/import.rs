@@ -1,14 +1,18 @@
 //! Imports of files, and the sources that facts come from.
 
+use std::ops::ControlFlow;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::page::{Cut, Page};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{
-    FACT_IMPORT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_SOURCE, FACTS, RowKey, Span,
+    FACT_IMPORT, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_MEMBER, FACT_PART,
+    FACT_SOURCE, FACTS, RowKey, Span,
 };
 
 /// One imported file, push of facts, scan or connector run.
@@ -54,6 +58,8 @@ pub struct SourceScope {
     /// `None`: it was never complete.
     pub last_complete_at: Option<Time>,
 }
+
+const ID_BYTES: usize = 16;
 
 fn import_key(at: Time, id: ImportId) -> RowKey {
     RowKey::of(FACT_IMPORT).falling(at).bytes(id.as_bytes())
@@ -101,6 +107,47 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &RowKey::of(FACT_IMPORT))
     }
 
+    /// A page of them, newest first. The cost depends on the page, not on how many there are.
+    pub fn page_imports(&self, cut: Cut) -> Result<Page<Import>> {
+        let table = FACTS.name(self.client);
+        let span = Span::prefix(RowKey::of(FACT_IMPORT).as_slice());
+        let (mut n_passed, mut items) = (0, Vec::new());
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            if cut.offset <= n_passed {
+                items.push(self.rows.open_row(&table, key, bytes)?);
+            }
+            n_passed += 1;
+            Ok(if items.len() < cut.limit as usize {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
+        })?;
+        Ok(Page { items, total: self.count_imports()?, cut })
+    }
+
+    fn count_imports(&self) -> Result<u64> {
+        if let Some(stored) = self.find(FACTS, &RowKey::of(FACT_IMPORT_COUNT))? {
+            return Ok(stored);
+        }
+        let span = Span::prefix(RowKey::of(FACT_IMPORT).as_slice());
+        let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?;
+        Ok(keys.len() as u64)
+    }
+
+    /// The imports from before `time`, newest first.
+    pub fn list_imports_before(&self, time: Time) -> Result<Vec<ImportId>> {
+        // After all ids of that time.
+        let from = RowKey::of(FACT_IMPORT).falling(time).bytes(&[u8::MAX; ID_BYTES + 1]);
+        let span = Span::prefix(RowKey::of(FACT_IMPORT).as_slice()).starting(from.as_slice());
+        let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?;
+        let id = |key: &Vec<u8>| {
+            let id = key.last_chunk().expect("every key of this kind ends with an import id");
+            ImportId::from_bytes(*id)
+        };
+        Ok(keys.iter().map(id).collect())
+    }
+
     pub fn find_source(&self, source: &str, scope: &str) -> Result<Option<SourceScope>> {
         self.find(FACTS, &source_key(source, scope))
     }
@@ -128,10 +175,42 @@ impl ClientBatch<'_> {
             if digest_key(&before) != digest_key(import) {
                 self.remove(FACTS, &digest_key(&before))?;
             }
+        } else {
+            let n = self.count_imports()? + 1;
+            self.put(FACTS, &RowKey::of(FACT_IMPORT_COUNT), &n)?;
         }
         self.put(FACTS, &time_key(import.id), &import.at)?;
         self.put(FACTS, &digest_key(import), &())?;
         self.put(FACTS, &import_key(import.at, import.id), import)
+    }
+
+    /// Whether it was there.
+    pub fn remove_import(&mut self, id: ImportId) -> Result<bool> {
+        let Some(import) = self.find_import(id)? else { return Ok(false) };
+        let n = self.count_imports()?.saturating_sub(1);
+        self.put(FACTS, &RowKey::of(FACT_IMPORT_COUNT), &n)?;
+        self.remove(FACTS, &time_key(id))?;
+        self.remove(FACTS, &digest_key(&import))?;
+        self.remove(FACTS, &import_key(import.at, id))
+    }
+
+    /// Removes up to `n_max` rows of a scope: its lists, and then the record of its source. Returns how many. If it is
+    /// `n_max`, more may remain.
+    pub fn remove_scope(&mut self, source: &str, scope: &str, n_max: usize) -> Result<usize> {
+        let table = FACTS.name(self.client);
+        let mut n = 0;
+        for kind in [FACT_MEMBER, FACT_PART] {
+            let span = Span::prefix(RowKey::of(kind).text(source).text(scope).as_slice());
+            for key in self.rows.list_keys_of(&table, &span, n_max - n)? {
+                self.rows.remove_row(&table, &key)?;
+                self.moved(FACTS.part);
+                n += 1;
+            }
+        }
+        if n < n_max {
+            n += usize::from(self.remove(FACTS, &source_key(source, scope))?);
+        }
+        Ok(n)
     }
 
     pub fn put_source(&mut self, source: &SourceScope) -> Result<()> {

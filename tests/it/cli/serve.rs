@@ -313,7 +313,9 @@ fn a_database_that_may_not_be_written_is_named() {
     if std::fs::metadata(&data).unwrap().uid() == 0 {
         // Permissions do not bind root.
         let names = ["", "posture.toml", "data", "data/posture.redb", "data/posture.key"];
-        names.iter().for_each(|it| chown(folder.path().join(it), Some(NOBODY), None).unwrap());
+        for name in names {
+            chown(folder.path().join(name), Some(NOBODY), None).unwrap();
+        }
         command.uid(NOBODY);
     }
     let done = finish(&mut command);

@@ -22,6 +22,7 @@ mod posture;
 mod queries;
 mod reads;
 mod requirements;
+mod retention;
 mod risk_acceptance;
 mod scans;
 mod system;

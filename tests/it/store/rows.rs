@@ -319,8 +319,8 @@ fn stale_candidates_come_in_bounded_steps() {
     let snapshot = rows.snapshot().unwrap();
     let (mut names, mut after, mut n_steps) = (Vec::new(), None, 0);
     loop {
-        let found = snapshot.list_stale_candidates(noon().plus_days(-6), after, 3).unwrap();
-        names.extend(found.assets.into_iter().map(|it| it.external_id));
+        let found = snapshot.list_aged_assets(noon().plus_days(-6), noon(), after, 3).unwrap();
+        names.extend(found.stale.into_iter().map(|it| it.external_id));
         n_steps += 1;
         after = found.next;
         if after.is_none() {

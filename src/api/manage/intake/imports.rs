@@ -23,9 +23,8 @@ use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push};
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
-use crate::page::Page;
+use crate::store::ClientStore;
 use crate::store::per_client::import::Import;
-use crate::store::{ClientSnapshot, ClientStore};
 
 /// One import of a file, push of facts, or scan.
 #[derive(Object, Serialize)]
@@ -224,8 +223,7 @@ impl Imports {
     ) -> Result<reply::PageReply<ImportView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let imports = rows.read(ClientSnapshot::list_imports).await?;
-        let page = Page::of(imports.into_iter(), cut).map(ImportView::of);
+        let page = rows.read(move |it| it.page_imports(cut)).await?.map(ImportView::of);
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 

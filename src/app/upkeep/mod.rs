@@ -1,5 +1,7 @@
 //! Periodic and startup work: due assessments, staleness, retention, counters, erasures.
 
+mod retention;
+
 use super::App;
 use crate::app::event::cause::Cause;
 use crate::clock::Time;
@@ -8,6 +10,7 @@ use crate::error::{Chain, Code, Error, Result};
 use crate::id::{AssetId, ClientId};
 use crate::store::global::client::ClientState;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
+use retention::ENDED_DAYS;
 
 /// How many clients one sweep assesses.
 const N_DUE_AT_ONCE: usize = 64;
@@ -15,9 +18,7 @@ const N_DUE_AT_ONCE: usize = 64;
 const N_ROWS_AT_ONCE: usize = 200;
 /// A client that could not be assessed is tried again after this.
 const RETRY_AFTER_S: i64 = 600;
-/// How long facts, daily scores, and events with changes of rows are kept.
-pub const FACT_DAYS: i64 = 396;
-pub const HISTORY_DAYS: i64 = 7 * 366;
+/// How long events and changes of rows are kept.
 pub const EVENT_DAYS: i64 = 90;
 
 impl App {
@@ -28,7 +29,11 @@ impl App {
     /// `Unavailable` if the database is not available. What was done stays done.
     pub async fn sweep(&self) -> Result<bool> {
         let now = self.clock.now();
-        self.maintain(&self.store.client_store(ClientId::UNASSIGNED), now).await?;
+        let unassigned = self.store.client_store(ClientId::UNASSIGNED);
+        if !self.clients.is_maintained(ClientId::UNASSIGNED, now.day()) {
+            self.forget_tasks(now).await?; // Once a day. They are in one table for all clients.
+        }
+        self.maintain(&unassigned, now).await?;
         let due = self.store.read(move |it| it.list_due(now, N_DUE_AT_ONCE)).await?;
         let more = due.len() == N_DUE_AT_ONCE;
         for (client, _) in due {
@@ -57,7 +62,7 @@ impl App {
         let lock = self.clients.lock(rows.id()).await;
         self.settle_runs(rows, &lock).await?;
         drop(lock);
-        self.mark_stale(rows, now).await?;
+        self.age_assets(rows, now).await?;
         self.forget_old(rows, now).await?;
         self.clients.set_maintained(rows.id(), now.day());
         Ok(())
@@ -122,18 +127,22 @@ impl App {
         self.store.reserved().write(remove).await
     }
 
-    async fn mark_stale(&self, rows: &ClientStore, now: Time) -> Result<()> {
+    /// Marks assets as stale that were not seen for long, and removes those that were retired long ago.
+    async fn age_assets(&self, rows: &ClientStore, now: Time) -> Result<()> {
         let days = self.stale_days(rows.id())?;
         let seen_before = now.plus_days(-i64::from(days));
+        let retired_before = now.plus_days(-ENDED_DAYS);
         let mut after: Option<AssetId> = None;
         loop {
-            let found = rows
-                .read(move |it| it.list_stale_candidates(seen_before, after, N_ROWS_AT_ONCE))
-                .await?;
-            let stale: Vec<AssetId> = found.assets.iter().map(|it| it.id).collect();
+            let list = move |it: &ClientSnapshot| {
+                it.list_aged_assets(seen_before, retired_before, after, N_ROWS_AT_ONCE)
+            };
+            let found = rows.read(list).await?;
+            let stale: Vec<AssetId> = found.stale.iter().map(|it| it.id).collect();
             if !stale.is_empty() {
                 rows.write(move |batch| put_stale(batch, &stale, seen_before)).await?;
             }
+            retention::forget_assets(rows, found.retired).await?;
             let Some(next) = found.next else { return Ok(()) };
             after = Some(next);
         }
@@ -147,15 +156,6 @@ impl App {
         let client = self.clients.directory.find(id).ok_or_else(absent)?;
         let settings = crate::app::client::settings::Settings::of(&client.settings);
         Ok(settings.stale_asset_days(&self.options.settings))
-    }
-
-    async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
-        let rows = rows.reserved();
-        self.forget_outdated(&rows, now.plus_days(-FACT_DAYS)).await?;
-        rows.write(move |batch| batch.forget_conditions(now)).await?;
-        let history = now.plus_days(-HISTORY_DAYS);
-        while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}
-        Ok(())
     }
 }
 
