@@ -4,7 +4,7 @@ use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped};
 use super::{Check, CheckOutcome, CheckSubject, Record};
 use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::network::host::HostEvidence;
-use crate::engine::network::service::{PortRanges, Protocol};
+use crate::engine::network::service::ProtocolPorts;
 use crate::error::Result;
 
 /// Hands out the records of the host with number `at`. `covered` are the ports that the scan asked.
@@ -14,7 +14,7 @@ use crate::error::Result;
 pub fn records_of(
     host: &HostEvidence,
     at: u64,
-    covered: &[(Protocol, PortRanges)],
+    covered: &ProtocolPorts,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     let mut skip = |reason: &str| records(Record::Skipped { at, reason: reason.to_owned() });

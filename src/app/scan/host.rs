@@ -6,7 +6,7 @@ use crate::engine::network::host::{
     Extra, HostEvidence, HostService, PortEvidence, PortState, tls_versions,
 };
 use crate::engine::network::scan::{Answers, FoundHost, FoundPort};
-use crate::engine::network::service::{PortRanges, Protocol};
+use crate::engine::network::service::{PortSet, Protocol, ProtocolPorts};
 use crate::error::Result;
 use crate::import::Record;
 use crate::import::host::records_of;
@@ -37,15 +37,16 @@ pub fn records(
     asked: &ScannedPorts<'_>,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    let ranges = PortRanges::of(asked.ports);
-    let covered = match found.answers {
-        Answers::Own => vec![(Protocol::Tcp, ranges.clone())],
-        Answers::OnEveryPort => Vec::new(),
+    let probed = PortSet::of(asked.ports);
+    let mut covered = ProtocolPorts::default();
+    match found.answers {
+        Answers::Own => covered.add(Protocol::Tcp, asked.ports),
+        Answers::OnEveryPort => (),
         Answers::OnEveryAddress => {
             let reason = "address that answers like almost all others of its block".to_owned();
             return records(Record::Skipped { at, reason });
         }
-    };
+    }
     let address = Some(found.address.to_string());
     let (ipv4, ipv6) = if found.address.is_ipv4() { (address, None) } else { (None, address) };
     let is_own = found.answers == Answers::Own;
@@ -53,12 +54,12 @@ pub fn records(
     // are not counted.
     let n_probed = u64::from(found.n_open) + u64::from(found.n_closed) + u64::from(found.n_silent);
     let is_whole = found.ports.len() as u64 == u64::from(found.n_open)
-        && n_probed == ranges.n_ports()
+        && n_probed == probed.n_ports()
         && found.n_open + found.n_closed != 0;
     let rest = if is_whole { PortState::Shut } else { PortState::Unclear };
     let is_tls_known = |it: &FoundPort| !asked.usual_tls.contains(&it.number) || !it.tls.is_empty();
     let sees_all_tls = is_whole
-        && asked.usual_tls.iter().all(|it| ranges.contains(*it))
+        && asked.usual_tls.iter().all(|it| probed.contains(*it))
         && found.ports.iter().all(is_tls_known);
     let host = HostEvidence {
         state: Some("up".to_owned()),
@@ -69,7 +70,7 @@ pub fn records(
         typed: None,
         ports: if is_own { found.ports.iter().map(port).collect() } else { Vec::new() },
         // Ports that are not open were closed or silent.
-        extras: vec![Extra { state: rest, ports: Vec::new() }],
+        extras: vec![Extra { state: rest, ports: ProtocolPorts::default() }],
         os: None,
         identified: Some(found.asset_type),
         scanned_at: Some(asked.at),

@@ -3,7 +3,7 @@
 
 use crate::clock::Time;
 use crate::engine::asset::AssetType;
-use crate::engine::network::service::{CLASSES, PortRanges, Protocol, ServiceClass};
+use crate::engine::network::service::{CLASSES, Protocol, ProtocolPorts, ServiceClass};
 use crate::engine::severity::Severity;
 use crate::text::some_line;
 
@@ -94,7 +94,7 @@ pub struct HostService {
 pub struct Extra {
     pub state: PortState,
     /// The ports. Empty: unknown, as in files of nmap before 7.9.
-    pub ports: Vec<(Protocol, PortRanges)>,
+    pub ports: ProtocolPorts,
 }
 
 /// nmap's best guess.
@@ -117,7 +117,7 @@ impl HostEvidence {
     /// Returns the results for the host's open ports, certificates and TLS versions. `covered`: the ports that were
     /// probed.
     #[must_use]
-    pub fn checks(&self, covered: &[(Protocol, PortRanges)]) -> Vec<HostCheck> {
+    pub fn checks(&self, covered: &ProtocolPorts) -> Vec<HostCheck> {
         let mut found = Vec::new();
         let mut add = |check, title, severity, remediation, failing: Option<Option<String>>| {
             found.extend(failing.map(|detail| HostCheck {
@@ -166,11 +166,7 @@ impl HostEvidence {
     }
 
     /// Returns what fails, or `Some(None)` if nothing does. `None`: the scan shows nothing about the class.
-    fn class(
-        &self,
-        class: &ServiceClass,
-        covered: &[(Protocol, PortRanges)],
-    ) -> Option<Option<String>> {
+    fn class(&self, class: &ServiceClass, covered: &ProtocolPorts) -> Option<Option<String>> {
         let open: Vec<String> = self
             .ports
             .iter()
@@ -183,7 +179,7 @@ impl HostEvidence {
         let mut states = class
             .ports
             .iter()
-            .filter(|(protocol, _)| covered.iter().any(|it| it.0 == *protocol))
+            .filter(|(protocol, _)| covered.names(*protocol))
             .filter_map(|(protocol, number)| {
                 let left_out = self.covers_classes_whole.then_some(PortState::Unclear);
                 self.state_of(*protocol, *number, covered).or(left_out)
@@ -198,21 +194,18 @@ impl HostEvidence {
         &self,
         protocol: Protocol,
         number: u16,
-        covered: &[(Protocol, PortRanges)],
+        covered: &ProtocolPorts,
     ) -> Option<PortState> {
         let listed = |it: &&PortEvidence| it.protocol == protocol && it.number == number;
         if let Some(port) = self.ports.iter().find(listed) {
             return Some(port.state);
         }
-        let contains = |ranges: &[(Protocol, PortRanges)]| {
-            ranges.iter().any(|it| it.0 == protocol && it.1.contains(number))
-        };
-        if !contains(covered) {
+        if !covered.contains(protocol, number) {
             return None;
         }
         let (named, unnamed): (Vec<&Extra>, Vec<&Extra>) =
             self.extras.iter().partition(|it| !it.ports.is_empty());
-        if let Some(extra) = named.into_iter().find(|it| contains(&it.ports)) {
+        if let Some(extra) = named.into_iter().find(|it| it.ports.contains(protocol, number)) {
             return Some(extra.state);
         }
         // The file does not say which of several states a port is in, so they must agree. If there is no state at all,

@@ -177,26 +177,97 @@ pub const CLASSES: [ServiceClass; 13] = [
     },
 ];
 
-/// Ports of one protocol, as ranges from first to last.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PortRanges(Vec<(u16, u16)>);
+/// Words of 64 bits, one bit for each of the 65,536 ports.
+type PortBits = [u64; 1_024];
 
-impl PortRanges {
+/// Ports of one protocol. Takes the same memory and time whatever list it was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortSet(Box<PortBits>);
+
+impl Default for PortSet {
+    fn default() -> Self {
+        Self(Box::new([0; 1_024]))
+    }
+}
+
+impl PortSet {
     /// Parses a list such as `1-1024,3389`. Parts that are not numbers are left out.
     pub fn of(text: &str) -> Self {
-        let range = |part: &str| {
-            let (first, last) = part.split_once('-').unwrap_or((part, part));
-            Some((first.trim().parse().ok()?, last.trim().parse().ok()?))
-        };
-        Self(text.split(',').filter_map(range).collect())
+        let mut set = Self::default();
+        set.add(text);
+        set
     }
 
-    /// Returns the number of ports. The ranges must not overlap.
+    fn add(&mut self, text: &str) {
+        for part in text.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            if let (Ok(first), Ok(last)) = (first.trim().parse(), last.trim().parse()) {
+                self.insert(first, last);
+            }
+        }
+    }
+
+    /// Adds the ports from `first` to `last`, both included.
+    fn insert(&mut self, first: u16, last: u16) {
+        if last < first {
+            return;
+        }
+        let (from, to) = (usize::from(first / 64), usize::from(last / 64));
+        let (head, tail) = (u64::MAX << (first % 64), u64::MAX >> (63 - last % 64));
+        if from == to {
+            self.0[from] |= head & tail;
+            return;
+        }
+        self.0[from] |= head;
+        self.0[from + 1..to].fill(u64::MAX);
+        self.0[to] |= tail;
+    }
+
     pub fn n_ports(&self) -> u64 {
-        self.0.iter().map(|(first, last)| u64::from(last.saturating_sub(*first)) + 1).sum()
+        self.0.iter().map(|it| u64::from(it.count_ones())).sum()
     }
 
     pub fn contains(&self, port: u16) -> bool {
-        self.0.iter().any(|(first, last)| (*first..=*last).contains(&port))
+        self.0[usize::from(port / 64)] & (1 << (port % 64)) != 0
+    }
+}
+
+/// Ports of all protocols, from any number of lists.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProtocolPorts {
+    /// `None`: there was no list of this protocol.
+    tcp: Option<PortSet>,
+    udp: Option<PortSet>,
+}
+
+impl ProtocolPorts {
+    /// Adds a list as [`PortSet::of`] reads it.
+    pub fn add(&mut self, protocol: Protocol, text: &str) {
+        let set = match protocol {
+            Tcp => &mut self.tcp,
+            Udp => &mut self.udp,
+        };
+        set.get_or_insert_default().add(text);
+    }
+
+    /// Returns true if there was a list of the protocol, even an empty one.
+    pub fn names(&self, protocol: Protocol) -> bool {
+        self.of(protocol).is_some()
+    }
+
+    pub fn contains(&self, protocol: Protocol, port: u16) -> bool {
+        self.of(protocol).is_some_and(|it| it.contains(port))
+    }
+
+    /// Returns true if there was no list at all.
+    pub fn is_empty(&self) -> bool {
+        self.tcp.is_none() && self.udp.is_none()
+    }
+
+    fn of(&self, protocol: Protocol) -> Option<&PortSet> {
+        match protocol {
+            Tcp => self.tcp.as_ref(),
+            Udp => self.udp.as_ref(),
+        }
     }
 }

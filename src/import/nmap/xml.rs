@@ -9,7 +9,7 @@ use crate::clock::Time;
 use crate::engine::network::host::{
     Extra, HostEvidence, HostService, Os, PortEvidence, PortState, TLS_VERSIONS,
 };
-use crate::engine::network::service::{PortRanges, Protocol};
+use crate::engine::network::service::{Protocol, ProtocolPorts};
 use crate::error::{Error, Result};
 use crate::import::host::records_of;
 use crate::import::{RECORD_BYTES_MAX, Record, moment};
@@ -18,7 +18,7 @@ use crate::import::{RECORD_BYTES_MAX, Record, moment};
 const N_PORTS_MAX: usize = 2 * 65_536;
 /// A file with elements nested deeper is refused. nmap nests a dozen.
 const DEPTH_MAX: u32 = 64;
-/// A file with more lists of ports in a scan or host is refused.
+/// A file with more lists of ports in a scan, or more groups of ports in a host, is refused.
 const N_LISTS_MAX: usize = 1_024;
 
 /// See [`crate::import::read`].
@@ -74,7 +74,8 @@ pub(in crate::import) fn read(
 struct NmapRun {
     place: XmlPlace,
     started_at: Option<Time>,
-    covered: Vec<(Protocol, PortRanges)>,
+    covered: ProtocolPorts,
+    n_lists: usize,
     n_hosts: u64,
     /// The one being read.
     host: Option<HostEvidence>,
@@ -126,9 +127,10 @@ impl NmapRun {
         match name {
             "scaninfo" => {
                 if let Some(protocol) = Protocol::find(&word(tag, "protocol")) {
-                    self.covered.push((protocol, PortRanges::of(&word(tag, "services"))));
+                    self.covered.add(protocol, &word(tag, "services"));
+                    self.n_lists += 1;
                 }
-                refuse_beyond(self.covered.len(), N_LISTS_MAX, "lists of ports")?;
+                refuse_beyond(self.n_lists, N_LISTS_MAX, "lists of ports")?;
             }
             "host" => {
                 self.n_hosts += 1;
@@ -242,15 +244,14 @@ fn describe(
         }
         ("extraports", _) => {
             let state = PortState::of(&word(tag, "state"));
-            host.extras.push(Extra { state, ports: Vec::new() });
+            host.extras.push(Extra { state, ports: ProtocolPorts::default() });
             refuse_beyond(host.extras.len(), N_LISTS_MAX, "lists of ports")?;
         }
         ("extrareasons", _) => {
             if let (Some(extra), Some(protocol)) =
                 (host.extras.last_mut(), Protocol::find(&word(tag, "proto")))
             {
-                extra.ports.push((protocol, PortRanges::of(&word(tag, "ports"))));
-                refuse_beyond(extra.ports.len(), N_LISTS_MAX, "lists of ports")?;
+                extra.ports.add(protocol, &word(tag, "ports"));
             }
         }
         ("port", port) => *port = begun(tag),

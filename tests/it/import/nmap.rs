@@ -1,7 +1,10 @@
 //! nmap's XML.
 
+use std::time::{Duration, Instant};
+
 use posture::clock::Time;
 use posture::engine::asset::AssetType;
+use posture::engine::network::service::PortSet;
 use posture::import::fold::Folded;
 use posture::import::{self, Format};
 
@@ -270,4 +273,38 @@ fn other_xml_is_refused() {
     assert!(refusal(Format::Nmap, deep.as_bytes()).contains("too deep"));
     let crossed = report("<host><ports></host></ports>");
     assert!(refusal(Format::Nmap, crossed.as_bytes()).contains("invalid XML at byte"));
+}
+
+#[test]
+fn lists_of_ports_cost_the_same_however_they_are_written() {
+    let list = "1,".repeat(1_500_000) + "3389";
+    let scan = format!(r#"<scaninfo type="syn" protocol="tcp" services="{list}"/>"#);
+    let shut = format!(
+        r#"<extraports state="closed" count="9"><extrareasons proto="tcp" ports="{list}"/></extraports>"#
+    );
+    let hosts: String = (0..200)
+        .map(|it| {
+            host("", if it == 0 { &shut } else { CLOSED })
+                .replace("10.0.0.7", &format!("10.0.0.{it}"))
+        })
+        .collect();
+    let file = report(&(scan + &hosts)).replace(SCANINFO, "");
+    let begin = Instant::now();
+    let run = folded(Format::Nmap, file.as_bytes()).expect("a whole report");
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    assert_eq!((run.assets.len(), outcome(&run, "rdp")), (200, PASS));
+}
+
+#[test]
+fn a_set_of_ports_holds_what_its_list_names() {
+    let ranges =
+        [(0, 0), (1, 1), (62, 65), (63, 63), (64, 127), (128, 8_000), (65_535, 65_535), (9, 8)];
+    for (first, last) in ranges {
+        let set = PortSet::of(&format!("x, {first}-{last} ,70000,"));
+        let listed = |it: u16| (first..=last).contains(&it);
+        assert!((0..=u16::MAX).all(|it| set.contains(it) == listed(it)), "{first}-{last}");
+        assert_eq!(set.n_ports(), (0..=u16::MAX).filter(|it| listed(*it)).count() as u64);
+    }
+    assert_eq!(PortSet::of("1-3,2-4,4").n_ports(), 4, "each port counts once");
+    assert_eq!(PortSet::of("0-65535").n_ports(), 65_536);
 }
