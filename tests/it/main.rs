@@ -14,6 +14,7 @@ mod document;
 mod edge;
 mod egress;
 mod engine;
+mod fair;
 mod fuzz;
 mod harness;
 mod import;

@@ -12,8 +12,8 @@ use crate::store::global::client::ClientState;
 use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 use retention::ENDED_DAYS;
 
-/// How many clients one sweep assesses.
-const N_DUE_AT_ONCE: usize = 64;
+/// How many due clients are listed at once.
+const N_DUE_AT_ONCE: usize = 1_000;
 /// Rows changed or removed in one commit, so that other writers do not wait long.
 const N_ROWS_AT_ONCE: usize = 200;
 /// A client that could not be assessed is tried again after this.
@@ -22,36 +22,51 @@ const RETRY_AFTER_S: i64 = 600;
 pub const EVENT_DAYS: i64 = 90;
 
 impl App {
-    /// Reassesses the clients that are due. Returns true if more are waiting. A client that cannot be assessed is
-    /// logged and tried again later, and the others continue.
+    /// Lists clients to sweep now, soonest due first, except those in `under_way`. The owner of assets without a client is
+    /// among them once a day.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database is not available.
+    pub async fn list_due(&self, under_way: &[ClientId]) -> Result<Vec<ClientId>> {
+        let now = self.clock.now();
+        let due = self.store.read(move |it| it.list_due(now, N_DUE_AT_ONCE)).await?;
+        let mut due: Vec<ClientId> = due.into_iter().map(|it| it.0).collect();
+        // The erasure takes the due row with it.
+        due.retain(|it| !self.is_erasing(*it));
+        if !self.clients.is_maintained(ClientId::UNASSIGNED, now.day()) {
+            due.push(ClientId::UNASSIGNED);
+        }
+        due.retain(|it| !under_way.contains(it));
+        Ok(due)
+    }
+
+    fn is_erasing(&self, client: ClientId) -> bool {
+        self.clients.directory.find(client).is_none_or(|it| it.state == ClientState::Erasing)
+    }
+
+    /// Does what is due at a client. If it cannot be assessed, that is logged and tried again later.
     ///
     /// # Errors
     /// `Unavailable` if the database is not available. What was done stays done.
-    pub async fn sweep(&self) -> Result<bool> {
+    pub async fn sweep(&self, client: ClientId) -> Result<()> {
         let now = self.clock.now();
-        let unassigned = self.store.client_store(ClientId::UNASSIGNED);
-        if !self.clients.is_maintained(ClientId::UNASSIGNED, now.day()) {
-            self.forget_tasks(now).await?; // Once a day. They are in one table for all clients.
-        }
-        self.maintain(&unassigned, now).await?;
-        let due = self.store.read(move |it| it.list_due(now, N_DUE_AT_ONCE)).await?;
-        let more = due.len() == N_DUE_AT_ONCE;
-        for (client, _) in due {
-            let rows = self.store.client_store(client);
-            if self.clients.directory.find(client).is_none_or(|it| it.state == ClientState::Erasing)
-            {
-                continue; // The erasure takes the due row with it.
+        let rows = self.store.client_store(client);
+        if client == ClientId::UNASSIGNED {
+            if !self.clients.is_maintained(client, now.day()) {
+                self.forget_tasks(now).await?; // Once a day. They are in one table for all clients.
             }
-            if let Err(error) = self.sweep_client(&rows, now).await {
-                tracing::error!(client.id = %client, error = %Chain(&error), "client `{client}` was not assessed: {}", Chain(&error));
-                let later = now.plus_s(RETRY_AFTER_S);
-                match rows.write(move |batch| batch.set_due(Some(later))).await {
-                    Err(error) if error.code == Code::NotFound => (), // It was erased meanwhile.
-                    other => other?,
-                }
-            }
+            return self.maintain(&rows, now).await;
         }
-        Ok(more)
+        if self.is_erasing(client) {
+            return Ok(());
+        }
+        let Err(error) = self.sweep_client(&rows, now).await else { return Ok(()) };
+        tracing::error!(client.id = %client, error = %Chain(&error), "client `{client}` was not assessed: {}", Chain(&error));
+        let later = now.plus_s(RETRY_AFTER_S);
+        match rows.write(move |batch| batch.set_due(Some(later))).await {
+            Err(error) if error.code == Code::NotFound => Ok(()), // It was erased meanwhile.
+            other => other,
+        }
     }
 
     /// Does nothing if the client was already maintained today.

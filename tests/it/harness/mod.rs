@@ -219,7 +219,11 @@ impl Posture {
 
     /// Does everything that is due now.
     pub fn sweep(&self) {
-        while self.block_on(self.app.sweep()).unwrap() {}
+        self.block_on(async {
+            for client in self.app.list_due(&[]).await.unwrap() {
+                self.app.sweep(client).await.unwrap();
+            }
+        });
     }
 
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
