@@ -105,6 +105,11 @@ impl Error {
         Self::new(Code::RateLimited { retry_s }, message)
     }
 
+    /// More at the same time than one account may have. The message names the limit.
+    pub fn too_many(message: impl Into<Cow<'static, str>>, retry_s: u32) -> Self {
+        Self::new(Code::RateLimited { retry_s }, message)
+    }
+
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Unavailable, message)
     }

@@ -2,7 +2,7 @@
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
 //! cli > config > demo > serve > api web > work > app > auth scan webhook > store import catalog egress background >
-//! engine > id clock secret page peer text `toml_reader` > error.
+//! engine > id clock secret page peer text `toml_reader` blocking `fair_limit` > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
 //! `egress` says `ureq`; only `scan` opens probe sockets; only `config` reads the environment; only `main` ends the
@@ -13,6 +13,7 @@ pub mod api;
 pub mod app;
 pub mod auth;
 pub mod background;
+pub mod blocking;
 pub mod catalog;
 pub mod cli;
 pub mod clock;
@@ -21,6 +22,7 @@ pub mod demo;
 pub mod egress;
 pub mod engine;
 pub mod error;
+pub mod fair_limit;
 pub mod id;
 pub mod import;
 pub mod page;

@@ -14,7 +14,7 @@ mod source;
 /// Lowest first. A module uses lower floors only; siblings do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["error"],
-    &["id", "clock", "secret", "page", "peer", "text", "toml_reader"],
+    &["id", "clock", "secret", "page", "peer", "text", "toml_reader", "blocking", "fair_limit"],
     &["engine"],
     &["store", "import", "catalog", "egress", "background"],
     &["auth", "scan", "webhook"],
@@ -72,7 +72,7 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("Timestamp::now", &["clock"]),
     ("env::var", &["config"]),
     ("process::exit", &["main"]),
-    ("spawn_blocking", &["store", "egress", "auth"]),
+    ("spawn_blocking", &["blocking", "egress"]),
     ("ureq::", &["egress"]),
     ("rustix::net", &["scan"]),
     ("TcpStream::connect", &["scan"]),

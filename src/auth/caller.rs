@@ -8,7 +8,7 @@ use crate::id::{ClientId, KeyId, UserId};
 use crate::store::global::audit::PendingAct;
 use crate::store::global::key::Scope;
 use crate::store::global::user::{Role, User};
-use crate::store::{ClientStore, Store};
+use crate::store::{AccountKey, ClientStore, Store};
 
 /// The caller of a request, and the act that the request is in the audit log.
 #[derive(Clone, Debug)]
@@ -51,10 +51,11 @@ impl Caller {
         Self { act: Some(act), ..self }
     }
 
-    /// The database, for a change by this caller that is not about one client's rows.
+    /// The database, for this caller: its changes are recorded as the caller's, and its reads count as those of the
+    /// caller's account.
     #[must_use]
     pub fn acting_on(&self, store: &Store) -> Store {
-        store.acting(self.act.clone())
+        store.acting(self.act.clone()).reading_as(self.account().key())
     }
 
     /// Requires one of these scopes of an API key, or at least this role of a user.
@@ -158,6 +159,18 @@ impl Caller {
                 "you are not authorized for this client"
             }
         }))
+    }
+}
+
+impl Account {
+    /// What limits on work at the same time tell accounts apart by. `None` for the operator, who has no limits.
+    #[must_use]
+    pub fn key(self) -> Option<AccountKey> {
+        match self {
+            Self::Key(id) => Some(*id.as_bytes()),
+            Self::User(id) => Some(*id.as_bytes()),
+            Self::Operator => None,
+        }
     }
 }
 

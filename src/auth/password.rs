@@ -9,6 +9,7 @@ use argon2::{Argon2, Params};
 use tokio::sync::Semaphore;
 use zxcvbn::Score;
 
+use crate::blocking;
 use crate::error::{Error, Result};
 use crate::secret;
 
@@ -71,12 +72,7 @@ impl Hasher {
         let turn = Arc::clone(&self.turns).acquire_owned();
         let turn = tokio::time::timeout(TURN_WAIT, turn).await.map_err(|_| busy())?;
         let turn = turn.map_err(|_| busy())?;
-        #[expect(clippy::disallowed_methods, reason = "a hash takes 20 ms of a core")]
-        let done = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            work()
-        });
-        done.await.map_err(Error::internal)?
+        blocking::run(turn, work).await
     }
 }
 

@@ -21,8 +21,10 @@ use std::time::{Duration, Instant};
 use redb::Database;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
+use crate::blocking;
 use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::fair_limit::{Exhausted, FairLimit, permit};
 use crate::id::ClientId;
 use disk_space::DiskSpace;
 use global::audit::PendingAct;
@@ -53,10 +55,14 @@ const QUEUE_LEN_MAX: usize = 4_096;
 const QUEUE_WAIT: Duration = Duration::from_secs(5);
 /// How many reads run at once. They leave threads of the blocking pool to others.
 const N_READS_MAX: usize = 32;
+/// How many of them one account may have at once.
+const N_READS_PER_ACCOUNT_MAX: usize = 8;
 /// How many long blocking works run at once.
 const N_BLOCKING_MAX: usize = 4;
 /// How long a read waits for a free place before it is refused.
 const READ_WAIT: Duration = Duration::from_secs(10);
+/// When a caller whose account had too many reads in progress may try again.
+const READ_RETRY_S: u32 = 1;
 /// How often a thread outside of async checks for a place in the queue.
 const SEAT_POLL: Duration = Duration::from_millis(2);
 
@@ -77,13 +83,18 @@ pub struct Store {
     act: Option<PendingAct>,
     /// Its writes may use the space that is reserved on a disk that is nearly full.
     is_reserved: bool,
+    /// The account whose reads count together. `None`: no account, such as a background task.
+    account: Option<AccountKey>,
 }
+
+/// Identifies an account to the store, which only tells accounts apart.
+pub type AccountKey = [u8; 16];
 
 struct Inner {
     shared: Arc<Shared>,
     queue: SyncSender<Message>,
     seats: Arc<Semaphore>,
-    reads: Arc<Semaphore>,
+    reads: FairLimit<AccountKey>,
     blocking: Arc<Semaphore>,
     /// Locked while closing.
     writer: Mutex<Option<JoinHandle<()>>>,
@@ -183,11 +194,11 @@ impl Store {
             shared,
             queue,
             seats: Arc::new(Semaphore::new(QUEUE_LEN_MAX)),
-            reads: Arc::new(Semaphore::new(N_READS_MAX)),
+            reads: FairLimit::new(N_READS_MAX, N_READS_PER_ACCOUNT_MAX),
             blocking: Arc::new(Semaphore::new(N_BLOCKING_MAX)),
             writer: Mutex::new(Some(thread)),
         };
-        Ok(Self { inner: Arc::new(inner), act: None, is_reserved: false })
+        Ok(Self { inner: Arc::new(inner), act: None, is_reserved: false, account: None })
     }
 
     fn shared(&self) -> &Shared {
@@ -198,6 +209,12 @@ impl Store {
     #[must_use]
     pub fn acting(&self, act: Option<PendingAct>) -> Self {
         Self { act, ..self.clone() }
+    }
+
+    /// A handle whose reads count as those of an account.
+    #[must_use]
+    pub fn reading_as(&self, account: Option<AccountKey>) -> Self {
+        Self { account, ..self.clone() }
     }
 
     /// A handle whose writes may use the space that is reserved on a disk that is nearly full: for small writes that take
@@ -228,17 +245,18 @@ impl Store {
     /// Runs `body` on a snapshot, off the async threads. It continues if the caller is dropped.
     ///
     /// # Errors
-    /// Those of `body`; `Unavailable` if too many reads are waiting or the database is not open;
-    /// `Internal` if `body` panics.
+    /// Those of `body`; `RateLimited` if too many reads of the account are waiting; `Unavailable` if too many of all
+    /// accounts are, or the database is not open; `Internal` if `body` panics.
     pub async fn read<T, F>(&self, body: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Snapshot) -> Result<T> + Send + 'static,
     {
         let store = self.clone();
-        let busy = "too many reads are waiting for the database; try again later";
-        let permit = permit(&self.inner.reads, READ_WAIT, busy).await?;
-        Self::off_async(permit, move || body(&store.snapshot()?)).await
+        let place =
+            self.inner.reads.acquire(self.account, READ_WAIT).await.map_err(too_many_reads)?;
+        // A dropped caller does not free the place: the read continues.
+        blocking::run(place, move || body(&store.snapshot()?)).await
     }
 
     /// Runs long blocking work such as an import, besides the reads: it holds no snapshot and takes no
@@ -251,26 +269,10 @@ impl Store {
         T: Send + 'static,
         F: FnOnce() -> Result<T> + Send + 'static,
     {
-        let busy = "too many imports are in progress; try again later";
-        let permit = permit(&self.inner.blocking, READ_WAIT, busy).await?;
-        Self::off_async(permit, body).await
-    }
-
-    async fn off_async<T, F>(permit: OwnedSemaphorePermit, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce() -> Result<T> + Send + 'static,
-    {
-        #[expect(clippy::disallowed_methods, reason = "this is the one way off the async threads")]
-        let ran = tokio::task::spawn_blocking(move || {
-            let _permit = permit; // A dropped caller does not free the place: the read continues.
-            body()
-        });
-        match ran.await {
-            Ok(answer) => answer,
-            Err(error) if error.is_panic() => Err(Error::internal("a read panicked")),
-            Err(_) => Err(stopping()),
-        }
+        let end = tokio::time::Instant::now() + READ_WAIT;
+        let place = permit(&self.inner.blocking, end).await;
+        let busy = || Error::unavailable("too many imports are in progress; try again later");
+        blocking::run(place.ok_or_else(busy)?, body).await
     }
 
     /// Runs `body` in a write transaction that it may share with others, and answers once it is
@@ -303,7 +305,9 @@ impl Store {
         K: FnOnce(&T) + Send + 'static,
     {
         self.inner.require_writable()?;
-        let seat = permit(&self.inner.seats, QUEUE_WAIT, QUEUE_FULL).await?;
+        let end = tokio::time::Instant::now() + QUEUE_WAIT;
+        let seat = permit(&self.inner.seats, end).await;
+        let seat = seat.ok_or_else(|| Error::unavailable(QUEUE_FULL))?;
         self.order(body, kept, seat)?.await.map_err(|_| stopping())?
     }
 
@@ -380,17 +384,18 @@ impl Store {
 
 const QUEUE_FULL: &str = "too many writes are waiting for the database; try again later";
 
-async fn permit(
-    seats: &Arc<Semaphore>,
-    wait: Duration,
-    busy: &'static str,
-) -> Result<OwnedSemaphorePermit> {
-    if let Ok(permit) = seats.clone().try_acquire_owned() {
-        return Ok(permit);
-    }
-    match tokio::time::timeout(wait, seats.clone().acquire_owned()).await {
-        Ok(permit) => permit.map_err(|_| stopping()),
-        Err(_) => Err(Error::unavailable(busy)),
+fn too_many_reads(exhausted: Exhausted) -> Error {
+    match exhausted {
+        Exhausted::ByHolder => Error::too_many(
+            format!(
+                "more than {N_READS_PER_ACCOUNT_MAX} reads of this account are in progress; send fewer requests at \
+                 the same time"
+            ),
+            READ_RETRY_S,
+        ),
+        Exhausted::ByAll => {
+            Error::unavailable("too many reads are waiting for the database; try again later")
+        }
     }
 }
 

@@ -39,7 +39,8 @@ pub struct RuleChange {
 impl App {
     /// Oldest first. Only rules whose clients the caller may all access.
     pub async fn list_alert_rules(&self, caller: &Caller) -> Result<Vec<AlertRule>> {
-        let mut all = self.store.read(crate::store::Snapshot::list_alert_rules).await?;
+        let mut all =
+            caller.acting_on(&self.store).read(crate::store::Snapshot::list_alert_rules).await?;
         all.retain(|it| caller.may_reach_all(&it.clients));
         Ok(all)
     }
@@ -47,7 +48,10 @@ impl App {
     /// # Errors
     /// `NotFound`; `Forbidden` if the caller may not access all clients that it watches.
     pub async fn get_alert_rule(&self, caller: &Caller, id: AlertRuleId) -> Result<AlertRule> {
-        let found = self.store.read(move |snapshot| snapshot.find_alert_rule(id)).await?;
+        let found = caller
+            .acting_on(&self.store)
+            .read(move |snapshot| snapshot.find_alert_rule(id))
+            .await?;
         let rule = found.ok_or_else(absent)?;
         require_reach(caller, &rule.clients)?;
         Ok(rule)

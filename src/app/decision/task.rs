@@ -88,7 +88,8 @@ impl App {
     /// # Errors
     /// `Forbidden` if the caller may not access its client; `NotFound`.
     pub async fn get_task(&self, caller: &Caller, id: TaskId) -> Result<Task> {
-        let task = self.store.read(move |snapshot| snapshot.find_task(id)).await?;
+        let task =
+            caller.acting_on(&self.store).read(move |snapshot| snapshot.find_task(id)).await?;
         let task = task.ok_or_else(absent)?;
         self.reach_any(caller, task.client)?;
         Ok(task)
@@ -140,7 +141,10 @@ impl App {
         let clients = self.asked_clients(caller, client)?;
         let filter = TaskFilter { clients, status };
         let limit = limit as usize;
-        self.store.read(move |snapshot| snapshot.list_tasks(&filter, after, limit)).await
+        caller
+            .acting_on(&self.store)
+            .read(move |snapshot| snapshot.list_tasks(&filter, after, limit))
+            .await
     }
 }
 

@@ -124,7 +124,10 @@ impl App {
     /// Returns the rows of the client that an asset belongs to.
     async fn reach_asset(&self, caller: &Caller, id: AssetId) -> Result<ClientStore> {
         let absent = || Error::not_found("asset not found");
-        let client = self.store.read(move |snapshot| snapshot.find_asset_client(id)).await?;
+        let client = caller
+            .acting_on(&self.store)
+            .read(move |snapshot| snapshot.find_asset_client(id))
+            .await?;
         let (_, rows) = self.reach_active(caller, client.ok_or_else(absent)?).map_err(|error| {
             if error.code == crate::error::Code::NotFound { absent() } else { error }
         })?;

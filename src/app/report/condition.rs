@@ -95,7 +95,8 @@ impl App {
         };
         clients.retain(|it| after.as_ref().is_none_or(|mark| mark.client <= *it));
         let limit = limit as usize;
-        let list = self.store.read(move |snapshot| {
+        let store = caller.acting_on(&self.store);
+        let list = store.read(move |snapshot| {
             let mut found = Vec::new();
             for id in clients {
                 let left = limit - found.len();

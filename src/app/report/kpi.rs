@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::client::settings::Settings;
+use crate::auth::caller::Caller;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::posture::Score;
 use crate::engine::severity::Severity;
@@ -120,7 +121,8 @@ impl App {
     ///
     /// # Errors
     /// `Unavailable` if the database is not available.
-    pub async fn kpis(&self, allowed: Option<&[ClientId]>) -> Result<Kpis> {
+    pub async fn kpis(&self, caller: &Caller) -> Result<Kpis> {
+        let allowed = caller.allowed_clients();
         let allowed: Option<BTreeSet<ClientId>> = allowed.map(|it| it.iter().copied().collect());
         let is_allowed = |it: &Arc<Client>| {
             it.state != ClientState::Erasing
@@ -145,7 +147,7 @@ impl App {
             }
             Ok(kpis)
         };
-        self.store.read(sum).await
+        caller.acting_on(&self.store).read(sum).await
     }
 }
 

@@ -25,7 +25,7 @@ impl App {
         let list = move |snapshot: &Snapshot| {
             snapshot.list_changes(after, limit as usize, allowed.as_deref())
         };
-        self.store.read(list).await
+        caller.acting_on(&self.store).read(list).await
     }
 
     /// Lists events after a sequence, in commit order, of the clients that the caller may access.
@@ -43,6 +43,6 @@ impl App {
         let list = move |snapshot: &Snapshot| {
             snapshot.list_events(after, limit as usize, allowed.as_deref())
         };
-        self.store.read(list).await
+        caller.acting_on(&self.store).read(list).await
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::auth::caller::Caller;
 use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::Status;
 use crate::engine::posture::{FrameworkSummary, RowOutcome};
@@ -33,16 +34,17 @@ pub struct PortfolioRow {
 }
 
 impl App {
-    /// A page of active clients among `allowed` (`None`: all), in the order in which they were added.
+    /// A page of active clients that the caller may access, in the order in which they were added.
     ///
     /// # Errors
     /// `Unavailable` if the database is not available.
     pub async fn page_portfolio(
         self: &Arc<Self>,
-        allowed: Option<&[ClientId]>,
+        caller: &Caller,
         question: PortfolioQuery,
         cut: Cut,
     ) -> Result<Page<PortfolioRow>> {
+        let allowed = caller.allowed_clients();
         let allowed: Option<BTreeSet<ClientId>> = allowed.map(|it| it.iter().copied().collect());
         let mut clients = self.clients.directory.list();
         clients.retain(|it| {
@@ -62,7 +64,7 @@ impl App {
             lines.retain(|it| it.row.is_some_and(|it| it.status == status));
             Ok(Page::of(lines.into_iter(), cut))
         };
-        self.store.read(page).await
+        caller.acting_on(&self.store).read(page).await
     }
 
     fn line(

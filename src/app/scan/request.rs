@@ -220,7 +220,8 @@ impl App {
     /// # Errors
     /// `NotFound`, also if the caller may not access its client.
     pub async fn get_scan(&self, caller: &Caller, id: ScanId) -> Result<ScanWithProgress> {
-        let scan = self.store.read(move |snapshot| snapshot.find_scan(id)).await?;
+        let scan =
+            caller.acting_on(&self.store).read(move |snapshot| snapshot.find_scan(id)).await?;
         let scan = scan.filter(|it| Self::may_see(caller, it)).ok_or_else(absent)?;
         Ok(self.shown_scan(scan))
     }
@@ -238,7 +239,8 @@ impl App {
         if let Some(client) = client {
             self.reach_any(caller, client)?;
         }
-        let mut all = self.store.read(move |it| it.list_scans(client.map(Some))).await?;
+        let mut all =
+            caller.acting_on(&self.store).read(move |it| it.list_scans(client.map(Some))).await?;
         all.retain(|it| Self::may_see(caller, it));
         Ok(Page::of(all.into_iter(), cut).map(|it| self.shown_scan(it)))
     }
@@ -291,7 +293,7 @@ impl App {
         cut: Cut,
     ) -> Result<Page<FoundHost>> {
         self.get_scan(caller, id).await?;
-        self.store.read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await
+        caller.acting_on(&self.store).read(move |snapshot| snapshot.page_scan_hosts(id, cut)).await
     }
 
     /// Lists assets that scans found, of all clients that the caller may access, in the order in which they were first
@@ -329,7 +331,7 @@ impl App {
             }
             Ok(Page { items, total: page.total, cut })
         };
-        self.store.read(read).await
+        caller.acting_on(&self.store).read(read).await
     }
 
     /// Removes old scans beyond those that are kept. Returns true if more may remain.

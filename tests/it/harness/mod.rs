@@ -230,6 +230,11 @@ impl Posture {
         self.runtime.block_on(future)
     }
 
+    /// Runs a future beside the test.
+    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(future);
+    }
+
     /// A management request over the control socket.
     pub fn operator(&self, method: &str, path: &str, body: &Value) -> Answer {
         let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };

@@ -203,7 +203,7 @@ impl Dashboard {
         web: Held<&Arc<Web>>,
         by: By<ViewKpis>,
     ) -> Result<Data<KpisView>, Failure> {
-        let kpis = web.app.kpis(by.0.allowed_clients()).await?;
+        let kpis = web.app.kpis(&by.0).await?;
         Ok(Data::of(&KpisView::of(kpis)))
     }
 }

@@ -105,8 +105,7 @@ impl Portfolio {
         }
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let question = PortfolioQuery { framework, row, status };
-        let allowed = by.0.allowed_clients();
-        let Page { items, total, cut } = web.app.page_portfolio(allowed, question, cut).await?;
+        let Page { items, total, cut } = web.app.page_portfolio(&by.0, question, cut).await?;
         let view = |it| LineView::of(it, framework, requirement.as_deref());
         let items = items.into_iter().map(view).collect();
         Ok(reply::PageReply::rendered(Rendered::page(&Page { items, total, cut })))
