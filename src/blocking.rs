@@ -1,6 +1,45 @@
-//! Runs blocking work off the async threads.
+//! Runs blocking work off the async threads, and tells it when its result is no longer wanted.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Result};
+
+/// Whether work should give up: its caller is gone, or the service stops. Long work checks it between records.
+#[derive(Clone, Debug, Default)]
+pub struct Cancellation {
+    is_caller_gone: Arc<AtomicBool>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl Cancellation {
+    /// Of one piece of work of this service.
+    #[must_use]
+    pub fn within(service: &Self) -> Self {
+        Self { is_caller_gone: Arc::default(), is_stopping: Arc::clone(&service.is_stopping) }
+    }
+
+    /// # Errors
+    /// `Unavailable` when the work is canceled.
+    pub fn check(&self) -> Result<()> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Err(Error::unavailable("the service is stopping; send the request again"));
+        }
+        if self.is_caller_gone.load(Ordering::Relaxed) {
+            return Err(Error::unavailable("the caller disconnected; nothing was imported"));
+        }
+        Ok(())
+    }
+}
+
+/// Cancels the work when its caller is dropped.
+struct CancelOnDrop(Cancellation);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.is_caller_gone.store(true, Ordering::Relaxed);
+    }
+}
 
 /// Runs `work` on a thread that may block. `held` is dropped when the work ends, which may be after the caller is dropped.
 ///
@@ -21,4 +60,21 @@ where
         Err(error) if error.is_panic() => Err(Error::internal("blocking work panicked")),
         Err(_) => Err(Error::unavailable("the service is stopping")),
     }
+}
+
+/// [`run`] for long work, which is canceled when the caller is dropped.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_cancelable<H, T>(
+    held: H,
+    cancellation: Cancellation,
+    work: impl FnOnce(&Cancellation) -> Result<T> + Send + 'static,
+) -> Result<T>
+where
+    H: Send + 'static,
+    T: Send + 'static,
+{
+    let _on_drop = CancelOnDrop(cancellation.clone());
+    run(held, move || work(&cancellation)).await
 }

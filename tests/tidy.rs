@@ -53,6 +53,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
         &[
             &["table"],
             &["kernel", "disk_space"],
+            &["spool"],
             &["per_client"],
             &["global"],
             &["open"],

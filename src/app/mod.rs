@@ -27,6 +27,7 @@ use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
 use client::Clients;
+use intake::upload::UploadLimits;
 use scan::registry::ScanRegistry;
 use webhook::Webhooks;
 
@@ -60,6 +61,7 @@ pub struct App {
     unassessed: Posture,
     pub access: Access,
     pub clients: Clients,
+    uploads: UploadLimits,
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
 }
@@ -94,6 +96,7 @@ impl App {
         Ok(Self {
             access,
             clients,
+            uploads: UploadLimits::default(),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             unassessed: unassessed(&catalog),

@@ -1,6 +1,6 @@
 //! Checks whether the disk has space for another write. A full disk would stop redb in the middle of one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// This much free space is reserved for the system, and for writes that must not wait for space.
@@ -20,6 +20,22 @@ pub(in crate::store) enum Space {
     /// Only for those that may use the reserve: revocations, removals, and the results of what was done already.
     ReserveOnly,
     Exhausted,
+}
+
+/// The free space, and how much of it must stay free for writes to be accepted.
+pub(in crate::store) struct Measure {
+    pub(in crate::store) free_bytes: u64,
+    pub(in crate::store) needed_bytes: u64,
+}
+
+/// `None`: the file system does not answer.
+pub(in crate::store) fn measure(file: &Path) -> Option<Measure> {
+    let disk = rustix::fs::statvfs(file).ok()?;
+    let data = std::fs::metadata(file).ok()?;
+    Some(Measure {
+        free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
+        needed_bytes: FREE_BYTES_MIN.max(data.len() / FREE_SHARE),
+    })
 }
 
 /// Checks the free space periodically.
@@ -43,12 +59,10 @@ impl DiskSpace {
             return self.space;
         }
         self.looked_at = Some(Instant::now());
-        let (Ok(disk), Ok(data)) = (rustix::fs::statvfs(file), std::fs::metadata(file)) else {
+        let Some(Measure { free_bytes, needed_bytes }) = measure(file) else {
             self.space = Space::Enough;
             return self.space;
         };
-        let free_bytes = disk.f_bavail.saturating_mul(disk.f_frsize);
-        let needed_bytes = FREE_BYTES_MIN.max(data.len() / FREE_SHARE);
         let before = self.space;
         self.space = match free_bytes {
             _ if needed_bytes <= free_bytes => Space::Enough,

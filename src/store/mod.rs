@@ -8,6 +8,7 @@ pub mod global;
 mod kernel;
 mod open;
 pub mod per_client;
+mod spool;
 mod table;
 mod writer;
 
@@ -31,6 +32,7 @@ use global::audit::PendingAct;
 use kernel::health::{Gauges, reopening, stopping};
 use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
 use open::DatabaseLocation;
+use spool::Spool;
 use writer::{Message, WriteJob, Writer};
 
 pub use kernel::audit_head::AuditHead;
@@ -39,6 +41,7 @@ pub use kernel::figure::ClientFigures;
 pub use kernel::health::Health;
 pub use kernel::meta::Installation;
 pub use kernel::version::Versions;
+pub use spool::SpoolFile;
 
 /// All clients' rows in one state of the database.
 pub type Snapshot = Transaction<Reading>;
@@ -57,8 +60,6 @@ const QUEUE_WAIT: Duration = Duration::from_secs(5);
 const N_READS_MAX: usize = 32;
 /// How many of them one account may have at once.
 const N_READS_PER_ACCOUNT_MAX: usize = 8;
-/// How many long blocking works run at once.
-const N_BLOCKING_MAX: usize = 4;
 /// How long a read waits for a free place before it is refused.
 const READ_WAIT: Duration = Duration::from_secs(10);
 /// When a caller whose account had too many reads in progress may try again.
@@ -95,7 +96,7 @@ struct Inner {
     queue: SyncSender<Message>,
     seats: Arc<Semaphore>,
     reads: FairLimit<AccountKey>,
-    blocking: Arc<Semaphore>,
+    spool: Spool,
     /// Locked while closing.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -186,7 +187,7 @@ impl Store {
         });
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
-        let space = DiskSpace::around(home.file());
+        let (space, spool) = (DiskSpace::around(home.file()), Spool::beside(home.file()));
         let writer = Writer { shared: shared.clone(), queue: orders, home, space, counts };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let thread = thread.spawn(move || writer.run()).map_err(Error::internal)?;
@@ -195,7 +196,7 @@ impl Store {
             queue,
             seats: Arc::new(Semaphore::new(QUEUE_LEN_MAX)),
             reads: FairLimit::new(N_READS_MAX, N_READS_PER_ACCOUNT_MAX),
-            blocking: Arc::new(Semaphore::new(N_BLOCKING_MAX)),
+            spool,
             writer: Mutex::new(Some(thread)),
         };
         Ok(Self { inner: Arc::new(inner), act: None, is_reserved: false, account: None })
@@ -257,22 +258,6 @@ impl Store {
             self.inner.reads.acquire(self.account, READ_WAIT).await.map_err(too_many_reads)?;
         // A dropped caller does not free the place: the read continues.
         blocking::run(place, move || body(&store.snapshot()?)).await
-    }
-
-    /// Runs long blocking work such as an import, besides the reads: it holds no snapshot and takes no
-    /// read's place.
-    ///
-    /// # Errors
-    /// Those of `body`; `Unavailable` if too much such work is waiting; `Internal` if `body` panics.
-    pub async fn run_blocking<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce() -> Result<T> + Send + 'static,
-    {
-        let end = tokio::time::Instant::now() + READ_WAIT;
-        let place = permit(&self.inner.blocking, end).await;
-        let busy = || Error::unavailable("too many imports are in progress; try again later");
-        blocking::run(place.ok_or_else(busy)?, body).await
     }
 
     /// Runs `body` in a write transaction that it may share with others, and answers once it is
@@ -350,6 +335,15 @@ impl Store {
             return Err(stopping());
         }
         Ok(answer)
+    }
+
+    /// Makes a file for bytes that a caller sends.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept it.
+    pub async fn create_spool_file(&self) -> Result<SpoolFile> {
+        let store = self.clone();
+        blocking::run((), move || store.inner.spool.create()).await
     }
 
     /// One client's rows and no others.

@@ -17,6 +17,7 @@ use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta;
 use crate::store::kernel::meta::{LAST_CHANGE, LAST_EVENT};
 use crate::store::kernel::transaction::{Counts, Reading, Rows, Writing};
+use crate::store::spool;
 use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 
 /// The format that this release writes. A file with a higher format is refused; one with a lower
@@ -60,6 +61,7 @@ impl DatabaseLocation {
             Err(TryLockError::WouldBlock) => return Err(in_use()),
             Err(TryLockError::Error(error)) => return Err(dir_refused(error)),
         }
+        spool::remove_leftovers(dir).map_err(dir_refused)?;
         Ok(Self::Dir { dir: dir.to_owned(), cache_bytes, _lock: lock })
     }
 

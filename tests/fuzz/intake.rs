@@ -162,6 +162,7 @@ impl Service {
             by: "fuzz".to_owned(),
             once: None,
         };
+        let push = self.app.check_push(rows.id(), push)?;
         self.runtime.block_on(self.app.push_facts(rows, push))
     }
 }

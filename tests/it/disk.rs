@@ -132,6 +132,12 @@ mod needs_mount {
 
         disk.leave_mib(350);
         assert!(wait_until(SOON, || add_client(&posture) == 201), "it goes on without a restart");
+        let client = posture.client("C");
+        for (n_bytes, status) in [(MIB - 1, 400), (MIB, 503)] {
+            let file = vec![b'x'; usize::try_from(n_bytes).unwrap()];
+            let answer = posture.import(&client, "", &file);
+            assert_eq!(answer.status, status, "{}", answer.text());
+        }
         assert_eq!(posture.operator("DELETE", &second, &Value::Null).status, 204);
         assert_eq!(health(&posture)["diskFull"], false);
     }

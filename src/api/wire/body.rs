@@ -14,7 +14,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
 
 use super::problem::Failure;
 use super::reply::Null;
@@ -26,18 +25,14 @@ pub const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Deeper nesting of arrays and objects is refused.
 pub const JSON_DEPTH_MAX: usize = 32;
 
-/// The bytes of a JSON body that the document describes as `Doc`; more than `BYTES_MAX` are refused.
+/// The bytes of a JSON body that the document describes as `Doc`; more than `BYTES_MAX` are refused. Larger bodies, which are
+/// not kept in memory while they arrive, are [`super::upload::LargeBody`].
 pub struct Body<Doc, const BYTES_MAX: usize = BODY_BYTES_MAX> {
     bytes: Bytes,
     doc: PhantomData<Doc>,
 }
 
 impl<Doc, const BYTES_MAX: usize> Body<Doc, BYTES_MAX> {
-    /// SHA-256 of the bytes.
-    pub fn digest(&self) -> [u8; 32] {
-        Sha256::digest(&self.bytes).into()
-    }
-
     /// Reads the body as what it is documented as.
     ///
     /// # Errors
@@ -46,14 +41,6 @@ impl<Doc, const BYTES_MAX: usize> Body<Doc, BYTES_MAX> {
     where
         Doc: DeserializeOwned,
     {
-        read(&self.bytes)
-    }
-
-    /// Reads the body as another type, whose fields must be those of `Doc`.
-    ///
-    /// # Errors
-    /// As [`read`].
-    pub fn read_as<T: DeserializeOwned>(&self) -> Result<T> {
         read(&self.bytes)
     }
 }
@@ -168,7 +155,7 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
         let body: http_body_util::combinators::BoxBody<Bytes, std::io::Error> = body.take()?.into();
         let bytes = collect(body, BYTES_MAX).await.map_err(Failure::from)?;
         let act = request.data::<PendingAct>().filter(|it| it.has_actor());
-        if let (Some(act), true) = (act, BYTES_MAX <= BODY_BYTES_MAX) {
+        if let Some(act) = act {
             act.set_fields(member_names(&bytes));
         }
         Ok(Self { bytes, doc: PhantomData })
@@ -194,7 +181,9 @@ async fn collect(
     })
 }
 
-fn check_content_type(request: &Request) -> Result<()> {
+/// # Errors
+/// `UnsupportedMediaType` if the body is not sent as JSON.
+pub fn check_content_type(request: &Request) -> Result<()> {
     let given = request.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let essence = given.and_then(|it| it.split(';').next()).map(str::trim);
     if essence.is_some_and(|it| it.eq_ignore_ascii_case("application/json")) {

@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::app::App;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
+use crate::blocking::Cancellation;
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -52,22 +53,24 @@ pub enum Imported {
     Known(Box<Import>),
 }
 
-/// Counts and hashes the bytes that are read, and refuses more than [`FILE_BYTES_MAX`].
-struct Measured<R> {
+/// Counts and hashes the bytes that are read, and refuses more than [`FILE_BYTES_MAX`]. Reading fails once it is canceled.
+struct Measured<'a, R> {
     inner: R,
+    cancellation: &'a Cancellation,
     digest: Sha256,
     n_bytes: u64,
 }
 
-impl<R: Read> Read for Measured<R> {
+impl<R: Read> Read for Measured<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.cancellation.check().map_err(std::io::Error::other)?;
         let n = self.inner.read(buffer)?;
         self.digest.update(&buffer[..n]);
         self.n_bytes += n as u64;
         if FILE_BYTES_MAX < self.n_bytes {
             return Err(std::io::Error::new(
                 std::io::ErrorKind::FileTooLarge,
-                format!("the file is larger than {} MiB", FILE_BYTES_MAX / 1024 / 1024),
+                format!("the file is larger than {} MiB", FILE_BYTES_MAX >> 20),
             ));
         }
         Ok(n)
@@ -94,8 +97,12 @@ impl App {
             ObservedAt::Now => Observed::At(now),
             ObservedAt::At(time) => Observed::At(time.min(now)),
         };
-        let read = self.store.run_blocking(move || read_whole(file, given, source, id, observed));
-        let (format, folded, digest) = read.await?;
+        let read = move |cancellation: &Cancellation| {
+            let whole = read_whole(file, (given, source), id, observed, cancellation);
+            // What a reader says of an error of its input is not the reason.
+            whole.map_err(|error| cancellation.check().err().unwrap_or(error))
+        };
+        let (format, folded, digest) = self.read_file(read).await?;
         // Locked from here on: the same file sent twice at once is imported once.
         let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
@@ -139,12 +146,12 @@ type Whole = (Format, Folded, [u8; 32]);
 
 fn read_whole(
     file: impl Read,
-    given: Option<Format>,
-    source: Option<String>,
+    (given, source): (Option<Format>, Option<String>),
     import: ImportId,
     observed: Observed,
+    cancellation: &Cancellation,
 ) -> Result<Whole> {
-    let measured = Measured { inner: file, digest: Sha256::new(), n_bytes: 0 };
+    let measured = Measured { inner: file, cancellation, digest: Sha256::new(), n_bytes: 0 };
     let mut input = BufReader::with_capacity(HEAD_BYTES, measured);
     fill(&mut input)?;
     let detected = import::detect(input.buffer());
@@ -152,7 +159,10 @@ fn read_whole(
     let tool = format.tool();
     let source = source.unwrap_or_else(|| tool.to_owned());
     let mut fold = Fold::new(ImportOrigin { tool, source, import, valid_until: None, observed });
-    import::read(format, &mut input, &mut |record| fold.add(record))?;
+    import::read(format, &mut input, &mut |record| {
+        cancellation.check()?;
+        fold.add(record)
+    })?;
     // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
     Ok((format, fold.finish(), input.into_inner().digest.finalize().into()))

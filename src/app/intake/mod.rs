@@ -16,3 +16,4 @@ mod shrink;
 pub mod source;
 pub mod stage;
 mod step;
+pub mod upload;

@@ -28,12 +28,12 @@ use crate::engine::fact::{FINDINGS_CHARS_MAX, Observation, Status, Subject, Verd
 use crate::engine::identity::{AppUse, Identity, LastSignIn};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
-use crate::id::ImportId;
+use crate::id::{ClientId, ImportId};
 use crate::import::fold::Folded;
 use crate::store::ClientStore;
 
 /// A larger body is refused.
-pub const FACTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const FACTS_BYTES_MAX: u64 = 16 * 1024 * 1024;
 pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
 /// How long an answer is kept for the same `Idempotency-Key`.
 pub const ANSWER_HOURS: i64 = 24;
@@ -65,6 +65,10 @@ pub struct Push {
     pub once: Option<Once>,
 }
 
+/// Facts that were checked as a whole and can be ingested.
+#[derive(Clone, Debug)]
+pub struct CheckedPush(Box<Intake>);
+
 /// The result of a push.
 #[derive(Clone, Debug)]
 pub enum FactsPush {
@@ -74,44 +78,53 @@ pub enum FactsPush {
 }
 
 impl App {
+    /// Checks facts about a client. It takes as long as there are many of them: run it on a thread that may block.
+    ///
+    /// # Errors
+    /// `Invalid` with the field that breaks a rule.
+    pub fn check_push(&self, client: ClientId, push: Push) -> Result<CheckedPush> {
+        let idempotent = push.once.as_ref().map(|it| Idempotent {
+            key: Sha256::digest(it.key.as_bytes()).into(),
+            digest: digest_of(client, &push.digest),
+            render: it.render,
+        });
+        let reader = FactsReader { catalog: &self.catalog, now: self.clock.now() };
+        reader.intake(push, idempotent).map(|it| CheckedPush(Box::new(it)))
+    }
+
     /// Imports a file of facts, unless the same bytes were imported before; `again` imports them anyway. The same file
     /// sent twice at once is imported once.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; those of [`App::ingest`].
+    /// Those of [`App::ingest`].
     pub async fn import_facts(
         &self,
         rows: &ClientStore,
-        push: Push,
+        CheckedPush(intake): CheckedPush,
         again: bool,
     ) -> Result<Imported> {
-        let (now, digest) = (self.clock.now(), push.digest);
+        let digest = intake.import.digest;
         let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !again) {
             return Ok(Imported::Known(Box::new(known)));
         }
-        let intake = FactsReader { catalog: &self.catalog, now }.intake(push, None)?;
-        let outcome = self.ingest_locked(rows, intake, &lock).await?;
+        let outcome = self.ingest_locked(rows, *intake, &lock).await?;
         Ok(Imported::Changed(Box::new(outcome)))
     }
 
     /// Ingests what a source reports about a client: all of it or nothing.
     ///
     /// # Errors
-    /// `Invalid` with the field that breaks a rule; `Conflict` if the key was used with another body; those of
-    /// [`App::ingest`].
-    pub async fn push_facts(&self, rows: &ClientStore, push: Push) -> Result<FactsPush> {
+    /// `Conflict` if the key was used with another body; those of [`App::ingest`].
+    pub async fn push_facts(
+        &self,
+        rows: &ClientStore,
+        CheckedPush(intake): CheckedPush,
+    ) -> Result<FactsPush> {
         let now = self.clock.now();
-        let idempotent = push.once.as_ref().map(|it| Idempotent {
-            key: Sha256::digest(it.key.as_bytes()).into(),
-            digest: digest_of(rows, &push.digest),
-            render: it.render,
-        });
-        let intake =
-            FactsReader { catalog: &self.catalog, now }.intake(push, idempotent.clone())?;
         let lock = self.clients.lock(rows.id()).await;
-        if let Some(it) = idempotent {
+        if let Some(it) = intake.idempotent.clone() {
             let known = self.store.read(move |snapshot| snapshot.find_answer(&it.key)).await?;
             let is_kept = |at: Time| now < at.plus_s(ANSWER_HOURS * 3_600);
             match known.filter(|it| is_kept(it.at)) {
@@ -126,22 +139,14 @@ impl App {
                 None => (),
             }
         }
-        let outcome = self.ingest_locked(rows, intake, &lock).await?;
+        let outcome = self.ingest_locked(rows, *intake, &lock).await?;
         Ok(FactsPush::Taken(Box::new(outcome)))
-    }
-
-    /// Removes expired answers. Returns true if more remain.
-    pub async fn forget_answers(&self) -> Result<bool> {
-        const N_AT_ONCE: usize = 500;
-        let before = self.clock.now().plus_s(-ANSWER_HOURS * 3_600);
-        let store = self.store.reserved();
-        store.write(move |batch| batch.remove_answers_before(before, N_AT_ONCE)).await
     }
 }
 
-fn digest_of(rows: &ClientStore, body: &[u8; 32]) -> [u8; 32] {
+fn digest_of(client: ClientId, body: &[u8; 32]) -> [u8; 32] {
     let mut digest = Sha256::new();
-    digest.update(rows.id().as_bytes());
+    digest.update(client.as_bytes());
     digest.update(body);
     digest.finalize().into()
 }

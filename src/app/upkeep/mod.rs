@@ -4,6 +4,7 @@ mod retention;
 
 use super::App;
 use crate::app::event::cause::Cause;
+use crate::app::intake::push::ANSWER_HOURS;
 use crate::clock::Time;
 use crate::engine::asset::AssetStatus;
 use crate::error::{Chain, Code, Error, Result};
@@ -16,6 +17,8 @@ use retention::ENDED_DAYS;
 const N_DUE_AT_ONCE: usize = 1_000;
 /// Rows changed or removed in one commit, so that other writers do not wait long.
 const N_ROWS_AT_ONCE: usize = 200;
+/// Answers removed in one commit.
+const N_ANSWERS_AT_ONCE: usize = 500;
 /// A client that could not be assessed is tried again after this.
 const RETRY_AFTER_S: i64 = 600;
 /// How long events and changes of rows are kept.
@@ -140,6 +143,13 @@ impl App {
             Ok(batch.remove_changes_before(before, N_ROWS_AT_ONCE)? || more)
         };
         self.store.reserved().write(remove).await
+    }
+
+    /// Removes expired answers. Returns true if more remain.
+    pub async fn forget_answers(&self) -> Result<bool> {
+        let before = self.clock.now().plus_s(-ANSWER_HOURS * 3_600);
+        let store = self.store.reserved();
+        store.write(move |batch| batch.remove_answers_before(before, N_ANSWERS_AT_ONCE)).await
     }
 
     /// Marks assets as stale that were not seen for long, and removes those that were retired long ago.

@@ -6,15 +6,17 @@ use poem::web::Data as Held;
 use poem_openapi::param::{Header, Path};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::PushFacts;
 use crate::api::manage::intake::imports::ChangedView;
-use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::body::{self, example, present};
 use crate::api::wire::input::Sha256Text;
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
+use crate::api::wire::upload::LargeBody;
 use crate::api::wire::view::{AssetTypeView, ReportedStatusView, SyncStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::intake::list::Moved;
@@ -297,28 +299,30 @@ impl ManagedFacts {
         by: By<PushFacts>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "Idempotency-Key")] key: Header<Option<Raw<Text>>>,
-        body: Body<FactsDoc, FACTS_BYTES_MAX>,
+        body: LargeBody<FactsDoc>,
     ) -> Result<Data<FactsOutcomeView>, Failure> {
         let (_, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let facts = body.read_as::<FactsBody>()?;
-        if let Principal::Key(_) = &by.0.identity
-            && facts.source != by.0.source()
-        {
-            let rule = format!("must be the key's source label, {:?}", by.0.source());
-            return Err(Error::invalid_field("source", rule).into());
-        }
         let key = key.0.map(|it| it.text);
         if key.as_ref().is_some_and(|it| it.is_empty() || IDEMPOTENCY_KEY_CHARS_MAX < it.len()) {
             let rule = format!("must be 1 to {IDEMPOTENCY_KEY_CHARS_MAX} characters");
             return Err(Error::invalid_field("Idempotency-Key", rule).into());
         }
-        let push = Push {
-            body: facts,
-            file_name: String::new(),
-            digest: body.digest(),
-            by: by.0.name(),
-            once: key.map(|it| Once { key: format!("{}\n{it}", by.0.account()), render }),
+        let once = key.map(|it| Once { key: format!("{}\n{it}", by.0.account()), render });
+        let received = body.receive(&web.app, &by.0, FACTS_BYTES_MAX).await?;
+        let (app, caller, client) = (Arc::clone(&web.app), by.0.clone(), rows.id());
+        let read = move |bytes: &[u8]| {
+            let facts = body::read::<FactsBody>(bytes)?;
+            if let Principal::Key(_) = &caller.identity
+                && facts.source != caller.source()
+            {
+                let rule = format!("must be the key's source label, {:?}", caller.source());
+                return Err(Error::invalid_field("source", rule));
+            }
+            let digest = Sha256::digest(bytes).into();
+            let (file_name, by) = (String::new(), caller.name());
+            app.check_push(client, Push { body: facts, file_name, digest, by, once })
         };
+        let push = received.read_with(&web.app, read).await?;
         Ok(match web.app.push_facts(&rows, push).await? {
             FactsPush::Taken(outcome) => Data::of(&FactsOutcomeView::of(&outcome)),
             FactsPush::Replayed(answer) => Data::again(answer),

@@ -13,13 +13,14 @@ use crate::api::edge::right::{ViewCompliance, Work};
 use crate::api::wire::param::{FormatWord, Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
-use crate::api::wire::upload::Upload;
+use crate::api::wire::upload::{FileBody, Received};
 use crate::api::wire::view::{Uid, When};
 use crate::api::wire::{body, param, reply};
 use crate::api::{Group, Web};
 use crate::app::event::change::Announced;
-use crate::app::intake::file::{ImportRequest, Imported, ObservedAt};
+use crate::app::intake::file::{FILE_BYTES_MAX, ImportRequest, Imported, ObservedAt};
 use crate::app::intake::push::{FACTS_BYTES_MAX, FactsBody, Push};
+use crate::app::intake::upload::Upload;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
@@ -177,7 +178,7 @@ impl Imports {
         again: Query<Option<Raw<TrueWord>>>,
         /// The file covers the scopes in it in full: what it does not contain is treated as removed.
         complete: Query<Option<Raw<TrueWord>>>,
-        file: Upload,
+        file: FileBody,
     ) -> Result<Data<OutcomeView>, Failure> {
         let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
         let format = format.0.map(|it| it.text);
@@ -193,7 +194,8 @@ impl Imports {
                 again: param::only_true("again", again.0.as_ref())?,
             };
             let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-            return Ok(Data::of(&import_facts(&web, &by, &rows, order, file).await?));
+            let upload = file.receive(&web.app, &by.0, FACTS_BYTES_MAX).await?;
+            return Ok(Data::of(&import_facts(&web, &by, &rows, order, upload).await?));
         }
         let format = format.map(|it| format_named(&it)).transpose()?;
         let order = ImportRequest {
@@ -206,7 +208,8 @@ impl Imports {
             by: by.0.name(),
         };
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        Ok(Data::of(&OutcomeView::of(web.app.import_file(&rows, order, file).await?)))
+        let upload = file.receive(&web.app, &by.0, FILE_BYTES_MAX).await?;
+        Ok(Data::of(&OutcomeView::of(web.app.import_file(&rows, order, upload.reader()?).await?)))
     }
 
     /// List a client's imports
@@ -260,21 +263,22 @@ async fn import_facts(
     by: &By<Work>,
     rows: &ClientStore,
     order: FactsOrder,
-    file: Upload,
+    upload: Upload,
 ) -> Result<OutcomeView> {
-    let bytes = file.whole(FACTS_BYTES_MAX).await?;
-    let digest = Sha256::digest(&bytes).into();
-    let facts = body::read::<FactsBody>(&bytes)?;
-    let facts = match order.observed_at {
-        ObservedAt::File => facts,
-        ObservedAt::Now => facts.observed_now(),
-        ObservedAt::At(_) => {
-            return Err(Error::invalid_field("observedAt", "must be in the facts body instead"));
-        }
+    if let ObservedAt::At(_) = order.observed_at {
+        return Err(Error::invalid_field("observedAt", "must be in the facts body instead"));
+    }
+    let (app, client, by) = (Arc::clone(&web.app), rows.id(), by.0.name());
+    let FactsOrder { file_name, observed_at, again } = order;
+    let read = move |bytes: &[u8]| {
+        let facts = body::read::<FactsBody>(bytes)?;
+        let body = if observed_at == ObservedAt::Now { facts.observed_now() } else { facts };
+        let digest = Sha256::digest(bytes).into();
+        app.check_push(client, Push { body, file_name, digest, by, once: None })
     };
-    let push =
-        Push { body: facts, file_name: order.file_name, digest, by: by.0.name(), once: None };
-    Ok(OutcomeView::of(web.app.import_facts(rows, push, order.again).await?))
+    let received = Received::OnDisk(upload);
+    let push = received.read_with(&web.app, read).await?;
+    Ok(OutcomeView::of(web.app.import_facts(rows, push, again).await?))
 }
 
 fn format_named(word: &str) -> Result<Format> {

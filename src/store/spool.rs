@@ -1,0 +1,118 @@
+//! Files that arrive from callers, kept on disk until they are there completely.
+//!
+//! A file has no name from its first byte on, so that the system takes its space back whatever happens to the process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Seek};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use tokio::io::{AsyncWriteExt, BufWriter};
+
+use crate::error::{Error, Result};
+use crate::secret;
+use crate::store::disk_space;
+
+/// A file leaves this much more free space than writes to the database need.
+const MARGIN_BYTES: u64 = 256 * 1024 * 1024;
+/// The free space is looked at whenever so much of a file has arrived. A smaller file is not refused for lack of it.
+const CHECK_EVERY_BYTES: u64 = 1024 * 1024;
+/// Bytes that are written to disk at once.
+const BUFFER_BYTES: usize = 256 * 1024;
+const PREFIX: &str = "upload-";
+
+/// Where arriving files are kept.
+#[derive(Debug)]
+pub(in crate::store) struct Spool {
+    folder: PathBuf,
+    /// `None`: the database is not on a disk.
+    database: Option<PathBuf>,
+}
+
+/// A file that is arriving. Dropping it removes it.
+#[derive(Debug)]
+pub struct SpoolFile {
+    file: BufWriter<tokio::fs::File>,
+    n_bytes: u64,
+    database: Option<PathBuf>,
+}
+
+impl Spool {
+    /// Beside the database; a database that is not on a disk has its files in the system's folder for them.
+    pub(in crate::store) fn beside(database: Option<PathBuf>) -> Self {
+        let folder = database.as_deref().and_then(Path::parent).map(Path::to_owned);
+        Self { folder: folder.unwrap_or_else(std::env::temp_dir), database }
+    }
+
+    /// # Errors
+    /// `Unavailable` if the disk does not accept it.
+    pub(in crate::store) fn create(&self) -> Result<SpoolFile> {
+        let file = create_unnamed(&self.folder).map_err(refused)?;
+        let file = BufWriter::with_capacity(BUFFER_BYTES, tokio::fs::File::from_std(file));
+        Ok(SpoolFile { file, n_bytes: 0, database: self.database.clone() })
+    }
+}
+
+/// Removes files whose process ended before it took their names away.
+pub(in crate::store) fn remove_leftovers(folder: &Path) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+fn create_unnamed(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!("{PREFIX}{}", hex::encode(secret::random::<16>())));
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+impl SpoolFile {
+    #[must_use]
+    pub fn n_bytes(&self) -> u64 {
+        self.n_bytes
+    }
+
+    /// # Errors
+    /// `Unavailable` if the disk is nearly full or does not accept it.
+    pub async fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let n_bytes = self.n_bytes + bytes.len() as u64;
+        let is_due = self.n_bytes / CHECK_EVERY_BYTES < n_bytes / CHECK_EVERY_BYTES;
+        if is_due && let Some(database) = &self.database {
+            let space = disk_space::measure(database);
+            if space.is_some_and(|it| it.free_bytes < it.needed_bytes + MARGIN_BYTES) {
+                return Err(full());
+            }
+        }
+        self.file.write_all(bytes).await.map_err(refused)?;
+        self.n_bytes = n_bytes;
+        Ok(())
+    }
+
+    /// Returns the file, to be read from its start.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept it.
+    pub async fn finish(mut self) -> Result<File> {
+        self.file.flush().await.map_err(refused)?;
+        let mut file = self.file.into_inner().into_std().await;
+        file.rewind().map_err(refused)?;
+        Ok(file)
+    }
+}
+
+fn refused(error: io::Error) -> Error {
+    if error.kind() == ErrorKind::StorageFull {
+        return full();
+    }
+    Error::unavailable("the upload cannot be stored; try again later").caused_by(error)
+}
+
+fn full() -> Error {
+    Error::unavailable("the disk is nearly full; uploads are refused until space is free")
+}
