@@ -19,6 +19,11 @@ impl Cancellation {
         Self { is_caller_gone: Arc::default(), is_stopping: Arc::clone(&service.is_stopping) }
     }
 
+    /// Cancels all work of this service.
+    pub fn cancel_all(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
     /// # Errors
     /// `Unavailable` when the work is canceled.
     pub fn check(&self) -> Result<()> {

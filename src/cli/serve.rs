@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -19,6 +20,8 @@ use crate::serve::{self, Listeners, Opened};
 
 /// Threads for reads and imports. More would only take memory.
 const N_BLOCKING_THREADS: usize = 64;
+/// How long the end of the process waits for reads in progress whose callers are gone.
+const BLOCKING_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ServeArgs {
@@ -34,7 +37,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         .max_blocking_threads(N_BLOCKING_THREADS)
         .build()
         .map_err(Error::internal)?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
         let mut wanted = serve_options(options);
         if args.demo {
@@ -72,7 +75,10 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         let greet = |address| greet(address, is_new, demo.as_ref(), admin);
         let listeners = Listeners { public, control };
         serve::serve(opened, listeners, &wanted, greet, stop).await
-    })
+    });
+    // Blocking work that is still in progress ends with the process.
+    runtime.shutdown_timeout(BLOCKING_TIMEOUT);
+    served
 }
 
 /// How far the demonstration is: a bar on a terminal, a line now and then elsewhere.

@@ -2,17 +2,21 @@
 
 pub mod http;
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnetwork::IpNetwork;
 use poem::Response;
 use poem::endpoint::BoxEndpoint;
 use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
 use crate::api::{self, Web};
 use crate::app::{self, App};
+use crate::blocking;
 use crate::clock::Clock;
 use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
@@ -26,6 +30,14 @@ use crate::{catalog, web, work};
 pub const CONTROL_SOCKET: &str = "control.sock";
 /// The file in the data directory whose key seals secrets.
 pub const KEY_FILE: &str = "posture.key";
+
+/// How long after the stop the reading of uploads is canceled. It is part of [`http::limit::DRAIN_TIMEOUT`].
+const CANCEL_AFTER: Duration = Duration::from_secs(4);
+/// How long the stop waits for background tasks, after the last request.
+const TASKS_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long the stop waits for the database to store the last counters and to close. Everything that was acknowledged is
+/// durable before.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The part of the configuration that the server needs.
 #[derive(Clone, Debug)]
@@ -83,8 +95,12 @@ impl Opened {
         let stored = self.app.checkpoint_limits().await;
         let audited = self.app.checkpoint_audit().await;
         let strangers = self.app.checkpoint_unauthenticated().await;
-        self.store.close();
-        stored.and(audited).and(strangers)
+        let store = self.store;
+        let closed = blocking::run((), move || {
+            store.close();
+            Ok(())
+        });
+        stored.and(audited).and(strangers).and(closed.await)
     }
 }
 
@@ -159,15 +175,48 @@ pub async fn serve(
             work::scan::run(Arc::clone(app), stop.clone()),
         );
     };
+    let mut stopped = work_stopping.clone();
+    let working = async {
+        let overdue = async {
+            let _ = stopped.wait_for(|stopping| *stopping).await;
+            sleep(TASKS_TIMEOUT).await;
+        };
+        tokio::select! {
+            () = working => (),
+            () = overdue => tracing::warn!("background tasks did not finish in time and were dropped"),
+        }
+    };
     let waiting = async {
         started(address);
         until.await;
         tracing::info!("stopping");
         stop.send_replace(true);
+        sleep(CANCEL_AFTER).await;
+        opened.app.cancel_uploads();
     };
-    tokio::join!(serving, working, waiting);
-    note(&opened.app, "stop").await;
-    opened.close().await?;
+    let running = Box::pin(async { tokio::join!(serving, working) });
+    tokio::select! {
+        _ = running => (),
+        () = async { waiting.await; pending().await } => (),
+    }
+    close(opened).await
+}
+
+/// Closes the database, unless a write takes too long. Then the process ends without it, as if it was killed: the database
+/// loses nothing by that.
+async fn close(opened: Opened) -> Result<()> {
+    let store = opened.store.clone();
+    let closing = async {
+        note(&opened.app, "stop").await;
+        opened.close().await
+    };
+    let Ok(closed) = timeout(CLOSE_TIMEOUT, closing).await else {
+        tracing::warn!("the database is busy and was not closed; the next start recovers it");
+        // Dropping the last handle would wait for the writer.
+        std::mem::forget(store);
+        return Ok(());
+    };
+    closed?;
     tracing::info!("stopped");
     Ok(())
 }

@@ -12,7 +12,7 @@ use posture::id::ClientId;
 use posture::store::ClientStore;
 use serde_json::{Value, json};
 
-use crate::harness::process::wait_until;
+use crate::harness::process::{Folder, wait_until};
 use crate::harness::{Answer, Posture, send};
 
 /// More than an answer takes that waits for nothing.
@@ -334,6 +334,25 @@ fn reading_a_file_stops_when_its_caller_is_gone() {
     let answer = posture.import(&client, "observedAt=now", &prowler());
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+}
+
+#[test]
+fn a_stop_ends_in_time_whatever_is_being_read() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let client = folder.client("A");
+    folder.write("report.xml", &long_report(160 * MIB));
+    thread::scope(|scope| {
+        let import = scope.spawn(|| folder.run(&["import", "--client", &client, "report.xml"]));
+        thread::sleep(Duration::from_secs(3));
+        assert!(!import.is_finished(), "it must take longer");
+        let begin = Instant::now();
+        assert!(server.stop().success());
+        assert!(begin.elapsed() < Duration::from_secs(15), "{:?}", begin.elapsed());
+        let done = import.join().unwrap();
+        assert_ne!(done.code, 0);
+        assert!(done.err.contains("the service is stopping"), "{}", done.err);
+    });
 }
 
 /// Occupies reads of a caller until the returned sender is dropped.

@@ -158,4 +158,9 @@ impl App {
         let place = place.ok_or_else(|| Error::unavailable(busy))?;
         blocking::run_cancelable(place, Cancellation::within(&self.uploads.service), work).await
     }
+
+    /// Cancels the reading of uploads, because the service stops.
+    pub fn cancel_uploads(&self) {
+        self.uploads.service.cancel_all();
+    }
 }

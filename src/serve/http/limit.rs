@@ -42,7 +42,7 @@ pub const AGE_MAX: Duration = Duration::from_mins(10);
 /// slow line.
 pub const OVERTIME_MAX: Duration = Duration::from_hours(1);
 /// How long the stop waits for requests in progress.
-pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// The limits of one listener. `Default` has the documented values; tests use shorter times.
 #[derive(Clone, Debug)]
