@@ -138,6 +138,11 @@ impl App {
     pub fn health(&self) -> crate::store::Health {
         self.store.health()
     }
+
+    /// What the store keeps in memory, for metrics.
+    pub fn store_memory(&self) -> crate::store::StoreMemory {
+        self.store.memory()
+    }
 }
 
 /// The posture of a client without any facts.

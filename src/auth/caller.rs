@@ -133,15 +133,20 @@ impl Caller {
     }
 
     /// The name to store with a statement: of a user always the user's own, also if the user names another person.
-    #[must_use]
-    pub fn signature(&self, given: Option<String>) -> Option<String> {
-        match (&self.identity, given) {
+    ///
+    /// # Errors
+    /// `Invalid` if the given name is blank.
+    pub fn signature(&self, given: Option<String>) -> Result<Option<String>> {
+        if given.as_ref().is_some_and(|it| it.trim().is_empty()) {
+            return Err(Error::invalid_field("by", "must not be blank"));
+        }
+        Ok(match (&self.identity, given) {
             (Principal::User(user), None) => Some(user.email.clone()),
             (Principal::User(user), Some(given)) => {
                 Some(format!("{given}, entered by {}", user.email))
             }
             (Principal::Key(_) | Principal::Operator { .. }, given) => given,
-        }
+        })
     }
 
     /// The rows of one client. Check only afterwards whether the client exists, so that a caller who may not access it

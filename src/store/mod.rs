@@ -15,11 +15,11 @@ mod writer;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use redb::Database;
+use redb::{Database, ReadableDatabase};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::blocking;
@@ -38,9 +38,10 @@ use writer::{Message, WriteJob, Writer};
 pub use kernel::audit_head::AuditHead;
 pub use kernel::envelope::RECORD_BYTES_MAX;
 pub use kernel::figure::ClientFigures;
-pub use kernel::health::Health;
+pub use kernel::health::{Health, StoreMemory};
 pub use kernel::meta::Installation;
 pub use kernel::version::Versions;
+pub use per_client::handle::ClientStore;
 pub use spool::SpoolFile;
 
 /// All clients' rows in one state of the database.
@@ -110,7 +111,7 @@ struct Shared {
     /// Notified of each commit that leaves something to deliver.
     outbox: Notify,
     /// Brings what others keep in memory to the state of the database.
-    reload: OnceLock<writer::Reload>,
+    reload: Mutex<Option<writer::Reload>>,
 }
 
 enum DatabaseState {
@@ -183,7 +184,7 @@ impl Store {
             versions: kernel::version::VersionTable::default(),
             indexes: kernel::index::Indexes::default(),
             outbox: Notify::new(),
-            reload: OnceLock::new(),
+            reload: Mutex::default(),
         });
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
@@ -349,7 +350,7 @@ impl Store {
     /// One client's rows and no others.
     #[must_use]
     pub fn client_store(&self, client: ClientId) -> ClientStore {
-        ClientStore { store: self.clone(), client }
+        ClientStore::new(self.clone(), client)
     }
 
     /// How often each part of a client changed. Read it before opening the snapshot that is cached under it.
@@ -367,6 +368,15 @@ impl Store {
     #[must_use]
     pub fn health(&self) -> Health {
         self.shared().gauges.health()
+    }
+
+    pub fn memory(&self) -> StoreMemory {
+        let shared = self.shared();
+        let cache = match &*shared.door() {
+            DatabaseState::Open(db) => db.cache_stats().used_bytes() as u64,
+            DatabaseState::Reopening | DatabaseState::Closed => 0,
+        };
+        StoreMemory { cache, indexes: shared.indexes.n_bytes() }
     }
 
     /// Finishes queued writes and closes the file cleanly. All handles answer `Unavailable` from then
@@ -418,80 +428,5 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.close();
-    }
-}
-
-/// One client's rows and no others. Cheap to clone.
-#[derive(Clone)]
-pub struct ClientStore {
-    store: Store,
-    client: ClientId,
-}
-
-impl ClientStore {
-    #[must_use]
-    pub fn id(&self) -> ClientId {
-        self.client
-    }
-
-    /// [`Store::reserved`] of this client.
-    #[must_use]
-    pub fn reserved(&self) -> Self {
-        Self { store: self.store.reserved(), ..*self }
-    }
-
-    /// [`Store::snapshot`] of this client.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn snapshot(&self) -> Result<ClientSnapshot> {
-        Ok(self.store.snapshot()?.client(self.client))
-    }
-
-    /// [`Store::read`] of this client.
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn read<T, F>(&self, body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&ClientSnapshot) -> Result<T> + Send + 'static,
-    {
-        let client = self.client;
-        self.store.read(move |snapshot| body(&snapshot.client(client))).await
-    }
-
-    /// [`Store::write`] of this client. A client that is being erased is refused: rows written now would stay forever.
-    ///
-    /// # Errors
-    /// As there; `NotFound` when the client is gone.
-    pub async fn write<T, F>(&self, mut body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut ClientBatch<'_>) -> Result<T> + Send + 'static,
-    {
-        let client = self.client;
-        let write = move |batch: &mut Batch| {
-            let mut rows = batch.client(client);
-            rows.require_client()?;
-            body(&mut rows)
-        };
-        self.store.write(write).await
-    }
-
-    /// [`Store::write_now`] of this client, for tests and benchmarks: the client need not exist. Same errors.
-    pub fn write_now<T, F>(&self, mut body: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnMut(&mut ClientBatch<'_>) -> Result<T> + Send + 'static,
-    {
-        let client = self.client;
-        self.store.write_now(move |batch| body(&mut batch.client(client)))
-    }
-
-    /// [`Store::versions`] of this client.
-    #[must_use]
-    pub fn versions(&self) -> Versions {
-        self.store.versions(self.client)
     }
 }

@@ -2,9 +2,9 @@
 //! durable.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use redb::Database;
@@ -114,13 +114,14 @@ impl WriteJob {
 }
 
 /// What is called with the state of a reopened database.
-pub(in crate::store) type Reload = Box<dyn Fn(&Snapshot) -> Result<()> + Send + Sync>;
+pub(in crate::store) type Reload = Box<dyn Fn(&Snapshot) -> Result<()> + Send>;
 
 impl Store {
     /// Sets what brings memory to the state of the database after a storage error, before anybody else can read it.
-    pub fn on_reopened(&self, reload: impl Fn(&Snapshot) -> Result<()> + Send + Sync + 'static) {
-        let is_first = self.shared().reload.set(Box::new(reload)).is_ok();
-        debug_assert!(is_first, "one place loads everything");
+    /// Replaces what was set before.
+    pub fn on_reopened(&self, reload: impl Fn(&Snapshot) -> Result<()> + Send + 'static) {
+        let mut held = self.shared().reload.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(Box::new(reload));
     }
 }
 
@@ -308,7 +309,8 @@ impl Writer {
     /// Brings what others keep in memory to the state of the reopened database: it is unknown what the failed commit
     /// wrote. Returns false if that failed.
     fn reload(&self, db: &Database) -> bool {
-        let Some(reload) = self.shared.reload.get() else { return true };
+        let held = self.shared.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(reload) = held.as_ref() else { return true };
         let reading = Reading::begin(db, &self.shared.gauges);
         match reading.and_then(|rows| reload(&Snapshot { rows })) {
             Ok(()) => true,

@@ -10,7 +10,7 @@ use posture::auth::caller::{Caller, Principal};
 use posture::fair_limit::{Exhausted, FairLimit};
 use posture::id::ClientId;
 use posture::store::ClientStore;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::process::{Folder, wait_until};
 use crate::harness::{Answer, Posture, send};
@@ -39,13 +39,12 @@ impl Sender {
             Some(length) => format!("Content-Length: {length}"),
             None => "Transfer-Encoding: chunked".to_owned(),
         };
-        let mut head = format!("POST {path} HTTP/1.1\r\nHost: posture\r\nConnection: close\r\n");
-        head += "Expect: 100-continue\r\n";
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &format!("{framing}\r\n\r\n");
-        stream.write_all(head.as_bytes()).unwrap();
+        let mut lines = vec![format!("POST {path} HTTP/1.1"), framing];
+        lines.extend(
+            ["Host: posture", "Connection: close", "Expect: 100-continue"].map(str::to_owned),
+        );
+        lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
+        stream.write_all(format!("{}\r\n\r\n", lines.join("\r\n")).as_bytes()).unwrap();
         Self(stream)
     }
 

@@ -2,6 +2,7 @@
 
 mod body;
 mod needs_npm;
+mod needs_schemathesis;
 
 use serde_json::{Value, json};
 

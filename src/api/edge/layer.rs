@@ -7,6 +7,7 @@ use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
+use super::metric::{MemoryUse, resident_bytes};
 use super::operation::Operations;
 use crate::api::Web;
 use crate::api::wire::problem;
@@ -202,5 +203,11 @@ async fn show_metrics(request: &Request) -> Response {
 
 async fn metrics_text(web: &Web) -> String {
     let deliveries = web.app.delivery_health().await.ok();
-    web.metrics.text(&web.app.health(), web.app.clients.directory.list().len() as u64, deliveries)
+    let memory = MemoryUse {
+        resident: resident_bytes(),
+        store: web.app.store_memory(),
+        answers: web.cache.n_bytes(),
+    };
+    let n_clients = web.app.clients.directory.list().len() as u64;
+    web.metrics.text(&web.app.health(), n_clients, &memory, deliveries)
 }

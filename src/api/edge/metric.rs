@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::app::webhook::delivery::DeliveryHealth;
-use crate::store::Health;
+use crate::store::{Health, StoreMemory};
 
 type Amount = Gauge<u64, AtomicU64>;
 
@@ -26,9 +26,28 @@ pub struct Metrics {
     queue: Amount,
     failures: Counter,
     disk_full: Amount,
+    resident: Amount,
+    memory: Family<[(&'static str, &'static str); 1], Amount>,
     waiting: Amount,
     disabled: Amount,
     attempts: Family<[(&'static str, &'static str); 1], Counter>,
+}
+
+/// What is in memory, in bytes.
+pub struct MemoryUse {
+    /// Of the process, as the operating system counts it.
+    pub resident: u64,
+    pub store: StoreMemory,
+    /// Cached answers.
+    pub answers: u64,
+}
+
+/// The resident memory of this process in bytes. 0: unknown.
+#[must_use]
+pub fn resident_bytes() -> u64 {
+    let Ok(text) = std::fs::read_to_string("/proc/self/statm") else { return 0 };
+    let n_pages = text.split(' ').nth(1).and_then(|it| it.parse::<u64>().ok()).unwrap_or(0);
+    n_pages * rustix::param::page_size() as u64
 }
 
 const DELIVERED: [(&str, &str); 1] = [("outcome", "delivered")];
@@ -46,6 +65,9 @@ impl Default for Metrics {
         let clients = gauge("clients", "Clients in any state");
         let queue = gauge("store_queue", "Writes that are queued or in progress");
         let disk_full = gauge("store_disk_full", "1 while writes are refused for lack of space");
+        let resident = gauge("resident_memory_bytes", "Memory of the process");
+        let memory = Family::<[(&str, &str); 1], Amount>::default();
+        store.register("memory_bytes", "Memory of what has a limit of its own", memory.clone());
         let mut counter = |name: &str, help: &str| {
             let counter = Counter::default();
             store.register(name, help, counter.clone());
@@ -75,6 +97,8 @@ impl Default for Metrics {
             queue,
             failures,
             disk_full,
+            resident,
+            memory,
             waiting,
             disabled,
             attempts,
@@ -89,12 +113,21 @@ impl Metrics {
         &self,
         health: &Health,
         n_clients: u64,
+        memory: &MemoryUse,
         deliveries: Option<DeliveryHealth>,
     ) -> String {
         self.ready.set(u64::from(health.ready));
         self.clients.set(n_clients);
         self.queue.set(health.queue_len);
         self.disk_full.set(u64::from(health.disk_full));
+        self.resident.set(memory.resident);
+        for (part, n_bytes) in [
+            ("database_cache", memory.store.cache),
+            ("asset_index", memory.store.indexes),
+            ("answers", memory.answers),
+        ] {
+            self.memory.get_or_create(&[("part", part)]).set(n_bytes);
+        }
         count(&self.commits, health.n_commits);
         count(&self.writes, health.n_writes);
         count(&self.damaged, health.n_damaged);

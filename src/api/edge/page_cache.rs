@@ -110,6 +110,11 @@ impl PageCache {
         Self(Cache::with_weighter(n_entries.max(1), bytes, ByBytes))
     }
 
+    /// The memory of all answers.
+    pub fn n_bytes(&self) -> u64 {
+        self.0.weight()
+    }
+
     pub fn find(&self, key: &PageKey) -> Option<Rendered> {
         self.0.get(key)
     }

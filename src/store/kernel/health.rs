@@ -30,6 +30,15 @@ pub struct Health {
     pub n_reopen_failures: u64,
 }
 
+/// What the store keeps in memory, in bytes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreMemory {
+    /// Pages of the database, at most [`crate::store::StoreOptions::cache_bytes`].
+    pub cache: u64,
+    /// Indexes of assets.
+    pub indexes: u64,
+}
+
 #[derive(Debug, Default)]
 pub(in crate::store) struct Gauges {
     /// How often the database was reopened.

@@ -241,6 +241,12 @@ impl Indexes {
         }
     }
 
+    /// The memory of all rows.
+    pub(in crate::store) fn n_bytes(&self) -> u64 {
+        let n_rows: usize = self.lock().clients.values().map(|it| it.n_rows).sum();
+        (n_rows * size_of::<AssetRow>()) as u64
+    }
+
     /// Clears everything, for when it is unknown what was committed.
     pub(in crate::store) fn forget_all(&self) {
         let mut known = self.lock();

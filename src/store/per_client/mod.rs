@@ -5,6 +5,7 @@ pub mod condition;
 pub mod due;
 pub mod evidence;
 pub mod fact;
+pub mod handle;
 pub mod history;
 pub mod import;
 pub mod posture;

@@ -4,9 +4,9 @@ use bincode::{Decode, Encode};
 
 use crate::error::Result;
 use crate::id::ImportId;
+use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{FACT_RUN, FACT_STEP, FACT_UNCOUNTED, FACTS, RowKey, Span};
-use crate::store::{ClientBatch, ClientStore};
 
 fn run_key(run: ImportId) -> RowKey {
     RowKey::of(FACT_RUN).bytes(run.as_bytes())
@@ -94,14 +94,5 @@ impl ClientBatch<'_> {
 
     pub fn remove_step(&mut self, run: ImportId, number: u32) -> Result<()> {
         self.remove(FACTS, &step_key(run, number)).map(|_| ())
-    }
-}
-
-impl ClientStore {
-    /// A handle whose writes are not recorded as what the caller did: for the commits of a run before the one that
-    /// decides.
-    #[must_use]
-    pub fn unrecorded(&self) -> Self {
-        Self { store: self.store.acting(None), client: self.client }
     }
 }

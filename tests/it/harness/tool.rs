@@ -25,3 +25,10 @@ pub fn python() -> PathBuf {
     assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
     python
 }
+
+/// The program Schemathesis.
+pub fn schemathesis() -> PathBuf {
+    let program = cache().join("venv-schemathesis-4.32.5/bin/st");
+    assert!(program.is_file(), "{} is missing; tests/tools installs it", program.display());
+    program
+}

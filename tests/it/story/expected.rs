@@ -52,10 +52,10 @@ fn news(kind: Kind) -> &'static [(usize, &'static str)] {
             (22, "close mfa_disabled: user05 #1"),
         ],
         Kind::Shrunk => &[
-            (10, "close risk: Servers backed up recently #1 (fixed)"),
-            (10, "close risk: Disk encryption on #1 (fixed)"),
+            (10, "close risk: Servers backed up recently #1 (gone)"),
+            (10, "close risk: Disk encryption on #1 (gone)"),
             (10, "close risk: Every active user has registered MFA #1 (fixed)"),
-            (10, "close risk: Every administrator has MFA registered and enforced #1 (fixed)"),
+            (10, "close risk: Every administrator has MFA registered and enforced #1 (gone)"),
             (10, "close admin_mfa_missing: user00 #1"),
         ],
         Kind::Mended => &[

@@ -120,7 +120,8 @@ impl Maker {
                 format!("/api/v1/clients/{client_id}/assets?limit=100"),
             ]),
         ) {
-            answers.insert(path.clone(), lasting(&path, self.read(&path)));
+            let found = self.read(super::without_limit(&path));
+            answers.insert(path.clone(), lasting(&path, found));
         }
         answers
     }

@@ -176,7 +176,7 @@ impl AttestationBody {
             evidence_id: evidence_id.map(|it| it.0),
             until: until.map(|it| it.0),
             overrides: overrides.unwrap_or(false),
-            by: caller.signature(by).ok_or_else(required("by"))?,
+            by: caller.signature(by)?.ok_or_else(required("by"))?,
         }))
     }
 }

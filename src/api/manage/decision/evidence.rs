@@ -110,7 +110,7 @@ impl EvidenceBody {
             reference: self.reference,
             sha256: self.sha256.map(|it| it.0),
             valid_until: self.valid_until.map(|it| it.0),
-            by: caller.signature(self.by).ok_or_else(required)?,
+            by: caller.signature(self.by)?.ok_or_else(required)?,
         })
     }
 }

@@ -148,7 +148,7 @@ impl DecisionBody {
             kind,
             reason: reason.ok_or_else(required("reason"))?,
             until: until.map(|it| it.0),
-            by: caller.signature(by).ok_or_else(required("by"))?,
+            by: caller.signature(by)?.ok_or_else(required("by"))?,
         }))
     }
 }

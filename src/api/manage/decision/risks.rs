@@ -123,7 +123,7 @@ impl RiskBody {
         let required = |field| move || Error::invalid_field(field, "is required");
         let until = until.ok_or_else(required("until"))?.0;
         let reason = reason.ok_or_else(required("reason"))?;
-        Ok(Some(NewAcceptance { until, reason, by: caller.signature(by) }))
+        Ok(Some(NewAcceptance { until, reason, by: caller.signature(by)? }))
     }
 }
 
