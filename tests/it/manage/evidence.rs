@@ -124,6 +124,7 @@ fn a_source_renews_only_what_it_reported_itself() {
     let (_, persons) = enter(&posture, &client, &given);
     let id = persons["id"].as_str().unwrap();
     attest(&posture, &client, PERSONS, &json!({"evidenceId": id}));
+    posture.pass_s(1); // Entries are listed in the order of their times.
     for source in ["dms", "script"] {
         push(&posture, &client, source, &json!({"validUntil": in_days(&posture, 10)}));
     }
