@@ -35,7 +35,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(it.server.listen, "127.0.0.1:8080".parse().unwrap());
     assert_eq!((it.server.public_url, it.server.trusted_proxies), (None, vec![]));
     assert_eq!(it.server.connections_per_address, 128);
-    assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 128));
+    assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 32));
     assert_eq!(it.msp.id, None);
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
     assert!(it.scan.allow_attached);
@@ -301,14 +301,14 @@ fn what_is_not_toml_is_refused_with_its_line() {
 #[test]
 fn showing_says_where_a_value_comes_from_and_can_be_read_again() {
     let text = "[server]\nlisten = \"0.0.0.0:80\"\ntrusted_proxies = [\n  \"10.0.0.0/8\", # ours\n]\n\
-                [data]\ncache_mib = 128\n[msp]\nid = \"A \\\"B\\\" # C\"\n";
+                [data]\ncache_mib = 32\n[msp]\nid = \"A \\\"B\\\" # C\"\n";
     let options = read(text);
     let shown = show(&options);
     let lines: Vec<&str> = shown.lines().collect();
     for line in [
         "listen = \"0.0.0.0:80\"  # posture.toml:2",
         "trusted_proxies = [\"10.0.0.0/8\"]  # posture.toml:3",
-        "cache_mib = 128",
+        "cache_mib = 32",
         "id = 'A \"B\" # C'  # posture.toml:9",
         "# public_url is not set",
         "level = \"info\"",
