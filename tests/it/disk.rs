@@ -141,4 +141,39 @@ mod needs_mount {
         assert_eq!(posture.operator("DELETE", &second, &Value::Null).status, 204);
         assert_eq!(health(&posture)["diskFull"], false);
     }
+
+    #[test]
+    #[ignore = "needs the right to mount"]
+    fn a_large_run_that_finds_no_space_is_refused_before_the_disk_is_full() {
+        const FLOOR_MIB: u64 = 256;
+        let disk = SmallDisk::mount();
+        let posture = Posture::start_below(disk.path());
+        let (client, key) = (posture.client("A"), issue(&posture));
+        disk.leave_mib(FLOOR_MIB + 20);
+        let findings = "f".repeat(900);
+        let facts = |scope: usize| {
+            let observation = |i| {
+                json!({"control": "ID-01", "check": format!("c{i}"), "passed": 1, "failed": 0,
+                    "findings": findings})
+            };
+            let all: Vec<Value> = (0..15_000).map(observation).collect();
+            json!({"source": "s", "scope": scope.to_string(), "observations": all})
+        };
+        let path = format!("/api/clients/{client}/facts");
+        let refused = (0..8).find_map(|scope| {
+            let answer = posture.operator("POST", &path, &facts(scope));
+            (answer.status != 200).then_some((scope, answer))
+        });
+        let (scope, answer) = refused.expect("there is no space for all");
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        let free = rustix::fs::statvfs(disk.path()).unwrap();
+        let free_mib = free.f_bavail * free.f_frsize / MIB;
+        assert!(FLOOR_MIB - 60 < free_mib, "only {free_mib} MiB are left");
+        let imports =
+            posture.operator("GET", &format!("/api/clients/{client}/imports"), &Value::Null);
+        assert_eq!(imports.json()["data"].as_array().unwrap().len(), scope, "none of it counts");
+        assert_eq!(posture.operator("DELETE", &key, &Value::Null).status, 204);
+        disk.leave_mib(340);
+        assert!(wait_until(SOON, || add_client(&posture) == 201), "it goes on without a restart");
+    }
 }

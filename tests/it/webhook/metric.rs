@@ -49,11 +49,18 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         types.map(str::to_owned).collect::<Vec<_>>()
     };
     let first = scrape();
+    for name in ["resident_memory_bytes ", "memory_bytes{part=\"database_cache\"} "] {
+        let lines = first.lines().filter_map(|it| it.strip_prefix("posture_")?.strip_prefix(name));
+        let n_bytes: Vec<u64> = lines.map(|it| it.parse().unwrap()).collect();
+        assert!(n_bytes.len() == 1 && 0 < n_bytes[0], "{name}: {first}");
+    }
     let expected = [
         "ready gauge",
         "clients gauge",
         "store_queue gauge",
         "store_disk_full gauge",
+        "resident_memory_bytes gauge",
+        "memory_bytes gauge",
         "store_commits counter",
         "store_writes counter",
         "store_damaged counter",
