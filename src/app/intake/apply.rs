@@ -1,7 +1,7 @@
 //! The commit that decides a run.
 
 use super::announce::{announce_discovered, announce_run};
-use super::run::{IntakeOutcome, IntakePlan};
+use super::run::{Course, IntakeOutcome, IntakePlan};
 use super::stage;
 use super::step::StepCounts;
 use crate::app::assessment::assess;
@@ -20,35 +20,30 @@ pub(super) fn decide(
 ) -> Result<IntakeOutcome> {
     plan.assessment.require_unchanged(batch)?;
     let (intake, mut import, id) = (&plan.intake, plan.import.clone(), plan.import.id);
-    let is_small = plan.is_small();
     let mut counts = StepCounts::default();
-    if is_small {
-        for key in &intake.retracted {
-            batch.remove_observation(key)?;
+    match plan.course {
+        Course::AtOnce => {
+            batch.remove_observations(&intake.retracted)?;
+            plan.observations().try_for_each(|it| batch.add_observation(it))?;
+            counts = plan.context.take_all(batch, &plan.steps, now)?;
+            import.n_assets_new = counts.n_new;
+            import.n_assets_updated = counts.n_updated;
+            announce_discovered(batch, id, &counts, now)?;
         }
-        for observation in &*plan.observations {
-            batch.add_observation(observation)?;
-        }
-        counts = plan.context.take_all(batch, &plan.steps, now)?;
-        import.n_assets_new = counts.n_new;
-        import.n_assets_updated = counts.n_updated;
-        announce_discovered(batch, id, &counts, now)?;
-    } else if plan.is_undoing() {
-        stage::undo(batch, id, &plan.context)?;
-    } else {
-        stage::decide(batch, id, &plan.context, &intake.run)?;
+        Course::Staged => stage::decide(batch, id, &plan.context, &intake.run)?,
+        Course::Undone => stage::undo(batch, id, &plan.context)?,
     }
     for it in &plan.evidence {
         batch.put_evidence_of(&import.source, it)?;
     }
-    let has_news = !plan.observations.is_empty() || !plan.evidence.is_empty();
+    let has_news = plan.n_observations() != 0 || !plan.evidence.is_empty();
     if has_news || !intake.retracted.is_empty() {
         batch.bump_facts_version()?;
     }
     batch.note_object(&id);
     batch.put_import(&import)?;
     let mut announced = assess::apply(batch, &plan.assessment)?;
-    if is_small && !plan.is_undoing() {
+    if plan.course == Course::AtOnce && !intake.is_undoing() {
         announced.n_events += announce_run(batch, &import, &intake.run, now)?;
     }
     let n_retired = counts.n_retired;

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::run::{Discovery, Intake, IntakeOutcome, IntakePlan};
+use super::run::{Course, Discovery, Intake, IntakeOutcome, IntakePlan};
 use super::{apply, roster};
 use crate::app::assessment::assess;
 use crate::app::assessment::evidence;
@@ -70,46 +70,47 @@ impl App {
         plan: IntakePlan,
         now: Time,
     ) -> Result<IntakeOutcome> {
-        let (id, is_small) = (plan.import.id, plan.is_small());
-        let plan = Arc::new(plan);
-        self.make_room(rows, plan.observations.len(), now).await?;
-        if !is_small && !plan.is_undoing() {
-            let (observations, steps) = (Arc::clone(&plan.observations), Arc::clone(&plan.steps));
-            let staged = self.stage(rows, id, &plan.context, observations, steps).await;
-            if let Err(error) = staged {
-                self.unstage(rows, id).await;
-                return Err(error);
-            }
-        }
-        let decided = Arc::clone(&plan);
-        let decide = move |batch: &mut ClientBatch<'_>| apply::decide(batch, &decided, now);
-        let mut outcome = match rows.write(decide).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                if !is_small && !plan.is_undoing() {
-                    self.unstage(rows, id).await;
-                }
-                return Err(error);
-            }
+        let (id, plan) = (plan.import.id, Arc::new(plan));
+        self.make_room(rows, plan.n_observations(), now).await?;
+        let to_decide = Arc::clone(&plan);
+        let decide = move |batch: &mut ClientBatch<'_>| apply::decide(batch, &to_decide, now);
+        let is_staged = plan.course == Course::Staged;
+        let staged = if is_staged { self.stage(rows, &plan).await } else { Ok(()) };
+        let decided = match staged {
+            Ok(()) => rows.write(decide).await,
+            Err(error) => Err(error),
         };
-        self.touch_rest(rows, &plan.assessment).await?;
-        if is_small {
-            return Ok(outcome);
-        }
-        if plan.is_undoing() {
+        if decided.is_err() && is_staged {
             self.unstage(rows, id).await;
-            return Ok(outcome);
         }
-        if let Some((import, n_retired, n_events)) = self.finish(rows, id).await? {
-            outcome.import = import;
-            outcome.n_retired = n_retired;
-            outcome.announced.n_events += n_events;
-            if let Some(it) = plan.intake.idempotent.clone() {
-                let answer = it.answer(&outcome, now);
-                rows.unrecorded().write(move |batch| batch.put_answer(&it.key, &answer)).await?;
-            }
+        let mut outcome = decided?;
+        self.touch_rest(rows, &plan.assessment).await?;
+        match plan.course {
+            Course::AtOnce => (),
+            Course::Undone => self.unstage(rows, id).await,
+            Course::Staged => self.finish_run(rows, &plan, &mut outcome, now).await?,
         }
         Ok(outcome)
+    }
+
+    /// Finishes a staged run that was decided, and completes its outcome with what that did.
+    async fn finish_run(
+        &self,
+        rows: &ClientStore,
+        plan: &IntakePlan,
+        outcome: &mut IntakeOutcome,
+        now: Time,
+    ) -> Result<()> {
+        let finished = self.finish(rows, plan.import.id).await?;
+        let Some((import, n_retired, n_events)) = finished else { return Ok(()) };
+        outcome.import = import;
+        outcome.n_retired = n_retired;
+        outcome.announced.n_events += n_events;
+        if let Some(it) = plan.intake.idempotent.clone() {
+            let answer = it.answer(outcome, now);
+            rows.unrecorded().write(move |batch| batch.put_answer(&it.key, &answer)).await?;
+        }
+        Ok(())
     }
 
     async fn plan(

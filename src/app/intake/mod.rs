@@ -14,6 +14,6 @@ pub mod roster;
 pub mod run;
 mod shrink;
 pub mod source;
-pub mod stage;
-mod step;
+mod stage;
+pub mod step;
 pub mod upload;

@@ -1,16 +1,15 @@
 //! Makes room for the facts of a run: a client that reports often keeps less of what is outdated.
 
+use super::step::N_ROWS_PER_COMMIT;
 use crate::app::App;
 use crate::clock::Time;
 use crate::error::Result;
-use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+use crate::store::{ClientSnapshot, ClientStore};
 
 /// How many rows the facts of one client may take before outdated observations are removed early.
 pub const N_FACT_ROWS_MAX: u64 = 1_500_000;
 /// From how many days on outdated observations are removed, until there is room.
 const AGES_DAYS: [i64; 6] = [180, 90, 30, 7, 1, 0];
-/// Rows removed in one commit, so that other writers do not wait long.
-const N_ROWS_AT_ONCE: usize = 2_000;
 
 impl App {
     pub(super) async fn make_room(
@@ -39,15 +38,12 @@ impl App {
         let mut from = None;
         loop {
             let list = move |it: &ClientSnapshot| {
-                it.list_outdated_observations(time, from.as_ref(), N_ROWS_AT_ONCE)
+                it.list_outdated_observations(time, from.as_ref(), N_ROWS_PER_COMMIT)
             };
             let old = rows.read(list).await?;
             let Some(end) = old.last() else { return Ok(()) };
             from = Some(end.clone());
-            let remove = move |batch: &mut ClientBatch<'_>| {
-                old.iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
-            };
-            rows.write(remove).await?;
+            rows.write(move |batch| batch.remove_observations(&old)).await?;
         }
     }
 }

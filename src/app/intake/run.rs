@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::stage;
-use super::step::{Step, StepContext};
+use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext};
 use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::event::change::Announced;
@@ -116,6 +115,11 @@ impl Intake {
         }
     }
 
+    /// Returns true if it retracts an earlier run.
+    pub(super) fn is_undoing(&self) -> bool {
+        self.import.retracted_at.is_some()
+    }
+
     /// Returns the scope in which the run lists all assets of its source. `None`: it does not.
     pub(super) fn listed_scope(&self) -> Option<String> {
         let complete = self.lists.as_ref().filter(|it| it.complete && it.assets.is_some());
@@ -130,11 +134,36 @@ pub(super) struct IntakePlan {
     pub import: Import,
     pub assessment: AssessmentPlan,
     pub evidence: Vec<Evidence>,
-    /// What was observed, what follows from lists, and what is gone.
-    pub observations: Arc<Vec<Observation>>,
+    /// What follows from lists and what is gone, beside what the intake observed.
+    derived: Vec<Observation>,
     pub context: StepContext,
-    pub steps: Arc<Vec<Step>>,
+    pub steps: Vec<Step>,
+    pub course: Course,
     pub moved: BTreeMap<ListKind, Moved>,
+}
+
+/// How a plan is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Course {
+    /// In one commit.
+    AtOnce,
+    /// Stored before the commit that decides, and finished after it.
+    Staged,
+    /// Decided in one commit. What no longer counts is removed after it.
+    Undone,
+}
+
+impl Course {
+    fn of(intake: &Intake, n_observations: usize, steps: &[Step]) -> Self {
+        let n_rows = n_observations + intake.retracted.len() + steps.len();
+        if n_rows <= N_ROWS_PER_COMMIT && intake.assets.len() <= N_ASSETS_PER_COMMIT {
+            Self::AtOnce
+        } else if intake.is_undoing() {
+            Self::Undone
+        } else {
+            Self::Staged
+        }
+    }
 }
 
 impl IntakePlan {
@@ -142,7 +171,7 @@ impl IntakePlan {
         rows: &ClientSnapshot,
         intake: Arc<Intake>,
         assessment: AssessmentPlan,
-        lists: ListsPlan,
+        mut lists: ListsPlan,
         gone: Vec<Observation>,
         baseline: &HashSet<String>,
         now: Time,
@@ -160,31 +189,29 @@ impl IntakePlan {
             seen: seen.clone(),
             is_announced: !baseline.contains(&seen.scope),
         }));
-        let ListsPlan { observations: derived, evidence, moved, .. } = &lists;
-        if import.retracted_at.is_none() {
+        let mut derived = std::mem::take(&mut lists.observations);
+        let (evidence, moved) =
+            (std::mem::take(&mut lists.evidence), std::mem::take(&mut lists.moved));
+        if !intake.is_undoing() {
             let n_facts = intake.observations.len() + derived.len();
             import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
             for scope in &intake.scopes {
                 steps.push(Step::Source(source_of(rows, &import, scope, now)?));
             }
         }
-        let observations = intake.observations.iter().chain(derived).cloned().chain(gone);
-        let (observations, evidence, moved) =
-            (Arc::new(observations.collect()), evidence.clone(), moved.clone());
+        derived.extend(gone);
         steps.extend(lists.into_steps());
-        let steps = Arc::new(steps);
-        Ok(Self { intake, import, assessment, evidence, observations, context, steps, moved })
+        let course = Course::of(&intake, intake.observations.len() + derived.len(), &steps);
+        Ok(Self { intake, import, assessment, evidence, derived, context, steps, course, moved })
     }
 
-    /// Returns true if it retracts an earlier run.
-    pub(super) fn is_undoing(&self) -> bool {
-        self.import.retracted_at.is_some()
+    /// Everything that is added to the log of observations.
+    pub(super) fn observations(&self) -> impl Iterator<Item = &Observation> {
+        self.intake.observations.iter().chain(&self.derived)
     }
 
-    /// Returns true if one commit is enough.
-    pub(super) fn is_small(&self) -> bool {
-        let n_observations = self.observations.len() + self.intake.retracted.len();
-        stage::is_small(n_observations, &self.steps)
+    pub(super) fn n_observations(&self) -> usize {
+        self.intake.observations.len() + self.derived.len()
     }
 }
 

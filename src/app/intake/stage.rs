@@ -8,21 +8,15 @@ use std::sync::Arc;
 use bincode::{Decode, Encode};
 
 use super::announce::{announce_discovered, announce_run};
+use super::run::IntakePlan;
 use super::source::Run;
-use super::step::{Step, StepContext, StepCounts};
+use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, StepCounts};
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
-use crate::engine::fact::Observation;
 use crate::error::{Chain, Error, Result};
 use crate::id::{AssetId, ImportId};
-use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::Import;
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
-
-/// How many rows one commit writes or removes, so that other writers do not wait long.
-const N_ROWS_PER_COMMIT: usize = 2_000;
-/// How many assets one commit merges. Each takes several rows.
-pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -45,22 +39,9 @@ pub(super) struct RunRecord {
 }
 
 impl RunRecord {
-    const fn new(phase: Phase, context: StepContext, run: Run) -> Self {
-        let counts = StepCounts {
-            n_new: 0,
-            n_updated: 0,
-            n_retired: 0,
-            n_discovered: 0,
-            discovered: Vec::new(),
-        };
-        Self { phase, context, run, counts }
+    fn new(phase: Phase, context: StepContext, run: Run) -> Self {
+        Self { phase, context, run, counts: StepCounts::default() }
     }
-}
-
-/// Returns true if a run is small enough for one commit.
-pub(super) fn is_small(n_observations: usize, steps: &[Step]) -> bool {
-    let n_assets = steps.iter().filter(|it| matches!(it, Step::Asset { .. })).count();
-    n_observations + steps.len() <= N_ROWS_PER_COMMIT && n_assets <= N_ASSETS_PER_COMMIT
 }
 
 /// Marks a staged run as one that counts, in the commit that decides.
@@ -82,36 +63,27 @@ pub(super) fn undo(batch: &mut ClientBatch<'_>, id: ImportId, context: &StepCont
 
 impl App {
     /// Stores what a run brings so that nobody sees it.
-    pub(super) async fn stage(
-        &self,
-        rows: &ClientStore,
-        id: ImportId,
-        context: &StepContext,
-        observations: Arc<Vec<Observation>>,
-        steps: Arc<Vec<Step>>,
-    ) -> Result<()> {
-        let rows = rows.unrecorded();
-        let record = RunRecord::new(Phase::Staged, context.clone(), Run::Quiet);
+    pub(super) async fn stage(&self, rows: &ClientStore, plan: &Arc<IntakePlan>) -> Result<()> {
+        let (rows, id) = (rows.unrecorded(), plan.import.id);
+        let record = RunRecord::new(Phase::Staged, plan.context.clone(), Run::Quiet);
         let begin = move |batch: &mut ClientBatch<'_>| {
             batch.set_counted(id, false)?;
             batch.put_run(id, &record)
         };
         rows.write(begin).await?;
-        for start in (0..observations.len()).step_by(N_ROWS_PER_COMMIT) {
-            let observations = Arc::clone(&observations);
+        for start in (0..plan.n_observations()).step_by(N_ROWS_PER_COMMIT) {
+            let plan = Arc::clone(plan);
             let write = move |batch: &mut ClientBatch<'_>| {
-                let some = observations[start..].iter().take(N_ROWS_PER_COMMIT);
-                some.into_iter().try_for_each(|it| batch.add_observation(it))
+                let mut some = plan.observations().skip(start).take(N_ROWS_PER_COMMIT);
+                some.try_for_each(|it| batch.add_observation(it))
             };
             rows.write(write).await?;
         }
-        for start in (0..steps.len()).step_by(N_ROWS_PER_COMMIT) {
-            let steps = Arc::clone(&steps);
+        for start in (0..plan.steps.len()).step_by(N_ROWS_PER_COMMIT) {
+            let plan = Arc::clone(plan);
             let write = move |batch: &mut ClientBatch<'_>| {
-                for (number, step) in (0..).zip(&*steps).skip(start).take(N_ROWS_PER_COMMIT) {
-                    batch.put_step(id, number, step)?;
-                }
-                Ok(())
+                let mut some = (0..).zip(&plan.steps).skip(start).take(N_ROWS_PER_COMMIT);
+                some.try_for_each(|(number, step)| batch.put_step(id, number, step))
             };
             rows.write(write).await?;
         }
@@ -121,7 +93,7 @@ impl App {
     /// Removes what a run staged, after it was refused. What cannot be removed now is removed before the client's next
     /// run, or at the next start.
     pub(super) async fn unstage(&self, rows: &ClientStore, id: ImportId) {
-        if let Err(error) = self.discard(&rows.unrecorded(), id).await {
+        if let Err(error) = self.discard(rows, id).await {
             tracing::warn!(
                 client.id = %rows.id(), error = %Chain(&error),
                 "what import {id} staged is still to be removed: {}", Chain(&error)
@@ -135,12 +107,11 @@ impl App {
         rows: &ClientStore,
         _: &ClientLock,
     ) -> Result<()> {
-        let rows = rows.unrecorded();
         for (id, record) in rows.read(ClientSnapshot::list_runs::<RunRecord>).await? {
             match record.phase {
-                Phase::Staged | Phase::Undone => self.discard(&rows, id).await?,
+                Phase::Staged | Phase::Undone => self.discard(rows, id).await?,
                 Phase::Decided => {
-                    self.finish(&rows, id).await?;
+                    self.finish(rows, id).await?;
                 }
             }
         }
@@ -173,16 +144,11 @@ impl App {
 
     /// Removes the observations and steps of a run.
     async fn discard(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
-        let rows = rows.reserved();
+        let rows = rows.unrecorded().reserved();
         let keys = rows.read(move |it| it.find_observations_of_import(id)).await?;
-        let keys: Arc<Vec<ObservationKey>> = Arc::new(keys);
-        for start in (0..keys.len()).step_by(N_ROWS_PER_COMMIT) {
-            let keys = Arc::clone(&keys);
-            let remove = move |batch: &mut ClientBatch<'_>| {
-                let some = keys[start..].iter().take(N_ROWS_PER_COMMIT);
-                some.into_iter().try_for_each(|it| batch.remove_observation(it).map(|_| ()))
-            };
-            rows.write(remove).await?;
+        for some in keys.chunks(N_ROWS_PER_COMMIT) {
+            let some = some.to_vec();
+            rows.write(move |batch| batch.remove_observations(&some)).await?;
         }
         self.remove_steps(&rows, id).await?;
         let end = move |batch: &mut ClientBatch<'_>| {

@@ -16,6 +16,11 @@ use crate::store::ClientBatch;
 use crate::store::per_client::import::SourceScope;
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
 
+/// How many rows of a run one commit writes or removes, so that other writers do not wait long.
+pub(super) const N_ROWS_PER_COMMIT: usize = 2_000;
+/// How many assets one commit merges. Each takes several rows.
+pub(in crate::app) const N_ASSETS_PER_COMMIT: usize = 500;
+
 /// One change.
 #[derive(Clone, Debug, Encode, Decode)]
 pub(super) enum Step {

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use super::host::{self, ScannedPorts};
 use crate::app::App;
 use crate::app::intake::run::{Discovery, Intake, NewRun};
-use crate::app::intake::stage::N_ASSETS_PER_COMMIT;
+use crate::app::intake::step::N_ASSETS_PER_COMMIT;
 use crate::app::inventory::asset::{Sighting, merge};
 use crate::app::scan::registry::RunningScan;
 use crate::app::scan::request::{NOT_ALLOWED, SOURCE, absent};

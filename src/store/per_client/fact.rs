@@ -288,6 +288,10 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &log_key(key))
     }
 
+    pub fn remove_observations(&mut self, keys: &[ObservationKey]) -> Result<()> {
+        keys.iter().try_for_each(|it| self.remove_observation(it).map(|_| ()))
+    }
+
     /// Replaces an earlier one about the same control.
     pub fn put_attested(&mut self, attested: &Attested) -> Result<()> {
         self.put(FACTS, &attestation_key(&attested.attestation.control), attested)
