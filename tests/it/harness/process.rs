@@ -227,8 +227,8 @@ impl Server {
     /// A number of `/metrics`.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         let text = super::send(self.address, "GET", "/metrics", &[], &[]).text();
-        let line = text.lines().find(|it| it.starts_with(&format!("{name} ")));
-        line.and_then(|it| it.split(' ').nth(1)).expect("the metric is there").parse().unwrap()
+        let number = text.lines().find_map(|it| it.strip_prefix(name)?.strip_prefix(' '));
+        number.unwrap_or_else(|| panic!("no metric `{name}`: {text}")).parse().unwrap()
     }
 }
 
