@@ -71,7 +71,10 @@ impl App {
         now: Time,
     ) -> Result<IntakeOutcome> {
         let (id, plan) = (plan.import.id, Arc::new(plan));
-        self.make_room(rows, plan.n_observations(), now).await?;
+        if !plan.intake.is_undoing() {
+            // Undoing makes outdated observations count again, so none may be removed under its plan.
+            self.make_room(rows, plan.n_observations(), now).await?;
+        }
         let to_decide = Arc::clone(&plan);
         let decide = move |batch: &mut ClientBatch<'_>| apply::decide(batch, &to_decide, now);
         let is_staged = plan.course == Course::Staged;
