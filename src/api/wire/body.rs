@@ -141,9 +141,7 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
     }
 
     fn request_meta() -> Option<MetaRequest> {
-        let content =
-            vec![MetaMediaType { content_type: "application/json", schema: Doc::schema_ref() }];
-        Some(MetaRequest { description: None, content, required: true })
+        Some(json_meta::<Doc>())
     }
 
     async fn from_request(
@@ -160,6 +158,13 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
         }
         Ok(Self { bytes, doc: PhantomData })
     }
+}
+
+/// How the document describes a JSON body.
+pub(super) fn json_meta<Doc: Type>() -> MetaRequest {
+    let content =
+        vec![MetaMediaType { content_type: "application/json", schema: Doc::schema_ref() }];
+    MetaRequest { description: None, content, required: true }
 }
 
 /// Empty for what is not an object.

@@ -13,7 +13,7 @@ use poem_openapi::registry::{MetaMediaType, MetaRequest, MetaSchema, MetaSchemaR
 use poem_openapi::types::Type;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 
-use crate::api::wire::body::{BODY_BYTES_MAX, check_content_type};
+use crate::api::wire::body::{BODY_BYTES_MAX, check_content_type, json_meta};
 use crate::api::wire::problem::Failure;
 use crate::app::App;
 use crate::app::intake::upload::{ArrivingUpload, Upload, too_large};
@@ -156,9 +156,7 @@ impl<'a, Doc: Type + Send> ApiExtractor<'a> for LargeBody<Doc> {
     }
 
     fn request_meta() -> Option<MetaRequest> {
-        let content =
-            vec![MetaMediaType { content_type: "application/json", schema: Doc::schema_ref() }];
-        Some(MetaRequest { description: None, content, required: true })
+        Some(json_meta::<Doc>())
     }
 
     async fn from_request(
