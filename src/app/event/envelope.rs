@@ -91,21 +91,13 @@ impl NewEvent {
     /// A made-up event of a type, whose object says `test`.
     #[must_use]
     pub fn test(kind: EventKind, name: &str, now: Time) -> Self {
-        Self {
-            id: EventId::random(),
-            kind,
-            created: now,
-            key: format!("test/{name}"),
-            link: Link::Client,
-            opened_at: now,
-            object: Map::from_iter([("test".to_owned(), true.into())]),
-            previous: None,
-        }
+        let object = Map::from_iter([("test".to_owned(), true.into())]);
+        Self::of_object(kind, format!("test/{name}"), object, now)
     }
 
-    /// One event that stands for many of its type.
+    /// An event about a client as a whole, with an object that is not its type's own.
     #[must_use]
-    pub fn summary(kind: EventKind, key: String, object: Map<String, Value>, now: Time) -> Self {
+    pub fn of_object(kind: EventKind, key: String, object: Map<String, Value>, now: Time) -> Self {
         let (id, link) = (EventId::random(), Link::Client);
         Self { id, kind, created: now, key, link, opened_at: now, object, previous: None }
     }

@@ -36,7 +36,7 @@ pub struct EventSummary<'a> {
 
 impl EventSummary<'_> {
     fn event(&self, kind: EventKind, key: String, now: Time) -> NewEvent {
-        NewEvent::summary(kind, key, fields(self), now)
+        NewEvent::of_object(kind, key, fields(self), now)
     }
 }
 
