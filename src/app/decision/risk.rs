@@ -32,11 +32,8 @@ impl App {
     /// `Forbidden` if the caller may not access the client; `NotFound` for the client or the risk.
     async fn get_risk(&self, caller: &Caller, client: ClientId, id: RiskId) -> Result<OpenRisk> {
         let (_, rows) = self.reach_any(caller, client)?;
-        let find = move |rows: &ClientSnapshot| {
-            let mut all = rows.list_risks()?.into_iter();
-            Ok(all.find(|it| it.id == id && it.closed.is_none()))
-        };
-        rows.read(find).await?.ok_or_else(absent)
+        let found = rows.read(move |it: &ClientSnapshot| it.find_risk_by_id(id)).await?;
+        found.filter(|it| it.closed.is_none()).ok_or_else(absent)
     }
 
     /// Accepts a risk until a given time, or changes the time and reason of its acceptance. The risk is not shown

@@ -168,8 +168,7 @@ fn require_room(batch: &ClientBatch<'_>) -> Result<()> {
 
 /// Looked up before the write, which would keep everybody else waiting. A risk is known for some days after it closed.
 async fn require_risk(rows: &ClientStore, risk: RiskId) -> Result<()> {
-    let is_known = rows.read(move |it| Ok(it.list_risks()?.iter().any(|it| it.id == risk))).await?;
-    if is_known {
+    if rows.read(move |it| it.find_risk_by_id(risk)).await?.is_some() {
         return Ok(());
     }
     Err(Error::invalid_field("riskId", "must be the id of a risk of the client"))

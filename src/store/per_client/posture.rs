@@ -143,6 +143,22 @@ impl<R: Rows> ClientTransaction<R> {
         })
     }
 
+    /// A stored risk, also a closed one, by its id. Reads all risks up to it: call it on a snapshot.
+    pub fn find_risk_by_id(&self, id: RiskId) -> Result<Option<OpenRisk>> {
+        let table = POSTURE.name(self.client);
+        let span = Span::prefix(RowKey::of(POSTURE_RISK).as_slice());
+        let mut found = None;
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let risk: OpenRisk = self.rows.open_row(&table, key, bytes)?;
+            if risk.id != id {
+                return Ok(std::ops::ControlFlow::Continue(()));
+            }
+            found = Some(risk);
+            Ok(std::ops::ControlFlow::Break(()))
+        })?;
+        Ok(found)
+    }
+
     pub fn find_risk(&self, condition: &str) -> Result<Option<OpenRisk>> {
         self.find(POSTURE, &risk_key(condition))
     }
