@@ -38,7 +38,7 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
                 | app.forget_keys().await?)
         }),
         drive("resume", FORGET_EVERY, stop.clone(), async || {
-            app.settle_all_runs().await;
+            app.settle_all_runs().await?;
             app.finish_erasures().await?;
             app.finish_webhook_removals().await.map(|()| false)
         }),

@@ -14,9 +14,9 @@ use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, Ste
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::error::{Chain, Error, Result};
-use crate::id::{AssetId, ImportId};
+use crate::id::{AssetId, ClientId, ImportId};
 use crate::store::per_client::import::Import;
-use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+use crate::store::{ClientBatch, ClientSnapshot, ClientStore, Snapshot};
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
@@ -118,28 +118,31 @@ impl App {
         Ok(())
     }
 
-    /// [`App::settle_runs`] of all clients, after a start. A client for which that fails is logged, and the others
-    /// continue.
-    pub async fn settle_all_runs(&self) {
-        for client in self.clients.directory.list() {
-            let rows = self.store.client_store(client.id);
-            let has_runs = rows.read(|it| Ok(!it.list_runs::<RunRecord>()?.is_empty())).await;
-            let settled = match has_runs {
-                Ok(false) => continue,
-                Ok(true) => {
-                    let lock = self.clients.lock(client.id).await;
-                    self.settle_runs(&rows, &lock).await
-                }
-                Err(error) => Err(error),
+    /// [`App::settle_runs`] of all clients. A client for which that fails is logged, and the others continue.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database is not available.
+    pub async fn settle_all_runs(&self) -> Result<()> {
+        let clients = self.clients.directory.list();
+        let find = move |snapshot: &Snapshot| {
+            // What cannot be read is tried too, so that it is logged for its client.
+            let has_runs = |id: ClientId| {
+                let runs = snapshot.client(id).list_runs::<RunRecord>();
+                runs.map_or(true, |it| !it.is_empty())
             };
+            Ok(clients.iter().map(|it| it.id).filter(|it| has_runs(*it)).collect::<Vec<_>>())
+        };
+        for id in self.store.read(find).await? {
+            let lock = self.clients.lock(id).await;
+            let settled = self.settle_runs(&self.store.client_store(id), &lock).await;
             if let Err(error) = settled {
-                let id = client.id;
                 tracing::error!(
                     client.id = %id, error = %Chain(&error),
                     "a run of client `{id}` that a stop interrupted is not finished: {}", Chain(&error)
                 );
             }
         }
+        Ok(())
     }
 
     /// Removes the observations and steps of a run.

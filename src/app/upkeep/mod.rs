@@ -77,9 +77,6 @@ impl App {
         if self.clients.is_maintained(rows.id(), now.day()) {
             return Ok(());
         }
-        let lock = self.clients.lock(rows.id()).await;
-        self.settle_runs(rows, &lock).await?;
-        drop(lock);
         self.age_assets(rows, now).await?;
         self.forget_old(rows, now).await?;
         self.clients.set_maintained(rows.id(), now.day());
