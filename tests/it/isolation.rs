@@ -1,19 +1,88 @@
 //! What is one client's never shows in what a key of another gets.
 
+use std::collections::HashMap;
+use std::iter::Sum;
+use std::ops::Range;
+use std::thread::scope;
+
 use serde_json::{Value, json};
 
 use crate::harness::backend::Random;
-use crate::harness::{Answer, Posture, send};
+use crate::harness::process::Line;
+use crate::harness::{Answer, Posture};
 
-const N_CLIENTS: usize = 20;
-const N_PROBES: usize = 3_000;
+/// Clients and probes.
+const SHORT: (usize, usize) = (20, 3_000);
+/// With `POSTURE_ISOLATION=long`.
+const LONG: (usize, usize) = (10_000, 1_000_000);
+/// Each on a connection of its own.
+const N_CALLERS: usize = 8;
 const SEED: u64 = 20_260_310;
+/// On one connection, which the server closes after ten minutes.
+const N_PROBES_OF_CONNECTION: usize = 1_000;
+/// What each canary begins with.
+const CANARY: &str = "canary";
+/// Characters of an id as text.
+const N_ID: usize = 36;
 
 struct Tenant {
     id: String,
     /// In every text that this client has.
     canary: String,
     assets: Vec<String>,
+}
+
+/// All tenants, also by what shows them.
+struct Tenants {
+    all: Vec<Tenant>,
+    by_canary: HashMap<String, usize>,
+    by_id: HashMap<String, usize>,
+}
+
+impl Tenants {
+    fn new(all: Vec<Tenant>) -> Self {
+        let by = |of: fn(&Tenant) -> &String| {
+            all.iter().enumerate().map(|(index, it)| (of(it).clone(), index)).collect()
+        };
+        let (by_canary, by_id) = (by(|it| &it.canary), by(|it| &it.id));
+        Self { all, by_canary, by_id }
+    }
+
+    /// Whose canaries are in this text.
+    fn sung(&self, text: &str) -> Vec<usize> {
+        let starts = text.match_indices(CANARY).map(|it| it.0);
+        let whole = |start: usize| {
+            let rest = &text[start..];
+            let end = rest.find(|it: char| !it.is_ascii_alphanumeric()).unwrap_or(rest.len());
+            self.by_canary[&rest[..end]]
+        };
+        starts.map(whole).collect()
+    }
+
+    /// Whose ids are in this text.
+    fn named(&self, text: &str) -> Vec<usize> {
+        let ids = text.split(|it: char| it != '-' && !it.is_ascii_hexdigit());
+        ids.filter(|it| it.len() == N_ID).filter_map(|it| self.by_id.get(it).copied()).collect()
+    }
+}
+
+/// How many probes came to what.
+#[derive(Default)]
+struct Tally {
+    allowed: usize,
+    refused: usize,
+    /// Answers with a canary of the own.
+    shown: usize,
+}
+
+impl Sum for Tally {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, it| Self {
+            allowed: sum.allowed + it.allowed,
+            refused: sum.refused + it.refused,
+            shown: sum.shown + it.shown,
+        })
+    }
 }
 
 /// A key and the clients that it is for.
@@ -35,10 +104,16 @@ fn asset(tenant: &Tenant, external_id: &str) -> Value {
     })
 }
 
+/// What the callers have of `0..n`, each an equal part.
+fn parts(n: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..N_CALLERS).map(move |it| n * it / N_CALLERS..n * (it + 1) / N_CALLERS)
+}
+
 fn tenant(posture: &Posture, key: &str, index: usize) -> Tenant {
-    let canary = format!("canary{index:02}x{:08x}", Random::from_seed(index as u64).below(1 << 32));
+    let random = Random::from_seed(index as u64).below(1 << 32);
+    let canary = format!("{CANARY}{index:05}x{random:08x}");
     let id = posture.client_with(&json!({
-        "name": canary, "industry": canary, "settings": {"own": {"canary": canary}},
+        "name": canary, "industry": canary, "settings": {"own": {"note": canary}},
     }));
     let mut tenant = Tenant { id, canary, assets: Vec::new() };
     for external_id in [tenant.canary.as_str(), "same for all"] {
@@ -57,7 +132,17 @@ fn tenant(posture: &Posture, key: &str, index: usize) -> Tenant {
     tenant
 }
 
-fn holders(posture: &Posture, tenants: &[Tenant]) -> Vec<Holder> {
+fn tenants(posture: &Posture, key: &str, n: usize) -> Tenants {
+    let all = scope(|scope| {
+        let add = |it: Range<usize>| it.map(|it| tenant(posture, key, it)).collect::<Vec<_>>();
+        let adders: Vec<_> = parts(n).map(|it| scope.spawn(move || add(it))).collect();
+        adders.into_iter().flat_map(|it| it.join().unwrap()).collect()
+    });
+    Tenants::new(all)
+}
+
+/// One holder of each tenant alone, and some of several.
+fn holders(posture: &Posture, Tenants { all: tenants, .. }: &Tenants) -> Vec<Holder> {
     let mut random = Random::from_seed(SEED);
     let mut lists: Vec<Vec<usize>> = (0..tenants.len()).map(|it| vec![it]).collect();
     for n in 2..6 {
@@ -115,66 +200,88 @@ fn whole(answer: &Answer) -> String {
     headers.chain([answer.text()]).collect()
 }
 
-fn ask(posture: &Posture, key: &str, method: &str, path: &str, body: &Value) -> Answer {
-    let body = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-    let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
-    send(posture.address, method, &format!("/api/v1{path}"), &headers, &body)
+/// Asks for `n` random probes, and looks at all of each answer.
+fn ask(
+    posture: &Posture,
+    (tenants, holders, everybody): (&Tenants, &[Holder], &[usize]),
+    (seed, n): (u64, usize),
+) -> Tally {
+    let (mut random, mut tally) = (Random::from_seed(seed), Tally::default());
+    let mut line = Line::to(posture.address).unwrap();
+    for n in 0..n {
+        if n % N_PROBES_OF_CONNECTION == 0 {
+            line = Line::to(posture.address).unwrap();
+        }
+        let holder = &holders[pick(&mut random, holders.len())];
+        // Half aim at one's own: what is kept from that must not reach the next.
+        let aims = if random.below(2) == 0 { holder.tenants.as_slice() } else { everybody };
+        let (method, path, body, at) = probe(&mut random, &tenants.all, holder, aims);
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        let answer = line.ask(method, &format!("/api/v1{path}"), &holder.key, &text).unwrap();
+        let is_allowed = at.is_none_or(|it| holder.tenants.contains(&it));
+        let expected = if is_allowed { 200 } else { 403 };
+        let about = format!("probe {n} of {seed}: {method} {path} by {:?}", holder.tenants);
+        assert!(
+            answer.status == expected || (is_allowed && answer.status == 201),
+            "{about}: {} {}",
+            answer.status,
+            answer.text()
+        );
+        *(if is_allowed { &mut tally.allowed } else { &mut tally.refused }) += 1;
+        let answer = whole(&answer);
+        let sung = tenants.sung(&answer);
+        tally.shown += usize::from(!sung.is_empty());
+        assert!(sung.iter().all(|it| holder.tenants.contains(it)), "{about} shows {answer}");
+        // What the caller named itself may come back.
+        let asked = tenants.named(&format!("{path} {text}"));
+        let is_known = |it: &usize| holder.tenants.contains(it) || asked.contains(it);
+        assert!(tenants.named(&answer).iter().all(is_known), "{about} names {answer}");
+    }
+    tally
 }
 
 #[test]
 fn no_answer_holds_what_is_another_clients() {
+    let is_long = std::env::var_os("POSTURE_ISOLATION").is_some_and(|it| it == "long");
+    let (n_clients, n_probes) = if is_long { LONG } else { SHORT };
     let posture = Posture::start();
     let free = posture.key();
-    let tenants: Vec<_> = (0..N_CLIENTS).map(|it| tenant(&posture, &free, it)).collect();
+    let tenants = tenants(&posture, &free, n_clients);
     let holders = holders(&posture, &tenants);
-    let everybody: Vec<_> = (0..N_CLIENTS).collect();
-    let mut random = Random::from_seed(SEED);
-    let (mut n_allowed, mut n_refused, mut n_shown) = (0, 0, 0);
-    for n in 0..N_PROBES {
-        let holder = &holders[pick(&mut random, holders.len())];
-        // Half aim at one's own: what is kept from that must not reach the next.
-        let aims = if random.below(2) == 0 { &holder.tenants } else { &everybody };
-        let (method, path, body, at) = probe(&mut random, &tenants, holder, aims);
-        let answer = ask(&posture, &holder.key, method, &path, &body);
-        let is_allowed = at.is_none_or(|it| holder.tenants.contains(&it));
-        let expected = if is_allowed { 200 } else { 403 };
-        let about = format!("probe {n}: {method} {path} by {:?}", holder.tenants);
-        assert!(answer.status == expected || (is_allowed && answer.status == 201), "{about}");
-        *(if is_allowed { &mut n_allowed } else { &mut n_refused }) += 1;
-        let text = whole(&answer);
-        for (index, tenant) in tenants.iter().enumerate() {
-            if holder.tenants.contains(&index) {
-                n_shown += usize::from(text.contains(&tenant.canary));
-            } else {
-                assert!(!text.contains(&tenant.canary), "{about} shows {index}");
-                let named = path.contains(&tenant.id) || body.to_string().contains(&tenant.id);
-                assert!(named || !text.contains(&tenant.id), "{about} names {index}");
-            }
-        }
-    }
-    assert!(500 < n_allowed.min(n_refused), "{n_allowed} allowed, {n_refused} refused");
-    assert!(500 < n_shown, "canaries do sing: {n_shown}");
+    let everybody: Vec<_> = (0..n_clients).collect();
+    let who = (&tenants, holders.as_slice(), everybody.as_slice());
+    let tally: Tally = scope(|scope| {
+        let posture = &posture;
+        let ask = move |(part, it): (usize, Range<usize>)| {
+            scope.spawn(move || ask(posture, who, (SEED + part as u64, it.len())))
+        };
+        let callers: Vec<_> = parts(n_probes).enumerate().map(ask).collect();
+        callers.into_iter().map(|it| it.join().unwrap()).sum()
+    });
+    let Tally { allowed, refused, shown } = tally;
+    println!(
+        "{n_clients} clients: {allowed} probes allowed, {refused} refused, {shown} showed the own, 0 another's"
+    );
+    assert!(n_probes / 6 < allowed.min(refused), "{allowed} allowed, {refused} refused");
+    assert!(n_probes / 6 < shown, "canaries do sing: {shown}");
     assert_kept_apart(&posture, &free, &tenants);
 }
 
 /// After all probes each client holds its own canary alone, and so do its events.
-fn assert_kept_apart(posture: &Posture, free: &str, tenants: &[Tenant]) {
-    for (index, tenant) in tenants.iter().enumerate() {
+fn assert_kept_apart(posture: &Posture, free: &str, tenants: &Tenants) {
+    for (index, tenant) in tenants.all.iter().enumerate() {
         let mut text = String::new();
         for rest in ["", "/assets", "/risks", "/compliance/CMMC_L1"] {
             text += &posture.get(free, &format!("/clients/{}{rest}", tenant.id)).text();
         }
-        for (other, it) in tenants.iter().enumerate() {
-            assert_eq!(text.contains(&it.canary), other == index, "{index} and {other}");
-        }
+        let sung = tenants.sung(&text);
+        assert!(!sung.is_empty() && sung.iter().all(|it| *it == index), "{index}: {sung:?}");
     }
     let events = posture.events();
-    assert!(N_CLIENTS * 4 < events.len());
+    assert!(tenants.all.len() * 4 < events.len());
     for event in events {
-        let text = event.to_string();
-        for tenant in tenants {
-            let is_of = event["data"]["clientId"] == tenant.id.as_str();
-            assert!(is_of || !text.contains(&tenant.canary), "{}", event["type"]);
-        }
+        let index = tenants.by_id[event["data"]["clientId"].as_str().unwrap()];
+        let sung = tenants.sung(&event.to_string());
+        assert!(sung.iter().all(|it| *it == index), "{}", event["type"]);
     }
 }

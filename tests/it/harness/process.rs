@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::Answer;
+
 /// No command, start or stop takes longer.
 const WAIT: Duration = Duration::from_mins(3);
 const LOOK_EVERY: Duration = Duration::from_millis(3);
@@ -265,6 +267,17 @@ impl Line {
         key: &str,
         body: &str,
     ) -> Option<(u16, Vec<u8>)> {
+        self.ask(method, path, key, body).map(|it| (it.status, it.body))
+    }
+
+    /// The whole answer; `None` when it did not come whole.
+    pub(crate) fn ask(
+        &mut self,
+        method: &str,
+        path: &str,
+        key: &str,
+        body: &str,
+    ) -> Option<Answer> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: posture\r\nX-API-Key: {key}\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
@@ -272,19 +285,16 @@ impl Line {
         );
         self.0.get_mut().write_all(request.as_bytes()).ok()?;
         let status = self.line()?.split(' ').nth(1)?.parse().ok()?;
-        let mut n_bytes = 0;
+        let mut answer = Answer { status, headers: Vec::new(), body: Vec::new() };
         loop {
-            let line = self.line()?.to_lowercase();
-            if line.is_empty() {
-                break;
-            }
-            if let Some(length) = line.strip_prefix("content-length: ") {
-                n_bytes = length.parse().ok()?;
-            }
+            let line = self.line()?;
+            let Some((name, value)) = line.split_once(": ") else { break };
+            answer.headers.push((name.to_lowercase(), value.to_owned()));
         }
-        let mut bytes = vec![0; n_bytes];
-        self.0.read_exact(&mut bytes).ok()?;
-        Some((status, bytes))
+        let n_bytes = answer.header("content-length").map_or(Some(0), |it| it.parse().ok())?;
+        answer.body.resize(n_bytes, 0);
+        self.0.read_exact(&mut answer.body).ok()?;
+        Some(answer)
     }
 
     fn line(&mut self) -> Option<String> {
