@@ -20,17 +20,18 @@ use crate::harness::process::{Folder, Line, Server, wait_until};
 use crate::measure::{cpu_ms, elapsed_micros, fsync_micros};
 use crate::{mib, serve};
 
-/// With a small cache, so that memory is the queue's and not that of pages which were read.
+/// May send to loopback; everything else is as by default.
 const CONFIG: &str = r#"
 [server]
 listen = "127.0.0.1:0"
-[data]
-dir = "data"
-cache_mib = 8
 [webhooks]
 allow_http_networks = ["127.0.0.0/8"]
 allow_private_networks = ["127.0.0.0/8"]
+[data]
+dir = "data"
 "#;
+/// So that memory is the queue's and not that of pages which were read.
+const SMALL_CACHE: &str = "cache_mib = 8\n";
 const N_ENDPOINTS: [u64; 3] = [1, 10, 50];
 /// Of new events, while it is measured how soon they come.
 const DELIVERIES_PER_S: u64 = 200;
@@ -42,7 +43,7 @@ const N_RECEIVERS: usize = 4;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Answers every delivery alike, whatever its path.
-struct Receiver {
+pub(crate) struct Receiver {
     address: String,
     seen: Arc<Seen>,
 }
@@ -56,7 +57,7 @@ struct Seen {
 }
 
 impl Receiver {
-    fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let seen = Arc::new(Seen::default());
@@ -124,10 +125,10 @@ fn read(stream: &mut TcpStream) -> Option<String> {
     }
 }
 
-/// A folder with one client and so many endpoints at the receiver; the client's id.
-fn prepare(receiver: &Receiver, n_endpoints: u64) -> (Folder, String) {
+/// A folder with one client and so many endpoints at the receiver, and more configuration of the data; the client's id.
+pub(crate) fn prepare(receiver: &Receiver, n_endpoints: u64, data: &str) -> (Folder, String) {
     let folder = Folder::new();
-    folder.write("posture.toml", CONFIG.as_bytes());
+    folder.write("posture.toml", format!("{CONFIG}{data}").as_bytes());
     let server = serve(&folder);
     let client = folder.client("Acme");
     for n in 0..n_endpoints {
@@ -189,7 +190,7 @@ fn pace(server: &Server, key: &str, client: &str, (per_s, seconds): (u64, u64)) 
 
 fn rate(n_endpoints: u64, n_deliveries: u64, seconds: u64) {
     let receiver = Receiver::start();
-    let (folder, client) = prepare(&receiver, n_endpoints);
+    let (folder, client) = prepare(&receiver, n_endpoints, SMALL_CACHE);
     queue(&folder, &client, n_deliveries / n_endpoints);
     let server = serve(&folder);
     let counters = || {
@@ -225,7 +226,7 @@ fn rate(n_endpoints: u64, n_deliveries: u64, seconds: u64) {
 fn memory(seconds: u64) {
     let receiver = Receiver::start();
     receiver.seen.status.store(503, Ordering::SeqCst);
-    let (folder, client) = prepare(&receiver, N_ENDPOINTS_OF_QUEUE);
+    let (folder, client) = prepare(&receiver, N_ENDPOINTS_OF_QUEUE, SMALL_CACHE);
     let mut n_before = 0;
     for n_queued in N_QUEUED {
         queue(&folder, &client, (n_queued - n_before) / N_ENDPOINTS_OF_QUEUE);

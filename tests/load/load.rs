@@ -17,6 +17,7 @@ mod fill;
 mod harness;
 mod logins;
 mod measure;
+mod neighbor;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -34,10 +35,15 @@ struct Size {
     n_turns: u32,
     /// From a queue.
     n_deliveries: u64,
+    /// Of the largest pushes.
+    loud_seconds: u64,
 }
 
-const SHORT: Size = Size { n_assets: 100_000, seconds: 3, n_turns: 3, n_deliveries: 2_000 };
-const LONG: Size = Size { n_assets: 1_000_000, seconds: 8, n_turns: 5, n_deliveries: 20_000 };
+const SHORT: Size =
+    Size { n_assets: 100_000, seconds: 3, n_turns: 3, n_deliveries: 2_000, loud_seconds: 20 };
+const LONG: Size =
+    Size { n_assets: 1_000_000, seconds: 8, n_turns: 5, n_deliveries: 20_000, loud_seconds: 300 };
+const HOUR_S: u64 = 3_600;
 
 const N_CONNECTIONS: u32 = 64;
 /// Of a page that is asked for, in the warm and the cold case.
@@ -51,13 +57,21 @@ fn main() -> Result<(), String> {
         bare::serve(&args[2]);
         return Ok(());
     }
-    let is_long = std::env::var_os("POSTURE_LOAD").is_some_and(|it| it == "long");
-    let size = if is_long { LONG } else { SHORT };
-    if std::env::var_os("POSTURE_LOAD").is_some_and(|it| it == "deliver") {
-        deliver::measure(size.n_deliveries, size.seconds);
-        return Ok(());
-    }
     let mut report = Report::default();
+    let named = std::env::var_os("POSTURE_LOAD");
+    let kind = named.as_ref().and_then(|it| it.to_str()).unwrap_or_default();
+    let size = if kind == "long" { LONG } else { SHORT };
+    match kind {
+        "deliver" => {
+            deliver::measure(size.n_deliveries, size.seconds);
+            return Ok(());
+        }
+        "hour" => {
+            neighbor::measure(HOUR_S, &mut report);
+            return report.finish();
+        }
+        _ => {}
+    }
     let folder = Folder::new();
     Report::section("Machine");
     let n_cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -80,10 +94,11 @@ fn main() -> Result<(), String> {
     load.memory();
     load.one_push();
     load.memory();
-    let Size { seconds, n_deliveries, .. } = load.size;
+    let Size { seconds, n_deliveries, loud_seconds, .. } = load.size;
     logins::measure(&load.server, &load.key, &load.path(PAGE), seconds, &mut report);
     assert!(load.server.stop().success(), "it stops in order");
     deliver::measure(n_deliveries, seconds);
+    neighbor::measure(loud_seconds, &mut report);
     report.finish()
 }
 
