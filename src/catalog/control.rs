@@ -32,7 +32,7 @@ const TITLE_CHARS: RangeInclusive<usize> = 5..=100;
 const SENTENCE_CHARS: RangeInclusive<usize> = 20..=300;
 const REMEDIATION_CHARS: RangeInclusive<usize> = 40..=600;
 /// An observation is valid for at least a day and at most ten years.
-const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
+pub(super) const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
 
 const SEVERITIES: [(&str, Severity); 4] = [
     ("critical", Severity::Critical),
@@ -68,13 +68,36 @@ pub(super) fn read(source: &CatalogFile<'_>, problems: &mut Vec<Problem>) -> Con
         read.categories.push(category);
         root.absorb(item);
     }
+    let mut general = Vec::new();
+    let mut former = Vec::new();
     for mut item in root.tables("control") {
         let control = control(&mut item, &read.categories);
         if read.index.insert(control.code.clone(), read.list.len()).is_some() {
             item.problem(item.line_of("code"), "another control has this code");
         }
+        general.push(item.find_texts("also", &CODE_CHARS));
+        former.push(item.find_texts("formerly", &CODE_CHARS));
         read.list.push(control);
         root.absorb(item);
+    }
+    for (index, (general, former)) in general.into_iter().zip(former).enumerate() {
+        let code = read.list[index].code.clone();
+        for it in general {
+            match read.index.get(&it.text) {
+                Some(found) if *found != index => read.list[index].also.push(*found),
+                _ => root.problem(
+                    it.line,
+                    format!("control {code:?}: also: no other control {:?}", it.text),
+                ),
+            }
+        }
+        for it in former {
+            if read.index.contains_key(&it.text) {
+                let rule = format!("control {code:?}: formerly: {:?} is still a control", it.text);
+                root.problem(it.line, rule);
+            }
+            read.list[index].formerly.push(it.text);
+        }
     }
     root.finish(problems);
     read
@@ -113,6 +136,7 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
     let questions = PLATFORM_QUESTIONS.map(|it| (it, it));
     Control {
         title: item.text("title", TITLE_CHARS).text,
+        gap: item.find_text("gap", TITLE_CHARS).map(|it| it.text),
         category: category.unwrap_or_default(),
         severity: item.word("severity", &SEVERITIES),
         decided_by,
@@ -122,6 +146,8 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
         question,
         risk: item.text("risk", SENTENCE_CHARS).text,
         remediation: item.text("remediation", REMEDIATION_CHARS).text,
+        also: Vec::new(),
+        formerly: Vec::new(),
         code: code.text,
     }
 }

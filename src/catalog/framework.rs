@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use jiff::civil::Date;
 
-use super::control::CODE_CHARS;
+use super::control::{CODE_CHARS, MAX_AGE_DAYS};
 use super::item::{ItemTable, Text};
 use super::{CatalogFile, Problem, whole};
 use crate::engine::catalog::{
@@ -18,7 +18,9 @@ pub const ROW_QUESTIONS: [&str; 2] = ["paymentServiceProvider", "creditReports"]
 const NAME_CHARS: RangeInclusive<usize> = 4..=64;
 const VERSION_CHARS: RangeInclusive<usize> = 1..=32;
 const SOURCE_CHARS: RangeInclusive<usize> = 10..=300;
-const REVIEWER_CHARS: RangeInclusive<usize> = 2..=100;
+const METHOD_CHARS: RangeInclusive<usize> = 2..=200;
+const SAMPLE: RangeInclusive<u16> = 1..=u16::MAX;
+const GROUP_CHARS: RangeInclusive<usize> = 1..=16;
 const NOTE_CHARS: RangeInclusive<usize> = 10..=600;
 const REFERENCE_CHARS: RangeInclusive<usize> = 1..=40;
 /// Published titles of details are whole sentences.
@@ -46,6 +48,7 @@ struct WrittenRow {
     line: usize,
     description_line: usize,
     parent: Option<Text>,
+    formerly: Vec<Text>,
 }
 
 /// `None` when the file's name is not that of a framework.
@@ -67,10 +70,12 @@ pub(super) fn read(
     let name = root.text("name", NAME_CHARS).text;
     let version = root.text("version", VERSION_CHARS).text;
     let readiness = root.word("readiness", &READINESS_RULES);
+    let groups = root.find_texts("groups", &GROUP_CHARS);
+    let groups: Vec<String> = groups.into_iter().map(|it| it.text).collect();
     provenance(&mut root);
     let mut rows = Vec::new();
     for mut item in root.tables("row") {
-        rows.push(row(&mut item, controls));
+        rows.push(row(&mut item, controls, &groups));
         root.absorb(item);
     }
     if rows.is_empty() {
@@ -78,11 +83,12 @@ pub(super) fn read(
     }
     check_order(&root, &rows);
     check_twins(&root, &rows);
+    check_former(&root, &rows);
     check_sprs(&root, readiness, &rows);
     let parents = parents(&root, &rows);
     check_cycles(&root, &rows, &parents);
     root.finish(problems);
-    Some(Framework { id, name, version, readiness, rows: join(rows, &parents) })
+    Some(Framework { id, name, version, readiness, groups, rows: join(rows, &parents) })
 }
 
 /// The name of its file, below the catalog's folder.
@@ -93,15 +99,34 @@ pub(super) fn name_of(id: FrameworkId) -> String {
 /// Where the references come from and who reviewed the mapping. Only for readers of the file.
 fn provenance(root: &mut ItemTable<'_>) {
     root.text("source", SOURCE_CHARS);
-    root.text("reviewer", REVIEWER_CHARS);
     root.find_text("note", NOTE_CHARS);
-    let date = root.text("date", 0..=10);
+    date(root, "date");
+    let Some(mut review) = root.table("review") else { return };
+    date(&mut review, "at");
+    review.text("method", METHOD_CHARS);
+    // What a second reader judged, if one did.
+    if let Some(sample) = review.find_number("sample", SAMPLE) {
+        let judged = ["right", "arguable", "wrong"].map(|it| review.number(it, 0..=u16::MAX));
+        if judged.into_iter().map(u32::from).sum::<u32>() != u32::from(sample) {
+            let rule = "review: right, arguable and wrong must sum to sample";
+            review.problem(review.line_of("sample"), rule);
+        }
+    }
+    root.absorb(review);
+}
+
+fn date(item: &mut ItemTable<'_>, key: &'static str) {
+    let date = item.text(key, 0..=10);
     if date.text.len() != 10 || date.text.parse::<Date>().is_err() {
-        root.problem(date.line, format!("date: {:?} is not a date such as 2026-01-31", date.text));
+        item.problem(date.line, format!("{key}: {:?} is not a date such as 2026-01-31", date.text));
     }
 }
 
-fn row(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> WrittenRow {
+fn row(
+    item: &mut ItemTable<'_>,
+    controls: &BTreeMap<String, usize>,
+    groups: &[String],
+) -> WrittenRow {
     let reference = item.text("reference", REFERENCE_CHARS);
     item.set_label("row", &reference.text);
     let description = item.text("description", DESCRIPTION_CHARS);
@@ -112,13 +137,29 @@ fn row(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> WrittenR
         parent: None,
         title: item.text("title", TITLE_CHARS).text,
         description: description.text,
+        groups: groups_of(item, groups),
+        formerly: Vec::new(),
         gate: item.flag("gate"),
         applies: item.find_word("applies", &questions).map(str::to_owned),
         sprs: sprs(item),
         controls: mappings(item, controls),
     };
     let parent = item.find_text("parent", REFERENCE_CHARS);
-    WrittenRow { row, line: reference.line, description_line: description.line, parent }
+    let formerly = item.find_texts("formerly", &REFERENCE_CHARS);
+    WrittenRow { row, line: reference.line, description_line: description.line, parent, formerly }
+}
+
+fn groups_of(item: &mut ItemTable<'_>, groups: &[String]) -> Vec<usize> {
+    let mut indices = Vec::new();
+    for it in item.find_texts("groups", &GROUP_CHARS) {
+        match groups.iter().position(|group| *group == it.text) {
+            Some(index) => indices.push(index),
+            None => item
+                .problem(it.line, format!("groups: {:?} is not a group of the framework", it.text)),
+        }
+    }
+    indices.sort_unstable();
+    indices
 }
 
 fn sprs(item: &mut ItemTable<'_>) -> Option<Sprs> {
@@ -155,6 +196,7 @@ fn mappings(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> Vec
             role: table.word("role", &ROLES),
             why: table.text("why", WHY_CHARS).text,
             earns_partial: table.flag("earns_partial"),
+            within_days: table.find_number("within_days", MAX_AGE_DAYS),
         });
         item.absorb(table);
     }
@@ -184,6 +226,18 @@ fn check_twins(root: &ItemTable<'_>, rows: &[WrittenRow]) {
             let message =
                 format!("row {reference:?}: the description duplicates that of row {twin:?}");
             root.problem(*description_line, message);
+        }
+    }
+}
+
+/// What a row replaces is no row any more.
+fn check_former(root: &ItemTable<'_>, rows: &[WrittenRow]) {
+    let references: BTreeSet<_> = rows.iter().map(|it| it.row.reference.as_str()).collect();
+    for WrittenRow { row, formerly, .. } in rows {
+        for it in formerly.iter().filter(|it| references.contains(it.text.as_str())) {
+            let (reference, former) = (&row.reference, &it.text);
+            let message = format!("row {reference:?}: formerly: {former:?} is still a row");
+            root.problem(it.line, message);
         }
     }
 }
@@ -239,7 +293,8 @@ fn join(written: Vec<WrittenRow>, parents: &[Option<usize>]) -> Vec<FrameworkRow
     let rows = written.into_iter().zip(parents).map(|(it, parent)| {
         // A detail under a requirement is only listed there: its controls stay its own.
         let parent = parent.filter(|at| levels[*at] == it.row.level);
-        FrameworkRow { parent, ..it.row }
+        let formerly = it.formerly.into_iter().map(|it| it.text).collect();
+        FrameworkRow { parent, formerly, ..it.row }
     });
     rows.collect()
 }

@@ -120,6 +120,25 @@ impl<'d> ItemTable<'d> {
         self.0.find(key).and_then(|it| self.0.ruled(key, it.value, flag)).unwrap_or(false)
     }
 
+    /// Different texts. Empty when the key is not there.
+    pub(super) fn find_texts(
+        &mut self,
+        key: &'static str,
+        chars: &RangeInclusive<usize>,
+    ) -> Vec<Text> {
+        let found = self.0.find(key).and_then(|it| self.0.ruled(key, it.value, array));
+        let mut texts: Vec<Text> = Vec::new();
+        for value in found.unwrap_or_default() {
+            let text = self.text_in(key, value, chars.clone());
+            let line = self.0.line_at(value);
+            if texts.iter().any(|it| it.text == text) {
+                self.problem(line, format!("{key}: {text:?} appears more than once"));
+            }
+            texts.push(Text { text, line });
+        }
+        texts
+    }
+
     fn array(&mut self, key: &'static str) -> &'d [Value<'d>] {
         self.0.get(key).and_then(|it| self.0.ruled(key, it.value, array)).unwrap_or_default()
     }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::item::ItemTable;
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::{Catalog, ControlRole, FrameworkId, Mapping};
 use crate::toml_reader::TomlDocument;
 
 pub use self::control::PLATFORM_QUESTIONS;
@@ -122,7 +122,27 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
     }
     catalog.frameworks.sort_by_key(|it| it.id);
     (catalog.categories, catalog.controls) = (controls.categories, controls.list);
+    link(&mut catalog);
     Ok(catalog)
+}
+
+/// Adds each control as a support to the rows that a more general control of it is mapped to.
+fn link(catalog: &mut Catalog) {
+    for row in catalog.frameworks.iter_mut().flat_map(|it| &mut it.rows) {
+        let written: Vec<usize> = row.controls.iter().map(|it| it.control).collect();
+        for (index, control) in catalog.controls.iter().enumerate() {
+            let general = written.iter().find(|it| control.also.contains(it));
+            let Some(general) = general.filter(|_| !written.contains(&index)) else { continue };
+            let general = &catalog.controls[*general];
+            row.controls.push(Mapping {
+                control: index,
+                role: ControlRole::Supports,
+                why: format!("Part of {}: {}", general.code, general.title),
+                earns_partial: false,
+                within_days: None,
+            });
+        }
+    }
 }
 
 /// The same for the same files in any order.

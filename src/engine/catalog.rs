@@ -163,6 +163,8 @@ pub struct Category {
 pub struct Control {
     pub code: String,
     pub title: String,
+    /// What is wrong while it is not met, as the title of its risk.
+    pub gap: Option<String>,
     /// Index into [`Catalog::categories`].
     pub category: usize,
     pub severity: Severity,
@@ -177,6 +179,10 @@ pub struct Control {
     pub question: Option<String>,
     pub risk: String,
     pub remediation: String,
+    /// Indices of more general controls. It supports each row that one of them is mapped to.
+    pub also: Vec<usize>,
+    /// Codes of earlier releases that it replaces, alone or with others.
+    pub formerly: Vec<String>,
 }
 
 impl Control {
@@ -219,6 +225,8 @@ pub struct Framework {
     pub name: String,
     pub version: String,
     pub readiness: ReadinessRule,
+    /// Names of the groups of its rows, such as levels of maturity, from the first to reach. Empty: it has none.
+    pub groups: Vec<String>,
     /// Rows of level requirement first, then those of level detail.
     pub rows: Vec<FrameworkRow>,
 }
@@ -282,6 +290,10 @@ pub struct FrameworkRow {
     pub parent: Option<usize>,
     pub title: String,
     pub description: String,
+    /// Indices into [`Framework::groups`], sorted.
+    pub groups: Vec<usize>,
+    /// References of earlier versions that it replaces, alone or with others.
+    pub formerly: Vec<String>,
     /// The framework's readiness is capped while this row is not compliant.
     pub gate: bool,
     /// A profile question. The row applies only if the client's answer is `Used`.
@@ -307,6 +319,9 @@ pub struct Mapping {
     /// Partial credit in the SPRS method requires this control to be met. A row without any such control gets partial
     /// credit for any partial result.
     pub earns_partial: bool,
+    /// For this row, the control counts only if there is evidence about it from the last so many days. `None`: the
+    /// control's own rule.
+    pub within_days: Option<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -36,7 +36,8 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     let (controls, unmapped) = control::assess(catalog, facts, &current, &mut horizon);
     let statements = RowStatements::of(facts.decisions, &mut horizon);
     let frameworks = catalog.frameworks.iter().map(|framework| {
-        let rows = requirement::assess(catalog, framework, &controls, &statements, facts);
+        let rows =
+            requirement::assess(catalog, framework, &controls, &statements, facts, &mut horizon);
         let summary = readiness::summarize(framework, &rows, &controls);
         FrameworkOutcome { id: framework.id, summary, rows }
     });

@@ -1,17 +1,41 @@
 //! Assesses each row of a framework.
 
-use super::catalog::{Catalog, ControlRole, Framework, FrameworkRow};
+use super::catalog::{Catalog, ControlRole, Framework, FrameworkRow, Mapping};
 use super::control::AssessedControl;
 use super::fact::{Facts, Status, Usage};
+use super::horizon::Horizon;
 use super::posture::RowOutcome;
 use super::statement::{RowStatement, RowStatements};
 use crate::clock::Time;
 
 /// A control that counts for a row: one of its own, or of a row below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Taken {
     control: usize,
     decides: bool,
+    within_days: Option<u16>,
+}
+
+impl Taken {
+    fn of(mapping: &Mapping) -> Self {
+        let decides = mapping.role == ControlRole::Decides;
+        Self { control: mapping.control, decides, within_days: mapping.within_days }
+    }
+
+    /// The same control on two rows: it decides if it decides one of them, and the stricter time counts.
+    fn merge(&mut self, other: Self) {
+        self.decides |= other.decides;
+        let limits = self.within_days.into_iter().chain(other.within_days);
+        self.within_days = limits.min();
+    }
+
+    /// Returns false once the last evidence about the control is too old for the row.
+    fn is_current(&self, control: &AssessedControl<'_>, horizon: &mut Horizon) -> bool {
+        let Some((days, at)) = self.within_days.zip(control.last_evidence_at) else { return true };
+        let end = at.plus_days(i64::from(days));
+        horizon.see(end);
+        !horizon.is_past(end)
+    }
 }
 
 /// A row with the statement about it.
@@ -34,6 +58,7 @@ pub(super) fn assess(
     controls: &[AssessedControl<'_>],
     statements: &RowStatements<'_>,
     facts: &Facts<'_>,
+    horizon: &mut Horizon,
 ) -> Vec<RowOutcome> {
     let scoped = framework.rows.iter().map(|row| {
         let statement = statements.find(framework.id, &row.reference, facts.now);
@@ -45,7 +70,7 @@ pub(super) fn assess(
     let mut rows: Vec<Scoped<'_>> = scoped.collect();
     take_controls(&mut rows);
     hold(&mut rows, controls);
-    rows.iter().map(|it| outcome(it, catalog, controls)).collect()
+    rows.iter().map(|it| outcome(it, catalog, controls, horizon)).collect()
 }
 
 /// Returns the index of the row above, if it has the same level.
@@ -74,17 +99,20 @@ fn for_each_above(rows: &mut [Scoped<'_>], index: usize, mut act: impl FnMut(&mu
 /// Adds to each row its own controls and those of the rows below it.
 fn take_controls(rows: &mut [Scoped<'_>]) {
     for index in 0..rows.len() {
-        let own = rows[index].row.controls.iter();
-        let own =
-            own.map(|it| Taken { control: it.control, decides: it.role == ControlRole::Decides });
+        let own = rows[index].row.controls.iter().map(Taken::of);
         for_each_above(rows, index, |it| it.taken.extend(own.clone()));
         rows[index].taken.extend(own);
     }
     // A row's own controls have no duplicates.
     for row in rows.iter_mut().filter(|it| it.row.controls.len() < it.taken.len()) {
-        // The first of duplicates stays. It decides if any of them does.
-        row.taken.sort_unstable_by_key(|it| (it.control, !it.decides));
-        row.taken.dedup_by_key(|it| it.control);
+        row.taken.sort_unstable_by_key(|it| it.control);
+        row.taken.dedup_by(|again, kept| {
+            let is_same = again.control == kept.control;
+            if is_same {
+                kept.merge(*again);
+            }
+            is_same
+        });
     }
 }
 
@@ -106,7 +134,12 @@ fn hold(rows: &mut [Scoped<'_>], controls: &[AssessedControl<'_>]) {
     }
 }
 
-fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[AssessedControl<'_>]) -> RowOutcome {
+fn outcome(
+    row: &Scoped<'_>,
+    catalog: &Catalog,
+    controls: &[AssessedControl<'_>],
+    horizon: &mut Horizon,
+) -> RowOutcome {
     let none = |status| RowOutcome { status, score: 0 };
     if row.is_out {
         return none(Status::NotApplicable);
@@ -114,9 +147,13 @@ fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[AssessedControl<'_>]
     let (mut sum, mut weight) = (0, 0);
     let (mut n, mut n_compliant, mut n_partial, mut n_assessed) = (0, 0, 0, 0);
     for taken in &row.taken {
-        let outcome = &controls[taken.control].outcome;
+        let control = &controls[taken.control];
+        let outcome = &control.outcome;
+        let score = if taken.is_current(control, horizon) { outcome.score } else { None };
         match outcome.status {
             Status::NotApplicable => continue,
+            // Not assessed, or too long ago for this row.
+            _ if score.is_none() => (),
             Status::NotAssessed => (),
             Status::Compliant => (n_compliant, n_assessed) = (n_compliant + 1, n_assessed + 1),
             Status::Partial => (n_partial, n_assessed) = (n_partial + 1, n_assessed + 1),
@@ -125,7 +162,7 @@ fn outcome(row: &Scoped<'_>, catalog: &Catalog, controls: &[AssessedControl<'_>]
         n += 1;
         let control_weight = catalog.controls[taken.control].severity.weight();
         weight += control_weight;
-        sum += control_weight * u32::from(outcome.score.unwrap_or(0));
+        sum += control_weight * u32::from(score.unwrap_or(0));
     }
     if n == 0 {
         return none(Status::NotApplicable);

@@ -3,7 +3,7 @@
 mod content;
 
 use posture::catalog::load;
-use posture::engine::catalog::{Catalog, FrameworkId};
+use posture::engine::catalog::{Catalog, ControlRole, FrameworkId};
 
 const CONTROLS: &str = r#"
 [[category]]
@@ -24,6 +24,7 @@ max_age_days = 35
 requires = "Every user needs a second factor."
 risk = "A stolen password opens every door."
 remediation = "Turn on the defaults that ask for a second factor."
+also = ["NET-01"]
 
 [[control]]
 code = "NET-01"
@@ -36,6 +37,8 @@ requires = "No risky service answers from outside."
 question = "Has somebody looked from outside?"
 risk = "Whoever finds it first walks in."
 remediation = "Close the ports that nobody outside needs to reach."
+gap = "Risky services are exposed"
+formerly = ["NET-90", "NET-91"]
 "#;
 
 const PROWLER: &str = r#"
@@ -53,7 +56,8 @@ version = "1"
 readiness = "mean"
 source = "A published document"
 date = "2026-11-20"
-reviewer = "unreviewed"
+groups = ["Basic", "Full"]
+review = { at = "2026-11-20", method = "unreviewed", sample = 3, right = 2, arguable = 1, wrong = 0 }
 
 [[row]]
 reference = "A.1"
@@ -61,8 +65,9 @@ level = "requirement"
 title = "First"
 description = "What must be true so that the first row is met."
 gate = true
+groups = ["Full", "Basic"]
 controls = [
-  { code = "ID-01", role = "decides", why = "It is what is asked" },
+  { code = "ID-01", role = "decides", why = "It is what is asked", within_days = 14 },
   { code = "NET-01", role = "supports", why = "It is a good sign" },
 ]
 
@@ -73,6 +78,7 @@ parent = "A.1"
 title = "Second"
 description = "What must be true so that the second row is met."
 applies = "creditReports"
+formerly = ["A.0.1"]
 controls = [{ code = "NET-01", role = "supports", why = "It is a good sign" }]
 
 [[row]]
@@ -122,18 +128,39 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!(detail.parent, None, "its controls are not its requirement's");
     assert_eq!(second.applies.as_deref(), Some("creditReports"));
     assert_eq!(catalog.controls[first.controls[1].control].code, "NET-01");
+    assert_eq!(first.controls[0].within_days, Some(14));
+    assert_eq!((framework.groups[0].as_str(), first.groups.as_slice()), ("Basic", &[0, 1][..]));
+    assert_eq!((second.formerly[0].as_str(), second.groups.len()), ("A.0.1", 0));
+    let exposed = &catalog.controls[1];
+    assert_eq!(exposed.gap.as_deref(), Some("Risky services are exposed"));
+    assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
     assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
     assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
     assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
 }
 
+#[test]
+fn a_specific_control_supports_the_rows_of_its_general_one() {
+    let catalog = load_all(&files()).unwrap();
+    let [first, second, detail] = catalog.framework(FrameworkId::Soc2).rows.as_slice() else {
+        panic!("three rows")
+    };
+    assert_eq!(first.controls.len(), 2, "it is there already");
+    for row in [second, detail] {
+        let [written, linked] = row.controls.as_slice() else { panic!("two controls") };
+        assert_eq!((written.control, linked.control), (1, 0));
+        assert_eq!(linked.role, ControlRole::Supports);
+        assert_eq!(linked.why, "Part of NET-01: Nothing risky is exposed");
+    }
+}
+
 /// Each: the place of the problem, what is replaced in the small catalogue by what, the problem.
 const WRONG: &str = r#"
 controls.toml:12 | "Everybody uses a second factor" => "x" | control "ID-01": title: must have 5 to 100 characters, not 1
-controls.toml:23 | title = "Nothing => titel = 3\ntitle = "Nothing | control "NET-01": unknown key "titel"
-controls.toml:21 | severity = "high"\n => | control "NET-01": missing key "severity"
-controls.toml:24 | "high" => "awful" | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "awful"
-controls.toml:24 | "high" => 5 | control "NET-01": severity: must be a string, not an integer
+controls.toml:24 | title = "Nothing => titel = 3\ntitle = "Nothing | control "NET-01": unknown key "titel"
+controls.toml:22 | severity = "high"\n => | control "NET-01": missing key "severity"
+controls.toml:25 | "high" => "awful" | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "awful"
+controls.toml:25 | "high" => 5 | control "NET-01": severity: must be a string, not an integer
 controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: must be one of "assessor", "connector", "scan", "dns", "push", "attestation", "derived", not "oracle"
 controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: must not be empty
 controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" appears more than once
@@ -142,42 +169,54 @@ controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: must be 1 to
 controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: must be 1 to 3650, not 3651
 controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: must be 1 to 3650, not -1
 controls.toml:16 | = 35\n => = \n | string values must be quoted, expected literal string
-controls.toml:21 | question =  => #  | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
-controls.toml:29 | "scan", "attestation" => "scan" | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
-controls.toml:28 | from outside." => from outside. " | control "NET-01": requires: must be one line without leading or trailing spaces
+controls.toml:22 | question =  => #  | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
+controls.toml:30 | "scan", "attestation" => "scan" | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
+controls.toml:29 | from outside." => from outside. " | control "NET-01": requires: must be one line without leading or trailing spaces
 controls.toml:19 | Turn on the defaults that ask => Ask | control "ID-01": remediation: must have 40 to 600 characters, not 24
+controls.toml:20 | "NET-01" => "NET-02" | control "ID-01": also: no other control "NET-02"
+controls.toml:20 | "NET-01" => "ID-01" | control "ID-01": also: no other control "ID-01"
+controls.toml:33 | Risky services are exposed => No | control "NET-01": gap: must have 5 to 100 characters, not 2
+controls.toml:34 | "NET-90" => "NET-91" | control "NET-01": formerly: "NET-91" appears more than once
+controls.toml:34 | "NET-90" => "ID-01" | control "NET-01": formerly: "ID-01" is still a control
 controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
 controls.toml:7 | code = "NET" => code = "ID" | category "ID": another category has this code
 controls.toml:8 | "Network" => "Identity" | category "NET": another category has the name "Identity"
-controls.toml:22 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's code, a hyphen and two digits
-controls.toml:22 | code = "NET-01" => code = "ID-01" | control "ID-01": another control has this code
+controls.toml:23 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's code, a hyphen and two digits
+controls.toml:23 | code = "NET-01" => code = "ID-01" | control "ID-01": another control has this code
 frameworks/SOC2.toml:2 | id = "SOC2" => id = "HIPAA" | id: "HIPAA" does not match the file's name
 frameworks/SOC2.toml:1 | name = "A framework"\n => | missing key "name"
 frameworks/SOC2.toml:5 | "mean" => "best" | readiness: must be one of "mean", "sprs", "compliant_share", not "best"
 frameworks/SOC2.toml:5 | "mean" => "sprs" | the sprs weights sum to 0, must be 313
 frameworks/SOC2.toml:7 | 2026-11-20 => 2026-02-30 | date: "2026-02-30" is not a date such as 2026-01-31
-frameworks/SOC2.toml:8 | reviewer =  => viewer = "me"\nreviewer =  | unknown key "viewer"
-frameworks/SOC2.toml:22 | "A.1.1" => "A.1" | row "A.1": another row has this reference
-frameworks/SOC2.toml:26 | the second row => the first row | row "A.1.1": the description duplicates that of row "A.1"
-frameworks/SOC2.toml:26 | What must be true so that the second => The second | row "A.1.1": description: must have 40 to 300 characters, not 22
-frameworks/SOC2.toml:25 | "Second" => "2" | row "A.1.1": title: must have 2 to 240 characters, not 1
-frameworks/SOC2.toml:12 | level = "requirement" => level = "note" | row "A.1": level: must be one of "requirement", "detail", not "note"
-frameworks/SOC2.toml:15 | gate = true => gate = "yes" | row "A.1": gate: must be a boolean, not a string
-frameworks/SOC2.toml:15 | gate = true => gates = true | row "A.1": unknown key "gates"
-frameworks/SOC2.toml:27 | creditReports => bank | row "A.1.1": applies: must be one of "paymentServiceProvider", "creditReports", not "bank"
-frameworks/SOC2.toml:11 | gate = true => sprs = { weight = 5 } | row "A.1": sprs requires readiness = "sprs"
-frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.9" | row "A.1.1": parent "A.9" is unknown
-frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.1.d" | row "A.1.1": parent "A.1.d" is of level detail
-frameworks/SOC2.toml:22 | parent = "A.1" => parent = "A.1.1" | row "A.1.1": is its own ancestor
-frameworks/SOC2.toml:22 | level = "requirement" => level = "detail" | row "A.1.1": requirements must come before details
-frameworks/SOC2.toml:18 | "NET-01" => "XYZ-9" | row "A.1": unknown control "XYZ-9"
-frameworks/SOC2.toml:18 | "NET-01" => "ID-01" | row "A.1": control "ID-01" appears more than once
-frameworks/SOC2.toml:17 | "decides" => "proves" | row "A.1": role: must be one of "decides", "supports", not "proves"
-frameworks/SOC2.toml:17 | "It is what is asked" => "So" | row "A.1": why: must have 10 to 160 characters, not 2
-frameworks/SOC2.toml:17 | role = "decides",  => | row "A.1": missing key "role"
-frameworks/SOC2.toml:17 | role =  => weight = 3, role =  | row "A.1": unknown key "weight"
-frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
-frameworks/SOC2.toml:28 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be a table, not a string
+frameworks/SOC2.toml:9 | review =  => viewer = "me"\nreview =  | unknown key "viewer"
+frameworks/SOC2.toml:1 | review =  => # | missing key "review"
+frameworks/SOC2.toml:9 | { at = "2026-11-20" => { at = "today" | at: "today" is not a date such as 2026-01-31
+frameworks/SOC2.toml:9 | right = 2 => right = 3 | review: right, arguable and wrong must sum to sample
+frameworks/SOC2.toml:8 | "Full" => "Basic" | groups: "Basic" appears more than once
+frameworks/SOC2.toml:17 | ["Full", "Basic"] => ["Full", "Best"] | row "A.1": groups: "Best" is not a group of the framework
+frameworks/SOC2.toml:19 | within_days = 14 => within_days = 0 | row "A.1": within_days: must be 1 to 3650, not 0
+frameworks/SOC2.toml:30 | "A.0.1" => "A.1.d" | row "A.1.1": formerly: "A.1.d" is still a row
+frameworks/SOC2.toml:24 | "A.1.1" => "A.1" | row "A.1": another row has this reference
+frameworks/SOC2.toml:28 | the second row => the first row | row "A.1.1": the description duplicates that of row "A.1"
+frameworks/SOC2.toml:28 | What must be true so that the second => The second | row "A.1.1": description: must have 40 to 300 characters, not 22
+frameworks/SOC2.toml:27 | "Second" => "2" | row "A.1.1": title: must have 2 to 240 characters, not 1
+frameworks/SOC2.toml:13 | level = "requirement" => level = "note" | row "A.1": level: must be one of "requirement", "detail", not "note"
+frameworks/SOC2.toml:16 | gate = true => gate = "yes" | row "A.1": gate: must be a boolean, not a string
+frameworks/SOC2.toml:16 | gate = true => gates = true | row "A.1": unknown key "gates"
+frameworks/SOC2.toml:29 | creditReports => bank | row "A.1.1": applies: must be one of "paymentServiceProvider", "creditReports", not "bank"
+frameworks/SOC2.toml:12 | gate = true => sprs = { weight = 5 } | row "A.1": sprs requires readiness = "sprs"
+frameworks/SOC2.toml:26 | parent = "A.1" => parent = "A.9" | row "A.1.1": parent "A.9" is unknown
+frameworks/SOC2.toml:26 | parent = "A.1" => parent = "A.1.d" | row "A.1.1": parent "A.1.d" is of level detail
+frameworks/SOC2.toml:24 | parent = "A.1" => parent = "A.1.1" | row "A.1.1": is its own ancestor
+frameworks/SOC2.toml:24 | level = "requirement" => level = "detail" | row "A.1.1": requirements must come before details
+frameworks/SOC2.toml:20 | "NET-01" => "XYZ-9" | row "A.1": unknown control "XYZ-9"
+frameworks/SOC2.toml:20 | "NET-01" => "ID-01" | row "A.1": control "ID-01" appears more than once
+frameworks/SOC2.toml:19 | "decides" => "proves" | row "A.1": role: must be one of "decides", "supports", not "proves"
+frameworks/SOC2.toml:19 | "It is what is asked" => "So" | row "A.1": why: must have 10 to 160 characters, not 2
+frameworks/SOC2.toml:19 | role = "decides",  => | row "A.1": missing key "role"
+frameworks/SOC2.toml:19 | role =  => weight = 3, role =  | row "A.1": unknown key "weight"
+frameworks/SOC2.toml:31 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
+frameworks/SOC2.toml:31 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be a table, not a string
 checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" does not match the file's name
 checks/prowler.toml:6 | "NET-01" => "NET-09" | unknown control "NET-09"
 checks/prowler.toml:5 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" appears more than once
@@ -207,8 +246,8 @@ fn every_broken_rule_is_reported_at_its_line() {
 fn a_longer_circle_of_parents_is_refused_at_each_of_its_rows() {
     let found = problems("frameworks/SOC2.toml", "gate = true", "parent = \"A.1.1\"");
     let expected = [
-        "frameworks/SOC2.toml:11: row \"A.1\": is its own ancestor",
-        "frameworks/SOC2.toml:22: row \"A.1.1\": is its own ancestor",
+        "frameworks/SOC2.toml:12: row \"A.1\": is its own ancestor",
+        "frameworks/SOC2.toml:24: row \"A.1.1\": is its own ancestor",
     ];
     assert_eq!(found, expected);
 }
@@ -222,9 +261,9 @@ fn every_problem_of_every_file_is_reported_by_file_and_line() {
     let found = load_all(&files).unwrap_err();
     let expected = [
         "assets/catalog/controls.toml:16: control \"ID-01\": max_age_days: must be 1 to 3650, not 0",
-        "assets/catalog/controls.toml:24: control \"NET-01\": severity: must be one of \"critical\", \"high\", \"medium\", \"low\", not \"awful\"",
-        "assets/catalog/frameworks/SOC2.toml:15: row \"A.1\": unknown key \"gates\"",
-        "assets/catalog/frameworks/SOC2.toml:17: row \"A.1\": role: must be one of \"decides\", \"supports\", not \"proves\"",
+        "assets/catalog/controls.toml:25: control \"NET-01\": severity: must be one of \"critical\", \"high\", \"medium\", \"low\", not \"awful\"",
+        "assets/catalog/frameworks/SOC2.toml:16: row \"A.1\": unknown key \"gates\"",
+        "assets/catalog/frameworks/SOC2.toml:19: row \"A.1\": role: must be one of \"decides\", \"supports\", not \"proves\"",
     ];
     assert_eq!(found, expected);
 }
@@ -236,14 +275,14 @@ fn everything_that_is_not_toml_is_reported() {
     files[2].1.push_str("\nid = \"SOC2\"\nid = \"SOC2\"\n");
     let found = load_all(&files).unwrap_err();
     assert!(
-        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:33: ")),
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:36: ")),
         "{found:#?}"
     );
     assert!(
-        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:34: ")),
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:37: ")),
         "{found:#?}"
     );
-    let twice = "assets/catalog/frameworks/SOC2.toml:39: duplicate key".to_owned();
+    let twice = "assets/catalog/frameworks/SOC2.toml:42: duplicate key".to_owned();
     assert!(found.contains(&twice), "{found:#?}");
 }
 
@@ -292,7 +331,7 @@ fn sprs_weights_sum_to_the_whole_scale() {
     let name = "assets/catalog/frameworks/CMMC_L2.toml";
     let less = format!("{name}:5: the sprs weights sum to 311, must be 313");
     assert_eq!(with("{ weight = 1 }").unwrap_err(), [less]);
-    let partial = format!("{name}:449: row \"R62\": sprs: partial must be less than weight");
+    let partial = format!("{name}:450: row \"R62\": sprs: partial must be less than weight");
     assert_eq!(with("{ weight = 3, partial = 3 }").unwrap_err(), [partial]);
 }
 

@@ -70,6 +70,34 @@ fn a_rows_score_is_a_mean_weighted_by_severity_and_rounded_down() {
 }
 
 #[test]
+fn a_row_with_a_time_of_its_own_takes_only_what_was_assessed_within_it() {
+    let rows = |days: u16| {
+        let mut rows = vec![decides("R1", &[0]), decides("R2", &[0]), decides("R3", &[])];
+        rows[0].controls[0].within_days = Some(days);
+        // The row above takes the stricter of two.
+        rows[1].controls[0].within_days = Some(days + 1);
+        (rows[0].parent, rows[1].parent) = (Some(2), Some(2));
+        rows
+    };
+    let aged = |rows| {
+        let mut world = said(&[(High, None)]);
+        world.attestations.push(Attestation {
+            control: "A-0".to_owned(),
+            at: day(TODAY - 14),
+            ..attested(Compliant)
+        });
+        with_rows(world, rows)
+    };
+    let (met, old) = ((Compliant, 100), (NotAssessed, 0));
+    check_rows(&aged(rows(15)), &[met, met, met]);
+    check_rows(&aged(rows(14)), &[old, met, old]);
+    check_rows(&aged(rows(13)), &[old, old, old]);
+    let next = |days: u16| aged(rows(days)).assess().changes_at;
+    assert_eq!(next(15), Some(day(TODAY + 1)), "the row changes when its time is over");
+    assert_eq!(next(14), Some(day(TODAY + 1)));
+}
+
+#[test]
 fn a_row_that_its_controls_only_support_is_at_best_partial_until_attested_with_evidence() {
     let rows = || vec![supports("R1", &[0])];
     let attest = |evidence: &str| decision("R1", Attested { evidence: evidence.to_owned() });

@@ -144,6 +144,7 @@ fn catalog(controls: Vec<Control>) -> Catalog {
         name: id.as_str().to_owned(),
         version: "1".to_owned(),
         readiness: ReadinessRule::Mean,
+        groups: Vec::new(),
         rows: Vec::new(),
     };
     Catalog {
@@ -169,6 +170,9 @@ pub(crate) fn control(code: &str, severity: Severity) -> Control {
         question: None,
         risk: "Something bad can happen.".to_owned(),
         remediation: "Do it.".to_owned(),
+        gap: None,
+        also: Vec::new(),
+        formerly: Vec::new(),
     }
 }
 
@@ -178,6 +182,7 @@ pub(crate) fn row(reference: &str, controls: &[(usize, ControlRole)]) -> Framewo
         role: *role,
         why: String::new(),
         earns_partial: false,
+        within_days: None,
     };
     FrameworkRow {
         reference: reference.to_owned(),
@@ -185,6 +190,8 @@ pub(crate) fn row(reference: &str, controls: &[(usize, ControlRole)]) -> Framewo
         parent: None,
         title: String::new(),
         description: String::new(),
+        groups: Vec::new(),
+        formerly: Vec::new(),
         gate: false,
         applies: None,
         sprs: None,

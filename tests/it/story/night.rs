@@ -89,6 +89,7 @@ pub fn next_catalog() -> Catalog {
                 role: ControlRole::Decides,
                 why,
                 earns_partial: false,
+                within_days: None,
             });
         }
     }
