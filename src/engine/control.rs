@@ -168,11 +168,11 @@ impl<'a> ControlEvidence<'a> {
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
         let valid = self.valid_attestation();
-        if let Some(it) = valid.filter(|it| it.overrides) {
+        if let Some(it) = valid.filter(|it| it.stands_over_observations()) {
             return Ruling::Attested(it);
         }
         if let Some(lapsed_at) = self.holding().map(|it| it.until).max() {
-            return match valid.filter(|it| lapsed_at <= it.at && !self.is_contradicted(it)) {
+            return match valid.filter(|it| lapsed_at <= it.at) {
                 // A valid observation counts too if it is worse: the attestation replaces only the evidence that
                 // expired.
                 Some(it) if seen.is_worse_than(it.effective()) => Ruling::Observed,
@@ -185,7 +185,7 @@ impl<'a> ControlEvidence<'a> {
         if !seen.tallies.is_empty() {
             return if is_held { Ruling::Held } else { Ruling::Observed };
         }
-        if let Some(it) = valid.filter(|it| !self.is_contradicted(it)) {
+        if let Some(it) = valid {
             return Ruling::Attested(it);
         }
         if self.is_unused() {
@@ -216,7 +216,7 @@ impl<'a> ControlEvidence<'a> {
     fn holding_attestation(&self) -> Option<(&'a Attestation, Time)> {
         let expired = self.attestation.filter(|it| !it.is_valid(self.now))?;
         let end = expired.until.filter(|_| expired.effective() != Status::Compliant)?;
-        let is_superseded = if expired.overrides {
+        let is_superseded = if expired.stands_over_observations() {
             self.claims.iter().any(|it| end < it.current.worst.observed_at)
         } else {
             self.claims.iter().any(|it| end < it.until)
@@ -229,13 +229,6 @@ impl<'a> ControlEvidence<'a> {
     fn holding(&self) -> impl Iterator<Item = EvidenceClaim<'a>> {
         let lapsed = |it: &&EvidenceClaim| it.result.is_failing() && it.until <= self.now;
         self.claims.iter().filter(lapsed).copied()
-    }
-
-    /// Returns true if the attestation says out of scope but was made while an observation was valid, which shows that
-    /// the platform is in use.
-    fn is_contradicted(&self, attestation: &Attestation) -> bool {
-        attestation.status == Status::NotApplicable
-            && self.claims.iter().any(|it| attestation.at < it.until)
     }
 
     /// Returns true if the profile says that the control's platforms are unused, and since that answer no observation
@@ -258,6 +251,9 @@ impl<'a> ControlEvidence<'a> {
             Ruling::Held | Ruling::Silent => (Status::NotAssessed, None, None),
         };
         let findings = match ruling {
+            Ruling::Attested(it) if it.status == Status::NotApplicable => {
+                Some(finding::out_of_scope(it, seen))
+            }
             Ruling::Attested(it) => Some(finding::attested(it)),
             Ruling::Observed => Some(finding::observed(seen)),
             Ruling::Unused => Some(finding::UNUSED.to_owned()),

@@ -46,6 +46,16 @@ pub(super) fn attested(attestation: &Attestation) -> String {
     format!("{verb} by {by} on {at}{without}: {reason}")
 }
 
+/// Describes an attestation that a control is out of scope, and what was seen all the same.
+pub(super) fn out_of_scope(attestation: &Attestation, seen: &Sum<'_>) -> String {
+    let mut text = attested(attestation);
+    if !seen.tallies.is_empty() {
+        text.push_str(". Observed all the same: ");
+        write_observed(&mut text, seen);
+    }
+    text
+}
+
 /// Describes an attestation that no longer counts.
 pub(super) fn expired(attestation: &Attestation, end: Time) -> String {
     format!("{} (expired on {})", attested(attestation), Day(end))

@@ -34,7 +34,7 @@ pub(super) fn summarize(
     let readiness = match framework.readiness {
         ReadinessRule::Mean => mean(&rows),
         ReadinessRule::CompliantShare => compliant_share(&rows),
-        ReadinessRule::Sprs => of_sprs(&rows, sprs),
+        ReadinessRule::Sprs => earned_share(&rows, controls),
     };
     let is_sprs = framework.readiness == ReadinessRule::Sprs;
     FrameworkSummary {
@@ -90,18 +90,22 @@ fn compliant_share(rows: &[Judged<'_>]) -> u8 {
 
 /// Returns 110 minus the points of each practice that is not met; -203 to 110.
 fn sprs(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> i32 {
-    let lost = rows.iter().map(|it| {
-        let Some(sprs) = it.row.sprs else { return 0 };
-        let lost = match it.outcome.status {
-            Status::Compliant | Status::NotApplicable => 0,
-            Status::Partial if earns_partial(it.row, controls) => {
-                sprs.partial.unwrap_or(sprs.weight).min(sprs.weight)
-            }
-            Status::Partial | Status::NonCompliant | Status::NotAssessed => sprs.weight,
-        };
-        i32::from(lost)
-    });
-    (SPRS_MAX - lost.sum::<i32>()).clamp(SPRS_MIN, SPRS_MAX)
+    let lost: u32 = rows.iter().map(|it| lost_points(it, controls)).sum();
+    let lost = i32::try_from(lost).unwrap_or(i32::MAX);
+    SPRS_MAX.saturating_sub(lost).clamp(SPRS_MIN, SPRS_MAX)
+}
+
+/// Returns the points that a practice costs as it is.
+fn lost_points(judged: &Judged<'_>, controls: &[AssessedControl<'_>]) -> u32 {
+    let Some(sprs) = judged.row.sprs else { return 0 };
+    let lost = match judged.outcome.status {
+        Status::Compliant | Status::NotApplicable => 0,
+        Status::Partial if earns_partial(judged.row, controls) => {
+            sprs.partial.unwrap_or(sprs.weight).min(sprs.weight)
+        }
+        Status::Partial | Status::NonCompliant | Status::NotAssessed => sprs.weight,
+    };
+    u32::from(lost)
 }
 
 /// Returns true if the controls that partial credit requires are met, as far as they apply.
@@ -112,13 +116,17 @@ fn earns_partial(row: &FrameworkRow, controls: &[AssessedControl<'_>]) -> bool {
     named.is_empty() || (named.iter().all(met) && named.contains(&Status::Compliant))
 }
 
-/// Returns the SPRS score on a scale from 0 to 100, rounded down. 0 if nothing is applicable or nothing is assessed.
-fn of_sprs(rows: &[Judged<'_>], sprs: i32) -> u8 {
-    let is_assessed =
-        |it: &Judged<'_>| it.is_applicable() && it.outcome.status != Status::NotAssessed;
-    if !rows.iter().any(is_assessed) {
+/// Returns the share of the applicable practices' points that is not lost, in percent, rounded down. 0 if nothing is
+/// applicable or nothing is assessed.
+fn earned_share(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> u8 {
+    let applicable = || rows.iter().filter(|it| it.is_applicable());
+    if applicable().all(|it| it.outcome.status == Status::NotAssessed) {
         return 0;
     }
-    let share = 100 * (sprs - SPRS_MIN) / (SPRS_MAX - SPRS_MIN);
-    u8::try_from(share).expect("an SPRS score is between its bounds")
+    let points = |it: &Judged<'_>| it.row.sprs.map_or(0, |it| u32::from(it.weight));
+    let all: u32 = applicable().map(points).sum();
+    let lost: u32 = applicable().map(|it| lost_points(it, controls)).sum();
+    // Practices without points lose none.
+    let share = (100 * (all - lost)).checked_div(all).unwrap_or(100);
+    u8::try_from(share).expect("a part is at most 100 % of the whole")
 }

@@ -6,15 +6,20 @@ use super::catalog::Control;
 use super::current::{CheckKey, EvidenceClaim, rank};
 use super::fact::Status;
 
-/// A share in millionths, rounded down, so that only a complete whole is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Share(u32);
+/// An exact fraction of the whole. Only a mean without a common denominator below 2^64 is rounded down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    part: u64,
+    /// Not 0.
+    whole: u64,
+}
 
 impl Share {
-    const MILLION: u32 = 1_000_000;
-    pub(super) const NONE: Self = Self(0);
-    pub(super) const HALF: Self = Self(Self::MILLION / 2);
-    pub(super) const WHOLE: Self = Self(Self::MILLION);
+    pub(super) const NONE: Self = Self { part: 0, whole: 1 };
+    pub(super) const HALF: Self = Self { part: 1, whole: 2 };
+    pub(super) const WHOLE: Self = Self { part: 1, whole: 1 };
+    /// The denominator of a mean that has no other.
+    const FINEST: u64 = 1 << 62;
 
     /// Returns the share that `part` is of `whole`. 0 if `whole` is 0.
     pub(super) fn of(part: u64, whole: u64) -> Self {
@@ -22,36 +27,55 @@ impl Share {
         if whole == 0 {
             return Self::NONE;
         }
-        let millionths = u128::from(part) * u128::from(Self::MILLION) / u128::from(whole);
-        Self(u32::try_from(millionths).expect("a part is at most its whole"))
+        let divisor = gcd(part, whole);
+        Self { part: part / divisor, whole: whole / divisor }
     }
 
-    /// Rounded down. 0 if there are no shares.
-    fn mean(shares: impl ExactSizeIterator<Item = Self>) -> Self {
+    /// 0 if there are no shares.
+    fn mean(shares: &[Self]) -> Self {
         let n = shares.len() as u64;
-        let sum: u64 = shares.map(|it| u64::from(it.0)).sum();
-        let mean = sum.checked_div(n).unwrap_or(0);
-        Self(u32::try_from(mean).expect("a mean is at most its greatest"))
+        if n == 0 {
+            return Self::NONE;
+        }
+        let sum = |unit: u64| -> u128 {
+            let scaled = |it: &Self| u128::from(it.part) * u128::from(unit) / u128::from(it.whole);
+            shares.iter().map(scaled).sum()
+        };
+        let common = shares.iter().try_fold(1, |common, it| lcm(common, it.whole));
+        let exact = common.and_then(|common| Some((sum(common), common.checked_mul(n)?)));
+        let (part, whole) =
+            exact.unwrap_or_else(|| (sum(Self::FINEST) / u128::from(n), Self::FINEST));
+        Self::of(u64::try_from(part).expect("a mean is at most the whole"), whole)
     }
 
     /// This share of an amount, rounded down.
     pub(super) fn times(self, amount: u64) -> u64 {
-        let product = u128::from(amount) * u128::from(self.0) / u128::from(Self::MILLION);
+        let product = u128::from(amount) * u128::from(self.part) / u128::from(self.whole);
         u64::try_from(product).expect("a share of an amount is at most the amount")
     }
 
     /// This share of so many parts of an amount, rounded down once: `(1, 3)` is a third.
     pub(super) fn times_part(self, amount: u64, (n, of): (u64, u64)) -> u64 {
         assert!(n <= of && 0 < of, "{n} parts of {of}");
-        let whole = u128::from(of) * u128::from(Self::MILLION);
-        let product = u128::from(amount) * u128::from(n) * u128::from(self.0) / whole;
+        let part = Self::of(n, of);
+        let whole = u128::from(part.whole) * u128::from(self.whole);
+        let product = u128::from(amount) * u128::from(part.part) * u128::from(self.part) / whole;
         u64::try_from(product).expect("a part of an amount is at most the amount")
     }
 
     /// What is left of the whole.
     pub(super) fn rest(self) -> Self {
-        Self(Self::MILLION - self.0)
+        Self { part: self.whole - self.part, whole: self.whole }
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// `None`: it is too large.
+fn lcm(a: u64, b: u64) -> Option<u64> {
+    (a / gcd(a, b)).checked_mul(b)
 }
 
 /// Few controls have more checks. Space for this many is reserved at once.
@@ -97,7 +121,7 @@ impl<'a> Sum<'a> {
             next = place.unwrap_or_else(|it| it) + 1;
         }
         let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
-        let share = Share::mean(shares);
+        let share = Share::mean(&shares.collect::<Vec<_>>());
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
         Self {
             status: tallies.first().map_or(Status::Compliant, ShareCounts::status),
@@ -108,10 +132,9 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// 0 to 100. Without any counts, partial is 50 and non-compliant is 0.
+    /// 0 to 100. A status without counts is one subject, which passes only if it is compliant.
     pub(super) fn score(&self) -> u8 {
-        let share = if self.is_counted { self.share } else { Share::NONE };
-        let part = u8::try_from(share.times(49)).expect("a share of 49 is at most 49");
+        let part = u8::try_from(self.share.times(49)).expect("a share of 49 is at most 49");
         match self.status {
             Status::Compliant => 100,
             Status::Partial => 50 + part,

@@ -20,6 +20,11 @@ impl Attestation {
         is_in_force(self.until, now)
     }
 
+    /// Returns true if it decides whatever is observed.
+    pub(super) fn stands_over_observations(&self) -> bool {
+        self.overrides || self.status == Status::NotApplicable
+    }
+
     /// Returns the status that it counts as. Compliant without evidence counts as partial.
     pub(super) fn effective(&self) -> Status {
         let has_evidence = self.evidence.as_ref().is_some_and(|it| !it.trim().is_empty());

@@ -149,7 +149,7 @@ fn checked_end(control: &Control, new: &NewAttestation, now: Time) -> Result<Opt
     }
     match new.until {
         Some(end) => require_term("until", end, now).map(|()| Some(end)),
-        None if new.overrides => {
+        None if new.overrides && new.status != Status::NotApplicable => {
             let rule =
                 "is required with override: an attestation that overrides observations must expire";
             Err(Error::invalid_field("until", rule))

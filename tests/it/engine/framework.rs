@@ -254,10 +254,20 @@ fn sprs_loses_the_points_of_what_is_not_met() {
     };
     assert_eq!(case(Some(Compliant), Compliant), (Some(110), 100));
     assert_eq!(case(Some(NotApplicable), Compliant), (Some(110), 100));
-    assert_eq!(case(Some(Partial), Compliant), (Some(102), 97));
-    assert_eq!(case(Some(NonCompliant), Compliant), (Some(100), 96));
-    assert_eq!(case(None, Compliant), (Some(100), 96));
+    assert_eq!(case(Some(Partial), Compliant), (Some(102), 20));
+    assert_eq!(case(Some(NonCompliant), Compliant), (Some(100), 0));
+    assert_eq!(case(None, Compliant), (Some(100), 0));
     assert_eq!(case(Some(Compliant), Partial), (None, 69));
+}
+
+#[test]
+fn practices_that_do_not_apply_earn_no_readiness() {
+    let case = |other: Option<Status>| {
+        let rows = vec![practice("P", 0, 5, None), practice("Q", 1, 5, None)];
+        let all = [(High, Some(NotApplicable)), (High, other)];
+        summary_of(ReadinessRule::Sprs, said(&all), rows).readiness
+    };
+    assert_eq!([None, Some(NonCompliant), Some(Compliant)].map(case), [0, 0, 100]);
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use posture::engine::control::valid_until;
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, Observation, Status, Usage, Verdict};
+use posture::engine::severity::Severity;
 
-use super::world::{Placed, TODAY, World, attested, day, seen, stated, unused_since};
+use super::world::{Placed, TODAY, World, attested, control, day, seen, stated, unused_since};
 
 type Outcome = (Status, Option<u8>);
 
@@ -27,17 +28,43 @@ fn subjects_that_pass_and_fail_make_a_status_and_a_score() {
     check(&[seen(0, 4)], (NonCompliant, Some(0)));
     check(&[seen(1, 1)], (Partial, Some(50 + 24)));
     check(&[seen(9, 1)], (Partial, Some(50 + 44)));
+    check(&[seen(6, 1)], (Partial, Some(50 + 42)));
+    check(&[seen(1, 6)], (NonCompliant, Some(7)));
     check(&[seen(999_999, 1)], (Partial, Some(50 + 48)));
     check(&[seen(49, 51)], (NonCompliant, Some(24)));
     check(&[seen(u32::MAX, u32::MAX)], (Partial, Some(50 + 24)));
 }
 
 #[test]
-fn a_status_without_counts_scores_50_or_nothing() {
+fn a_mean_of_checks_is_exact_where_its_fractions_have_a_common_denominator() {
+    let world = |all: &[(u32, u32)]| {
+        let control = control("A-1", Severity::High);
+        let mut world = World::new(vec![control]);
+        for (index, (passed, failed)) in all.iter().enumerate() {
+            let check = format!("c{index}");
+            world.map(&check, &[0]);
+            world = world.seen(seen(*passed, *failed).check(&check));
+        }
+        world.outcome()
+    };
+    // 1/7 + 2/7 + 4/7 is a third of three: 49/3 is 16.33, and 3 of 7 is 21 exactly.
+    assert_eq!(world(&[(1, 6), (2, 5), (4, 3)]), (NonCompliant, Some(16)));
+    assert_eq!(world(&[(1, 2), (2, 1), (3, 4)]), (NonCompliant, Some(23)));
+    assert_eq!(world(&[(3, 4), (3, 4), (6, 8)]), (NonCompliant, Some(21)));
+    // No 64 bits hold the product of these primes.
+    let primes = [4_294_967_291, 4_294_967_279, 4_294_967_231, 4_294_967_197];
+    let all = primes.map(|it| (it / 2, it - it / 2));
+    assert_eq!(world(&all), (NonCompliant, Some(24)));
+}
+
+#[test]
+fn a_status_without_counts_is_one_subject_that_passes_or_not() {
     check(&[stated(Compliant)], (Compliant, Some(100)));
     check(&[stated(Partial)], (Partial, Some(50)));
     check(&[stated(NonCompliant)], (NonCompliant, Some(0)));
-    check(&[stated(Partial), stated(Compliant).check("c2")], (Partial, Some(50)));
+    check(&[stated(Partial), stated(Compliant).check("c2")], (Partial, Some(50 + 24)));
+    check(&[stated(NonCompliant), stated(Compliant).check("c2")], (NonCompliant, Some(24)));
+    check(&[stated(Partial), seen(99, 1).check("c2")], (Partial, Some(50 + 24)));
     check(&[stated(NotAssessed)], SILENT);
     check(&[stated(NotApplicable), seen(1, 0).at(TODAY - 1)], (Compliant, Some(100)));
 }
@@ -172,11 +199,15 @@ fn an_attestation_decides_where_nothing_valid_was_seen() {
 }
 
 #[test]
-fn an_attestation_beside_a_valid_observation_counts_only_if_it_overrides() {
+fn an_attestation_beside_a_valid_observation_counts_if_it_overrides_or_is_out_of_scope() {
     let seen = || World::of_one().seen(seen(1, 1));
-    for status in [Compliant, NonCompliant, NotApplicable] {
+    for status in [Compliant, NonCompliant] {
         assert_eq!(seen().attested(attested(status)).outcome(), (Partial, Some(74)));
     }
+    let out = seen().attested(attested(NotApplicable));
+    assert_eq!(out.outcome(), OUT);
+    let findings = out.control().findings.unwrap();
+    assert!(findings.contains("Observed all the same: 1 of 2"), "{findings}");
     let over = |status| Attestation { overrides: true, ..attested(status) };
     assert_eq!(seen().attested(over(Compliant)).outcome(), (Compliant, Some(100)));
     assert_eq!(seen().attested(over(NonCompliant)).outcome(), (NonCompliant, Some(0)));
@@ -262,9 +293,16 @@ fn facts_contradict_an_unused_platform_at_once_and_until_it_is_said_again() {
 }
 
 #[test]
-fn out_of_scope_is_contradicted_by_what_was_valid_when_it_was_said() {
+fn out_of_scope_stands_whatever_is_observed_and_ends_with_the_next_observation() {
     let scope = |at| Attestation { at: day(at), ..attested(NotApplicable) };
-    let lapsed = || World::of_one().seen(seen(1, 0).at(TODAY - 40));
-    assert_eq!(lapsed().attested(scope(TODAY - 6)).outcome(), SILENT);
-    assert_eq!(lapsed().attested(scope(TODAY - 5)).outcome(), OUT);
+    // A failure that lapsed holds the control, and so it does beside a valid pass of another source.
+    let lapsed = || World::of_one().seen(seen(0, 1).at(TODAY - 40));
+    assert_eq!(lapsed().attested(scope(TODAY - 6)).outcome(), OUT);
+    assert_eq!(lapsed().attested(scope(TODAY - 4)).outcome(), OUT);
+    let beside = || lapsed().seen(seen(1, 0).source("r"));
+    assert_eq!(beside().attested(scope(TODAY - 4)).outcome(), OUT);
+    let ended = Attestation { until: Some(day(TODAY - 2)), ..scope(TODAY - 9) };
+    let good = |at| World::of_one().seen(seen(1, 0).at(at)).attested(ended.clone());
+    assert_eq!(good(TODAY - 3).outcome(), SILENT);
+    assert_eq!(good(TODAY - 1).outcome(), (Compliant, Some(100)));
 }

@@ -266,7 +266,6 @@ fn each_broken_rule_is_told_by_its_field() {
         ("until", json!({"until": posture.now().to_string()})),
         ("until", json!({"until": in_days(&posture, 1_097)})),
         ("until", json!({"until": in_days(&posture, 1_097), "status": "not_applicable"})),
-        ("until", json!({"override": true, "status": "not_applicable"})),
         ("override", json!({"override": "yes"})),
         ("note", json!({"note": "x"})),
         ("reason", json!({"status": null})),

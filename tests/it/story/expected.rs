@@ -112,7 +112,7 @@ pub fn moves(kind: Kind) -> Vec<(usize, String)> {
             (20, "entra"),
             (22, "entra"),
         ],
-        Kind::People => &[(10, "drift"), (10, "entra"), (20, "entra"), (25, "entra")],
+        Kind::People => &[(10, "drift"), (10, "entra"), (20, "entra")],
         Kind::Steady
         | Kind::Dead
         | Kind::Forsaken

@@ -223,8 +223,8 @@ impl ManagedControls {
     /// Attest a control
     ///
     /// Records what a person knows about a control, or that it is out of scope, and reassesses the client. The
-    /// attestation decides the control while no technical observation is valid, or always with `override`. It replaces an
-    /// earlier attestation.
+    /// attestation decides the control while no technical observation is valid; with `override`, or out of scope, it
+    /// always does. It replaces an earlier attestation.
     #[oai(
         path = "/clients/:clientId/controls/:controlCode",
         method = "put",
