@@ -3,7 +3,7 @@
 
 use crate::clock::Time;
 use crate::engine::network::host::{
-    Extra, HostEvidence, HostService, PortEvidence, PortState, tls_versions,
+    CertificateTerm, Extra, HostEvidence, HostService, PortEvidence, PortState, tls_versions,
 };
 use crate::engine::network::scan::{Answers, FoundHost, FoundPort};
 use crate::engine::network::service::{PortSet, Protocol, ProtocolPorts};
@@ -91,7 +91,10 @@ fn port(found: &FoundPort) -> PortEvidence {
             probed: found.is_identified,
             encrypted: found.is_encrypted,
         },
-        certificate_until: found.certificate.as_ref().map(|it| it.until),
+        certificate: found
+            .certificate
+            .as_ref()
+            .map(|it| CertificateTerm { from: Some(it.from), until: it.until }),
         tls: tls_versions(&found.tls),
     }
 }

@@ -7,8 +7,10 @@ use crate::engine::network::service::{CLASSES, Protocol, ProtocolPorts, ServiceC
 use crate::engine::severity::Severity;
 use crate::text::some_line;
 
-/// A certificate fails if it expires within this many days after the scan.
-const CERTIFICATE_DAYS_MIN: i64 = 30;
+/// A certificate fails if less than this is left after the scan, and less than a fifth of its lifetime. Short-lived ones
+/// are renewed late, as they should be.
+const CERTIFICATE_DAYS_MIN: i64 = 10;
+const CERTIFICATE_LIFETIME_PARTS: i64 = 5;
 
 /// Longer banners are cut.
 const BANNER_CHARS_MAX: usize = 120;
@@ -47,14 +49,33 @@ pub struct HostEvidence {
     pub hides_tls: bool,
 }
 
+/// When a certificate is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CertificateTerm {
+    /// `None`: not known.
+    pub from: Option<Time>,
+    pub until: Time,
+}
+
+impl CertificateTerm {
+    fn is_due(self, at: Time) -> bool {
+        if at.plus_days(CERTIFICATE_DAYS_MIN) <= self.until {
+            return false;
+        }
+        let left = self.until.micros() - at.micros();
+        let lifetime = self.from.map_or(i64::MAX, |it| self.until.micros() - it.micros());
+        left <= 0 || left < lifetime / CERTIFICATE_LIFETIME_PARTS
+    }
+}
+
 #[derive(Debug)]
 pub struct PortEvidence {
     pub protocol: Protocol,
     pub number: u16,
     pub state: PortState,
     pub service: HostService,
-    /// When its certificate expires. `None`: not requested, or not readable.
-    pub certificate_until: Option<Time>,
+    /// `None`: not requested, or not readable.
+    pub certificate: Option<CertificateTerm>,
     /// Versions of SSL and TLS that it accepts. Empty: not tested.
     pub tls: Vec<&'static str>,
 }
@@ -132,7 +153,7 @@ impl HostEvidence {
             let outcome = self.class(class, covered);
             add(class.check, class.title, class.severity, class.remediation, outcome);
         }
-        let title = "Certificates are valid for 30 more days";
+        let title = "Certificates are renewed in time";
         let remediation = "Renew the certificate, and automate its renewal.";
         add("certificate", title, Severity::Medium, remediation, self.certificate());
         let title = "TLS 1.2 or newer is required";
@@ -215,14 +236,14 @@ impl HostEvidence {
     }
 
     fn certificate(&self) -> Option<Option<String>> {
-        let limit = self.scanned_at?.plus_days(CERTIFICATE_DAYS_MIN);
-        let until = |port: &PortEvidence| Some((port.shown(), port.certificate_until?));
-        let soonest = self.ports.iter().filter_map(until).min_by_key(|it| it.1)?;
-        let (shown, until) = soonest;
-        if limit <= until {
-            return (!self.hides_tls).then_some(None);
+        let scanned_at = self.scanned_at?;
+        let shown = |port: &PortEvidence| Some((port.shown(), port.certificate?));
+        let all: Vec<_> = self.ports.iter().filter_map(shown).collect();
+        let due = all.iter().filter(|(_, it)| it.is_due(scanned_at));
+        match due.min_by_key(|(_, it)| it.until) {
+            Some((shown, it)) => Some(Some(format!("certificate of {shown} expires {}", it.until))),
+            None => (!all.is_empty() && !self.hides_tls).then_some(None),
         }
-        Some(Some(format!("certificate of {shown} expires {until}")))
     }
 
     fn tls_version(&self) -> Option<Option<String>> {

@@ -7,7 +7,7 @@ use quick_xml::{Reader, XmlVersion};
 
 use crate::clock::Time;
 use crate::engine::network::host::{
-    Extra, HostEvidence, HostService, Os, PortEvidence, PortState, TLS_VERSIONS,
+    CertificateTerm, Extra, HostEvidence, HostService, Os, PortEvidence, PortState, TLS_VERSIONS,
 };
 use crate::engine::network::service::{Protocol, ProtocolPorts};
 use crate::error::{Error, Result};
@@ -287,7 +287,7 @@ fn begun(tag: &BytesStart) -> Option<PortEvidence> {
         number: word(tag, "portid").parse().ok()?,
         state: PortState::Unclear,
         service: HostService::default(),
-        certificate_until: None,
+        certificate: None,
         tls: Vec::new(),
     })
 }
@@ -358,9 +358,13 @@ impl BufRead for Ration<'_> {
 fn learn(port: &mut PortEvidence, script: &str, output: &str) {
     match script {
         "ssl-cert" => {
-            let until = output.split_once("Not valid after:").map(|it| it.1);
-            let until = until.and_then(|it| it.split_whitespace().next());
-            port.certificate_until = until.and_then(crate::import::moment::of_text);
+            let time = |label: &str| {
+                let text = output.split_once(label)?.1.split_whitespace().next()?;
+                crate::import::moment::of_text(text)
+            };
+            let from = time("Not valid before:");
+            port.certificate =
+                time("Not valid after:").map(|until| CertificateTerm { from, until });
         }
         "ssl-enum-ciphers" => {
             // A version that is not offered says so on its line, or has none.

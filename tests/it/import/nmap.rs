@@ -70,7 +70,7 @@ fn an_open_port_fails_its_class_and_says_what_answered() {
     let rdp = run.observations.iter().find(|it| it.check == "rdp").unwrap();
     assert_eq!(
         rdp.findings.as_deref(),
-        Some("1 of 1 failed: 10.0.0.7. tcp/3389 open (ms-wbt-server Microsoft Terminal Services)")
+        Some("10.0.0.7\ntcp/3389 open (ms-wbt-server Microsoft Terminal Services)")
     );
     assert!(rdp.remediation.is_some());
     assert_eq!(outcome(&run, "telnet"), PASS);
@@ -161,17 +161,24 @@ fn a_system_is_a_type_of_asset() {
 }
 
 #[test]
-fn a_certificate_needs_thirty_days_after_the_scan() {
+fn a_certificate_needs_ten_days_or_a_fifth_of_its_lifetime() {
     // The scan ended on 2026-11-20 at 09:44:15.
-    let ends = |until: &str| {
+    let lasts = |from: &str, until: &str| {
         let script = format!(
-            r#"<script id="ssl-cert" output="Subject: a&#xa;Not valid after:  {until}&#xa;MD5: 0">
+            r#"<script id="ssl-cert" output="Subject: a&#xa;{from}Not valid after:  {until}&#xa;MD5: 0">
             <table key="validity"><elem key="notAfter">{until}</elem></table></script>"#
         );
         outcome(&scanned("", &port(443, "open", &script)), "certificate")
     };
-    assert_eq!(ends("2026-12-20T09:44:15"), PASS);
-    assert_eq!(ends("2026-12-20T09:44:14"), FAIL);
+    let ends = |until: &str| lasts("", until);
+    assert_eq!(ends("2026-11-30T09:44:15"), PASS);
+    assert_eq!(ends("2026-11-30T09:44:14"), FAIL);
+    let short =
+        |from: &str| lasts(&format!("Not valid before: {from}&#xa;"), "2026-11-22T09:44:15");
+    assert_eq!(short("2026-11-12T09:44:15"), PASS, "two days of ten are left");
+    assert_eq!(short("2026-11-12T09:44:10"), FAIL);
+    let ended = lasts("Not valid before: 2026-11-20T09:44:14&#xa;", "2026-11-20T09:44:15");
+    assert_eq!(ended, FAIL);
     assert_eq!(ends("2030-01-01T00:00:00+00:00"), PASS);
     assert_eq!(ends("2019-01-01T00:00:00"), FAIL);
     assert_eq!(ends("soon"), None);
@@ -207,7 +214,7 @@ fn banners_cannot_hide_anything() {
     let run = scanned("", &port(21, "open", service));
     let ftp = run.observations.iter().find(|it| it.check == "ftp").unwrap();
     let findings = ftp.findings.as_deref().unwrap();
-    assert!(!findings.chars().any(char::is_control), "{findings:?}");
+    assert!(!findings.chars().any(|it| it != '\n' && it.is_control()), "{findings:?}");
     assert!(findings.contains("tcp/21 open (ftp"), "{findings}");
     let long = format!(r#"<service name="ftp" product="{}"/>"#, "x".repeat(100_000));
     let run = scanned("", &port(21, "open", &long));
