@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use figure::{Report, median, memory_kib, quotient, time};
 use harness::process::{Folder, Server, binary};
-use measure::{Run, SERVER_CORE, ask, cpu_ms, fsync_micros, on_core, pace, push};
+use measure::{Run, SERVER_CORE, ask, cpu_ms, fsync_micros, memory_parts, on_core, pace, push};
 
 /// How much is measured.
 struct Size {
@@ -128,6 +128,7 @@ impl Load {
     fn memory(&self) {
         let [now, most] = ["VmRSS", "VmHWM"].map(|it| mib(memory_kib(self.server.id(), it)));
         Report::note("resident memory by now (at most)", format!("{now} ({most})"));
+        memory_parts(&self.server);
     }
 
     /// Starts a bare route that answers what the warm page answers.

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::figure::median;
+use crate::figure::{Report, median};
 use crate::harness::process::{Line, Server};
+use crate::mib;
 
 /// Cores, where there are two to divide: one for the server, one for what asks it.
 pub(crate) const SERVER_CORE: &str = "0";
@@ -127,6 +128,14 @@ pub(crate) fn pace(
     });
     micros.sort_unstable();
     micros[micros.len() * 99 / 100]
+}
+
+/// Says what the resident memory of a server is made of, as far as it counts that.
+pub(crate) fn memory_parts(server: &Server) {
+    for part in ["database_cache", "asset_index", "answers"] {
+        let n_bytes = server.metric(&format!("posture_memory_bytes{{part=\"{part}\"}}"));
+        Report::note(&format!("of it {part}"), mib(n_bytes / 1024));
+    }
 }
 
 /// What pushing came to.

@@ -11,7 +11,7 @@ use crate::deliver::{Receiver, prepare};
 use crate::figure::{Report, memory_kib, time};
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, Line, Server};
-use crate::measure::elapsed_micros;
+use crate::measure::{elapsed_micros, memory_parts};
 use crate::{PAGE, mib, serve};
 
 const N_ENDPOINTS: u64 = 3;
@@ -26,6 +26,8 @@ const N_OF_CONNECTION: u64 = 1_000;
 /// A push is in progress by then.
 const IN_PROGRESS: Duration = Duration::from_secs(1);
 const NO_LIMIT: &str = "100000000";
+/// The label of the harness's keys.
+const SOURCE: &str = "test";
 
 /// The other client's callers, while one client pushes for so long.
 pub(crate) fn measure(seconds: u64, report: &mut Report) {
@@ -95,10 +97,7 @@ fn memory(server: &Server, before_kib: u64, report: &mut Report) {
     report.goal(name, mib(growth_kib), "< 200 MiB", growth_kib < 200 * 1024);
     let name = "resident memory behind it (at most)";
     Report::note(name, format!("{} ({})", mib(now_kib), mib(most_kib)));
-    for part in ["database_cache", "asset_index", "answers"] {
-        let n_bytes = server.metric(&format!("posture_memory_bytes{{part=\"{part}\"}}"));
-        Report::note(&format!("of it {part}"), mib(n_bytes / 1024));
-    }
+    memory_parts(server);
 }
 
 fn body() -> String {
@@ -113,7 +112,7 @@ fn body() -> String {
     );
     let apps = all(N_APPS, |it| json!({"name": format!("a{it}"), "users": 1}));
     json!({
-        "source": "load", "observations": observations, "identities": identities, "apps": apps,
+        "source": SOURCE, "observations": observations, "identities": identities, "apps": apps,
     })
     .to_string()
 }
