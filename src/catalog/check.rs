@@ -3,21 +3,28 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
+use super::control::{CODE_CHARS, Controls};
 use super::{CatalogFile, Problem};
+use crate::engine::catalog::Tool;
 
 const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
 
-/// The tool, and its check ids with the indices of the controls that each decides, in the order of the catalog.
+/// The tool, and what the catalog knows of it.
 pub(super) fn read(
     source: &CatalogFile<'_>,
-    controls: &BTreeMap<String, usize>,
+    controls: &Controls,
     problems: &mut Vec<Problem>,
-) -> (String, BTreeMap<String, Vec<usize>>) {
+) -> (String, Tool) {
     let mut root = source.root();
     let tool = root.text("tool", TOOL_CHARS);
     if format!("checks/{}.toml", tool.text) != source.name {
         root.problem(tool.line, format!("tool: {:?} does not match the file's name", tool.text));
+    }
+    let code = root.text("category", CODE_CHARS);
+    let category = controls.categories.iter().position(|it| it.code == code.text);
+    if category.is_none() {
+        root.problem(code.line, format!("category: unknown category {:?}", code.text));
     }
     let mut checks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let lists = root.table("controls").map(|it| it.lists(&CHECK_CHARS, problems));
@@ -25,7 +32,7 @@ pub(super) fn read(
         if ids.is_empty() {
             root.problem(code.line, format!("control {:?}: no checks", code.text));
         }
-        let Some(control) = controls.get(&code.text).copied() else {
+        let Some(control) = controls.index.get(&code.text).copied() else {
             root.problem(code.line, format!("unknown control {:?}", code.text));
             continue;
         };
@@ -45,5 +52,5 @@ pub(super) fn read(
         decides.sort_unstable();
     }
     root.finish(problems);
-    (tool.text, checks)
+    (tool.text, Tool { category: category.unwrap_or_default(), checks })
 }

@@ -96,7 +96,7 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
         categories: Vec::new(),
         controls: Vec::new(),
         frameworks: Vec::new(),
-        checks: BTreeMap::new(),
+        tools: BTreeMap::new(),
     };
     let controls = sources.iter().find(|it| it.name == CONTROLS);
     let controls = controls.map(|it| control::read(it, &mut problems)).unwrap_or_default();
@@ -108,8 +108,8 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
                 }
             }
             Some(("checks", _)) => {
-                let (tool, checks) = check::read(source, &controls.index, &mut problems);
-                catalog.checks.insert(tool, checks);
+                let (name, tool) = check::read(source, &controls, &mut problems);
+                catalog.tools.insert(name, tool);
             }
             Some(_) | None if source.name == CONTROLS => (),
             Some(_) | None => problems.push(whole(source.name, "not a file of the catalog")),

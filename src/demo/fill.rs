@@ -282,7 +282,8 @@ type Checked = (Subject, String, crate::engine::severity::Severity, String);
 /// The checks of a tool that decide controls of the catalog.
 fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
     let mapped = |name: &str, wanted: &dyn Fn(&str) -> bool| -> Vec<Checked> {
-        let checks: BTreeMap<_, _> = catalog.checks.get(name).cloned().unwrap_or_default();
+        let checks: BTreeMap<_, _> =
+            catalog.tools.get(name).map(|it| it.checks.clone()).unwrap_or_default();
         let of = |(check, controls): (String, Vec<usize>)| {
             let control = &catalog.controls[controls[0]];
             let subject = Subject::Check { tool: name.to_owned() };

@@ -83,8 +83,17 @@ pub struct Catalog {
     pub controls: Vec<Control>,
     /// In the order of [`FrameworkId::ALL`], one each.
     pub frameworks: Vec<Framework>,
-    /// Tool -> check id -> indices of the controls that it decides.
-    pub checks: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
+    /// The tools whose checks are known, by name.
+    pub tools: BTreeMap<String, Tool>,
+}
+
+/// A tool that assesses clients.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    /// Of findings that no control is mapped to. Index into [`Catalog::categories`].
+    pub category: usize,
+    /// Check id -> indices of the controls that it decides.
+    pub checks: BTreeMap<String, Vec<usize>>,
 }
 
 impl Catalog {
@@ -102,7 +111,7 @@ impl Catalog {
     /// Returns the indices of the controls that a tool's check decides. Empty: the check is not mapped.
     #[must_use]
     pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {
-        self.checks.get(tool).and_then(|it| it.get(check)).map_or(&[], Vec::as_slice)
+        self.tools.get(tool).and_then(|it| it.checks.get(check)).map_or(&[], Vec::as_slice)
     }
 }
 
@@ -142,7 +151,7 @@ impl<'a> CheckWalk<'a> {
     }
 
     fn look_up(&mut self, tool: &'a str, check: &str) {
-        let checks = self.catalog.checks.get(tool);
+        let checks = self.catalog.tools.get(tool).map(|it| &it.checks);
         self.tool = tool;
         self.rest = checks
             .map(|it| it.range::<str, _>((Bound::Included(check), Bound::Unbounded)))

@@ -127,6 +127,10 @@ impl Observation {
     }
 }
 
+/// The check of an observation of a control for which its source names none.
+pub const UNNAMED_CHECK: &str = "reported";
+/// The check of observations that are derived from lists of accounts. Sources cannot use this name.
+pub const DERIVED_CHECK: &str = "identities";
 /// Importers cut longer findings, and the text says so.
 pub const FINDINGS_CHARS_MAX: usize = 1_000;
 pub const REMEDIATION_CHARS_MAX: usize = 1_000;

@@ -3,17 +3,22 @@
 use std::fmt::{self, Write};
 
 use super::current::EvidenceClaim;
-use super::fact::{Attestation, FINDINGS_CHARS_MAX, Status};
+use super::fact::{
+    Attestation, DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Status, Subject, UNNAMED_CHECK,
+};
 use super::share::{ShareCounts, Sum};
 use crate::clock::Time;
 
 /// How many failing checks are named. The others are counted.
-const N_CHECKS_NAMED: usize = 3;
+const N_CHECKS_NAMED: usize = 5;
 /// How many scopes are named. The others are counted.
 const N_SCOPES_NAMED: usize = 3;
 
+/// Names of the checks of sources that report a control itself.
+const IS_THE_CONTROL: [&str; 2] = [UNNAMED_CHECK, DERIVED_CHECK];
+
 pub(super) const UNUSED: &str =
-    "Out of scope: the client's profile says that its platforms are unused.";
+    "Not applicable: the client does not use this platform, its profile says.";
 pub(super) const LAPSED_PROFILE: &str =
     "The client's profile said that its platforms are unused; that answer has expired.";
 
@@ -64,18 +69,22 @@ pub(super) fn expired(attestation: &Attestation, end: Time) -> String {
 /// Describes what one check reports in one scope. No control is mapped to the check.
 pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
     let observation = claim.current.worst;
-    let mut text = String::new();
-    let result = claim.result;
-    if result.is_counted {
-        let (n, of) = (result.failed, result.passed + result.failed);
-        let _ = write!(text, "{}", Subjects { n, of, verb: "fail" });
-    } else {
-        text.push_str("Reported as failing");
-    }
     let (tool, check) = (claim.current.tool(), &observation.check);
     let place = Places(std::slice::from_ref(claim));
-    let _ = write!(text, " check {check} of {tool} ({place}).");
-    push_sample(&mut text, observation.findings.as_deref());
+    let details = Details::of(observation);
+    let mut text = String::new();
+    let _ = if claim.result.is_counted {
+        let (n, of) = (claim.result.failed, claim.result.passed + claim.result.failed);
+        let verb = verb("fail", n);
+        write!(text, "{n} of {of} checked {verb} check {check} of {tool} ({place})")
+    } else {
+        write!(text, "Check {check} of {tool} fails ({place})")
+    };
+    if let Some(failing) = details.failing {
+        let _ = write!(text, ": {failing}");
+    }
+    text.push('.');
+    push_sentence(&mut text, details.rest);
     text
 }
 
@@ -84,56 +93,141 @@ pub(super) fn places(failing: &[EvidenceClaim<'_>]) -> String {
     Places(failing).to_string()
 }
 
+// Writing to a string cannot fail.
 fn write_observed(text: &mut String, seen: &Sum<'_>) {
-    let n_checks = seen.tallies.len();
-    let passed: u64 = seen.tallies.iter().map(|it| it.counted.0).sum();
-    let failed: u64 = seen.tallies.iter().map(|it| it.counted.1).sum();
-    let of = passed + failed;
+    let n = seen.tallies.len();
     let failing: Vec<_> =
         seen.tallies.iter().filter(|it| it.status() != Status::Compliant).collect();
-    let checks = Checks(n_checks);
-    // Writing to a string cannot fail.
-    if failing.is_empty() {
-        let _ = match of {
-            0 => write!(text, "Reported as met by {checks}."),
-            _ => write!(text, "{} in {checks}.", Subjects { n: of, of, verb: "pass" }),
-        };
-        return;
-    }
-    let _ = match failed {
-        0 => write!(text, "Reported as failing by {} of {checks}", failing.len()),
-        _ => write!(text, "{} in {checks}", Subjects { n: failed, of, verb: "fail" }),
-    };
-    for (index, tally) in failing.iter().take(N_CHECKS_NAMED).enumerate() {
-        text.push_str(if index == 0 { ": " } else { "; " });
-        write_check(text, tally);
-    }
-    if N_CHECKS_NAMED < failing.len() {
-        let _ = write!(text, "; and {} more failing checks", failing.len() - N_CHECKS_NAMED);
+    let Some(worst) = failing.first() else { return write_passing(text, seen) };
+    if n == 1 {
+        let name = name(worst);
+        let lead = if name.is_some() { "Fails: " } else { "" };
+        let _ = write!(text, "{lead}{}", FailingCheck { tally: worst, name });
+    } else {
+        let n_failing = failing.len();
+        let _ = write!(text, "{n_failing} of {n} checks {}: ", verb("fail", n_failing as u64));
+        for (index, tally) in failing.iter().take(N_CHECKS_NAMED).enumerate() {
+            text.push_str(if index == 0 { "" } else { "; " });
+            let _ = write!(text, "{}", FailingCheck { tally, name: Some(any_name(tally)) });
+        }
+        if let rest @ 1.. = n_failing.saturating_sub(N_CHECKS_NAMED) {
+            let _ = write!(text, "; and {rest} more");
+        }
     }
     text.push('.');
-    push_sample(text, failing[0].worst.current.worst.findings.as_deref());
+    push_sentence(text, Details::of(worst.worst.current.worst).rest);
 }
 
-fn write_check(text: &mut String, tally: &ShareCounts<'_>) {
+fn write_passing(text: &mut String, seen: &Sum<'_>) {
+    let n_subjects: u64 = seen.tallies.iter().map(|it| it.counted.0).sum();
+    let _ = match (seen.tallies.len(), n_subjects) {
+        (1, 0) => write!(text, "Reported as met"),
+        (1, n) => write!(text, "Passes for {}", All(n)),
+        (n, 0) => write!(text, "All {n} checks pass"),
+        (n, of) => write!(text, "All {n} checks pass, for {of} checked subjects"),
+    };
+    text.push('.');
+}
+
+/// The name of a check for people. `None`: the source reports the control itself.
+fn name<'a>(tally: &ShareCounts<'a>) -> Option<&'a str> {
     let observation = tally.worst.current.worst;
-    let name = [observation.title.trim(), &observation.check];
-    let fallback = tally.worst.current.tool();
-    text.push_str(name.into_iter().find(|it| !it.is_empty()).unwrap_or(fallback));
-    let (passed, failed) = tally.counted;
-    if failed != 0 && 1 < tally.n_scopes {
-        let _ = write!(text, " ({failed} of {} in {} scopes)", passed + failed, tally.n_scopes);
-    } else if failed != 0 {
-        let _ = write!(text, " ({failed} of {})", passed + failed);
+    match observation.subject {
+        Subject::Control(_) if IS_THE_CONTROL.contains(&observation.check.as_str()) => None,
+        Subject::Control(_) => Some(&observation.check),
+        Subject::Check { .. } => {
+            let names = [observation.title.trim(), &observation.check];
+            Some(names.into_iter().find(|it| !it.is_empty()).unwrap_or(tally.worst.current.tool()))
+        }
     }
 }
 
-/// Appends the findings of the worst check itself. Importers limit their length.
-fn push_sample(text: &mut String, findings: Option<&str>) {
-    let sample = findings.map_or("", str::trim);
-    if !sample.is_empty() {
+/// [`name`], or else that of the source.
+fn any_name<'a>(tally: &ShareCounts<'a>) -> &'a str {
+    name(tally).unwrap_or_else(|| tally.worst.place().0)
+}
+
+/// Written as "KMS keys are rotated (2 of 3 fail: a, b)", or without a name as "2 of 3 fail: a, b".
+struct FailingCheck<'v, 'a> {
+    tally: &'v ShareCounts<'a>,
+    name: Option<&'v str>,
+}
+
+impl fmt::Display for FailingCheck<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tally, name } = self;
+        let (passed, failed) = tally.counted;
+        if failed == 0 {
+            let status = if tally.status() == Status::Partial { "partly met" } else { "not met" };
+            return match name {
+                Some(name) => write!(f, "{name} (reported as {status})"),
+                None => write!(f, "Reported as {status}"),
+            };
+        }
+        let of = passed + failed;
+        if let Some(name) = name {
+            write!(f, "{name} (")?;
+        }
+        write!(f, "{failed} of {of} {}", verb("fail", failed))?;
+        if 1 < tally.n_scopes {
+            write!(f, " in {} scopes", tally.n_scopes)?;
+        }
+        if let Some(failing) = Details::of(tally.worst.current.worst).failing {
+            write!(f, ": {failing}")?;
+        }
+        if name.is_some() { write!(f, ")") } else { Ok(()) }
+    }
+}
+
+/// The findings of an observation, in parts.
+struct Details<'a> {
+    /// Names of failing subjects, as an importer or a list of accounts gives them.
+    failing: Option<&'a str>,
+    /// Sentences.
+    rest: &'a str,
+}
+
+impl<'a> Details<'a> {
+    fn of(observation: &'a Observation) -> Self {
+        let text = observation.findings.as_deref().map_or("", str::trim);
+        let is_listed = observation.verdict.is_failing()
+            && match observation.subject {
+                Subject::Check { .. } => true,
+                Subject::Control(_) => observation.check == DERIVED_CHECK,
+            };
+        if !is_listed {
+            return Self { failing: None, rest: text };
+        }
+        let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+        // Earlier releases stored "2 of 3 failed: a, b."
+        let names = first.split_once(" failed: ").map_or(first, |it| it.1).trim_end_matches('.');
+        Self { failing: Some(names).filter(|it| !it.is_empty()), rest: rest.trim() }
+    }
+}
+
+fn push_sentence(text: &mut String, sentence: &str) {
+    if !sentence.is_empty() {
         text.push(' ');
-        text.extend(sample.chars().take(FINDINGS_CHARS_MAX));
+        text.extend(sentence.chars().take(FINDINGS_CHARS_MAX));
+        if !sentence.ends_with(['.', '!', '?']) {
+            text.push('.');
+        }
+    }
+}
+
+fn verb(verb: &'static str, n: u64) -> String {
+    format!("{verb}{}", if n == 1 { "s" } else { "" })
+}
+
+/// Written as "the one checked subject" or "all 12 checked subjects".
+struct All(u64);
+
+impl fmt::Display for All {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            1 => f.write_str("the one checked subject"),
+            n => write!(f, "all {n} checked subjects"),
+        }
     }
 }
 
@@ -144,34 +238,6 @@ impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = self.0.to_string();
         f.write_str(text.split('T').next().unwrap_or(&text))
-    }
-}
-
-struct Checks(usize);
-
-impl fmt::Display for Checks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} check{}", self.0, if self.0 == 1 { "" } else { "s" })
-    }
-}
-
-/// Written as "3 of 12 checked subjects fail" or "1 of 12 checked subjects passes".
-struct Subjects {
-    n: u64,
-    of: u64,
-    verb: &'static str,
-}
-
-impl fmt::Display for Subjects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { n, of, verb } = self;
-        let plural = if *of == 1 { "" } else { "s" };
-        let ending = match (*n, *verb) {
-            (1, "pass") => "es",
-            (1, _) => "s",
-            _ => "",
-        };
-        write!(f, "{n} of {of} checked subject{plural} {verb}{ending}")
     }
 }
 

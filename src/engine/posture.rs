@@ -136,7 +136,7 @@ pub struct Risk {
     pub condition: String,
     pub title: String,
     pub description: String,
-    /// Name of the control's category; for a finding the tool's name.
+    /// Name of a category of the catalog: the control's, or that of the tool that reports a finding.
     pub category: String,
     pub severity: Severity,
     /// Dollars per year. `None`: an input is unknown.

@@ -8,6 +8,9 @@ use super::posture::RowOutcome;
 use super::statement::{RowStatement, RowStatements};
 use crate::clock::Time;
 
+/// The highest score of a row that is not compliant.
+const NOT_COMPLIANT_MAX: u8 = 99;
+
 /// A control that counts for a row: one of its own, or of a row below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Taken {
@@ -180,5 +183,6 @@ fn outcome(
         Status::NonCompliant
     };
     let score = u8::try_from(sum / weight).expect("a mean of scores is at most 100");
+    let score = if status == Status::Compliant { score } else { score.min(NOT_COMPLIANT_MAX) };
     RowOutcome { status, score }
 }

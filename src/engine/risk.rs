@@ -1,6 +1,6 @@
 //! The risks of a client: failing controls, and findings that no control is mapped to.
 
-use std::cmp::Reverse;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 use super::catalog::{Catalog, Control};
@@ -18,6 +18,8 @@ const SHARE_POINTS: u64 = 20;
 const CRITICAL_ASSET_POINTS: u8 = 10;
 /// How many findings that no control is mapped to are a risk each: the worst. The rest is one risk for each tool.
 pub const N_FINDINGS_MAX: usize = 50_000;
+/// The category of findings of a tool that the catalog does not know.
+const NO_CATEGORY: &str = "Other";
 
 /// Everything about risks that a posture holds.
 #[derive(Debug, Default)]
@@ -74,18 +76,18 @@ pub(super) fn risks(
             Some(claim) if !claim.result.is_failing() => all.fixed.push(condition(current)),
             Some(claim) if is_serious => {
                 horizon.see(claim.until);
-                let risk = of_finding(claim, !horizon.is_past(claim.until));
+                let risk = of_finding(catalog, claim, !horizon.is_past(claim.until));
                 touch(&mut touched, &[claim], risk.score);
-                findings.push(risk);
+                findings.push((current.tool(), risk));
             }
             Some(_) | None => (),
         }
     }
-    sort(&mut findings);
+    findings.sort_by(|a, b| worst_first(&a.1, &b.1));
     let rest = findings.split_off(findings.len().min(N_FINDINGS_MAX));
-    all.open.extend(findings);
+    all.open.extend(findings.into_iter().map(|it| it.1));
     all.open.extend(summaries(&rest));
-    sort(&mut all.open);
+    all.open.sort_by(worst_first);
     all.fixed.sort_unstable();
     touched.sort_unstable();
     touched.dedup_by_key(|it| it.subject()); // The highest score of each subject stays.
@@ -94,15 +96,15 @@ pub(super) fn risks(
 }
 
 /// Highest score first, then by condition.
-fn sort(risks: &mut [Risk]) {
-    risks.sort_by(|a, b| (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition)));
+fn worst_first(a: &Risk, b: &Risk) -> Ordering {
+    (Reverse(a.score), &a.condition).cmp(&(Reverse(b.score), &b.condition))
 }
 
 /// Returns one risk for the findings of each tool that are beyond [`N_FINDINGS_MAX`].
-fn summaries(rest: &[Risk]) -> Vec<Risk> {
+fn summaries(rest: &[(&str, Risk)]) -> Vec<Risk> {
     let mut by_tool: BTreeMap<&str, Vec<&Risk>> = BTreeMap::new();
-    for risk in rest {
-        by_tool.entry(&risk.category).or_default().push(risk);
+    for (tool, risk) in rest {
+        by_tool.entry(tool).or_default().push(risk);
     }
     let summary = |(tool, findings): (&str, Vec<&Risk>)| {
         let n = findings.len();
@@ -172,7 +174,7 @@ fn of_control(
     add(&control.risk);
     Risk {
         condition: condition_of(control),
-        title: format!("Not fully met: {}", control.title),
+        title: title_of(control),
         description,
         category: catalog.categories[control.category].name.clone(),
         severity: control.severity,
@@ -183,21 +185,26 @@ fn of_control(
     }
 }
 
-fn of_finding(claim: EvidenceClaim<'_>, is_verified: bool) -> Risk {
+fn of_finding(catalog: &Catalog, claim: EvidenceClaim<'_>, is_verified: bool) -> Risk {
     let observation = claim.current.worst;
-    let title = observation.title.trim();
+    let title = Some(observation.title.trim()).filter(|it| !it.is_empty());
+    let category = catalog.tools.get(claim.current.tool()).map(|it| it.category);
     let seen = Sum::of(std::iter::once(claim));
     Risk {
         condition: condition(claim.current),
-        title: if title.is_empty() { observation.check.clone() } else { title.to_owned() },
+        title: format!("Check failed: {}", title.unwrap_or(&observation.check)),
         description: finding::unmapped(&claim),
-        category: claim.current.tool().to_owned(),
+        category: category.map_or(NO_CATEGORY, |it| &catalog.categories[it].name).to_owned(),
         severity: observation.severity,
         dollar_impact: None,
         score: risk_score(observation.severity, seen.share(), claim.result.is_critical),
         source_type: SourceType::Finding,
         verified: is_verified,
     }
+}
+
+fn title_of(control: &Control) -> String {
+    control.gap.clone().unwrap_or_else(|| format!("Not fully met: {}", control.title))
 }
 
 /// Names what is wrong with a control.

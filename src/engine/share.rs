@@ -81,6 +81,9 @@ fn lcm(a: u64, b: u64) -> Option<u64> {
 /// Few controls have more checks. Space for this many is reserved at once.
 const N_CHECKS_USUAL: usize = 32;
 
+/// How many failing checks have their remediation shown.
+const N_REMEDIATIONS: usize = 5;
+
 /// One check of a control over all its scopes.
 #[derive(Debug)]
 pub(super) struct ShareCounts<'a> {
@@ -153,11 +156,23 @@ impl<'a> Sum<'a> {
         if self.status == Status::Partial && !self.is_counted { Share::HALF } else { self.share }
     }
 
-    /// Returns the worst check's own remediation, or else the catalog's.
+    /// Returns the remediations of the failing checks, worst first, with the catalog's for those that have none.
     pub(super) fn remediation(&self, control: &Control) -> String {
-        let worst = self.tallies.first().filter(|it| it.worst.result.is_failing());
-        let own = worst.and_then(|it| it.worst.current.worst.remediation.as_ref());
-        own.unwrap_or(&control.remediation).clone()
+        let failing = self.tallies.iter().filter(|it| it.worst.result.is_failing());
+        let of_check = |it: &ShareCounts<'a>| -> &'a str {
+            it.worst.current.worst.remediation.as_deref().map_or("", str::trim)
+        };
+        let mut steps: Vec<&str> = Vec::new();
+        for own in failing.map(of_check) {
+            let step = if own.is_empty() { control.remediation.as_str() } else { own };
+            if !steps.contains(&step) {
+                steps.push(step);
+            }
+            if steps.len() == N_REMEDIATIONS {
+                break;
+            }
+        }
+        if steps.is_empty() { control.remediation.clone() } else { steps.join("\n") }
     }
 }
 

@@ -22,7 +22,7 @@ pub const N_OBSERVATIONS_MAX: usize = 50_000;
 /// A file with more assets is refused.
 pub const N_ASSETS_MAX: usize = 200_000;
 /// At most this many failing subjects are named in the findings of an observation.
-pub const N_NAMED_MAX: usize = 10;
+pub const N_NAMED_MAX: usize = 5;
 /// At most this many different reasons are counted separately. Others are counted as [`OTHER_REASONS`].
 pub const N_REASONS_MAX: usize = 50;
 pub const OTHER_REASONS: &str = "other reasons";
@@ -283,16 +283,15 @@ impl CheckGroup {
             verdict: Verdict::Counted { passed: self.passed, failed: self.failed },
             accepted: self.accepted,
             severity: self.severity,
-            findings: Some(text::block(&self.findings(), FINDINGS_CHARS_MAX)),
+            findings: text::some_block(&self.findings(), FINDINGS_CHARS_MAX),
             title: self.title,
             remediation: self.remediation,
             failing: self.failing,
         }
     }
 
-    /// The findings as people read them.
+    /// Names of failing subjects on the first line, then sentences.
     fn findings(&self) -> String {
-        let n_counted = self.passed + self.failed;
         let mut parts = Vec::new();
         if self.failed != 0 {
             let named = self.named.join(", ");
@@ -300,15 +299,13 @@ impl CheckGroup {
                 0 => String::new(),
                 n_more => format!(" and {n_more} more"),
             };
-            parts.push(format!("{} of {n_counted} failed: {named}{more}.", self.failed));
-        } else if self.passed != 0 {
-            parts.push(format!("{} of {n_counted} passed.", self.passed));
+            parts.push(format!("{named}{more}"));
         }
         if self.accepted != 0 {
             parts.push(format!("{} failed and muted at the source.", self.accepted));
         }
         parts.extend(self.detail.clone());
-        parts.join(" ")
+        parts.join("\n")
     }
 }
 

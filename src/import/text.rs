@@ -1,6 +1,6 @@
 //! Foreign text made safe to store and show: bounded, on one line, and with its invisible characters escaped.
 
-pub(super) use crate::text::{block, line, some_block, some_line};
+pub(super) use crate::text::{line, some_block, some_line};
 
 /// The value, or the reason why a record is skipped.
 pub(super) type OrSkipped<T> = Result<T, String>;

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use posture::catalog::embedded;
 use posture::clock::Clock;
 use posture::engine::assess;
-use posture::engine::catalog::Catalog;
+use posture::engine::catalog::{Catalog, Tool};
 use posture::engine::fact::{Facts, Observation, Profile, Subject, Verdict};
 use posture::engine::severity::Severity;
 use posture::id::ImportId;
@@ -46,7 +46,7 @@ fn observations(catalog: &Catalog, n_accounts: u32) -> Vec<Observation> {
     let now = Clock::System.now();
     let mut all = Vec::new();
     for account in 0..n_accounts {
-        for (tool, checks) in &catalog.checks {
+        for (tool, Tool { checks, .. }) in &catalog.tools {
             for (n, check) in checks.keys().enumerate() {
                 let failed = [0, 0, 0, 1, 20][(n + account as usize) % 5];
                 all.push(Observation {

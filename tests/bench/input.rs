@@ -50,7 +50,7 @@ fn write(folder: &Folder, name: &str, n_findings: u64, n_bytes_each: usize) -> u
     let path = folder.path().join(name);
     let mut file = BufWriter::new(File::create(&path).unwrap());
     let catalog = embedded().unwrap();
-    let checks: Vec<&String> = catalog.checks["prowler"].keys().collect();
+    let checks: Vec<&String> = catalog.tools["prowler"].checks.keys().collect();
     let time_s = Clock::System.now().micros() / 1_000_000;
     for n in 0..n_findings {
         let check = checks[usize::try_from(n).unwrap() % checks.len()];

@@ -43,6 +43,7 @@ formerly = ["NET-90", "NET-91"]
 
 const PROWLER: &str = r#"
 tool = "prowler"
+category = "NET"
 
 [controls]
 "ID-01" = ["users_have_mfa", "admins_have_mfa"]
@@ -136,6 +137,7 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
     assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
     assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
+    assert_eq!(catalog.categories[catalog.tools["prowler"].category].code, "NET");
     assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
 }
 
@@ -218,12 +220,14 @@ frameworks/SOC2.toml:19 | role =  => weight = 3, role =  | row "A.1": unknown ke
 frameworks/SOC2.toml:31 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => [] | row "A.1.1": no controls
 frameworks/SOC2.toml:31 | [{ code = "NET-01", role = "supports", why = "It is a good sign" }] => ["NET-01"] | row "A.1.1": controls: must be a table, not a string
 checks/prowler.toml:2 | tool = "prowler" => tool = "maester" | tool: "maester" does not match the file's name
-checks/prowler.toml:6 | "NET-01" => "NET-09" | unknown control "NET-09"
-checks/prowler.toml:5 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" appears more than once
-checks/prowler.toml:6 | ["users_have_mfa"] => [] | control "NET-01": no checks
-checks/prowler.toml:6 | ["users_have_mfa"] => [3] | NET-01: must be a string, not an integer
-checks/prowler.toml:6 | ["users_have_mfa"] => 3 | NET-01: must be an array, not an integer
+checks/prowler.toml:7 | "NET-01" => "NET-09" | unknown control "NET-09"
+checks/prowler.toml:6 | "admins_have_mfa" => "users_have_mfa" | control "ID-01": check "users_have_mfa" appears more than once
+checks/prowler.toml:7 | ["users_have_mfa"] => [] | control "NET-01": no checks
+checks/prowler.toml:7 | ["users_have_mfa"] => [3] | NET-01: must be a string, not an integer
+checks/prowler.toml:7 | ["users_have_mfa"] => 3 | NET-01: must be an array, not an integer
 checks/prowler.toml:1 | [controls] => [control] | missing key "controls"
+checks/prowler.toml:3 | "NET" => "FOO" | category: unknown category "FOO"
+checks/prowler.toml:1 | category = "NET"\n => | missing key "category"
 checks/prowler.toml:2 | tool => tools = 1\ntool | unknown key "tools"
 "#;
 

@@ -48,6 +48,7 @@ fn titles(posture: &Posture, key: &str, client: &str) -> Vec<String> {
 }
 
 const UNMAPPED: &str = "no_control_knows_this_check";
+const UNMAPPED_RISK: &str = "Check failed: no_control_knows_this_check";
 
 #[test]
 fn a_late_complete_read_does_not_heal_what_was_seen_after_it() {
@@ -58,7 +59,7 @@ fn a_late_complete_read_does_not_heal_what_was_seen_after_it() {
     let older = file(&[finding("another_check", true, "2026-03-01T00:00:00Z")]);
     let answer = posture.import(&client, "complete=true", &older);
     assert_eq!(answer.status, 200, "{}", answer.text());
-    assert_eq!(titles(&posture, &key, &client), [UNMAPPED]);
+    assert_eq!(titles(&posture, &key, &client), [UNMAPPED_RISK]);
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn a_complete_read_ends_what_it_no_longer_has() {
     posture.import(&client, "", &second);
     assert_eq!(
         titles(&posture, &key, &client),
-        [UNMAPPED],
+        [UNMAPPED_RISK],
         "a read that may be partial ends nothing"
     );
     posture.import(&client, "again=true&complete=true", &second);

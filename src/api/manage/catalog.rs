@@ -18,7 +18,7 @@ use crate::api::wire::view::{
 };
 use crate::api::{Group, Web};
 use crate::engine::catalog::{
-    Catalog, Control, Framework, FrameworkId, FrameworkRow, Level, Mapping,
+    Catalog, Control, Framework, FrameworkId, FrameworkRow, Level, Mapping, Tool,
 };
 
 /// A framework in the list.
@@ -146,7 +146,7 @@ pub struct ControlView {
 impl ControlView {
     fn of(catalog: &Catalog, index: usize, control: &Control) -> Self {
         let mut checks: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (tool, all) in &catalog.checks {
+        for (tool, Tool { checks: all, .. }) in &catalog.tools {
             let ours = all.iter().filter(|(_, controls)| controls.contains(&index));
             let ours: Vec<_> = ours.map(|(check, _)| check.clone()).collect();
             if !ours.is_empty() {

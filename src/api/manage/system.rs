@@ -61,7 +61,7 @@ impl System {
         let locked = app.webhooks_needing_secret().await?;
         let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
-        let checks_mapped = app.catalog.checks.values().map(|it| it.len() as u64).sum();
+        let checks_mapped = app.catalog.tools.values().map(|it| it.checks.len() as u64).sum();
         Ok(Data::of(&SystemView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             msp_id: app.msp_id().to_owned(),

@@ -2,15 +2,13 @@
 
 use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Observation, Subject, Verdict};
+use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, Verdict};
 use crate::engine::identity::{self, Identity};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 
 /// How many failing accounts a finding names.
-const N_NAMED: usize = 10;
-/// The check of derived observations. Sources cannot use this name.
-pub(in crate::app) const DERIVED_CHECK: &str = "identities";
+const N_NAMED: usize = 5;
 
 /// Returns what an accepted, complete list of accounts shows about controls.
 ///

@@ -10,7 +10,6 @@ use crate::app::App;
 use crate::app::assessment::evidence::{NewEvidence, TITLE_CHARS_MAX};
 use crate::app::assessment::statement::REFERENCE_CHARS_MAX;
 use crate::app::input::{require_future, require_written};
-use crate::app::intake::account::DERIVED_CHECK;
 pub use crate::app::intake::body::FactsBody;
 use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
 use crate::app::intake::limit::{
@@ -24,7 +23,9 @@ use crate::app::inventory::asset::{AssetChange, check_change};
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{FINDINGS_CHARS_MAX, Observation, Status, Subject, Verdict};
+use crate::engine::fact::{
+    DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Status, Subject, UNNAMED_CHECK, Verdict,
+};
 use crate::engine::identity::{AppUse, Identity, LastSignIn};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
@@ -293,7 +294,7 @@ impl FactsReader<'_> {
                 return bad(field("control"), format!("unknown control {:?}", it.control));
             };
             let control = &self.catalog.controls[control];
-            let check = it.check.as_deref().unwrap_or("reported");
+            let check = it.check.as_deref().unwrap_or(UNNAMED_CHECK);
             let check = text(&field("check"), check, LABEL_CHARS_MAX)?;
             if check == DERIVED_CHECK {
                 return bad(

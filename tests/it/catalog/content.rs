@@ -51,11 +51,15 @@ fn the_catalogue_of_this_release_loads() {
     let frameworks: Vec<_> = catalog.frameworks.iter().map(|it| it.id).collect();
     assert_eq!(frameworks, FrameworkId::ALL);
     assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 232));
-    assert!(catalog.checks["prowler"].len() > 100, "{}", catalog.checks["prowler"].len());
+    assert!(
+        catalog.tools["prowler"].checks.len() > 100,
+        "{}",
+        catalog.tools["prowler"].checks.len()
+    );
     for tool in
         ["nmap", "prowler", "scuba", "maester", "lynis", "securescore", "pingcastle", "xccdf"]
     {
-        assert!(catalog.checks.contains_key(tool), "{tool}");
+        assert!(catalog.tools.contains_key(tool), "{tool}");
     }
     let decided = |it: &posture::engine::catalog::Framework| {
         it.rows.iter().any(|row| row.controls.iter().any(|it| it.role == ControlRole::Decides))

@@ -332,7 +332,7 @@ fn the_generated_worlds_reach_what_the_laws_speak_about() {
             *met.entry(("control", it.status.as_str(), it.held)).or_insert(0) += 1;
         }
         for row in posture.frameworks.iter().flat_map(|it| &it.rows) {
-            *met.entry(("row", row.status.as_str(), row.score == 100)).or_insert(0) += 1;
+            *met.entry(("row", row.status.as_str(), 99 <= row.score)).or_insert(0) += 1;
         }
     }
     assert!(met.len() == 12 && met.values().all(|it| 10 <= *it), "{met:?}");

@@ -6,7 +6,7 @@ use posture::clock::Time;
 use posture::engine::assess;
 use posture::engine::catalog::{
     Catalog, Category, Control, ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping,
-    ReadinessRule, Sprs,
+    ReadinessRule, Sprs, Tool,
 };
 use posture::engine::fact::{
     Attestation, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status, Subject,
@@ -59,7 +59,8 @@ impl World {
     }
 
     pub(crate) fn map(&mut self, check: &str, controls: &[usize]) {
-        let checks = self.catalog.checks.entry("t".to_owned()).or_default();
+        let none = || Tool { category: 1, checks: BTreeMap::new() };
+        let checks = &mut self.catalog.tools.entry("t".to_owned()).or_insert_with(none).checks;
         checks.insert(check.to_owned(), controls.to_vec());
     }
 
@@ -152,7 +153,7 @@ fn catalog(controls: Vec<Control>) -> Catalog {
         categories: vec![category("A", "Alpha"), category("B", "Beta")],
         controls,
         frameworks: FrameworkId::ALL.map(empty).to_vec(),
-        checks: BTreeMap::new(),
+        tools: BTreeMap::new(),
     }
 }
 

@@ -111,7 +111,7 @@ fn an_observation_carries_what_was_given_and_what_was_seen() {
     assert_eq!(it.verdict, Verdict::Counted { passed: 1, failed: 1 });
     assert_eq!((it.accepted, it.severity), (1, Severity::Critical));
     assert_eq!(it.remediation.as_deref(), Some("Turn it on."));
-    let findings = "1 of 2 failed: bob. 1 failed and muted at the source. No MFA.";
+    let findings = "bob\n1 failed and muted at the source.\nNo MFA.";
     assert_eq!(it.findings.as_deref(), Some(findings));
 }
 

@@ -89,8 +89,8 @@ fn a_guard_against_formulas_is_taken_off() {
         let run = folded(Format::ProwlerCsv, file.as_bytes()).unwrap();
         run.observations[0].findings.clone().unwrap()
     };
-    assert_eq!(detail("'- Enable it"), "1 of 1 failed: alice. - Enable it");
-    assert_eq!(detail("'quoted'"), "1 of 1 failed: alice. 'quoted'");
+    assert_eq!(detail("'- Enable it"), "alice\n- Enable it");
+    assert_eq!(detail("'quoted'"), "alice\n'quoted'");
 }
 
 #[test]

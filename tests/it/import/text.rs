@@ -164,6 +164,6 @@ fn a_large_run_is_folded_while_it_is_read() {
     for observation in &run.observations {
         assert_eq!(observation.failing.len(), counts(observation).1 as usize);
         let more = counts(observation).1 as usize - N_NAMED_MAX;
-        assert!(observation.findings.as_deref().unwrap().contains(&format!(" and {more} more.")));
+        assert!(observation.findings.as_deref().unwrap().contains(&format!(" and {more} more")));
     }
 }

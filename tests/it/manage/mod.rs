@@ -82,7 +82,7 @@ fn findings_of_all_but(failing: &[&str]) -> Vec<Finding<'static>> {
     let catalog = ::posture::catalog::embedded().unwrap();
     let finding = |check: &'static str, status| (check, status, "critical", "everything");
     let checks: Vec<&'static str> =
-        catalog.checks["prowler"].keys().map(|it| &*it.clone().leak()).collect();
+        catalog.tools["prowler"].checks.keys().map(|it| &*it.clone().leak()).collect();
     let status = |it: &str| if failing.contains(&it) { "FAIL" } else { "PASS" };
     checks.into_iter().map(|it| finding(it, status(it))).collect()
 }

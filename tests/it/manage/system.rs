@@ -9,7 +9,7 @@ use crate::harness::Posture;
 fn the_service_counts_what_it_has() {
     let posture = Posture::start();
     let catalog = posture::catalog::embedded().unwrap();
-    let n_checks: usize = catalog.checks.values().map(std::collections::BTreeMap::len).sum();
+    let n_checks: usize = catalog.tools.values().map(|it| it.checks.len()).sum();
     let (a, b) = (posture.client("A"), posture.client("B"));
     posture.client("C");
     posture.operator("PATCH", &format!("/api/clients/{a}"), &json!({"active": false}));

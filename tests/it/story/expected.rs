@@ -4,15 +4,17 @@ use super::night::{CATALOGUE_NIGHT, Kind};
 
 /// Of a connector's first complete read: what must reach someone is told, the rest is only found.
 const CONNECTOR: [&str; 5] = [
-    "open risk: Servers backed up recently #1",
-    "open risk: Every administrator has MFA registered and enforced #1",
+    "open risk: Servers have no successful backup from the last 48 hours #1",
+    "open risk: Administrator accounts are not protected by MFA #1",
     "open admin_mfa_missing: user00 #1",
-    "found risk: Every active user has registered MFA #1",
-    "found risk: Disk encryption on #1",
+    "found risk: Active users have not registered for MFA #1",
+    "found risk: Computers have unencrypted disks #1",
 ];
 /// Of an assessor's.
-const ASSESSOR: [&str; 2] =
-    ["open risk: Root/owner accounts use MFA #1", "found risk: Console users use MFA #1"];
+const ASSESSOR: [&str; 2] = [
+    "open risk: A root or owner account can sign in without MFA #1",
+    "found risk: Cloud console users can sign in without MFA #1",
+];
 
 fn has_assessor(kind: Kind) -> bool {
     matches!(kind, Kind::Steady | Kind::Dead | Kind::Forsaken | Kind::Growing | Kind::Repeated)
@@ -52,18 +54,18 @@ fn news(kind: Kind) -> &'static [(usize, &'static str)] {
             (22, "close mfa_disabled: user05 #1"),
         ],
         Kind::Shrunk => &[
-            (10, "close risk: Servers backed up recently #1 (gone)"),
-            (10, "close risk: Disk encryption on #1 (gone)"),
-            (10, "close risk: Every active user has registered MFA #1 (fixed)"),
-            (10, "close risk: Every administrator has MFA registered and enforced #1 (gone)"),
+            (10, "close risk: Servers have no successful backup from the last 48 hours #1 (gone)"),
+            (10, "close risk: Computers have unencrypted disks #1 (gone)"),
+            (10, "close risk: Active users have not registered for MFA #1 (fixed)"),
+            (10, "close risk: Administrator accounts are not protected by MFA #1 (gone)"),
             (10, "close admin_mfa_missing: user00 #1"),
         ],
         Kind::Mended => &[
-            (5, "close risk: Servers backed up recently #1 (fixed)"),
-            (8, "open risk: Servers backed up recently #2"),
-            (9, "close risk: Servers backed up recently #2 (fixed)"),
-            (20, "open risk: Servers backed up recently #1"),
-            (22, "close risk: Servers backed up recently #1 (fixed)"),
+            (5, "close risk: Servers have no successful backup from the last 48 hours #1 (fixed)"),
+            (8, "open risk: Servers have no successful backup from the last 48 hours #2"),
+            (9, "close risk: Servers have no successful backup from the last 48 hours #2 (fixed)"),
+            (20, "open risk: Servers have no successful backup from the last 48 hours #1"),
+            (22, "close risk: Servers have no successful backup from the last 48 hours #1 (fixed)"),
         ],
         Kind::Growing => &[(5, "discovered srv"), (6, "discovered deploy")],
         Kind::Failing => &[
@@ -76,23 +78,23 @@ fn news(kind: Kind) -> &'static [(usize, &'static str)] {
             (14, "close connector_health_changed: entra failing #1"),
         ],
         Kind::Newcomer => &[
-            (8, "open risk: Every administrator has MFA registered and enforced #1"),
+            (8, "open risk: Administrator accounts are not protected by MFA #1"),
             (8, "open admin_mfa_missing: user00 #1"),
-            (8, "found risk: Every active user has registered MFA #1"),
-            (11, "open risk: Servers backed up recently #1"),
-            (11, "found risk: Disk encryption on #1"),
-            (19, "open risk: Root/owner accounts use MFA #1"),
-            (19, "found risk: Console users use MFA #1"),
+            (8, "found risk: Active users have not registered for MFA #1"),
+            (11, "open risk: Servers have no successful backup from the last 48 hours #1"),
+            (11, "found risk: Computers have unencrypted disks #1"),
+            (19, "open risk: A root or owner account can sign in without MFA #1"),
+            (19, "found risk: Cloud console users can sign in without MFA #1"),
         ],
         Kind::People => &[
             (5, "open shadow_it_detected: WeTransfer #1"),
             (7, "open privilege_escalation: user10 #1"),
             (9, "close shadow_it_detected: WeTransfer #1"),
-            (10, "open risk: Dormant accounts are disabled #1"),
+            (10, "open risk: Dormant accounts are still enabled #1"),
             (10, "open dormant_account_detected: user09 #1"),
             (10, "close privilege_escalation: user10 #1"),
             (11, "open shadow_it_detected: WeTransfer #2"),
-            (20, "close risk: Dormant accounts are disabled #1 (fixed)"),
+            (20, "close risk: Dormant accounts are still enabled #1 (fixed)"),
             (20, "close dormant_account_detected: user09 #1"),
             (25, "open privilege_escalation: user10 #1"),
         ],

@@ -182,7 +182,7 @@ fn escaped(key: &str) -> String {
 fn name(kind: &str, object: &Value) -> String {
     let what = ["title", "user", "app", "source"].map(|it| &object[it]);
     let what = what.into_iter().find(|it| **it != json!(null)).unwrap().as_str().unwrap();
-    let what = what.trim_start_matches("Not fully met: ").trim_end_matches("@example.com");
+    let what = what.trim_end_matches("@example.com");
     let kind = if kind.contains("risk") { "risk" } else { kind };
     let status = object["status"].as_str().filter(|_| kind == "connector_health_changed");
     format!("{kind}: {what}{}", status.map(|it| format!(" {it}")).unwrap_or_default())
