@@ -9,12 +9,15 @@ use crate::engine::catalog::{Category, Control, Decider};
 use crate::engine::severity::Severity;
 
 /// What a client is asked about the platforms it uses.
-pub const PLATFORM_QUESTIONS: [&str; 13] = [
+pub const PLATFORM_QUESTIONS: [&str; 16] = [
     "m365",
     "google",
     "aws",
     "azure",
     "gcp",
+    "kubernetes",
+    "otherIdentity",
+    "saas",
     "onPremNetwork",
     "mobileDevices",
     "servers",

@@ -189,6 +189,7 @@ async fn add(app: &App, profile: &'static DemoProfile) -> Result<ClientId> {
         "profile": {
             "m365": "used", "mobileDevices": "used", "servers": "used", "onPremNetwork": "used",
             "google": "unused", "aws": "unused", "azure": "unused", "gcp": "unused",
+            "kubernetes": "unused",
             "customerWebApps": "unused", "softwareDevelopment": "unused", "cardPayments": "unused",
             "criminalJusticeInformation": "unused", "educationRecords": "unused",
         },

@@ -166,7 +166,7 @@ controls.toml:25 | "high" => 5 | control "NET-01": severity: must be a string, n
 controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: must be one of "assessor", "connector", "scan", "dns", "push", "attestation", "derived", not "oracle"
 controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: must not be empty
 controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" appears more than once
-controls.toml:15 | "google"] => "lotus"] | control "ID-01": platforms: must be one of "m365", "google", "aws", "azure", "gcp", "onPremNetwork", "mobileDevices", "servers", "customerWebApps", "cardPayments", "softwareDevelopment", "criminalJusticeInformation", "educationRecords", not "lotus"
+controls.toml:15 | "google"] => "lotus"] | control "ID-01": platforms: must be one of "m365", "google", "aws", "azure", "gcp", "kubernetes", "otherIdentity", "saas", "onPremNetwork", "mobileDevices", "servers", "customerWebApps", "cardPayments", "softwareDevelopment", "criminalJusticeInformation", "educationRecords", not "lotus"
 controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: must be 1 to 3650, not 0
 controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: must be 1 to 3650, not 3651
 controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: must be 1 to 3650, not -1
