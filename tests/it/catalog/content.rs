@@ -50,7 +50,7 @@ fn the_catalogue_of_this_release_loads() {
     let catalog = real();
     let frameworks: Vec<_> = catalog.frameworks.iter().map(|it| it.id).collect();
     assert_eq!(frameworks, FrameworkId::ALL);
-    assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 254));
+    assert_eq!((catalog.categories.len(), catalog.controls.len()), (12, 251));
     assert!(
         catalog.tools["prowler"].checks.len() > 100,
         "{}",
