@@ -108,6 +108,16 @@ impl Catalog {
         self.controls.iter().position(|it| it.code == code)
     }
 
+    /// Indices of the controls that a code means: its own, or those that replace a control of an earlier release.
+    #[must_use]
+    pub fn controls_named(&self, code: &str) -> Vec<usize> {
+        let own = self.find_control(code);
+        own.map_or_else(
+            || replacing(self.controls.iter().map(|it| &it.formerly), code),
+            |it| vec![it],
+        )
+    }
+
     /// Returns the indices of the controls that a tool's check decides. Empty: the check is not mapped.
     #[must_use]
     pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {
@@ -173,7 +183,7 @@ pub struct Control {
     pub code: String,
     pub title: String,
     /// What is wrong while it is not met, as the title of its risk.
-    pub gap: Option<String>,
+    pub gap: String,
     /// Index into [`Catalog::categories`].
     pub category: usize,
     pub severity: Severity,
@@ -190,8 +200,17 @@ pub struct Control {
     pub remediation: String,
     /// Indices of more general controls. It supports each row that one of them is mapped to.
     pub also: Vec<usize>,
+    /// `None`: only the checks that are mapped to it, and reports about it, decide it.
+    pub open_findings: Option<OpenFindings>,
     /// Codes of earlier releases that it replaces, alone or with others.
     pub formerly: Vec<String>,
+}
+
+/// Decides a control by every check of these tools that is at least this severe, whatever other control it decides.
+#[derive(Clone, Debug)]
+pub struct OpenFindings {
+    pub tools: Vec<String>,
+    pub severity: Severity,
 }
 
 impl Control {
@@ -247,6 +266,16 @@ impl Framework {
         self.rows.iter().position(|it| it.reference == reference)
     }
 
+    /// Indices of the rows that a reference means: its own, or those that replace a row of an earlier version.
+    #[must_use]
+    pub fn rows_named(&self, reference: &str) -> Vec<usize> {
+        let own = self.find_row(reference);
+        own.map_or_else(
+            || replacing(self.rows.iter().map(|it| &it.formerly), reference),
+            |it| vec![it],
+        )
+    }
+
     /// Returns the rows of one level by index, each with the indices of the controls that are mapped to it or to a row
     /// below it, in the catalog's order.
     #[must_use]
@@ -264,6 +293,14 @@ impl Framework {
         let lines = taken.into_iter().enumerate();
         lines.filter(|(index, _)| self.rows[*index].level == level).collect()
     }
+}
+
+/// Indices of those that once had this name.
+fn replacing<'a>(former: impl Iterator<Item = &'a Vec<String>>, name: &str) -> Vec<usize> {
+    let had = |(index, former): (usize, &Vec<String>)| {
+        former.iter().any(|it| it == name).then_some(index)
+    };
+    former.enumerate().filter_map(had).collect()
 }
 
 /// How a framework's `readinessScore` is computed.

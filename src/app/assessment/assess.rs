@@ -115,7 +115,7 @@ impl App {
         let plan = rows
             .read(move |snapshot| {
                 let observations = snapshot.list_observations()?;
-                let statements = Statements::read(snapshot)?;
+                let statements = Statements::read(snapshot, &subject.catalog)?;
                 plan(snapshot, &subject, &observations, &statements, None, &cause, now)
             })
             .await?;

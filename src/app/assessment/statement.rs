@@ -2,7 +2,7 @@
 
 use crate::app::input::require_future;
 use crate::clock::Time;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::engine::fact::{Attestation, RowDecision};
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
@@ -23,6 +23,9 @@ pub struct Statements {
     pub attested: Vec<Attested>,
     pub decisions: Vec<RowDecision>,
     pub evidence: Vec<Evidence>,
+    /// What moves statements from names of earlier releases to those of this one. They count as moved at once, and are
+    /// stored so with the next statement.
+    pub(in crate::app) carried: Vec<Statement>,
 }
 
 /// A statement that is made or withdrawn.
@@ -39,12 +42,66 @@ pub(in crate::app) enum Statement {
 }
 
 impl Statements {
-    pub fn read(rows: &ClientSnapshot) -> Result<Self> {
-        Ok(Self {
+    pub fn read(rows: &ClientSnapshot, catalog: &Catalog) -> Result<Self> {
+        let stored = Self {
             attested: rows.list_attested()?,
             decisions: rows.list_row_decisions()?,
             evidence: rows.list_evidence()?,
-        })
+            carried: Vec::new(),
+        };
+        Ok(stored.carried_over(catalog))
+    }
+
+    /// Moves what was stated about controls and rows of an earlier release to those that replace them. What was stated
+    /// about these themselves is newer and stays.
+    fn carried_over(self, catalog: &Catalog) -> Self {
+        let mut carried = Vec::new();
+        let mut attested: Vec<&Attested> = self.attested.iter().collect();
+        attested.sort_by_key(|it| it.attestation.at); // The newest is moved last, and stays.
+        let has_own = |code: &str| self.attested.iter().any(|it| it.attestation.control == code);
+        for it in attested {
+            let old = &it.attestation.control;
+            let next = catalog.controls_named(old).into_iter().map(|it| &catalog.controls[it].code);
+            let next: Vec<_> = next.filter(|it| *it != old).collect();
+            carried.extend(next.iter().filter(|it| !has_own(it)).map(|code| {
+                let attestation =
+                    Attestation { control: (*code).clone(), ..it.attestation.clone() };
+                Statement::Attest(Attested { attestation, ..it.clone() })
+            }));
+            if !next.is_empty() {
+                carried.push(Statement::WithdrawAttestation(old.clone()));
+            }
+        }
+        let mut decisions: Vec<&RowDecision> = self.decisions.iter().collect();
+        decisions.sort_by_key(|it| it.at);
+        for it in decisions {
+            let framework = catalog.framework(it.framework);
+            let has_own = |reference: &str| {
+                let mut all = self.decisions.iter();
+                all.any(|own| (own.framework, own.reference.as_str()) == (it.framework, reference))
+            };
+            let next = framework.rows_named(&it.reference).into_iter();
+            let next = next.map(|row| &framework.rows[row].reference);
+            let next: Vec<_> = next.filter(|reference| **reference != it.reference).collect();
+            carried.extend(next.iter().filter(|reference| !has_own(reference)).map(|reference| {
+                Statement::Decide(RowDecision { reference: (*reference).clone(), ..it.clone() })
+            }));
+            if !next.is_empty() {
+                carried.push(Statement::WithdrawDecision(it.framework, it.reference.clone()));
+            }
+        }
+        for it in &self.evidence {
+            // An entry is about one control: the first of those that replace its own.
+            if let Some(next) = catalog.controls_named(&it.control).first() {
+                let control = &catalog.controls[*next].code;
+                if *control != it.control {
+                    let moved = Evidence { control: control.clone(), ..it.clone() };
+                    carried.push(Statement::PutEvidence(moved));
+                }
+            }
+        }
+        let moved = carried.iter().fold(self, Self::with);
+        Self { carried, ..moved }
     }
 
     /// Returns the attestations with the evidence that counts now.

@@ -1,5 +1,7 @@
 //! A client's controls: their outcomes, and what people attest about them.
 
+use std::sync::Arc;
+
 use crate::app::App;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, TERM_DAYS_MAX,
@@ -55,7 +57,7 @@ impl App {
     /// Returns the state of each control, in the catalog's order.
     pub fn control_states(&self, rows: &ClientSnapshot) -> Result<Vec<ControlState>> {
         let now = self.clock.now();
-        let statements = Statements::read(rows)?;
+        let statements = Statements::read(rows, &self.catalog)?;
         let state = |outcome: ControlOutcome| {
             let mut attested = statements.attested.iter();
             let attested = attested.find(|it| it.attestation.control == outcome.code);
@@ -123,9 +125,12 @@ impl App {
     /// Those of [`App::reassess`].
     pub async fn withdraw_attestation(&self, rows: &ClientStore, code: &str) -> Result<()> {
         let lock = self.clients.lock(rows.id()).await;
-        let control = code.to_owned();
-        let said = rows.read(move |snapshot| snapshot.find_attested(&control)).await?;
-        let Some(said) = said else { return Ok(()) };
+        let (control, catalog) = (code.to_owned(), Arc::clone(&self.catalog));
+        let find = move |snapshot: &ClientSnapshot| {
+            let all = Statements::read(snapshot, &catalog)?.attested.into_iter();
+            Ok(all.into_iter().find(|it| it.attestation.control == control))
+        };
+        let Some(said) = rows.read(find).await? else { return Ok(()) };
         let cause = cause_of(said.attestation.status);
         let statement = Statement::WithdrawAttestation(code.to_owned());
         self.state(rows, statement, cause, &lock).await

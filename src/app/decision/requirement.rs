@@ -1,13 +1,15 @@
 //! What a person decides about one row of a framework: out of scope, or attested with evidence.
 
+use std::sync::Arc;
+
 use crate::app::App;
 use crate::app::assessment::statement::{
-    BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, require_term,
+    BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, require_term,
 };
 use crate::app::event::cause::Cause;
 use crate::app::input::require_text;
 use crate::clock::Time;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::catalog::{Catalog, FrameworkId};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::engine::posture::RowOutcome;
 use crate::error::{Error, Result};
@@ -56,7 +58,8 @@ impl App {
     ) -> Result<RowState> {
         let reference = &self.catalog.framework(framework).rows[row].reference;
         let outcome = self.framework_outcome(rows, framework)?.rows[row];
-        Ok(RowState { row, outcome, decision: rows.find_row_decision(framework, reference)? })
+        let decision = find_decision(rows, &self.catalog, framework, reference)?;
+        Ok(RowState { row, outcome, decision })
     }
 
     /// Decides about a row. This replaces the previous decision.
@@ -98,12 +101,23 @@ impl App {
         reference: &str,
     ) -> Result<()> {
         let lock = self.clients.lock(rows.id()).await;
-        let key = reference.to_owned();
-        let find = move |snapshot: &ClientSnapshot| snapshot.find_row_decision(framework, &key);
+        let (catalog, key) = (Arc::clone(&self.catalog), reference.to_owned());
+        let find =
+            move |snapshot: &ClientSnapshot| find_decision(snapshot, &catalog, framework, &key);
         let Some(said) = rows.read(find).await? else { return Ok(()) };
         let statement = Statement::WithdrawDecision(framework, reference.to_owned());
         self.state(rows, statement, cause_of(&said.kind), &lock).await
     }
+}
+
+fn find_decision(
+    rows: &ClientSnapshot,
+    catalog: &Catalog,
+    framework: FrameworkId,
+    reference: &str,
+) -> Result<Option<RowDecision>> {
+    let mut all = Statements::read(rows, catalog)?.decisions.into_iter();
+    Ok(all.find(|it| (it.framework, it.reference.as_str()) == (framework, reference)))
 }
 
 fn cause_of(kind: &RowDecisionKind) -> Cause {

@@ -26,14 +26,18 @@ impl App {
         let statement = Arc::new(statement);
         let said = Arc::clone(&statement);
         let plan = move |snapshot: &ClientSnapshot| {
-            let statements = Statements::read(snapshot)?.with(&said);
+            let statements = Statements::read(snapshot, &subject.catalog)?.with(&said);
             let observations = snapshot.list_observations()?;
-            assess::plan(snapshot, &subject, &observations, &statements, None, &cause, now)
+            let plan =
+                assess::plan(snapshot, &subject, &observations, &statements, None, &cause, now)?;
+            Ok((plan, statements.carried))
         };
-        let plan = Arc::new(rows.read(plan).await?);
+        let (plan, carried) = rows.read(plan).await?;
+        let plan = Arc::new(plan);
         let decided = Arc::clone(&plan);
         let write = move |batch: &mut ClientBatch<'_>| {
             decided.require_unchanged(batch)?;
+            carried.iter().try_for_each(|it| it.write(batch))?;
             statement.write(batch)?;
             batch.bump_facts_version()?;
             assess::apply(batch, &decided).map(|_| ())

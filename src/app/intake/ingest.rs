@@ -158,7 +158,7 @@ impl App {
             let gone = gone(&observations, &intake, &held);
             let derived = lists.observations.iter().chain(&gone);
             let observations = observations_with(snapshot, observations, &intake, derived)?;
-            let mut statements = Statements::read(snapshot)?;
+            let mut statements = Statements::read(snapshot, &subject.catalog)?;
             let register = snapshot.list_registered_evidence()?;
             lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
             for it in &lists.evidence {

@@ -253,7 +253,7 @@ impl FactsReader<'_> {
         let mut all = Vec::new();
         for (index, it) in body.evidence.iter().flatten().enumerate() {
             let field = |name: &str| format!("evidence[{index}].{name}");
-            if self.catalog.find_control(&it.control).is_none() {
+            if self.catalog.controls_named(&it.control).is_empty() {
                 return bad(field("control"), format!("unknown control {:?}", it.control));
             }
             if !keys.insert((&it.control, &it.reference)) {
@@ -290,7 +290,7 @@ impl FactsReader<'_> {
         let mut observations = Vec::new();
         for (index, it) in body.observations.iter().flatten().enumerate() {
             let field = |name: &str| format!("observations[{index}].{name}");
-            let Some(control) = self.catalog.find_control(&it.control) else {
+            let Some(control) = self.catalog.controls_named(&it.control).first().copied() else {
                 return bad(field("control"), format!("unknown control {:?}", it.control));
             };
             let control = &self.catalog.controls[control];
@@ -302,13 +302,13 @@ impl FactsReader<'_> {
                     "`identities` is reserved for what lists of accounts show; use another name",
                 );
             }
-            if !keys.insert((control.code.clone(), check.clone())) {
+            if !keys.insert((&it.control, check.clone())) {
                 return bad(field("check"), "is a duplicate for this control");
             }
             let valid_until = it.valid_until.as_ref();
             let valid_until = valid_until.map(|it| time(&field("validUntil"), it)).transpose()?;
             observations.push(Observation {
-                subject: Subject::Control(control.code.clone()),
+                subject: Subject::Control(it.control.clone()),
                 source: source.to_owned(),
                 scope: body.scope.clone(),
                 check,

@@ -247,18 +247,6 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &RowKey::of(FACT_ATTESTATION))
     }
 
-    pub fn find_attested(&self, control: &str) -> Result<Option<Attested>> {
-        self.find(FACTS, &attestation_key(control))
-    }
-
-    pub fn find_row_decision(
-        &self,
-        framework: FrameworkId,
-        reference: &str,
-    ) -> Result<Option<RowDecision>> {
-        self.find(FACTS, &decision_key(framework, reference))
-    }
-
     pub fn list_row_decisions(&self) -> Result<Vec<RowDecision>> {
         self.list(FACTS, &RowKey::of(FACT_DECISION))
     }

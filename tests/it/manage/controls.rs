@@ -333,3 +333,65 @@ fn nothing_that_is_said_beside_imports_is_lost() {
         assert_eq!(standing(&control(&posture, &client, code)), ("compliant", Some(100)), "{code}");
     }
 }
+
+/// The catalog of a later release, which splits one control in two.
+fn split(code: &str, halves: [&str; 2]) -> posture::engine::catalog::Catalog {
+    let mut catalog = posture::catalog::embedded().unwrap();
+    let old = catalog.find_control(code).unwrap();
+    let half = |new: &str| posture::engine::catalog::Control {
+        code: new.to_owned(),
+        formerly: vec![code.to_owned()],
+        ..catalog.controls[old].clone()
+    };
+    let [first, second] = halves.map(half);
+    catalog.controls[old] = first;
+    catalog.controls.push(second);
+    catalog.digest += halves[0].bytes().map(u64::from).sum::<u64>();
+    catalog
+}
+
+#[test]
+fn what_was_said_of_a_control_counts_for_those_that_replace_it() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let stated = json!({"status": "partial"});
+    attest(&posture, &client, PERSONS, &stated);
+    let evidence = json!({"controlCode": PERSONS, "title": "t", "reference": "r", "by": "Ada"});
+    let path = format!("/api/clients/{client}/evidence");
+    assert_eq!(posture.operator("POST", &path, &evidence).status, 201);
+    let fact = |posture: &Posture, at: &str, status: &str| {
+        let body = json!({"source": "s", "observedAt": at, "observations": [
+            {"control": ASSESSORS, "check": "c", "status": status}
+        ]});
+        posture.operator("POST", &format!("/api/clients/{client}/facts"), &body)
+    };
+    let at = posture.now().to_string();
+    assert_eq!(fact(&posture, &at, "non_compliant").status, 200);
+
+    let posture = posture.restart_with(split(ASSESSORS, ["CLD-97", "CLD-98"]));
+    posture.sweep();
+    for code in ["CLD-97", "CLD-98"] {
+        assert_eq!(standing(&control(&posture, &client, code)), ("non_compliant", Some(0)));
+    }
+    posture.pass_s(60);
+    let at = posture.now().to_string();
+    assert_eq!(fact(&posture, &at, "compliant").status, 200, "the old code is taken");
+    for code in ["CLD-97", "CLD-98"] {
+        assert_eq!(standing(&control(&posture, &client, code)), ("compliant", Some(100)));
+    }
+
+    let posture = posture.restart_with(split(PERSONS, ["GOV-97", "GOV-98"]));
+    posture.sweep();
+    let of = |code: &str| control(&posture, &client, code);
+    for code in ["GOV-97", "GOV-98"] {
+        assert_eq!(standing(&of(code)), ("partial", Some(50)));
+        assert_eq!(of(code)["attestation"]["by"], "Ada");
+    }
+    assert!(withdraw(&posture, &client, "GOV-97")["attestation"].is_null());
+    assert_eq!(standing(&of("GOV-97")), ("not_assessed", None));
+    assert_eq!(standing(&of("GOV-98")), ("partial", Some(50)), "the other half keeps it");
+    let register = read(&posture, &format!("/api/clients/{client}/evidence"));
+    assert_eq!(register[0]["controlCode"], "GOV-97", "evidence goes to the first");
+    attest(&posture, &client, "GOV-98", &json!({"status": "non_compliant"}));
+    assert_eq!(standing(&of("GOV-98")), ("non_compliant", Some(0)), "what is newer counts");
+}

@@ -75,10 +75,7 @@ fn a_row_that_is_only_supported_is_met_once_it_is_attested() {
     assert_eq!((&last["requirement"], &last["cause"]), (&json!(SUPPORTED), &json!("attestation")));
     let back = withdraw(&posture, &client, &row);
     assert!(back["decision"].is_null());
-    assert_eq!(
-        (&back["overallStatus"], &back["complianceScore"]),
-        (&json!("partial"), &json!(99))
-    );
+    assert_eq!((&back["overallStatus"], &back["complianceScore"]), (&json!("partial"), &json!(99)));
     assert_eq!(shown(&posture, &client, SUPPORTED), ("partial".into(), 99));
     assert_eq!(withdraw(&posture, &client, &row), back, "there is nothing more to take back");
 }
@@ -224,4 +221,24 @@ fn each_broken_rule_is_told_by_its_field() {
         assert_eq!(refused_field(&answer), (field.to_owned(), "is required".to_owned()));
     }
     assert_eq!(posture.events(), Vec::<Value>::new());
+}
+
+#[test]
+fn a_decision_stays_with_a_row_that_gets_another_name() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let given = json!({"decision": "out_of_scope"});
+    decide(&posture, &client, &format!("hipaa/{DECIDED}"), &given);
+    let mut catalog = posture::catalog::embedded().unwrap();
+    let hipaa = &mut catalog.frameworks[posture::engine::catalog::FrameworkId::Hipaa as usize];
+    let row = hipaa.find_row(DECIDED).unwrap();
+    hipaa.rows[row].formerly =
+        vec![std::mem::replace(&mut hipaa.rows[row].reference, "NEW".into())];
+    catalog.digest += 1;
+    let posture = posture.restart_with(catalog);
+    posture.sweep();
+    assert_eq!(shown(&posture, &client, "NEW"), ("not_applicable".into(), 0));
+    let back = withdraw(&posture, &client, "hipaa/NEW");
+    assert!(back["decision"].is_null());
+    assert_eq!(shown(&posture, &client, "NEW"), ("not_assessed".into(), 0));
 }
