@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use super::control::{CODE_CHARS, Controls};
+use super::control::{CODE_CHARS, Controls, TOOL_CHARS};
 use super::{CatalogFile, Problem};
 use crate::engine::catalog::Tool;
 
-const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
 
 /// The tool, and what the catalog knows of it.

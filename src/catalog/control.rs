@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::item::ItemTable;
 use super::{CatalogFile, Problem};
-use crate::engine::catalog::{Category, Control, Decider};
+use crate::engine::catalog::{Category, Control, Decider, OpenFindings};
 use crate::engine::severity::Severity;
 
 /// What a client is asked about the platforms it uses.
@@ -30,6 +30,7 @@ pub const PLATFORM_QUESTIONS: [&str; 16] = [
 
 /// Characters of a control's code, or of its category's.
 pub(super) const CODE_CHARS: RangeInclusive<usize> = 1..=16;
+pub(super) const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CATEGORY_NAME_CHARS: RangeInclusive<usize> = 2..=32;
 const TITLE_CHARS: RangeInclusive<usize> = 5..=100;
 const SENTENCE_CHARS: RangeInclusive<usize> = 20..=300;
@@ -139,7 +140,7 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
     let questions = PLATFORM_QUESTIONS.map(|it| (it, it));
     Control {
         title: item.text("title", TITLE_CHARS).text,
-        gap: item.find_text("gap", TITLE_CHARS).map(|it| it.text),
+        gap: item.text("gap", TITLE_CHARS).text,
         category: category.unwrap_or_default(),
         severity: item.word("severity", &SEVERITIES),
         decided_by,
@@ -150,9 +151,18 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
         risk: item.text("risk", SENTENCE_CHARS).text,
         remediation: item.text("remediation", REMEDIATION_CHARS).text,
         also: Vec::new(),
+        open_findings: open_findings(item),
         formerly: Vec::new(),
         code: code.text,
     }
+}
+
+fn open_findings(item: &mut ItemTable<'_>) -> Option<OpenFindings> {
+    let mut table = item.find_table("open_findings")?;
+    let tools = table.find_texts("tools", &TOOL_CHARS).into_iter().map(|it| it.text).collect();
+    let severity = table.word("severity", &SEVERITIES);
+    item.absorb(table);
+    Some(OpenFindings { tools, severity })
 }
 
 fn category_of(code: &str, categories: &[Category]) -> Option<usize> {

@@ -3,7 +3,7 @@
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
-use super::catalog::{Catalog, CheckWalk, Control};
+use super::catalog::{Catalog, CheckWalk, Control, OpenFindings};
 use super::current::{Current, EvidenceClaim, lapse};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
@@ -20,7 +20,7 @@ pub const UNMAPPED_AGE_DAYS: u16 = 35;
 #[must_use]
 pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
     let ages = match &observation.subject {
-        Subject::Control(code) => catalog.find_control(code).as_slice().to_vec(),
+        Subject::Control(code) => catalog.controls_named(code),
         Subject::Check { tool } => catalog.controls_of_check(tool, &observation.check).to_vec(),
     };
     let ages = ages.into_iter().map(|it| catalog.controls[it].max_age_days);
@@ -115,11 +115,18 @@ fn by_control<'a>(
     catalog: &'a Catalog,
     current: &'a [Current<'a>],
 ) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
-    let codes = catalog.controls.iter().enumerate().map(|(index, it)| (it.code.as_str(), index));
-    let codes = LazyCell::new(|| codes.collect::<BTreeMap<&str, usize>>());
+    let codes = LazyCell::new(|| {
+        let mut codes: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (index, control) in catalog.controls.iter().enumerate() {
+            for code in control.formerly.iter().chain([&control.code]) {
+                codes.entry(code).or_default().push(index);
+            }
+        }
+        codes
+    });
     let mut checks = CheckWalk::of(catalog);
     let controls_of = |each: &'a Current<'a>| match &each.worst.subject {
-        Subject::Control(code) => codes.get(code.as_str()).map_or(&[][..], std::slice::from_ref),
+        Subject::Control(code) => codes.get(code.as_str()).map_or(&[][..], Vec::as_slice),
         Subject::Check { tool } => checks.controls_of(tool, &each.worst.check),
     };
     let mapped: Vec<&[usize]> = current.iter().map(controls_of).collect();
@@ -135,7 +142,21 @@ fn by_control<'a>(
             claims[control].extend(each.claim(catalog.controls[control].max_age_days));
         }
     }
+    for (control, claims) in catalog.controls.iter().zip(&mut claims) {
+        let Some(findings) = &control.open_findings else { continue };
+        let taken = current.iter().filter(|it| takes(control, findings, it.worst));
+        claims.extend(taken.filter_map(|it| it.claim(control.max_age_days)));
+    }
     (claims, unmapped)
+}
+
+/// Returns true for a serious check of one of the control's platforms, with which scopes of tools begin.
+fn takes(control: &Control, findings: &OpenFindings, observation: &Observation) -> bool {
+    let Subject::Check { tool } = &observation.subject else { return false };
+    let platform = observation.scope.split('/').next().unwrap_or_default();
+    findings.tools.contains(tool)
+        && findings.severity <= observation.severity
+        && control.platforms.iter().any(|it| it == platform)
 }
 
 impl<'a> ControlEvidence<'a> {

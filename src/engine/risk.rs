@@ -174,7 +174,7 @@ fn of_control(
     add(&control.risk);
     Risk {
         condition: condition_of(control),
-        title: title_of(control),
+        title: control.gap.clone(),
         description,
         category: catalog.categories[control.category].name.clone(),
         severity: control.severity,
@@ -201,10 +201,6 @@ fn of_finding(catalog: &Catalog, claim: EvidenceClaim<'_>, is_verified: bool) ->
         source_type: SourceType::Finding,
         verified: is_verified,
     }
-}
-
-fn title_of(control: &Control) -> String {
-    control.gap.clone().unwrap_or_else(|| format!("Not fully met: {}", control.title))
 }
 
 /// Names what is wrong with a control.

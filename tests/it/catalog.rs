@@ -1,9 +1,11 @@
 //! The catalogue: what its files may say, and what ours hold.
 
 mod content;
+mod proof;
 
 use posture::catalog::load;
 use posture::engine::catalog::{Catalog, ControlRole, FrameworkId};
+use posture::engine::severity::Severity;
 
 const CONTROLS: &str = r#"
 [[category]]
@@ -25,6 +27,7 @@ requires = "Every user needs a second factor."
 risk = "A stolen password opens every door."
 remediation = "Turn on the defaults that ask for a second factor."
 also = ["NET-01"]
+gap = "Users have no second factor"
 
 [[control]]
 code = "NET-01"
@@ -39,6 +42,7 @@ risk = "Whoever finds it first walks in."
 remediation = "Close the ports that nobody outside needs to reach."
 gap = "Risky services are exposed"
 formerly = ["NET-90", "NET-91"]
+open_findings = { tools = ["prowler"], severity = "high" }
 "#;
 
 const PROWLER: &str = r#"
@@ -133,7 +137,9 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!((framework.groups[0].as_str(), first.groups.as_slice()), ("Basic", &[0, 1][..]));
     assert_eq!((second.formerly[0].as_str(), second.groups.len()), ("A.0.1", 0));
     let exposed = &catalog.controls[1];
-    assert_eq!(exposed.gap.as_deref(), Some("Risky services are exposed"));
+    assert_eq!(exposed.gap, "Risky services are exposed");
+    let findings = exposed.open_findings.as_ref().unwrap();
+    assert_eq!((findings.tools[0].as_str(), findings.severity), ("prowler", Severity::High));
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
     assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
     assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
@@ -159,10 +165,10 @@ fn a_specific_control_supports_the_rows_of_its_general_one() {
 /// Each: the place of the problem, what is replaced in the small catalogue by what, the problem.
 const WRONG: &str = r#"
 controls.toml:12 | "Everybody uses a second factor" => "x" | control "ID-01": title: must have 5 to 100 characters, not 1
-controls.toml:24 | title = "Nothing => titel = 3\ntitle = "Nothing | control "NET-01": unknown key "titel"
-controls.toml:22 | severity = "high"\n => | control "NET-01": missing key "severity"
-controls.toml:25 | "high" => "awful" | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "awful"
-controls.toml:25 | "high" => 5 | control "NET-01": severity: must be a string, not an integer
+controls.toml:25 | title = "Nothing => titel = 3\ntitle = "Nothing | control "NET-01": unknown key "titel"
+controls.toml:23 | severity = "high"\n => | control "NET-01": missing key "severity"
+controls.toml:26 | "high" => "awful" | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "awful"
+controls.toml:26 | "high" => 5 | control "NET-01": severity: must be a string, not an integer
 controls.toml:14 | ["assessor" => ["oracle" | control "ID-01": decided_by: must be one of "assessor", "connector", "scan", "dns", "push", "attestation", "derived", not "oracle"
 controls.toml:14 | ["assessor", "connector"] => [] | control "ID-01": decided_by: must not be empty
 controls.toml:14 | ["assessor" => ["connector" | control "ID-01": decided_by: "connector" appears more than once
@@ -171,20 +177,22 @@ controls.toml:16 | = 35\n => = 0\n | control "ID-01": max_age_days: must be 1 to
 controls.toml:16 | = 35\n => = 3651\n | control "ID-01": max_age_days: must be 1 to 3650, not 3651
 controls.toml:16 | = 35\n => = -1\n | control "ID-01": max_age_days: must be 1 to 3650, not -1
 controls.toml:16 | = 35\n => = \n | string values must be quoted, expected literal string
-controls.toml:22 | question =  => #  | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
-controls.toml:30 | "scan", "attestation" => "scan" | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
-controls.toml:29 | from outside." => from outside. " | control "NET-01": requires: must be one line without leading or trailing spaces
+controls.toml:23 | question =  => #  | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
+controls.toml:31 | "scan", "attestation" => "scan" | control "NET-01": question: is required with attestation in decided_by, and not allowed without it
+controls.toml:30 | from outside." => from outside. " | control "NET-01": requires: must be one line without leading or trailing spaces
 controls.toml:19 | Turn on the defaults that ask => Ask | control "ID-01": remediation: must have 40 to 600 characters, not 24
 controls.toml:20 | "NET-01" => "NET-02" | control "ID-01": also: no other control "NET-02"
 controls.toml:20 | "NET-01" => "ID-01" | control "ID-01": also: no other control "ID-01"
-controls.toml:33 | Risky services are exposed => No | control "NET-01": gap: must have 5 to 100 characters, not 2
-controls.toml:34 | "NET-90" => "NET-91" | control "NET-01": formerly: "NET-91" appears more than once
-controls.toml:34 | "NET-90" => "ID-01" | control "NET-01": formerly: "ID-01" is still a control
+controls.toml:34 | Risky services are exposed => No | control "NET-01": gap: must have 5 to 100 characters, not 2
+controls.toml:35 | "NET-90" => "NET-91" | control "NET-01": formerly: "NET-91" appears more than once
+controls.toml:35 | "NET-90" => "ID-01" | control "NET-01": formerly: "ID-01" is still a control
+controls.toml:10 | gap =  => # | control "ID-01": missing key "gap"
+controls.toml:36 | severity = "high" } => severity = "bad" } | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "bad"
 controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
 controls.toml:7 | code = "NET" => code = "ID" | category "ID": another category has this code
 controls.toml:8 | "Network" => "Identity" | category "NET": another category has the name "Identity"
-controls.toml:23 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's code, a hyphen and two digits
-controls.toml:23 | code = "NET-01" => code = "ID-01" | control "ID-01": another control has this code
+controls.toml:24 | code = "NET-01" => code = "WIFI-1" | control "WIFI-1": the code must be a category's code, a hyphen and two digits
+controls.toml:24 | code = "NET-01" => code = "ID-01" | control "ID-01": another control has this code
 frameworks/SOC2.toml:2 | id = "SOC2" => id = "HIPAA" | id: "HIPAA" does not match the file's name
 frameworks/SOC2.toml:1 | name = "A framework"\n => | missing key "name"
 frameworks/SOC2.toml:5 | "mean" => "best" | readiness: must be one of "mean", "sprs", "compliant_share", not "best"
@@ -265,7 +273,8 @@ fn every_problem_of_every_file_is_reported_by_file_and_line() {
     let found = load_all(&files).unwrap_err();
     let expected = [
         "assets/catalog/controls.toml:16: control \"ID-01\": max_age_days: must be 1 to 3650, not 0",
-        "assets/catalog/controls.toml:25: control \"NET-01\": severity: must be one of \"critical\", \"high\", \"medium\", \"low\", not \"awful\"",
+        "assets/catalog/controls.toml:26: control \"NET-01\": severity: must be one of \"critical\", \"high\", \"medium\", \"low\", not \"awful\"",
+        "assets/catalog/controls.toml:36: control \"NET-01\": severity: must be one of \"critical\", \"high\", \"medium\", \"low\", not \"awful\"",
         "assets/catalog/frameworks/SOC2.toml:16: row \"A.1\": unknown key \"gates\"",
         "assets/catalog/frameworks/SOC2.toml:19: row \"A.1\": role: must be one of \"decides\", \"supports\", not \"proves\"",
     ];
@@ -279,11 +288,11 @@ fn everything_that_is_not_toml_is_reported() {
     files[2].1.push_str("\nid = \"SOC2\"\nid = \"SOC2\"\n");
     let found = load_all(&files).unwrap_err();
     assert!(
-        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:36: ")),
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:38: ")),
         "{found:#?}"
     );
     assert!(
-        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:37: ")),
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:39: ")),
         "{found:#?}"
     );
     let twice = "assets/catalog/frameworks/SOC2.toml:42: duplicate key".to_owned();

@@ -1,5 +1,6 @@
 //! What a control comes to, sentence by sentence of the rules.
 
+use posture::engine::catalog::OpenFindings;
 use posture::engine::control::valid_until;
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, Observation, Status, Usage, Verdict};
@@ -305,4 +306,29 @@ fn out_of_scope_stands_whatever_is_observed_and_ends_with_the_next_observation()
     let good = |at| World::of_one().seen(seen(1, 0).at(at)).attested(ended.clone());
     assert_eq!(good(TODAY - 3).outcome(), SILENT);
     assert_eq!(good(TODAY - 1).outcome(), (Compliant, Some(100)));
+}
+
+#[test]
+fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms() {
+    let world = |observation: Observation| {
+        let mut world = World::new(vec![control("A-1", Severity::High)]);
+        world.map("other", &[]);
+        world.catalog.controls[0].platforms = vec!["p".into()];
+        world.catalog.controls[0].open_findings =
+            Some(OpenFindings { tools: vec!["t".into()], severity: Severity::High });
+        world.seen(observation).outcome()
+    };
+    let found = |severity, scope: &str| Observation {
+        severity,
+        ..seen(0, 2).check("unmapped").scope(scope)
+    };
+    assert_eq!(world(found(Severity::High, "p/x")), (NonCompliant, Some(0)));
+    assert_eq!(world(found(Severity::Critical, "p")), (NonCompliant, Some(0)));
+    assert_eq!(world(found(Severity::Medium, "p/x")), SILENT);
+    assert_eq!(world(found(Severity::High, "px/x")), SILENT, "of another platform");
+    let good = Observation {
+        verdict: Verdict::Counted { passed: 2, failed: 0 },
+        ..found(Severity::High, "p/x")
+    };
+    assert_eq!(world(good), (Compliant, Some(100)));
 }

@@ -171,8 +171,9 @@ pub(crate) fn control(code: &str, severity: Severity) -> Control {
         question: None,
         risk: "Something bad can happen.".to_owned(),
         remediation: "Do it.".to_owned(),
-        gap: None,
+        gap: format!("Control {code} is not met"),
         also: Vec::new(),
+        open_findings: None,
         formerly: Vec::new(),
     }
 }

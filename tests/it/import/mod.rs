@@ -42,7 +42,7 @@ fn folded_from(format: Format, input: &mut dyn BufRead) -> Result<Folded> {
     Ok(fold.finish())
 }
 
-fn folded(format: Format, mut file: &[u8]) -> Result<Folded> {
+pub(crate) fn folded(format: Format, mut file: &[u8]) -> Result<Folded> {
     folded_from(format, &mut file)
 }
 
