@@ -11,7 +11,7 @@ use crate::id::ClientId;
 use crate::page::Cut;
 
 /// The size limit of the cache.
-pub const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+pub const CACHE_BYTES: u64 = 32 * 1024 * 1024;
 /// The approximate size of an answer, to size the cache's own tables.
 const ANSWER_BYTES: u64 = 8 * 1024;
 /// The size of an entry besides its body: key, headers, the cache's own tables.
