@@ -62,6 +62,9 @@ pub(super) fn risks(
             all.fixed.push(condition_of(control));
         }
         let Some(gap) = &assessed.gap else { continue };
+        if is_only_of_findings(control, gap) {
+            continue;
+        }
         let part = (u64::from(control.severity.weight()), weight);
         // By its weight and the share that fails, so that all risks together never cost more than the loss.
         let cost = annual_loss.map(|loss| gap.share.rest().times_part(loss, part));
@@ -201,6 +204,14 @@ fn of_finding(catalog: &Catalog, claim: EvidenceClaim<'_>, is_verified: bool) ->
         source_type: SourceType::Finding,
         verified: is_verified,
     }
+}
+
+/// Returns true if what fails is open findings, each of which is a risk already: of the control that its check decides,
+/// or of its own.
+fn is_only_of_findings(control: &Control, gap: &Gap<'_>) -> bool {
+    let is_check =
+        |it: &EvidenceClaim<'_>| matches!(it.current.worst.subject, Subject::Check { .. });
+    control.open_findings.is_some() && gap.stated.is_none() && gap.failing.iter().all(is_check)
 }
 
 /// Names what is wrong with a control.

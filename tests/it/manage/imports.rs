@@ -36,7 +36,7 @@ fn an_outcome_counts_what_came_and_what_changed() {
     assert!(shown["by"].as_str().unwrap().starts_with("operator uid "));
     assert_eq!(outcome["alreadyImported"], false);
     let changed = &outcome["changed"];
-    assert_eq!((&changed["controls"], &changed["scoreBefore"]), (&json!(3), &Value::Null));
+    assert_eq!((&changed["controls"], &changed["scoreBefore"]), (&json!(4), &Value::Null));
     let risks = posture.read(&posture.key(), &format!("/clients/{client}/risks"));
     assert_eq!(changed["risksOpened"], risks["pagination"]["total"]);
     assert_eq!(changed["risksClosed"], 0);
@@ -98,10 +98,10 @@ fn a_complete_import_makes_a_missing_check_gone() {
     let rest: &[Finding<'_>] = &[(ROOT_KEY, "FAIL", "critical", "root")];
     import(&posture, &client, "", rest);
     let codes = |posture: &Posture| controls(posture, &client).into_keys().collect::<Vec<_>>();
-    assert_eq!(codes(&posture), ["CLD-01", "CLD-02", "CLD-03"], "absence alone says nothing");
+    assert_eq!(codes(&posture), ["CLD-01", "CLD-02", "CLD-03", "CLD-08"], "absence alone says nothing");
     posture.pass_s(60);
     import(&posture, &client, "complete=true&again=true", rest);
-    assert_eq!(codes(&posture), ["CLD-02"]);
+    assert_eq!(codes(&posture), ["CLD-02", "CLD-08"]);
     let resolved = posture.events();
     let resolved = resolved.iter().filter(|it| it["type"] == "risk_item_resolved");
     let how: Vec<_> = resolved.map(|it| it["data"]["object"]["resolution"].clone()).collect();
