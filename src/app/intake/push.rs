@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, HashSet};
 
 use sha2::{Digest, Sha256};
 
+use super::field::{bad, optional, text, time};
 use super::file::Imported;
+use super::listed::{apps, assets, identities};
 use crate::app::App;
 use crate::app::assessment::evidence::{NewEvidence, TITLE_CHARS_MAX};
 use crate::app::assessment::statement::REFERENCE_CHARS_MAX;
-use crate::app::input::{require_future, require_written};
+use crate::app::input::require_future;
 pub use crate::app::intake::body::FactsBody;
-use crate::app::intake::body::{AppBody, AssetBody, IdentityBody, ObservationBody, SyncBody};
+use crate::app::intake::body::{ObservationBody, SyncBody};
 use crate::app::intake::limit::{
     N_RUN_APPS_MAX, N_RUN_ASSETS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_IDENTITIES_MAX,
     N_RUN_OBSERVATIONS_MAX, require_run,
@@ -19,14 +21,11 @@ use crate::app::intake::limit::{
 use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Idempotent, Intake, IntakeOutcome, NewRun};
 use crate::app::intake::source::Run;
-use crate::app::inventory::asset::{AssetChange, check_change};
 use crate::clock::Time;
-use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{
     DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Status, Subject, UNNAMED_CHECK, Verdict,
 };
-use crate::engine::identity::{AppUse, Identity, LastSignIn};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
@@ -39,8 +38,6 @@ pub const IDEMPOTENCY_KEY_CHARS_MAX: usize = 200;
 /// How long an answer is kept for the same `Idempotency-Key`.
 pub const ANSWER_HOURS: i64 = 24;
 const LABEL_CHARS_MAX: usize = 200;
-const TEXT_CHARS_MAX: usize = 500;
-const N_ROLES_MAX: usize = 200;
 /// How far ahead a source's clock may be.
 const AHEAD_S_MAX: i64 = 300;
 
@@ -156,24 +153,6 @@ fn digest_of(client: ClientId, body: &[u8; 32]) -> [u8; 32] {
 struct FactsReader<'a> {
     catalog: &'a Catalog,
     now: Time,
-}
-
-fn bad<T>(field: impl Into<String>, rule: impl Into<String>) -> Result<T> {
-    Err(Error::invalid_field(field, rule))
-}
-
-/// Refuses a text that is blank or longer than this.
-fn text(field: &str, text: &str, chars_max: usize) -> Result<String> {
-    require_written(field, text, chars_max)?;
-    Ok(text.to_owned())
-}
-
-fn optional(field: &str, given: Option<&String>) -> Result<Option<String>> {
-    given.map(|it| text(field, it, TEXT_CHARS_MAX)).transpose()
-}
-
-fn time(field: &str, given: &str) -> Result<Time> {
-    given.parse().map_err(|error: Error| error.about(field))
 }
 
 impl FactsReader<'_> {
@@ -307,6 +286,9 @@ impl FactsReader<'_> {
             }
             let valid_until = it.valid_until.as_ref();
             let valid_until = valid_until.map(|it| time(&field("validUntil"), it)).transpose()?;
+            if valid_until.is_some_and(|it| it <= at) {
+                return bad(field("validUntil"), "must be after observedAt");
+            }
             observations.push(Observation {
                 subject: Subject::Control(it.control.clone()),
                 source: source.to_owned(),
@@ -342,47 +324,6 @@ fn require_sizes(body: &FactsBody) -> Result<()> {
     require_run("evidence", evidence.as_ref().map(Vec::len), N_RUN_EVIDENCE_MAX)
 }
 
-fn identities(all: &[IdentityBody]) -> Result<Vec<Identity>> {
-    let mut ids = HashSet::new();
-    let mut identities = Vec::with_capacity(all.len());
-    for (index, it) in all.iter().enumerate() {
-        let field = |name: &str| format!("identities[{index}].{name}");
-        let user = text(&field("user"), &it.user, TEXT_CHARS_MAX)?;
-        let external_id = it.external_id.as_ref().unwrap_or(&it.user);
-        let external_id = text(&field("externalId"), external_id, TEXT_CHARS_MAX)?;
-        if !ids.insert(external_id.clone()) {
-            return bad(field("externalId"), "is a duplicate");
-        }
-        if N_ROLES_MAX < it.roles.len() {
-            return bad(field("roles"), format!("must have at most {N_ROLES_MAX} entries"));
-        }
-        let role = |role: &String| text(&field("roles"), role, TEXT_CHARS_MAX);
-        let mut roles = it.roles.iter().map(role).collect::<Result<Vec<_>>>()?;
-        roles.sort_unstable();
-        roles.dedup();
-        let last_sign_in = match it.last_sign_in.as_deref() {
-            None => LastSignIn::Unknown,
-            Some("never") => LastSignIn::Never,
-            Some(at) => LastSignIn::At(time(&field("lastSignIn"), at)?),
-        };
-        let created_at = it.created_at.as_ref();
-        identities.push(Identity {
-            external_id,
-            user,
-            display_name: optional(&field("displayName"), it.display_name.as_ref())?,
-            is_guest: it.user_type.as_ref().is_some_and(|it| it.eq_ignore_ascii_case("guest")),
-            is_admin: it.admin,
-            roles,
-            mfa: it.mfa,
-            mfa_enforced: it.mfa_enforced,
-            is_enabled: it.enabled,
-            created_at: created_at.map(|it| time(&field("createdAt"), it)).transpose()?,
-            last_sign_in,
-        });
-    }
-    Ok(identities)
-}
-
 fn verdict(it: &ObservationBody, field: &dyn Fn(&str) -> String) -> Result<Verdict> {
     let counts = (it.passed, it.failed, it.total);
     let status = match it.status.as_deref() {
@@ -409,81 +350,6 @@ fn verdict(it: &ObservationBody, field: &dyn Fn(&str) -> String) -> Result<Verdi
         }
         (None, _) => bad(field("status"), "give status, or passed and failed"),
     }
-}
-
-fn apps(all: &[AppBody]) -> Result<Vec<AppUse>> {
-    let mut names = HashSet::new();
-    let mut apps = Vec::with_capacity(all.len());
-    for (index, it) in all.iter().enumerate() {
-        let field = |name: &str| format!("apps[{index}].{name}");
-        let name = text(&field("name"), &it.name, TEXT_CHARS_MAX)?;
-        if !names.insert(name.clone()) {
-            return bad(field("name"), "is a duplicate");
-        }
-        apps.push(AppUse {
-            name,
-            publisher: optional(&field("publisher"), it.publisher.as_ref())?,
-            n_users: it.users,
-            is_sanctioned: it.sanctioned,
-        });
-    }
-    Ok(apps)
-}
-
-fn assets(body: &FactsBody) -> Result<Vec<Seen>> {
-    let mut ids = HashSet::new();
-    let mut assets = Vec::new();
-    for (index, it) in body.assets.iter().flatten().enumerate() {
-        let field = |name: &str| format!("assets[{index}].{name}");
-        let external_id = text(&field("externalId"), &it.external_id, TEXT_CHARS_MAX)?;
-        if !ids.insert(external_id.clone()) {
-            return bad(field("externalId"), "is a duplicate");
-        }
-        let asset_type = AssetType::ALL.into_iter().find(|word| word.as_str() == it.asset_type);
-        let Some(asset_type) = asset_type else {
-            let known = AssetType::ALL.map(AssetType::as_str).join(", ");
-            return bad(field("assetType"), format!("must be one of {known}"));
-        };
-        let last_seen_at = it.last_seen_at.as_ref();
-        assets.push(Seen {
-            external_id,
-            name: text(&field("name"), &it.name, TEXT_CHARS_MAX)?,
-            category: optional(&field("category"), it.category.as_ref())?,
-            asset_type,
-            is_managed: it.is_managed,
-            hostname: optional(&field("hostname"), it.hostname.as_ref())?,
-            ip: optional(&field("ip"), it.ip.as_ref())?,
-            mac: optional(&field("mac"), it.mac.as_ref())?
-                .map(|it| it.to_lowercase().replace('-', ":")),
-            serial: optional(&field("serial"), it.serial.as_ref())?,
-            scope: body.scope.clone(),
-            seen_at: last_seen_at.map(|it| time(&field("lastSeenAt"), it)).transpose()?,
-            reported: reported(it, index)?,
-        });
-    }
-    Ok(assets)
-}
-
-fn reported(it: &AssetBody, index: usize) -> Result<ReportedFields> {
-    let change = AssetChange {
-        display_name: it.display_name.clone().map(Some),
-        category: it.category.clone().map(Some),
-        owner: it.owner.clone().map(Some),
-        description: it.description.clone().map(Some),
-        tags: it.tags.clone(),
-        ..AssetChange::default()
-    };
-    check_change(&change).map_err(|error| match error.details.first() {
-        Some(it) => Error::invalid_field(format!("assets[{index}].{}", it.field), &*it.message),
-        None => error,
-    })?;
-    Ok(ReportedFields {
-        display_name: it.display_name.clone(),
-        is_critical: it.is_critical,
-        owner: it.owner.clone(),
-        description: it.description.clone(),
-        tags: it.tags.clone(),
-    })
 }
 
 fn run(body: &FactsBody) -> Result<Run> {
