@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use super::current::EvidenceClaim;
 use super::fact::{
     Attestation, DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Status, Subject, UNNAMED_CHECK,
+    Verdict,
 };
 use super::share::{ShareCounts, Sum};
 use crate::clock::Time;
@@ -190,11 +191,11 @@ struct Details<'a> {
 impl<'a> Details<'a> {
     fn of(observation: &'a Observation) -> Self {
         let text = observation.findings.as_deref().map_or("", str::trim);
-        let is_listed = observation.verdict.is_failing()
-            && match observation.subject {
-                Subject::Check { .. } => true,
-                Subject::Control(_) => observation.check == DERIVED_CHECK,
-            };
+        let is_counted = matches!(observation.verdict, Verdict::Counted { .. });
+        let is_listed = match observation.subject {
+            Subject::Check { .. } => observation.verdict.is_failing(),
+            Subject::Control(_) => is_counted && observation.check == DERIVED_CHECK,
+        };
         if !is_listed {
             return Self { failing: None, rest: text };
         }

@@ -82,6 +82,17 @@ impl Identity {
         self.is_admin.then_some("admin").into_iter().chain(roles).collect()
     }
 
+    /// Returns true if it has any privilege, whatever the source calls it.
+    #[must_use]
+    pub fn is_administrator(&self) -> bool {
+        !self.privileges().is_empty()
+    }
+
+    /// Returns true if it has a second factor and must use it. `None`: unknown.
+    fn is_protected(&self) -> Option<bool> {
+        if self.mfa_enforced == Some(false) { Some(false) } else { self.mfa }
+    }
+
     /// Returns true if it was not used for this many days before `at`. `None`: unknown.
     #[must_use]
     pub fn is_dormant(&self, at: Time, days: u16) -> Option<bool> {
@@ -133,7 +144,7 @@ pub fn account_changes(
         (_, Some(true)) => changes.push(change(AccountCondition::MfaDisabled, Transition::Close)),
         _ => (),
     }
-    match (after.is_admin, after.mfa) {
+    match (after.is_administrator(), after.mfa) {
         (true, Some(false)) => {
             changes.push(change(AccountCondition::AdminMfaMissing, Transition::Open));
         }
@@ -156,8 +167,16 @@ pub fn account_changes(
     changes
 }
 
-/// What a list of accounts shows about one control: its code, the verdict, and the accounts that fail.
-pub type ControlVerdict<'a> = (&'static str, Verdict, Vec<&'a str>);
+/// What a list of accounts shows about one control.
+#[derive(Debug)]
+pub struct ControlVerdict<'a> {
+    /// The control's code.
+    pub code: &'static str,
+    pub verdict: Verdict,
+    /// The accounts that fail.
+    pub failing: Vec<&'a str>,
+    pub n_unknown: usize,
+}
 
 /// Returns what a complete list of accounts shows about the controls for accounts. A control about which it shows
 /// nothing is left out.
@@ -169,30 +188,39 @@ pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<ControlVer
         .map(|it| (it, Some(it.privileges().is_empty())))
         .collect();
     let guests = if guests.is_empty() && enabled().next().is_some() {
-        ("ID-10", Verdict::Stated(Status::Compliant), Vec::new())
+        let verdict = Verdict::Stated(Status::Compliant);
+        ControlVerdict { code: "ID-10", verdict, failing: Vec::new(), n_unknown: 0 }
     } else {
         counted("ID-10", guests)
     };
     let members = enabled().filter(|it| !it.is_guest).map(|it| (it, it.mfa));
-    let admins = enabled().filter(|it| it.is_admin).map(|it| (it, it.mfa));
+    let admins = enabled().filter(|it| it.is_administrator()).map(|it| (it, it.is_protected()));
     let used = enabled().map(|it| (it, it.is_dormant(at, dormant_days).map(|it| !it)));
     let all = [counted("ID-02", members), counted("ID-03", admins), guests, counted("ID-11", used)];
-    all.into_iter().filter(|(_, verdict, _)| verdict.is_effective()).collect()
+    all.into_iter().filter(|it| it.verdict.is_effective()).collect()
 }
 
-/// Counts accounts that pass and fail. Accounts for which this is unknown are not counted.
+/// Counts accounts that pass and fail. While this is unknown of some, the list shows at most that the control is partly
+/// met; while it is of most, nothing passes.
 fn counted<'a>(
     code: &'static str,
     judged: impl IntoIterator<Item = (&'a Identity, Option<bool>)>,
 ) -> ControlVerdict<'a> {
-    let (mut passed, mut failing) = (0, Vec::new());
+    let (mut passed, mut failing, mut n_unknown) = (0_u32, Vec::new(), 0);
     for (identity, passes) in judged {
         match passes {
             Some(true) => passed += 1,
             Some(false) => failing.push(identity.user.as_str()),
-            None => (),
+            None => n_unknown += 1,
         }
     }
     let failed = u32::try_from(failing.len()).unwrap_or(u32::MAX);
-    (code, Verdict::Counted { passed, failed }, failing)
+    let is_mostly_unknown = passed as usize + failing.len() < n_unknown;
+    let passed = if is_mostly_unknown { 0 } else { passed };
+    let verdict = if failed == 0 && 0 < passed && 0 < n_unknown {
+        Verdict::Stated(Status::Partial)
+    } else {
+        Verdict::Counted { passed, failed }
+    };
+    ControlVerdict { code, verdict, failing, n_unknown }
 }

@@ -3,7 +3,7 @@
 use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, Verdict};
-use crate::engine::identity::{self, Identity};
+use crate::engine::identity::{self, ControlVerdict, Identity};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 
@@ -22,13 +22,10 @@ pub(in crate::app) fn observations(
     known: &[Observation],
 ) -> Vec<Observation> {
     let verdicts = identity::verdicts(identities, lists.at, rules.dormant_after_days);
-    let verdicts = verdicts.into_iter().filter_map(|(code, verdict, failing)| {
+    let verdicts = verdicts.into_iter().filter_map(|shown| {
+        let ControlVerdict { code, verdict, .. } = shown;
         let control = &catalog.controls[catalog.find_control(code)?];
-        let findings = (!failing.is_empty()).then(|| {
-            let named = failing.iter().take(N_NAMED).copied().collect::<Vec<_>>().join(", ");
-            let rest = failing.len().saturating_sub(N_NAMED);
-            if rest == 0 { named } else { format!("{named} and {rest} more") }
-        });
+        let findings = findings(&shown);
         Some(Observation {
             subject: Subject::Control(code.to_owned()),
             source: source.to_owned(),
@@ -49,6 +46,23 @@ pub(in crate::app) fn observations(
     let mut derived: Vec<_> = verdicts.collect();
     derived.extend(no_longer_derived(known, &derived, (source, import), lists));
     derived
+}
+
+/// Names failing accounts on the first line, then says how many are unknown.
+fn findings(shown: &ControlVerdict<'_>) -> Option<String> {
+    let ControlVerdict { failing, n_unknown, .. } = shown;
+    let mut lines = Vec::new();
+    if !failing.is_empty() {
+        let named = failing.iter().take(N_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let rest = failing.len().saturating_sub(N_NAMED);
+        lines.push(if rest == 0 { named } else { format!("{named} and {rest} more") });
+    }
+    match n_unknown {
+        0 => (),
+        1 => lines.push("Unknown for 1 account.".to_owned()),
+        n => lines.push(format!("Unknown for {n} accounts.")),
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// Returns true if it was derived from a list of accounts. Only a newer list replaces it, and not the source's other

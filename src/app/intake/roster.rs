@@ -78,11 +78,12 @@ pub(in crate::app) fn plan(
     (known, now): (&[Observation], Time),
 ) -> Result<ListsPlan> {
     let mut plan = ListsPlan { scope: lists.scope.clone(), ..ListsPlan::default() };
-    if let Some(identities) = &lists.identities
-        && plan_identities(&mut plan, rows, source, lists, rules, identities)?.means_gone()
-    {
-        plan.observations =
-            derived::observations(catalog, (source, import), lists, rules, identities, known);
+    if let Some(identities) = &lists.identities {
+        let (kind, merged) = plan_identities(&mut plan, rows, source, lists, rules, identities)?;
+        if kind.means_gone() {
+            plan.observations =
+                derived::observations(catalog, (source, import), lists, rules, &merged, known);
+        }
     }
     if let Some(apps) = &lists.apps {
         plan_apps(&mut plan, rows, source, lists, rules, apps)?;
@@ -219,6 +220,7 @@ impl ListsPlan {
     }
 }
 
+/// Returns the list with what it does not know about MFA taken from the list before.
 fn plan_identities(
     plan: &mut ListsPlan,
     rows: &ClientSnapshot,
@@ -226,14 +228,15 @@ fn plan_identities(
     lists: &Lists,
     rules: &Rules,
     identities: &[Identity],
-) -> Result<ReadKind> {
+) -> Result<(ReadKind, Vec<Identity>)> {
     let roster = Roster { source, scope: &lists.scope, part: ListKind::Identities };
     let known: Vec<Identity> = rows.list_members(roster)?;
     let has_baseline = rows.find_reads(roster)?.is_some();
     let kind = plan.take_reads(rows, roster, identities.len(), lists)?;
     if kind == ReadKind::Late {
-        return Ok(kind);
+        return Ok((kind, Vec::new()));
     }
+    let mut merged = Vec::with_capacity(identities.len());
     let mut known: BTreeMap<&str, &Identity> =
         known.iter().map(|it| (it.external_id.as_str(), it)).collect();
     for seen in identities {
@@ -243,8 +246,9 @@ fn plan_identities(
         plan_conditions(plan, source, before, Some(&after), (lists, rules), has_baseline);
         if before != Some(&after) {
             plan.count(ListKind::Identities, before.is_none());
-            plan.identities.push(after);
+            plan.identities.push(after.clone());
         }
+        merged.push(after);
     }
     if kind.means_gone() {
         for (id, before) in known {
@@ -253,7 +257,7 @@ fn plan_identities(
         }
     }
     plan.moved.entry(ListKind::Identities).or_default().n_gone = plan.n_gone(ListKind::Identities);
-    Ok(kind)
+    Ok((kind, merged))
 }
 
 fn plan_conditions(

@@ -98,7 +98,11 @@ fn a_complete_import_makes_a_missing_check_gone() {
     let rest: &[Finding<'_>] = &[(ROOT_KEY, "FAIL", "critical", "root")];
     import(&posture, &client, "", rest);
     let codes = |posture: &Posture| controls(posture, &client).into_keys().collect::<Vec<_>>();
-    assert_eq!(codes(&posture), ["CLD-01", "CLD-02", "CLD-03", "CLD-08"], "absence alone says nothing");
+    assert_eq!(
+        codes(&posture),
+        ["CLD-01", "CLD-02", "CLD-03", "CLD-08"],
+        "absence alone says nothing"
+    );
     posture.pass_s(60);
     import(&posture, &client, "complete=true&again=true", rest);
     assert_eq!(codes(&posture), ["CLD-02", "CLD-08"]);

@@ -1,5 +1,6 @@
 //! The management API, a file for each resource.
 
+mod accounts;
 mod alerts;
 pub(crate) mod all_events;
 mod bounds;
