@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::assess;
 use super::catalog::{Catalog, Framework, FrameworkId, Level};
+use super::fact::{Facts, Profile};
 use super::posture::{ControlOutcome, FrameworkOutcome, Posture, Risk, RowOutcome, Score};
 use super::requirement::above;
 use crate::engine::fact::Status;
@@ -120,8 +122,8 @@ pub enum RiskEnding {
 
 /// Returns the changes from `before` to `after`, in the order of [`Change`]. `after` was assessed with `catalog`.
 ///
-/// `before` is `None` for a client that was never assessed. It is compared with a posture in which nothing is assessed,
-/// readiness is 0 and there are no risks. A score that was shown before is still shown if there is no evidence now.
+/// `before` is `None` for a client that was never assessed. It is compared with the posture of a client of which nothing
+/// is known. A score that was shown before is still shown if there is no evidence now.
 /// `thresholds` apply to the overall score.
 #[must_use]
 pub fn difference(
@@ -130,14 +132,9 @@ pub fn difference(
     after: &Posture,
     thresholds: &[u8],
 ) -> Vec<Change> {
-    let none = Before {
-        catalog_digest: catalog.digest,
-        controls: &[],
-        frameworks: &[],
-        score: None,
-        risks: Vec::new(),
-    };
-    let before = before.unwrap_or(&none);
+    let blank = before.is_none().then(|| assess(catalog, &Facts::none(&Profile::new())));
+    let blank = blank.as_ref().map(|it| Before::of(it, catalog));
+    let Some(before) = before.or(blank.as_ref()) else { unreachable!("one of both is there") };
     let moves = moves(before.controls, &after.controls);
     let mut changes: Vec<Change> = moves.iter().filter_map(ControlMove::change).collect();
     if before.catalog_digest == catalog.digest {

@@ -216,3 +216,19 @@ pub struct Facts<'a> {
     pub annual_loss: Option<u64>,
     pub now: Time,
 }
+
+impl<'a> Facts<'a> {
+    /// Those of a client of which nothing is known.
+    #[must_use]
+    pub fn none(profile: &'a Profile) -> Self {
+        Self {
+            observations: &[],
+            attestations: &[],
+            decisions: &[],
+            profile,
+            critical_subjects: &[],
+            annual_loss: None,
+            now: Time::EPOCH,
+        }
+    }
+}

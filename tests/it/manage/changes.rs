@@ -222,3 +222,32 @@ fn where_to_go_on_is_a_sequence() {
     }
     assert_eq!(read(&posture, "/api/changes?after=18446744073709551615"), json!([]));
 }
+
+#[test]
+fn the_first_word_about_a_client_is_told_too() {
+    let posture = Posture::start();
+    let firsts: [(&str, &str, Value); 3] = [
+        (
+            "PUT",
+            "/compliance/soc2/CC1.1",
+            json!({"decision": "out_of_scope", "reason": "r", "by": "Ada"}),
+        ),
+        (
+            "PUT",
+            "/controls/GOV-14",
+            json!({"status": "not_applicable", "reason": "r", "by": "Ada"}),
+        ),
+        ("PATCH", "", json!({"settings": {"profile": {"creditReports": "used"}}})),
+    ];
+    for (method, path, body) in firsts {
+        let client = posture.client("A");
+        let mut known = statuses(&posture, &client);
+        let path = format!("/api/clients/{client}{path}");
+        let answer = posture.operator(method, &path, &body);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        posture.sweep();
+        let changes = read(&posture, &format!("/api/changes?clientId={client}&limit=100"));
+        apply(&mut known, changes.as_array().unwrap());
+        assert_eq!(known, statuses(&posture, &client), "{path}");
+    }
+}
