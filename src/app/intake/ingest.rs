@@ -153,6 +153,7 @@ impl App {
                 snapshot,
                 &intake.import,
                 (&intake.observations, &observations),
+                nothing_seen(&intake),
                 intake.confirm_shrink,
             )?;
             let gone = gone(&observations, &intake, &held);
@@ -233,6 +234,12 @@ fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]
     Ok(lists.identities.is_some() && rows.find_reads(accounts)?.is_none())
 }
 
+/// Returns the scope and time of a complete read of observations that found none.
+fn nothing_seen(intake: &Intake) -> Option<(&str, Time)> {
+    let lists = intake.lists.as_ref().filter(|_| intake.import.complete)?;
+    intake.observations.is_empty().then_some((lists.scope.as_str(), lists.at))
+}
+
 /// Returns observations that mark those as gone that are missing from a complete read, with the time of that read. What
 /// was seen later stays.
 ///
@@ -243,6 +250,9 @@ fn gone(known: &[Observation], intake: &Intake, held: &HashSet<String>) -> Vec<O
     }
     let mut read_at: HashMap<&str, Time> = HashMap::new();
     let mut has = HashSet::new();
+    if let Some((scope, at)) = nothing_seen(intake).filter(|it| !held.contains(it.0)) {
+        read_at.insert(scope, at);
+    }
     for it in intake.observations.iter().filter(|it| !held.contains(&it.scope)) {
         let newest = read_at.entry(&it.scope).or_insert(it.observed_at);
         *newest = (*newest).max(it.observed_at);

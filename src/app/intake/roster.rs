@@ -122,11 +122,14 @@ impl ListsPlan {
     }
 
     /// Judges a complete run's observations in each scope. Returns the scopes in which they are not accepted.
+    ///
+    /// `nothing_seen`: the scope and time of a read that found none.
     pub(in crate::app) fn judge_observations(
         &mut self,
         rows: &ClientSnapshot,
         import: &Import,
         (new, known): (&[Observation], &[Observation]),
+        nothing_seen: Option<(&str, Time)>,
         confirm_shrink: bool,
     ) -> Result<HashSet<String>> {
         let mut held = HashSet::new();
@@ -145,13 +148,17 @@ impl ListsPlan {
             }
             checks
         };
-        let known = of_scope(known);
-        for (scope, checks) in of_scope(new) {
+        let (known, mut read) = (of_scope(known), of_scope(new));
+        if let Some((scope, _)) = nothing_seen {
+            read.entry(scope.to_owned()).or_default();
+        }
+        for (scope, checks) in read {
             let roster = Roster { source, scope: &scope, part: ListKind::Observations };
             let n_known = known.get(&scope).map_or(0, HashSet::len);
             let n_known = u32::try_from(n_known).unwrap_or(u32::MAX);
             let of_scope = new.iter().filter(|it| it.scope == scope);
-            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(import.at);
+            let seen_at = nothing_seen.map_or(import.at, |(_, at)| at);
+            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(seen_at);
             let before = match rows.find_reads(roster)? {
                 Some(reads) => Some(reads),
                 None if n_known == 0 => None,

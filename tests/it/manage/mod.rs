@@ -7,6 +7,7 @@ mod bounds;
 mod catalog;
 mod changes;
 mod clients;
+mod complete;
 mod conditions;
 mod controls;
 mod events;
