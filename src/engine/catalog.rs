@@ -118,6 +118,12 @@ impl Catalog {
         )
     }
 
+    /// The code that something about one control has now: of those that replace its control, the first.
+    #[must_use]
+    pub fn current_code<'a>(&'a self, code: &'a str) -> &'a str {
+        self.controls_named(code).first().map_or(code, |it| &self.controls[*it].code)
+    }
+
     /// Returns the indices of the controls that a tool's check decides. Empty: the check is not mapped.
     #[must_use]
     pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {

@@ -77,7 +77,7 @@ pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
     let _ = if claim.result.is_counted {
         let (n, of) = (claim.result.failed, claim.result.passed + claim.result.failed);
         let verb = verb("fail", n);
-        write!(text, "{n} of {of} checked {verb} check {check} of {tool} ({place})")
+        write!(text, "{n} of {of} {verb} check {check} of {tool} ({place})")
     } else {
         write!(text, "Check {check} of {tool} fails ({place})")
     };

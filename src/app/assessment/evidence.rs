@@ -1,8 +1,10 @@
 //! New evidence for a client's register.
 
 use crate::clock::Time;
+use crate::engine::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
+use crate::store::ClientSnapshot;
 use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
 
 pub const TITLE_CHARS_MAX: usize = 200;
@@ -20,6 +22,18 @@ pub struct NewEvidence {
     pub sha256: Option<[u8; 32]>,
     pub valid_until: Option<Time>,
     pub by: String,
+}
+
+/// Returns the client's register. An entry about a control that was replaced is about the one that it has now.
+///
+/// # Errors
+/// Those of the store.
+pub fn register(rows: &ClientSnapshot, catalog: &Catalog) -> Result<Vec<RegisteredEvidence>> {
+    let mut all = rows.list_registered_evidence()?;
+    for entry in all.iter_mut().map(|it| &mut it.evidence) {
+        entry.control = catalog.current_code(&entry.control).to_owned();
+    }
+    Ok(all)
 }
 
 /// Returns the entry of this reference for this control that a source may renew: one that it reported. What a person or

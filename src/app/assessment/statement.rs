@@ -91,13 +91,10 @@ impl Statements {
             }
         }
         for it in &self.evidence {
-            // An entry is about one control: the first of those that replace its own.
-            if let Some(next) = catalog.controls_named(&it.control).first() {
-                let control = &catalog.controls[*next].code;
-                if *control != it.control {
-                    let moved = Evidence { control: control.clone(), ..it.clone() };
-                    carried.push(Statement::PutEvidence(moved));
-                }
+            let control = catalog.current_code(&it.control);
+            if control != it.control {
+                let moved = Evidence { control: control.to_owned(), ..it.clone() };
+                carried.push(Statement::PutEvidence(moved));
             }
         }
         let moved = carried.iter().fold(self, Self::with);

@@ -1,7 +1,11 @@
 //! The evidence register of a client: add, renew, remove.
 
+use std::sync::Arc;
+
 use crate::app::App;
-use crate::app::assessment::evidence::{N_EVIDENCE_MAX, NewEvidence, TITLE_CHARS_MAX, find_stated};
+use crate::app::assessment::evidence::{
+    N_EVIDENCE_MAX, NewEvidence, TITLE_CHARS_MAX, find_stated, register,
+};
 use crate::app::assessment::statement::{BY_CHARS_MAX, REFERENCE_CHARS_MAX, Statement};
 use crate::app::event::cause::Cause;
 use crate::app::input::{require_future, require_text};
@@ -29,7 +33,8 @@ impl App {
         let now = self.clock.now();
         self.check(&new, now)?;
         let lock = self.clients.lock(rows.id()).await;
-        let all = rows.read(ClientSnapshot::list_registered_evidence).await?;
+        let catalog = Arc::clone(&self.catalog);
+        let all = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
         let known = find_stated(&all, &new).map(|it| it.id);
         if known.is_none() && N_EVIDENCE_MAX <= all.len() {
             let sentence = format!(

@@ -160,7 +160,7 @@ impl App {
             let derived = lists.observations.iter().chain(&gone);
             let observations = observations_with(snapshot, observations, &intake, derived)?;
             let mut statements = Statements::read(snapshot, &subject.catalog)?;
-            let register = snapshot.list_registered_evidence()?;
+            let register = evidence::register(snapshot, &subject.catalog)?;
             lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
             for it in &lists.evidence {
                 statements = statements.with(&Statement::PutEvidence(it.clone()));

@@ -235,7 +235,8 @@ impl FactsReader<'_> {
             if self.catalog.controls_named(&it.control).is_empty() {
                 return bad(field("control"), format!("unknown control {:?}", it.control));
             }
-            if !keys.insert((&it.control, &it.reference)) {
+            let control = self.catalog.current_code(&it.control);
+            if !keys.insert((control, &it.reference)) {
                 return bad(field("reference"), "is a duplicate for this control");
             }
             let valid_until = it.valid_until.as_ref().map(|it| {
@@ -248,7 +249,7 @@ impl FactsReader<'_> {
                 crate::app::assessment::evidence::digest(it).ok_or_else(rule)
             });
             all.push(NewEvidence {
-                control: it.control.clone(),
+                control: control.to_owned(),
                 title: text(&field("title"), &it.title, TITLE_CHARS_MAX)?,
                 reference: text(&field("reference"), &it.reference, REFERENCE_CHARS_MAX)?,
                 sha256: sha256.transpose()?,

@@ -387,11 +387,15 @@ fn what_was_said_of_a_control_counts_for_those_that_replace_it() {
         assert_eq!(standing(&of(code)), ("partial", Some(50)));
         assert_eq!(of(code)["attestation"]["by"], "Ada");
     }
+    let register = read(&posture, &format!("/api/clients/{client}/evidence"));
+    assert_eq!(register[0]["controlCode"], "GOV-97", "evidence goes to the first");
+    assert_eq!(posture.operator("POST", &path, &evidence).status, 400, "people name the new one");
+    let mut again = evidence;
+    again["controlCode"] = json!("GOV-97");
+    assert_eq!(posture.operator("POST", &path, &again).status, 200, "the same entry is renewed");
     assert!(withdraw(&posture, &client, "GOV-97")["attestation"].is_null());
     assert_eq!(standing(&of("GOV-97")), ("not_assessed", None));
     assert_eq!(standing(&of("GOV-98")), ("partial", Some(50)), "the other half keeps it");
-    let register = read(&posture, &format!("/api/clients/{client}/evidence"));
-    assert_eq!(register[0]["controlCode"], "GOV-97", "evidence goes to the first");
     attest(&posture, &client, "GOV-98", &json!({"status": "non_compliant"}));
     assert_eq!(standing(&of("GOV-98")), ("non_compliant", Some(0)), "what is newer counts");
 }

@@ -27,6 +27,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Lines;
 use crate::api::{Group, Web};
 use crate::app::App;
+use crate::app::assessment::evidence::register;
 use crate::app::report::posture::page_risks;
 use crate::engine::catalog::{FrameworkId, Level};
 use crate::error::{Chain, Result};
@@ -126,7 +127,7 @@ impl ExportSource {
                 }
             }
             ExportPart::Evidence => {
-                let all = rows.list_registered_evidence()?.into_iter();
+                let all = register(rows, &app.catalog)?.into_iter();
                 all.for_each(|it| written.put("evidence", &EvidenceView::of_registered(it)));
             }
             ExportPart::Tasks => {

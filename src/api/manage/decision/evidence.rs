@@ -17,7 +17,7 @@ use crate::api::wire::reply;
 use crate::api::wire::reply::{Gone, Made, Null, Rendered};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
-use crate::app::assessment::evidence::NewEvidence;
+use crate::app::assessment::evidence::{NewEvidence, register};
 use crate::app::decision::evidence::Entered;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
@@ -133,7 +133,8 @@ impl Register {
     ) -> Result<reply::PageReply<EvidenceView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let evidence = rows.read(ClientSnapshot::list_registered_evidence).await?;
+        let catalog = Arc::clone(&web.app.catalog);
+        let evidence = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
         let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of_registered);
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
