@@ -134,8 +134,22 @@ pub const DERIVED_CHECK: &str = "identities";
 /// Importers cut longer findings, and the text says so.
 pub const FINDINGS_CHARS_MAX: usize = 1_000;
 pub const REMEDIATION_CHARS_MAX: usize = 1_000;
+/// At most this many failing subjects are named in the findings of an observation.
+pub const N_NAMED_MAX: usize = 5;
 /// Failing subjects beyond this many are counted but not linked to assets.
 pub const N_FAILING_MAX: usize = 10_000;
+
+/// Names failing subjects, as on the first line of the findings of an observation, and counts those of `n` that are not
+/// named.
+#[must_use]
+pub fn failing_line(named: &[&str], n: usize) -> String {
+    let named = &named[..named.len().min(N_NAMED_MAX)];
+    let line = named.join(", ");
+    match n - named.len() {
+        0 => line,
+        n_more => format!("{line} and {n_more} more"),
+    }
+}
 
 /// Returns a hash of the source's identifier of a subject, which links failing subjects to assets.
 #[must_use]

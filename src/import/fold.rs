@@ -10,7 +10,9 @@ use super::{Check, CheckOutcome, Record};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact;
-use crate::engine::fact::{FINDINGS_CHARS_MAX, N_FAILING_MAX, Observation, Subject, Verdict};
+use crate::engine::fact::{
+    FINDINGS_CHARS_MAX, N_FAILING_MAX, N_NAMED_MAX, Observation, Subject, Verdict,
+};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -21,8 +23,6 @@ pub const N_RECORDS_MAX: u64 = 1_000_000;
 pub const N_OBSERVATIONS_MAX: usize = 50_000;
 /// A file with more assets is refused.
 pub const N_ASSETS_MAX: usize = 200_000;
-/// At most this many failing subjects are named in the findings of an observation.
-pub const N_NAMED_MAX: usize = 5;
 /// At most this many different reasons are counted separately. Others are counted as [`OTHER_REASONS`].
 pub const N_REASONS_MAX: usize = 50;
 pub const OTHER_REASONS: &str = "other reasons";
@@ -294,12 +294,8 @@ impl CheckGroup {
     fn findings(&self) -> String {
         let mut parts = Vec::new();
         if self.failed != 0 {
-            let named = self.named.join(", ");
-            let more = match self.failed as usize - self.named.len() {
-                0 => String::new(),
-                n_more => format!(" and {n_more} more"),
-            };
-            parts.push(format!("{named}{more}"));
+            let named: Vec<&str> = self.named.iter().map(String::as_str).collect();
+            parts.push(fact::failing_line(&named, self.failed as usize));
         }
         if self.accepted != 0 {
             parts.push(format!("{} failed and muted at the source.", self.accepted));

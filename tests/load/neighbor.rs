@@ -46,7 +46,7 @@ pub(crate) fn measure(seconds: u64, report: &mut Report) {
     let address = server.address;
     let (mut writes, mut pages, mut health, revoked_micros) = scope(|scope| {
         let again = |ask: &'static str| {
-            let (stop, address, quiet, other) = (&stop, server.address, &quiet, &other);
+            let (stop, quiet, other) = (&stop, &quiet, &other);
             scope.spawn(move || callers(address, ask, (quiet, other), stop))
         };
         let [writes, pages, health] = ["write", "page", "health"].map(again);

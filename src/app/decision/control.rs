@@ -127,8 +127,8 @@ impl App {
         let lock = self.clients.lock(rows.id()).await;
         let (control, catalog) = (code.to_owned(), Arc::clone(&self.catalog));
         let find = move |snapshot: &ClientSnapshot| {
-            let all = Statements::read(snapshot, &catalog)?.attested.into_iter();
-            Ok(all.into_iter().find(|it| it.attestation.control == control))
+            let mut all = Statements::read(snapshot, &catalog)?.attested.into_iter();
+            Ok(all.find(|it| it.attestation.control == control))
         };
         let Some(said) = rows.read(find).await? else { return Ok(()) };
         let cause = cause_of(said.attestation.status);

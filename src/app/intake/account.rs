@@ -2,13 +2,10 @@
 
 use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, Verdict};
+use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, Verdict, failing_line};
 use crate::engine::identity::{self, ControlVerdict, Identity};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
-
-/// How many failing accounts a finding names.
-const N_NAMED: usize = 5;
 
 /// Returns what an accepted, complete list of accounts shows about controls.
 ///
@@ -53,9 +50,7 @@ fn findings(shown: &ControlVerdict<'_>) -> Option<String> {
     let ControlVerdict { failing, n_unknown, .. } = shown;
     let mut lines = Vec::new();
     if !failing.is_empty() {
-        let named = failing.iter().take(N_NAMED).copied().collect::<Vec<_>>().join(", ");
-        let rest = failing.len().saturating_sub(N_NAMED);
-        lines.push(if rest == 0 { named } else { format!("{named} and {rest} more") });
+        lines.push(failing_line(failing, failing.len()));
     }
     match n_unknown {
         0 => (),

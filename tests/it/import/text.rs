@@ -2,8 +2,9 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
+use posture::engine::fact::N_NAMED_MAX;
 use posture::engine::fact::{FINDINGS_CHARS_MAX, REMEDIATION_CHARS_MAX};
-use posture::import::fold::{Fold, N_NAMED_MAX};
+use posture::import::fold::Fold;
 use posture::import::{Check, CheckOutcome, CheckSubject, Format, RECORD_BYTES_MAX, Record};
 
 use super::table::HEADER;
