@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use super::control::{CODE_CHARS, MAX_AGE_DAYS};
 use super::item::{ItemTable, Text};
 use super::{CatalogFile, Problem, whole};
-use crate::engine::catalog::{
+use crate::engine::framework::{
     ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 

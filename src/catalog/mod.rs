@@ -13,7 +13,8 @@ use std::collections::BTreeMap;
 use xxhash_rust::xxh3::Xxh3;
 
 use self::item::ItemTable;
-use crate::engine::catalog::{Catalog, ControlRole, FrameworkId, Mapping};
+use crate::engine::catalog::Catalog;
+use crate::engine::framework::{ControlRole, FrameworkId, Mapping};
 use crate::toml_reader::TomlDocument;
 
 pub use self::control::PLATFORM_QUESTIONS;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::call::{Call, with_session};
 use super::print;
 use crate::config::Config;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::assess;
-use super::catalog::{Catalog, Framework, FrameworkId, Level};
+use super::catalog::Catalog;
 use super::fact::{Facts, Profile};
+use super::framework::{Framework, FrameworkId, Level};
 use super::posture::{ControlOutcome, FrameworkOutcome, Posture, Risk, RowOutcome, Score};
 use super::requirement::above;
 use crate::engine::fact::Status;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bincode::{Decode, Encode};
 
-use super::catalog::FrameworkId;
+use super::framework::FrameworkId;
 use crate::clock::Time;
 use crate::id::ImportId;
 

@@ -6,6 +6,7 @@ pub mod change;
 pub mod control;
 pub mod event;
 pub mod fact;
+pub mod framework;
 pub mod identity;
 pub mod network;
 pub mod posture;

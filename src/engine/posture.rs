@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use bincode::{Decode, Encode};
 
-use super::catalog::{Catalog, FrameworkId};
+use super::catalog::Catalog;
+use super::framework::FrameworkId;
 use crate::clock::Time;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;

@@ -1,8 +1,8 @@
 //! How ready a client is for a framework.
 
-use super::catalog::{Framework, FrameworkRow, Level, ReadinessRule};
 use super::control::AssessedControl;
 use super::fact::Status;
+use super::framework::{Framework, FrameworkRow, Level, ReadinessRule};
 use super::posture::{FrameworkSummary, RowOutcome};
 use super::requirement::above;
 

@@ -1,8 +1,9 @@
 //! Assesses each row of a framework.
 
-use super::catalog::{Catalog, ControlRole, Framework, FrameworkRow, Mapping};
+use super::catalog::Catalog;
 use super::control::AssessedControl;
 use super::fact::{Facts, Status, Usage};
+use super::framework::{ControlRole, Framework, FrameworkRow, Mapping};
 use super::horizon::Horizon;
 use super::posture::RowOutcome;
 use super::statement::{RowStatement, RowStatements};

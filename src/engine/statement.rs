@@ -3,9 +3,10 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use super::catalog::{Control, FrameworkId};
+use super::catalog::Control;
 use super::current::rank;
 use super::fact::{Attestation, Profile, RowDecision, RowDecisionKind, Status, UNUSED_DAYS, Usage};
+use super::framework::FrameworkId;
 use super::horizon::Horizon;
 use crate::clock::Time;
 

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::id::{ClientId, RiskId, ScanId, TaskId};
 
 /// As long as the name of a source may be.

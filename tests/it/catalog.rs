@@ -4,7 +4,8 @@ mod content;
 mod proof;
 
 use posture::catalog::load;
-use posture::engine::catalog::{Catalog, ControlRole, FrameworkId};
+use posture::engine::catalog::Catalog;
+use posture::engine::framework::{ControlRole, FrameworkId};
 use posture::engine::severity::Severity;
 
 const CONTROLS: &str = r#"

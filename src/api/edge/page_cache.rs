@@ -5,7 +5,7 @@ use quick_cache::sync::Cache;
 
 use crate::api::wire::reply::Rendered;
 use crate::engine::asset::AssetType;
-use crate::engine::catalog::{FrameworkId, Level};
+use crate::engine::framework::{FrameworkId, Level};
 use crate::engine::severity::Severity;
 use crate::id::ClientId;
 use crate::page::Cut;

@@ -17,9 +17,8 @@ use crate::api::wire::view::{
     DeciderView, FrameworkIdView, LevelView, MappingRoleView, SeverityView,
 };
 use crate::api::{Group, Web};
-use crate::engine::catalog::{
-    Catalog, Control, Framework, FrameworkId, FrameworkRow, Level, Mapping, Tool,
-};
+use crate::engine::catalog::{Catalog, Control, Tool};
+use crate::engine::framework::{Framework, FrameworkId, FrameworkRow, Level, Mapping};
 
 /// A framework in the list.
 #[derive(Object, Serialize)]

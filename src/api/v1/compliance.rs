@@ -17,7 +17,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, When};
 use crate::api::{Group, Web};
-use crate::engine::catalog::{Framework, FrameworkId, Level};
+use crate::engine::framework::{Framework, FrameworkId, Level};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary, RowOutcome};
 use crate::error::{Error, Result};
 

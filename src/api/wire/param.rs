@@ -9,7 +9,7 @@ use poem_openapi::types::{ParseError, ParseFromJSON, ParseFromParameter, ParseRe
 use serde_json::{Value, json};
 
 use super::view::{FrameworkIdView, Word, wire_type};
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::import::Format;
 use crate::page::{Cut, LIMIT_DEFAULT, LIMIT_MAX};

@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::kind;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
-use crate::engine::catalog;
-use crate::engine::catalog::{Decider, FrameworkId, Level};
+use crate::engine::catalog::Decider;
 use crate::engine::event::EventKind;
 use crate::engine::fact::Status;
+use crate::engine::framework::{self, FrameworkId, Level};
 use crate::engine::network::scan::Answers;
 use crate::engine::posture::SourceType;
 use crate::engine::severity::Severity;
@@ -369,8 +369,8 @@ word!(
 );
 word!(
     /// `decides`: meeting the control is what the requirement asks. `supports`: the control is an indicator.
-    MappingRoleView, catalog::ControlRole, "MappingRole",
-    [catalog::ControlRole::Decides, catalog::ControlRole::Supports], catalog::ControlRole::as_str
+    MappingRoleView, framework::ControlRole, "MappingRole",
+    [framework::ControlRole::Decides, framework::ControlRole::Supports], framework::ControlRole::as_str
 );
 word!(
     /// `waiting`: an attempt is due at `dueAt`. `sending`: an attempt is in progress. `exhausted`: all attempts failed.

@@ -2,8 +2,9 @@
 
 use crate::app::input::require_future;
 use crate::clock::Time;
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Attestation, RowDecision};
+use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::store::per_client::evidence::Evidence;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Time;
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Profile, UNUSED_DAYS, Usage};
+use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 
 /// A settings object longer than this in JSON is refused.

@@ -9,8 +9,9 @@ use crate::app::assessment::statement::{
 use crate::app::event::cause::Cause;
 use crate::app::input::require_text;
 use crate::clock::Time;
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::Catalog;
 use crate::engine::fact::{RowDecision, RowDecisionKind};
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::RowOutcome;
 use crate::error::{Error, Result};
 use crate::store::{ClientSnapshot, ClientStore};

@@ -10,8 +10,9 @@ use super::posture::{
 };
 use super::risk;
 use crate::clock::Time;
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::Catalog;
 use crate::engine::change::Change;
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{Posture, Risk};
 use crate::store::per_client::posture::OpenRisk;
 

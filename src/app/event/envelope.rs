@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::clock::Time;
-use crate::engine::catalog::FrameworkId;
 use crate::engine::event::EventKind;
+use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, RiskId, TaskId};
 use crate::store::per_client::condition::Condition;

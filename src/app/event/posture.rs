@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::cause::Cause;
 use super::envelope::{EventBody, Link, NoPrevious};
-use crate::engine::catalog::{Framework, FrameworkId};
 use crate::engine::change::Direction;
 use crate::engine::event::EventKind;
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::{Posture, Score};
 use crate::engine::severity::Severity;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::auth::caller::Caller;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::Score;
 use crate::engine::severity::Severity;
 use crate::error::Result;

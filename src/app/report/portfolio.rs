@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::auth::caller::Caller;
-use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::Status;
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{FrameworkSummary, RowOutcome};
 use crate::error::Result;
 use crate::id::ClientId;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::app::App;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary};
 use crate::engine::severity::Severity;
 use crate::error::Result;

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::catalog::{FrameworkId, Level};
 use crate::engine::fact::Status;
+use crate::engine::framework::{FrameworkId, Level};
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::kernel::meta;

@@ -2,7 +2,7 @@
 
 use bincode::{Decode, Encode};
 
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 
 /// One client in figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::catalog::FrameworkId;
 use crate::engine::fact::{Attestation, Observation, RowDecision, Subject};
+use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{EvidenceId, ImportId};
 use crate::store::kernel::envelope::Broken;

@@ -3,7 +3,7 @@
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Risk, Score};
 use crate::engine::severity::Severity;
 use crate::error::Result;

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posture::catalog::embedded;
-use posture::engine::catalog::{
-    Catalog, ControlRole, Framework, FrameworkId, Level, Mapping, ReadinessRule,
+use posture::engine::catalog::Catalog;
+use posture::engine::framework::{
+    ControlRole, Framework, FrameworkId, Level, Mapping, ReadinessRule,
 };
 use posture::engine::severity::Severity;
 
@@ -85,7 +86,7 @@ fn the_catalogue_of_this_release_loads() {
     {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }
-    let decided = |it: &posture::engine::catalog::Framework| {
+    let decided = |it: &posture::engine::framework::Framework| {
         it.rows.iter().any(|row| row.controls.iter().any(|it| it.role == ControlRole::Decides))
     };
     assert!(catalog.frameworks.iter().all(decided), "a framework no control decides any row of");
@@ -161,7 +162,7 @@ fn every_row_has_a_control_and_every_control_a_row() {
 }
 
 /// The detail rows where there are any, else all.
-fn counted(framework: &Framework) -> Vec<&posture::engine::catalog::FrameworkRow> {
+fn counted(framework: &Framework) -> Vec<&posture::engine::framework::FrameworkRow> {
     let has_details = framework.rows.iter().any(|it| it.level == Level::Detail);
     let level = if has_details { Level::Detail } else { Level::Requirement };
     framework.rows.iter().filter(|it| it.level == level).collect()

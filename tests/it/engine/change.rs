@@ -1,10 +1,10 @@
 //! What differs between two postures.
 
-use posture::engine::catalog::FrameworkId::Soc2;
-use posture::engine::catalog::{FrameworkRow, Level, ReadinessRule};
 use posture::engine::change::{Before, Change, Direction, RiskEnding, difference};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, Observation, Status, Verdict};
+use posture::engine::framework::FrameworkId::Soc2;
+use posture::engine::framework::{FrameworkRow, Level, ReadinessRule};
 use posture::engine::posture::Posture;
 use posture::engine::severity::Severity;
 use posture::engine::severity::Severity::{Critical, High, Low};

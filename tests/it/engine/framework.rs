@@ -1,10 +1,10 @@
 //! What rows, frameworks and the security score come to, sentence by sentence of the rules.
 
-use posture::engine::catalog::FrameworkId::{CmmcL1, CmmcL2, Soc2};
-use posture::engine::catalog::{ControlRole, FrameworkRow, Level, ReadinessRule, Sprs};
 use posture::engine::fact::RowDecisionKind::{Attested, OutOfScope};
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, RowDecision, RowDecisionKind, Status, Usage};
+use posture::engine::framework::FrameworkId::{CmmcL1, CmmcL2, Soc2};
+use posture::engine::framework::{ControlRole, FrameworkRow, Level, ReadinessRule, Sprs};
 use posture::engine::posture::{FrameworkSummary, RowOutcome};
 use posture::engine::severity::Severity::{Critical, High, Low, Medium};
 

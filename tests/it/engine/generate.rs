@@ -1,10 +1,11 @@
 //! Generated catalogues and facts.
 
-use posture::engine::catalog::{
-    Control, ControlRole, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
-};
+use posture::engine::catalog::Control;
 use posture::engine::fact::{
     Attestation, Observation, Profile, RowDecision, RowDecisionKind, Status, Usage, Verdict,
+};
+use posture::engine::framework::{
+    ControlRole, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 use posture::engine::severity::Severity;
 use proptest::collection::vec;

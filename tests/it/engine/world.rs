@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use posture::clock::Time;
 use posture::engine::assess;
-use posture::engine::catalog::{
-    Catalog, Category, Control, ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping,
-    ReadinessRule, Sprs, Tool,
-};
+use posture::engine::catalog::{Catalog, Category, Control, Tool};
 use posture::engine::fact::{
     Attestation, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status, Subject,
     UNUSED_DAYS, Usage, Verdict,
+};
+use posture::engine::framework::{
+    ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 use posture::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, RowOutcome};
 use posture::engine::severity::Severity;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use posture::engine::catalog::FrameworkId;
+use posture::engine::framework::FrameworkId;
 use serde_json::{Value, json};
 
 use super::{CONSOLE_MFA, GOOD, MIXED, ROOT_MFA, all_but, import, patched, read, refused_field};

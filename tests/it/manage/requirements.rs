@@ -59,7 +59,7 @@ fn a_row_that_is_only_supported_is_met_once_it_is_attested() {
     let answered = decide(&posture, &client, &row, &given);
     assert_eq!(shown(&posture, &client, SUPPORTED), ("compliant".into(), 100));
     let catalog = posture::catalog::embedded().unwrap();
-    let hipaa = catalog.framework(posture::engine::catalog::FrameworkId::Hipaa);
+    let hipaa = catalog.framework(posture::engine::framework::FrameworkId::Hipaa);
     let described = &hipaa.rows[hipaa.find_row(SUPPORTED).unwrap()].description;
     let expected = json!({
         "frameworkId": "HIPAA", "requirement": SUPPORTED, "description": described,
@@ -230,7 +230,7 @@ fn a_decision_stays_with_a_row_that_gets_another_name() {
     let given = json!({"decision": "out_of_scope"});
     decide(&posture, &client, &format!("hipaa/{DECIDED}"), &given);
     let mut catalog = posture::catalog::embedded().unwrap();
-    let hipaa = &mut catalog.frameworks[posture::engine::catalog::FrameworkId::Hipaa as usize];
+    let hipaa = &mut catalog.frameworks[posture::engine::framework::FrameworkId::Hipaa as usize];
     let row = hipaa.find_row(DECIDED).unwrap();
     hipaa.rows[row].formerly =
         vec![std::mem::replace(&mut hipaa.rows[row].reference, "NEW".into())];

@@ -1,7 +1,7 @@
 //! Changes of rows: numbered in commit order, cut in pieces, forgotten.
 
-use posture::engine::catalog::{FrameworkId, Level};
 use posture::engine::fact::Status;
+use posture::engine::framework::{FrameworkId, Level};
 use posture::store::Store;
 use posture::store::global::change::{NewChanges, Placed, RowChange};
 

@@ -2,7 +2,8 @@
 
 use posture::catalog::embedded;
 use posture::clock::Time;
-use posture::engine::catalog::{Catalog, ControlRole, FrameworkId, Mapping};
+use posture::engine::catalog::Catalog;
+use posture::engine::framework::{ControlRole, FrameworkId, Mapping};
 use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 

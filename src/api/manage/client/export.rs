@@ -29,7 +29,7 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
 use crate::app::report::posture::page_risks;
-use crate::engine::catalog::{FrameworkId, Level};
+use crate::engine::framework::{FrameworkId, Level};
 use crate::error::{Chain, Result};
 use crate::page::Cut;
 use crate::store::global::audit::{Act, AuditOutcome};

@@ -17,7 +17,7 @@ use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::App;
-use crate::engine::catalog::FrameworkId;
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::coverage;
 use crate::error::Result;
 use crate::store::ClientSnapshot;

@@ -18,8 +18,8 @@ use crate::api::wire::view::{Decision, DecisionWord, FrameworkIdView, StatusView
 use crate::api::{Group, Web};
 use crate::app::decision::requirement::{NewDecision, RowState};
 use crate::auth::caller::Caller;
-use crate::engine::catalog::{Framework, FrameworkId};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
 

@@ -16,7 +16,8 @@ use crate::api::wire::view::{FrameworkIdView, StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::report::portfolio::{PortfolioQuery, PortfolioRow};
-use crate::engine::catalog::{Catalog, FrameworkId};
+use crate::engine::catalog::Catalog;
+use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::page::Page;
 
