@@ -197,6 +197,7 @@ fn mappings(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> Vec
             why: table.text("why", WHY_CHARS).text,
             earns_partial: table.flag("earns_partial"),
             within_days: table.find_number("within_days", MAX_AGE_DAYS),
+            alone: table.flag("alone"),
         });
         item.absorb(table);
     }

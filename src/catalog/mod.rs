@@ -127,12 +127,15 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
     Ok(catalog)
 }
 
-/// Adds each control as a support to the rows that a more general control of it is mapped to.
+/// Adds each control as a support to the rows that a more general control of it is mapped to, unless that mapping is for
+/// the general control alone.
 fn link(catalog: &mut Catalog) {
     for row in catalog.frameworks.iter_mut().flat_map(|it| &mut it.rows) {
         let written: Vec<usize> = row.controls.iter().map(|it| it.control).collect();
+        let followed: Vec<usize> =
+            row.controls.iter().filter(|it| !it.alone).map(|it| it.control).collect();
         for (index, control) in catalog.controls.iter().enumerate() {
-            let general = written.iter().find(|it| control.also.contains(it));
+            let general = followed.iter().find(|it| control.also.contains(it));
             let Some(general) = general.filter(|_| !written.contains(&index)) else { continue };
             let general = &catalog.controls[*general];
             row.controls.push(Mapping {
@@ -141,6 +144,7 @@ fn link(catalog: &mut Catalog) {
                 why: format!("Part of {}: {}", general.code, general.title),
                 earns_partial: false,
                 within_days: None,
+                alone: false,
             });
         }
     }

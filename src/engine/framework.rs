@@ -183,6 +183,8 @@ pub struct Mapping {
     /// For this row, the control counts only if there is evidence about it from the last so many days. `None`: the
     /// control's own rule.
     pub within_days: Option<u16>,
+    /// Controls that name this one in `also` do not follow it to this row.
+    pub alone: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -94,6 +94,13 @@ parent = "A.1"
 title = "Detail"
 description = "What must be true so that the detail is met."
 controls = [{ code = "NET-01", role = "supports", why = "It is a good sign" }]
+
+[[row]]
+reference = "A.1.e"
+level = "detail"
+title = "Narrow detail"
+description = "What must be true so that the narrow detail is met."
+controls = [{ code = "NET-01", role = "supports", why = "It is a good sign", alone = true }]
 "#;
 
 /// A small catalogue without problems.
@@ -128,7 +135,7 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!(catalog.frameworks.len(), FrameworkId::ALL.len());
     let framework = catalog.framework(FrameworkId::Soc2);
     assert_eq!(framework.id, FrameworkId::Soc2);
-    let [first, second, detail] = framework.rows.as_slice() else { panic!("three rows") };
+    let [first, second, detail, _] = framework.rows.as_slice() else { panic!("four rows") };
     assert!(first.gate && !second.gate);
     assert_eq!((first.parent, second.parent), (None, Some(0)));
     assert_eq!(detail.parent, None, "its controls are not its requirement's");
@@ -151,9 +158,11 @@ fn a_catalogue_without_problems_loads() {
 #[test]
 fn a_specific_control_supports_the_rows_of_its_general_one() {
     let catalog = load_all(&files()).unwrap();
-    let [first, second, detail] = catalog.framework(FrameworkId::Soc2).rows.as_slice() else {
-        panic!("three rows")
+    let [first, second, detail, narrow] = catalog.framework(FrameworkId::Soc2).rows.as_slice()
+    else {
+        panic!("four rows")
     };
+    assert_eq!(narrow.controls.len(), 1, "it is mapped alone");
     assert_eq!(first.controls.len(), 2, "it is there already");
     for row in [second, detail] {
         let [written, linked] = row.controls.as_slice() else { panic!("two controls") };
@@ -296,7 +305,7 @@ fn everything_that_is_not_toml_is_reported() {
         found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:39: ")),
         "{found:#?}"
     );
-    let twice = "assets/catalog/frameworks/SOC2.toml:42: duplicate key".to_owned();
+    let twice = "assets/catalog/frameworks/SOC2.toml:49: duplicate key".to_owned();
     assert!(found.contains(&twice), "{found:#?}");
 }
 

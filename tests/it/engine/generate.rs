@@ -62,6 +62,7 @@ fn any_row(n_controls: usize) -> impl Strategy<Value = FrameworkRow> {
         why: String::new(),
         earns_partial: control % 2 == 0,
         within_days: (control % 3 == 0).then_some(7),
+        alone: false,
     });
     let asked = prop::option::weighted(0.2, Just("pays".to_owned()));
     let sprs = (1..=5u8, prop::option::of(1..=3u8));

@@ -185,6 +185,7 @@ pub(crate) fn row(reference: &str, controls: &[(usize, ControlRole)]) -> Framewo
         why: String::new(),
         earns_partial: false,
         within_days: None,
+        alone: false,
     };
     FrameworkRow {
         reference: reference.to_owned(),

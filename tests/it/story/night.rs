@@ -91,6 +91,7 @@ pub fn next_catalog() -> Catalog {
                 why,
                 earns_partial: false,
                 within_days: None,
+                alone: false,
             });
         }
     }
