@@ -17,10 +17,11 @@ use std::sync::Arc;
 
 use crate::auth::limit::Quota;
 use crate::auth::token::TokenKey;
-use crate::clock::{Clock, Time};
+use crate::clock::Clock;
+use crate::engine::assess;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Facts, Profile};
-use crate::engine::posture::Posture;
+use crate::engine::posture::ControlOutcome;
 use crate::error::Result;
 use crate::scan::Pace;
 use crate::secret::Sealer;
@@ -53,12 +54,12 @@ pub struct AppOptions {
 /// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
 pub struct App {
     store: Store,
-    pub catalog: Arc<Catalog>,
+    catalog: Arc<Catalog>,
     pub clock: Clock,
     pub options: AppOptions,
     msp_id: String,
-    /// What is shown of a client until its first assessment.
-    unassessed: Posture,
+    /// What is shown of a client's controls until its first assessment.
+    unassessed: Vec<ControlOutcome>,
     pub access: Access,
     pub clients: Clients,
     uploads: UploadLimits,
@@ -99,7 +100,7 @@ impl App {
             uploads: UploadLimits::default(),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
-            unassessed: unassessed(&catalog),
+            unassessed: assess(&catalog, &Facts::none(&Profile::new())).controls,
             catalog: Arc::new(catalog),
             store,
             clock,
@@ -134,6 +135,10 @@ impl App {
         self.store.write(write).await
     }
 
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog)
+    }
+
     /// The store's state, for readiness and metrics.
     pub fn health(&self) -> crate::store::Health {
         self.store.health()
@@ -143,18 +148,4 @@ impl App {
     pub fn store_memory(&self) -> crate::store::StoreMemory {
         self.store.memory()
     }
-}
-
-/// The posture of a client without any facts.
-fn unassessed(catalog: &Catalog) -> Posture {
-    let facts = Facts {
-        observations: &[],
-        attestations: &[],
-        decisions: &[],
-        profile: &Profile::new(),
-        critical_subjects: &[],
-        annual_loss: None,
-        now: Time::EPOCH,
-    };
-    crate::engine::assess(catalog, &facts)
 }

@@ -58,7 +58,7 @@ pub(super) fn read(
     problems: &mut Vec<Problem>,
 ) -> Option<Framework> {
     let mut root = source.root();
-    let Some(id) = FrameworkId::ALL.into_iter().find(|it| name_of(*it) == source.name) else {
+    let Some(id) = FrameworkId::EMBEDDED.into_iter().find(|it| name_of(*it) == source.name) else {
         problems.push(whole(source.name, "unknown framework identifier"));
         return None;
     };

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::call::{Call, with_session};
 use super::print;
 use crate::config::Config;
-use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 
 #[derive(Debug, Subcommand)]
@@ -32,11 +31,14 @@ pub(super) fn run(options: &Config, json: bool, command: CatalogCommand) -> Resu
             list(json, &answer)
         }
         CatalogCommand::Show { reference } => {
-            if let Ok(id) = reference.parse::<FrameworkId>() {
+            let all = session.call(Call::get("/api/frameworks")).await?;
+            let ids = all["data"].as_array().into_iter().flatten();
+            let ids: Vec<&str> = ids.filter_map(|it| it["frameworkId"].as_str()).collect();
+            if let Some(id) = ids.iter().find(|it| it.eq_ignore_ascii_case(&reference)) {
                 return show_framework(json, &session.call(framework(id)).await?);
             }
             let mut found = Vec::new();
-            for id in FrameworkId::ALL {
+            for id in ids {
                 let answer = session.call(framework(id)).await?;
                 let rows = answer["data"]["rows"].as_array().cloned().unwrap_or_default();
                 let same = |it: &Value| is_named(&it["requirement"], &reference);
@@ -53,8 +55,8 @@ pub(super) fn run(options: &Config, json: bool, command: CatalogCommand) -> Resu
     })
 }
 
-fn framework(id: FrameworkId) -> Call {
-    Call::get(format!("/api/frameworks/{}", id.as_str()))
+fn framework(id: &str) -> Call {
+    Call::get(format!("/api/frameworks/{id}"))
 }
 
 fn is_named(value: &Value, name: &str) -> bool {
@@ -100,7 +102,7 @@ fn show_framework(json: bool, answer: &Value) -> Result<()> {
     print::table(&["REFERENCE", "CONTROLS", "TITLE"], &rows)
 }
 
-fn show_rows(json: bool, reference: &str, found: &[(FrameworkId, Value)]) -> Result<()> {
+fn show_rows(json: bool, reference: &str, found: &[(&str, Value)]) -> Result<()> {
     if found.is_empty() {
         return Err(unknown_reference(reference));
     }
@@ -109,7 +111,7 @@ fn show_rows(json: bool, reference: &str, found: &[(FrameworkId, Value)]) -> Res
         return print::json(&json!({ "data": rows }));
     }
     for (id, row) in found {
-        print::line(&format!("{} {}", id.as_str(), print::cell(&row["requirement"])))?;
+        print::line(&format!("{id} {}", print::cell(&row["requirement"])))?;
         print::fields(
             row,
             &[

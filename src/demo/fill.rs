@@ -215,7 +215,7 @@ async fn run_week(
     let done = rows.read(ClientSnapshot::list_imports).await?;
     let is_done = |tool: &Tool| done.iter().any(|it| it.source == tool.source() && it.at == at);
     for tool in Tool::ALL.into_iter().filter(|it| it.runs_in(week) && !is_done(it)) {
-        let intake = intake(&app.catalog, tool, profile, week, at);
+        let intake = intake(&app.catalog(), tool, profile, week, at);
         app.ingest(&rows, intake).await?;
     }
     Ok(())

@@ -8,6 +8,7 @@ use std::ops::Bound;
 
 use super::framework::{Framework, FrameworkId};
 use crate::engine::severity::Severity;
+use crate::error::{Error, Result};
 
 /// A loaded, validated catalog. Every index in it is in bounds.
 #[derive(Clone, Debug)]
@@ -16,7 +17,7 @@ pub struct Catalog {
     pub digest: u64,
     pub categories: Vec<Category>,
     pub controls: Vec<Control>,
-    /// In the order of [`FrameworkId::ALL`], one each.
+    /// In the order of their identifiers: those of the contract, one each, then the others.
     pub frameworks: Vec<Framework>,
     /// The tools whose checks are known, by name.
     pub tools: BTreeMap<String, Tool>,
@@ -33,14 +34,48 @@ pub struct Tool {
 
 impl Catalog {
     #[must_use]
-    pub fn framework(&self, id: FrameworkId) -> &Framework {
-        &self.frameworks[id as usize]
+    pub fn find_framework(&self, id: FrameworkId) -> Option<&Framework> {
+        let at = self.frameworks.binary_search_by_key(&id, |it| it.id).ok()?;
+        Some(&self.frameworks[at])
+    }
+
+    /// # Errors
+    /// `NotFound` if there is no such framework.
+    pub fn get_framework(&self, id: FrameworkId) -> Result<&Framework> {
+        self.find_framework(id).ok_or_else(|| Error::not_found("framework not found"))
+    }
+
+    /// Returns the framework with this identifier. Ignores case.
+    ///
+    /// # Errors
+    /// `NotFound` with all identifiers.
+    pub fn framework_named(&self, text: &str) -> Result<&Framework> {
+        let found = text.parse().ok().and_then(|id| self.find_framework(id));
+        found.ok_or_else(|| {
+            let known: Vec<_> = self.frameworks.iter().map(|it| it.id.as_str()).collect();
+            Error::not_found(format!("unknown framework; must be one of {}", known.join(", ")))
+        })
+    }
+
+    /// Returns one of the contract's frameworks by its identifier. Ignores case.
+    ///
+    /// # Errors
+    /// `NotFound` with the identifiers of the contract.
+    pub fn contract_framework(&self, text: &str) -> Result<&Framework> {
+        self.get_framework(FrameworkId::of_contract(text)?)
     }
 
     /// Index of the control with this code.
     #[must_use]
     pub fn find_control(&self, code: &str) -> Option<usize> {
         self.controls.iter().position(|it| it.code == code)
+    }
+
+    /// # Errors
+    /// `NotFound` if there is no control with this code.
+    pub fn get_control(&self, code: &str) -> Result<&Control> {
+        let index = self.find_control(code);
+        Ok(&self.controls[index.ok_or_else(|| Error::not_found("control not found"))?])
     }
 
     /// Indices of the controls that a code means: its own, or those that replace a control of an earlier release.

@@ -1,14 +1,15 @@
 //! Frameworks: their identifiers, rows, and the controls that answer them.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
 use bincode::{Decode, Encode};
 
 use super::catalog::replacing;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
-/// The contract's framework identifiers.
+/// Which framework. Stored rows contain it: variants keep their order, and new ones are appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
 pub enum FrameworkId {
     Soc2,
@@ -22,11 +23,20 @@ pub enum FrameworkId {
     Ferpa,
     Pipeda,
     Loi25,
+    CisV8,
+    CyberEssentials,
+    Essential8,
+    Gdpr,
+    Nis2,
+    Nist80053,
+    Nist800171,
+    /// Written by the managed service provider.
+    Own(OwnFrameworkId),
 }
 
 impl FrameworkId {
-    /// In the contract's order.
-    pub const ALL: [Self; 11] = [
+    /// Those of the contract, in its order.
+    pub const CONTRACT: [Self; 11] = [
         Self::Soc2,
         Self::Hipaa,
         Self::PciDss,
@@ -40,8 +50,36 @@ impl FrameworkId {
         Self::Loi25,
     ];
 
+    /// Those that this release carries: the contract's, then the others.
+    pub const EMBEDDED: [Self; 18] = [
+        Self::Soc2,
+        Self::Hipaa,
+        Self::PciDss,
+        Self::NistCsf,
+        Self::Iso27001,
+        Self::Cjis,
+        Self::CmmcL1,
+        Self::CmmcL2,
+        Self::Ferpa,
+        Self::Pipeda,
+        Self::Loi25,
+        Self::CisV8,
+        Self::CyberEssentials,
+        Self::Essential8,
+        Self::Gdpr,
+        Self::Nis2,
+        Self::Nist80053,
+        Self::Nist800171,
+    ];
+
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub fn as_str(&self) -> &str {
+        if let Self::Own(own) = self { own.as_str() } else { self.embedded_str() }
+    }
+
+    /// Empty for an own framework.
+    #[must_use]
+    pub const fn embedded_str(self) -> &'static str {
         match self {
             Self::Soc2 => "SOC2",
             Self::Hipaa => "HIPAA",
@@ -54,19 +92,90 @@ impl FrameworkId {
             Self::Ferpa => "FERPA",
             Self::Pipeda => "PIPEDA",
             Self::Loi25 => "LOI_25",
+            Self::CisV8 => "CIS_V8",
+            Self::CyberEssentials => "CYBER_ESSENTIALS",
+            Self::Essential8 => "ESSENTIAL_8",
+            Self::Gdpr => "GDPR",
+            Self::Nis2 => "NIS2",
+            Self::Nist80053 => "NIST_800_53",
+            Self::Nist800171 => "NIST_800_171_R3",
+            Self::Own(_) => "",
         }
+    }
+
+    /// Its place among those of the contract. `None`: it is not one of them.
+    #[must_use]
+    pub fn contract_index(self) -> Option<usize> {
+        Self::CONTRACT.iter().position(|it| *it == self)
+    }
+
+    #[must_use]
+    pub fn is_of_contract(self) -> bool {
+        self.contract_index().is_some()
+    }
+
+    /// Reads an identifier of the contract. Ignores case.
+    ///
+    /// # Errors
+    /// `NotFound` with the identifiers of the contract.
+    pub fn of_contract(text: &str) -> Result<Self> {
+        let found = text.parse().ok().filter(|it: &Self| it.is_of_contract());
+        found.ok_or_else(|| {
+            let known = Self::CONTRACT.map(Self::embedded_str).join(", ");
+            Error::not_found(format!("unknown framework; supported framework identifiers: {known}"))
+        })
     }
 }
 
-/// Ignores case. The error for an unknown identifier lists the supported ones.
+/// Ignores case. Whether there is such a framework, the catalog knows.
 impl FromStr for FrameworkId {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Self::ALL.into_iter().find(|it| it.as_str().eq_ignore_ascii_case(text)).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            Error::not_found(format!("unknown framework; supported framework identifiers: {known}"))
-        })
+    fn from_str(text: &str) -> Result<Self> {
+        let embedded = Self::EMBEDDED.into_iter();
+        let mut embedded = embedded.filter(|it| it.embedded_str().eq_ignore_ascii_case(text));
+        embedded.next().map_or_else(|| text.parse().map(Self::Own), Ok)
+    }
+}
+
+/// The identifier of a framework that is not part of the release: capital letters, digits and underscores.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Encode, Decode)]
+pub struct OwnFrameworkId {
+    /// Padded with zeros.
+    bytes: [u8; Self::CHARS_MAX],
+}
+
+impl OwnFrameworkId {
+    pub const CHARS_MAX: usize = 32;
+    pub const RULE: &str =
+        "must have 2 to 32 letters, digits and underscores, and start with a letter";
+
+    fn as_str(&self) -> &str {
+        let text = str::from_utf8(&self.bytes).unwrap_or_default();
+        text.trim_end_matches('\0')
+    }
+}
+
+impl fmt::Debug for OwnFrameworkId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for OwnFrameworkId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let is_allowed = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let is_id = (2..=Self::CHARS_MAX).contains(&text.len())
+            && text.starts_with(|it: char| it.is_ascii_alphabetic())
+            && text.chars().all(is_allowed);
+        if !is_id {
+            return Err(Error::invalid_field("id", Self::RULE));
+        }
+        let mut bytes = [0; Self::CHARS_MAX];
+        bytes[..text.len()].copy_from_slice(text.to_ascii_uppercase().as_bytes());
+        Ok(Self { bytes })
     }
 }
 
@@ -87,6 +196,15 @@ impl Framework {
     #[must_use]
     pub fn find_row(&self, reference: &str) -> Option<usize> {
         self.rows.iter().position(|it| it.reference == reference)
+    }
+
+    /// Index of the row with this reference.
+    ///
+    /// # Errors
+    /// `NotFound` if there is none.
+    pub fn get_row(&self, reference: &str) -> Result<usize> {
+        let absent = || format!("requirement not found in {}", self.id.as_str());
+        self.find_row(reference).ok_or_else(|| Error::not_found(absent()))
     }
 
     /// Indices of the rows that a reference means: its own, or those that replace a row of an earlier version.

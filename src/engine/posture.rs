@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bincode::{Decode, Encode};
 
 use super::catalog::Catalog;
-use super::framework::FrameworkId;
+use super::framework::{Framework, FrameworkId, FrameworkRow, Level};
 use crate::clock::Time;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
@@ -75,6 +75,30 @@ pub struct FrameworkOutcome {
     pub summary: FrameworkSummary,
     /// One for each row of the catalog's framework, in its order, including details.
     pub rows: Vec<RowOutcome>,
+}
+
+impl FrameworkOutcome {
+    /// The outcome of a client about which nothing is known.
+    #[must_use]
+    pub fn unassessed(framework: &Framework) -> Self {
+        let row = |it: &FrameworkRow| {
+            let status =
+                if it.applies.is_some() { Status::NotApplicable } else { Status::NotAssessed };
+            RowOutcome { status, score: 0 }
+        };
+        let is_counted =
+            |it: &&FrameworkRow| it.level == Level::Requirement && it.applies.is_none();
+        let total = framework.rows.iter().filter(is_counted).count();
+        let summary = FrameworkSummary {
+            total: u32::try_from(total).expect("a framework has fewer than 2^32 rows"),
+            passed: 0,
+            partial: 0,
+            failed: 0,
+            readiness: 0,
+            sprs: None,
+        };
+        Self { id: framework.id, summary, rows: framework.rows.iter().map(row).collect() }
+    }
 }
 
 /// Counts are over applicable rows of level requirement.

@@ -14,18 +14,18 @@ use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{
-    DeciderView, FrameworkIdView, LevelView, MappingRoleView, SeverityView,
+    DeciderView, FrameworkName, LevelView, MappingRoleView, SeverityView,
 };
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Catalog, Control, Tool};
-use crate::engine::framework::{Framework, FrameworkId, FrameworkRow, Level, Mapping};
+use crate::engine::framework::{Framework, FrameworkRow, Level, Mapping};
 
 /// A framework in the list.
 #[derive(Object, Serialize)]
 #[oai(rename = "Framework", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkView {
-    framework_id: FrameworkIdView,
+    framework_id: FrameworkName,
     framework_name: String,
     framework_version: String,
     /// How many requirements the framework has.
@@ -43,7 +43,7 @@ impl FrameworkView {
         };
         let is_automatic = |it: &Mapping| catalog.controls[it.control].is_automatic();
         Self {
-            framework_id: FrameworkIdView(framework.id),
+            framework_id: FrameworkName(framework.id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
             requirements: count(&|it| it.level == Level::Requirement),
@@ -60,7 +60,7 @@ impl FrameworkView {
 #[oai(rename = "FrameworkDetail", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkDetailView {
-    framework_id: FrameworkIdView,
+    framework_id: FrameworkName,
     framework_name: String,
     framework_version: String,
     rows: Vec<RowView>,
@@ -192,7 +192,7 @@ impl CatalogReads {
         web: Held<&Arc<Web>>,
         _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<FrameworkView>>, Failure> {
-        let catalog = &web.app.catalog;
+        let catalog = &web.app.catalog();
         let views = catalog.frameworks.iter().map(|it| FrameworkView::of(catalog, it));
         Ok(Data::of(&views.collect()))
     }
@@ -209,12 +209,11 @@ impl CatalogReads {
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
     ) -> Result<Data<FrameworkDetailView>, Failure> {
-        let id: FrameworkId = framework_id.text.parse()?;
-        let catalog = &web.app.catalog;
-        let framework = catalog.framework(id);
+        let catalog = &web.app.catalog();
+        let framework = catalog.framework_named(&framework_id.text)?;
         let rows = framework.rows.iter().map(|it| RowView::of(catalog, framework, it));
         Ok(Data::of(&FrameworkDetailView {
-            framework_id: FrameworkIdView(id),
+            framework_id: FrameworkName(framework.id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
             rows: rows.collect(),
@@ -230,7 +229,7 @@ impl CatalogReads {
         web: Held<&Arc<Web>>,
         _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<ControlView>>, Failure> {
-        let catalog = &web.app.catalog;
+        let catalog = &web.app.catalog();
         let controls = catalog.controls.iter().enumerate();
         let views = controls.map(|(index, it)| ControlView::of(catalog, index, it));
         Ok(Data::of(&views.collect()))

@@ -61,7 +61,7 @@ impl System {
         let locked = app.webhooks_needing_secret().await?;
         let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
-        let checks_mapped = app.catalog.tools.values().map(|it| it.checks.len() as u64).sum();
+        let checks_mapped = app.catalog().tools.values().map(|it| it.checks.len() as u64).sum();
         Ok(Data::of(&SystemView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             msp_id: app.msp_id().to_owned(),
@@ -70,8 +70,8 @@ impl System {
             clients_active: count(ClientState::Active),
             clients_inactive: count(ClientState::Inactive),
             keys: app.access.keyring.list().len() as u64,
-            frameworks: app.catalog.frameworks.len() as u64,
-            controls: app.catalog.controls.len() as u64,
+            frameworks: app.catalog().frameworks.len() as u64,
+            controls: app.catalog().controls.len() as u64,
             checks_mapped,
             commits: health.n_commits,
             writes: health.n_writes,

@@ -150,7 +150,7 @@ impl Compliance {
         let key = PageKey { shown, versions: [rows.versions().posture, 0] };
         let app = Arc::clone(&web.app);
         let rendered = web.cached_or_render(key, &rows, move |snapshot| {
-            let all = app.summaries(snapshot)?.into_iter().map(ComplianceSummaryView::of);
+            let all = app.contract_summaries(snapshot)?.into_iter().map(ComplianceSummaryView::of);
             Ok(Rendered::data(&all.collect::<Vec<_>>()))
         });
         Ok(Data::rendered(rendered.await?))
@@ -178,17 +178,19 @@ impl Compliance {
         let level = param::word("level", level.0.as_ref())?;
         let level = level.map_or(Level::Requirement, |it: LevelView| it.0);
         let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let id: FrameworkId = framework_id.text.parse()?;
-        require_rows(web.app.catalog.framework(id), level)?;
+        let catalog = web.app.catalog();
+        let framework = catalog.contract_framework(&framework_id.text)?;
+        require_rows(framework, level)?;
+        let id = framework.id;
         let shown = PageContent::Framework { client: client.id, id, level: level.into() };
         let key = PageKey { shown, versions: [rows.versions().posture, 0] };
         let app = Arc::clone(&web.app);
         let rendered = web.cached_or_render(key, &rows, move |snapshot| {
-            let outcome = app.framework_outcome(snapshot, id)?;
-            let outcomes = app.control_outcomes(snapshot)?.into_iter().zip(&app.catalog.controls);
+            let framework = catalog.get_framework(id)?;
+            let outcome = app.framework_outcome(snapshot, framework)?;
+            let outcomes = app.control_outcomes(snapshot)?.into_iter().zip(&catalog.controls);
             let controls: Vec<_> =
                 outcomes.map(|(it, control)| ControlResultView::of(it, &control.title)).collect();
-            let framework = app.catalog.framework(id);
             Ok(Rendered::data(&ComplianceDetailView::of(framework, level, &outcome, &controls)))
         });
         Ok(Data::rendered(rendered.await?))

@@ -8,8 +8,9 @@ use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
 use poem_openapi::types::{ParseError, ParseFromJSON, ParseFromParameter, ParseResult, Type};
 use serde_json::{Value, json};
 
-use super::view::{FrameworkIdView, Word, wire_type};
-use crate::engine::framework::FrameworkId;
+use super::view::{FrameworkName, Word, wire_type};
+use crate::engine::catalog::Catalog;
+use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
 use crate::import::Format;
 use crate::page::{Cut, LIMIT_DEFAULT, LIMIT_MAX};
@@ -201,10 +202,15 @@ pub fn word<W: Word>(name: &str, given: Option<&Raw<W>>) -> Result<Option<W>> {
 ///
 /// # Errors
 /// `Invalid` with the parameter and its rule.
-pub fn framework(given: Option<&Raw<FrameworkIdView>>) -> Result<FrameworkId> {
-    let framework = word("framework", given)?;
-    let absent = || Error::invalid_field("framework", FrameworkIdView::rule());
-    framework.map(|it| it.0).ok_or_else(absent)
+pub fn framework<'a>(
+    catalog: &'a Catalog,
+    given: Option<&Raw<FrameworkName>>,
+) -> Result<&'a Framework> {
+    let found = word("framework", given)?.and_then(|it| catalog.find_framework(it.0));
+    found.ok_or_else(|| {
+        let known: Vec<_> = catalog.frameworks.iter().map(|it| it.id.as_str()).collect();
+        Error::invalid_field("framework", format!("must be one of {}", known.join(", ")))
+    })
 }
 
 /// An id in the query. A text that is not an id is invalid here; in a path it is not found.

@@ -17,6 +17,7 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation};
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
@@ -206,7 +207,7 @@ pub fn plan(
         due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
-        changed: changed(&subject.catalog, &changes, cause, now),
+        changed: changed(in_scope, &changes, cause, now),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
@@ -314,12 +315,21 @@ fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<ScoreMove> {
     })
 }
 
-/// Returns the rows that changed, by framework.
-fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> Vec<NewChanges> {
+/// Returns the rows that changed, by framework: those of the contract, and others that the client must meet.
+fn changed(
+    (catalog, frameworks): (&Catalog, &[FrameworkId]),
+    changes: &[Change],
+    cause: &Cause,
+    now: Time,
+) -> Vec<NewChanges> {
     let mut all: Vec<NewChanges> = Vec::new();
     for change in changes {
         let Change::Row { framework, row, from, to } = change else { continue };
-        let row = &catalog.framework(*framework).rows[*row];
+        if !framework.is_of_contract() && !frameworks.contains(framework) {
+            continue;
+        }
+        let Some(found) = catalog.find_framework(*framework) else { continue };
+        let row = &found.rows[*row];
         let (reference, level) = (row.reference.clone(), row.level);
         let row = RowChange { reference, level, from: *from, to: *to };
         match all.last_mut().filter(|it| it.framework == *framework) {

@@ -52,8 +52,8 @@ impl Term {
     /// Also `None` for a requirement that is no longer in the catalog.
     fn of_decision(it: &RowDecision, catalog: &Catalog) -> Option<Self> {
         let (framework, reference) = (it.framework.as_str(), &it.reference);
-        let row = catalog.framework(it.framework).find_row(reference)?;
-        let title = &catalog.framework(it.framework).rows[row].title;
+        let found = catalog.find_framework(it.framework)?;
+        let title = &found.rows[found.find_row(reference)?].title;
         let body = EvidenceExpiring {
             framework: Some(framework),
             requirement: Some(reference),

@@ -76,7 +76,7 @@ impl Statements {
         let mut decisions: Vec<&RowDecision> = self.decisions.iter().collect();
         decisions.sort_by_key(|it| it.at);
         for it in decisions {
-            let framework = catalog.framework(it.framework);
+            let Some(framework) = catalog.find_framework(it.framework) else { continue };
             let has_own = |reference: &str| {
                 let mut all = self.decisions.iter();
                 all.any(|own| (own.framework, own.reference.as_str()) == (it.framework, reference))

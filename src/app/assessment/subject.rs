@@ -47,7 +47,7 @@ impl App {
         let client = client.ok_or_else(absent)?;
         let settings = Settings::of(&client.settings);
         Ok(AssessmentInput {
-            catalog: Arc::clone(&self.catalog),
+            catalog: self.catalog(),
             profile: settings.profile(),
             annual_loss: loss::annual_loss(&client, &self.options.settings),
             thresholds: settings.score_thresholds(),

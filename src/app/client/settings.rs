@@ -72,12 +72,12 @@ impl Settings {
         )
     }
 
-    /// Returns the frameworks that the client must meet. Default: all.
+    /// Returns the frameworks that the client must meet. Default: those of the contract.
     #[must_use]
     pub fn frameworks(&self) -> Vec<FrameworkId> {
         let given = self.0.get("frameworks").and_then(Value::as_array);
         given.map_or_else(
-            || FrameworkId::ALL.to_vec(),
+            || FrameworkId::CONTRACT.to_vec(),
             |all| all.iter().filter_map(|it| it.as_str()?.parse().ok()).collect(),
         )
     }
@@ -113,7 +113,7 @@ impl Settings {
     #[must_use]
     pub fn effective(&self, defaults: &Defaults) -> Value {
         let mut shown = Map::new();
-        let frameworks = FrameworkId::ALL.map(FrameworkId::as_str);
+        let frameworks = FrameworkId::CONTRACT.map(FrameworkId::embedded_str);
         shown.insert("profile".into(), json!({}));
         shown.insert("frameworks".into(), json!(frameworks));
         shown.insert("scoreThresholds".into(), json!(SCORE_THRESHOLDS));
@@ -161,7 +161,7 @@ pub fn change(
             "profile" => merged_profile(settings.get("profile"), value, catalog, by, now)?,
             "scoreThresholds" => thresholds(value)?,
             "dormantAfterDays" | "evidenceWarningDays" | "staleAssetDays" => days(name, value)?,
-            "frameworks" => frameworks(value)?,
+            "frameworks" => frameworks(value, catalog)?,
             "sanctionedApps" => texts(name, value)?,
             _ => value.clone(),
         };
@@ -246,10 +246,10 @@ fn days(name: &str, value: &Value) -> Result<Value> {
     }
 }
 
-fn frameworks(value: &Value) -> Result<Value> {
+fn frameworks(value: &Value, catalog: &Catalog) -> Result<Value> {
     let texts = texts("frameworks", value)?;
     for text in texts.as_array().into_iter().flatten().filter_map(Value::as_str) {
-        let known = text.parse::<FrameworkId>();
+        let known = catalog.framework_named(text);
         known.map_err(|it| refused("frameworks", it.message().to_owned()))?;
     }
     Ok(texts)

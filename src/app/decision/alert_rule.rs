@@ -168,14 +168,21 @@ impl App {
             Err(Error::invalid_field(field, format!("must be an integer from 1 to {max}")))
         };
         match condition {
-            AlertCondition::ScoreBelow { value } | AlertCondition::ReadinessBelow { value, .. } => {
-                within("value", u32::from(*value), 100)
+            AlertCondition::ScoreBelow { value } => within("value", u32::from(*value), 100),
+            AlertCondition::ReadinessBelow { framework, value } => {
+                within("value", u32::from(*value), 100)?;
+                let catalog = self.catalog();
+                let found = catalog.framework_named(framework.as_str());
+                let unknown = |it: Error| {
+                    Error::invalid_field("condition.framework", it.message().to_owned())
+                };
+                found.map(|_| ()).map_err(unknown)
             }
             AlertCondition::OpenRisksAtLeast { value, .. }
             | AlertCondition::TasksOverdueAtLeast { value } => within("value", *value, COUNT_MAX),
             AlertCondition::SourceSilent { hours } => within("hours", *hours, HOURS_MAX),
             AlertCondition::ControlFailing { control } => {
-                if self.catalog.find_control(control).is_some() {
+                if self.catalog().find_control(control).is_some() {
                     return Ok(());
                 }
                 let rule = "must be a control code of the catalog";

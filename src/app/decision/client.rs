@@ -205,7 +205,7 @@ impl App {
             client.state = if active { ClientState::Active } else { ClientState::Inactive };
         }
         if let Some(patch) = change.settings {
-            client.settings = settings::change(&client.settings, &patch, &self.catalog, by, now)?;
+            client.settings = settings::change(&client.settings, &patch, &self.catalog(), by, now)?;
         }
         client.updated_at = now;
         Ok(client)

@@ -1,7 +1,5 @@
 //! A client's controls: their outcomes, and what people attest about them.
 
-use std::sync::Arc;
-
 use crate::app::App;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, TERM_DAYS_MAX,
@@ -46,18 +44,10 @@ pub struct NewAttestation {
 }
 
 impl App {
-    /// # Errors
-    /// `NotFound` if the catalog has no control with this code.
-    pub fn control(&self, code: &str) -> Result<&Control> {
-        let index = self.catalog.find_control(code);
-        let index = index.ok_or_else(|| Error::not_found("control not found"))?;
-        Ok(&self.catalog.controls[index])
-    }
-
     /// Returns the state of each control, in the catalog's order.
     pub fn control_states(&self, rows: &ClientSnapshot) -> Result<Vec<ControlState>> {
         let now = self.clock.now();
-        let statements = Statements::read(rows, &self.catalog)?;
+        let statements = Statements::read(rows, &self.catalog())?;
         let state = |outcome: ControlOutcome| {
             let mut attested = statements.attested.iter();
             let attested = attested.find(|it| it.attestation.control == outcome.code);
@@ -94,7 +84,8 @@ impl App {
         new: NewAttestation,
     ) -> Result<()> {
         let now = self.clock.now();
-        let control = self.control(code)?;
+        let catalog = self.catalog();
+        let control = catalog.get_control(code)?;
         let until = checked_end(control, &new, now)?;
         let lock = self.clients.lock(rows.id()).await;
         if let Some(id) = new.evidence_id {
@@ -125,7 +116,7 @@ impl App {
     /// Those of [`App::reassess`].
     pub async fn withdraw_attestation(&self, rows: &ClientStore, code: &str) -> Result<()> {
         let lock = self.clients.lock(rows.id()).await;
-        let (control, catalog) = (code.to_owned(), Arc::clone(&self.catalog));
+        let (control, catalog) = (code.to_owned(), self.catalog());
         let find = move |snapshot: &ClientSnapshot| {
             let mut all = Statements::read(snapshot, &catalog)?.attested.into_iter();
             Ok(all.find(|it| it.attestation.control == control))

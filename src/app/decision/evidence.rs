@@ -1,7 +1,5 @@
 //! The evidence register of a client: add, renew, remove.
 
-use std::sync::Arc;
-
 use crate::app::App;
 use crate::app::assessment::evidence::{
     N_EVIDENCE_MAX, NewEvidence, TITLE_CHARS_MAX, find_stated, register,
@@ -33,7 +31,7 @@ impl App {
         let now = self.clock.now();
         self.check(&new, now)?;
         let lock = self.clients.lock(rows.id()).await;
-        let catalog = Arc::clone(&self.catalog);
+        let catalog = self.catalog();
         let all = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
         let known = find_stated(&all, &new).map(|it| it.id);
         if known.is_none() && N_EVIDENCE_MAX <= all.len() {
@@ -69,7 +67,7 @@ impl App {
     }
 
     fn check(&self, new: &NewEvidence, now: Time) -> Result<()> {
-        if self.catalog.find_control(&new.control).is_none() {
+        if self.catalog().find_control(&new.control).is_none() {
             return Err(Error::invalid_field(
                 "controlCode",
                 "must be a control code of the catalog",

@@ -1,7 +1,5 @@
 //! What a person decides about one row of a framework: out of scope, or attested with evidence.
 
-use std::sync::Arc;
-
 use crate::app::App;
 use crate::app::assessment::statement::{
     BY_CHARS_MAX, REASON_CHARS_MAX, REFERENCE_CHARS_MAX, Statement, Statements, require_term,
@@ -11,9 +9,9 @@ use crate::app::input::require_text;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{RowDecision, RowDecisionKind};
-use crate::engine::framework::FrameworkId;
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::RowOutcome;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// How many days an attested row counts by default.
@@ -40,33 +38,23 @@ pub struct NewDecision {
 }
 
 impl App {
-    /// Returns the index of the row with this reference.
-    ///
-    /// # Errors
-    /// `NotFound` if the framework has no row with this reference.
-    pub fn row(&self, framework: FrameworkId, reference: &str) -> Result<usize> {
-        let row = self.catalog.framework(framework).find_row(reference);
-        let absent = || format!("requirement not found in {}", framework.as_str());
-        row.ok_or_else(|| Error::not_found(absent()))
-    }
-
     /// Returns the state of a row. Its index must be in bounds.
     pub fn row_state(
         &self,
         rows: &ClientSnapshot,
-        framework: FrameworkId,
+        framework: &Framework,
         row: usize,
     ) -> Result<RowState> {
-        let reference = &self.catalog.framework(framework).rows[row].reference;
+        let reference = &framework.rows[row].reference;
         let outcome = self.framework_outcome(rows, framework)?.rows[row];
-        let decision = find_decision(rows, &self.catalog, framework, reference)?;
+        let decision = find_decision(rows, &self.catalog(), framework.id, reference)?;
         Ok(RowState { row, outcome, decision })
     }
 
     /// Decides about a row. This replaces the previous decision.
     ///
     /// # Errors
-    /// `NotFound` as [`App::row`]; `Invalid` with the field that breaks a rule; those of [`App::reassess`].
+    /// `Invalid` with the field that breaks a rule; those of [`App::reassess`].
     pub async fn decide_row(
         &self,
         rows: &ClientStore,
@@ -75,7 +63,6 @@ impl App {
         new: NewDecision,
     ) -> Result<()> {
         let now = self.clock.now();
-        self.row(framework, reference)?;
         let until = checked_end(&new, now)?;
         let lock = self.clients.lock(rows.id()).await;
         let cause = cause_of(&new.kind);
@@ -102,7 +89,7 @@ impl App {
         reference: &str,
     ) -> Result<()> {
         let lock = self.clients.lock(rows.id()).await;
-        let (catalog, key) = (Arc::clone(&self.catalog), reference.to_owned());
+        let (catalog, key) = (self.catalog(), reference.to_owned());
         let find =
             move |snapshot: &ClientSnapshot| find_decision(snapshot, &catalog, framework, &key);
         let Some(said) = rows.read(find).await? else { return Ok(()) };

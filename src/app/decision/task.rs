@@ -64,7 +64,7 @@ impl App {
             completed_at: None,
         };
         check(&task)?;
-        let is_known = |it: &String| self.catalog.find_control(it).is_some();
+        let is_known = |it: &String| self.catalog().find_control(it).is_some();
         if !task.control.as_ref().is_none_or(is_known) {
             return Err(Error::invalid_field(
                 "controlCode",

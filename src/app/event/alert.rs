@@ -45,7 +45,7 @@ pub enum ConditionFields<'a> {
         value: u8,
     },
     ReadinessBelow {
-        framework: &'static str,
+        framework: &'a str,
         value: u8,
     },
     OpenRisksAtLeast {

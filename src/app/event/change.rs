@@ -102,12 +102,13 @@ fn event_of(
     match change {
         Change::Control { .. } | Change::Row { .. } => None,
         Change::Readiness { framework, from, to } => {
-            let body = ComplianceStatusChanged::of(*framework, *to, cause);
+            let body = ComplianceStatusChanged::of(framework, *to, cause);
             let before = ReadinessBefore { readiness_score: *from };
             Some(NewEvent::after(&body, Some(&before), now))
         }
         Change::Drift { framework, rows, because } => {
-            let body = ComplianceDriftDetected::of(catalog.framework(*framework), rows, because);
+            let framework = catalog.find_framework(*framework)?;
+            let body = ComplianceDriftDetected::of(framework, rows, because);
             Some(NewEvent::new(&body, now))
         }
         Change::Score { from, to, controls } => {

@@ -23,7 +23,7 @@ pub struct EvidenceExpiring<'a> {
     pub control_code: Option<&'a str>,
     /// Of decisions: the framework identifier.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub framework: Option<&'static str>,
+    pub framework: Option<&'a str>,
     /// Of decisions: the framework's own reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requirement: Option<&'a str>,

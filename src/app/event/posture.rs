@@ -19,7 +19,7 @@ const N_DRIFTED_SHOWN: usize = 100;
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceStatusChanged<'a> {
     /// The framework identifier.
-    pub framework: &'static str,
+    pub framework: &'a str,
     #[schemars(range(max = 100))]
     pub readiness_score: u8,
     /// A source's name, or `lapse`, `scope`, `attestation`, `assets`, `catalogue`.
@@ -30,8 +30,8 @@ pub struct ComplianceStatusChanged<'a> {
 
 impl<'a> ComplianceStatusChanged<'a> {
     #[must_use]
-    pub fn of(id: FrameworkId, readiness_score: u8, cause: &'a str) -> Self {
-        Self { framework: id.as_str(), readiness_score, cause, id }
+    pub fn of(id: &'a FrameworkId, readiness_score: u8, cause: &'a str) -> Self {
+        Self { framework: id.as_str(), readiness_score, cause, id: *id }
     }
 }
 
@@ -61,7 +61,7 @@ impl EventBody for ComplianceStatusChanged<'_> {
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceDriftDetected<'a> {
     /// The framework identifier.
-    pub framework: &'static str,
+    pub framework: &'a str,
     /// The framework's own references of the first 100 requirements.
     #[schemars(length(max = 100))]
     pub requirements: Vec<&'a str>,
@@ -79,7 +79,8 @@ impl<'a> ComplianceDriftDetected<'a> {
         let shown = rows.iter().take(N_DRIFTED_SHOWN);
         let requirements = shown.map(|it| framework.rows[*it].reference.as_str()).collect();
         let id = framework.id;
-        Self { framework: id.as_str(), requirements, count: rows.len(), because, id }
+        let name = framework.id.as_str();
+        Self { framework: name, requirements, count: rows.len(), because, id }
     }
 }
 

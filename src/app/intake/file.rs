@@ -138,7 +138,7 @@ impl App {
 
     /// Returns true if an observation has expired.
     fn is_expired(&self, it: &crate::engine::fact::Observation, now: Time) -> bool {
-        crate::engine::control::valid_until(&self.catalog, it) <= now
+        crate::engine::control::valid_until(&self.catalog(), it) <= now
     }
 }
 

@@ -86,7 +86,7 @@ impl App {
             digest: digest_of(client, &push.digest),
             render: it.render,
         });
-        let reader = FactsReader { catalog: &self.catalog, now: self.clock.now() };
+        let reader = FactsReader { catalog: &self.catalog(), now: self.clock.now() };
         reader.intake(push, idempotent).map(|it| CheckedPush(Box::new(it)))
     }
 

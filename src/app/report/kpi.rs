@@ -1,12 +1,13 @@
 //! Figures over all clients that the caller may see, computed on request.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::auth::caller::Caller;
+use crate::engine::catalog::Catalog;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::Score;
 use crate::engine::severity::Severity;
@@ -131,6 +132,7 @@ impl App {
         let mut clients = self.clients.directory.list();
         clients.retain(is_allowed);
         let sees_all = allowed.is_none();
+        let catalog = self.catalog();
         let sum = move |snapshot: &Snapshot| {
             let n_clients = n(clients.len());
             let is_seen = |it: &Scan| match it.client {
@@ -140,7 +142,7 @@ impl App {
             let n_open_scans =
                 n(snapshot.list_open_scans()?.iter().filter(|it| is_seen(it)).count());
             clients.retain(|it| it.state == ClientState::Active);
-            let mut kpis = sum(&with_summaries(snapshot, clients)?);
+            let mut kpis = sum(&counted(snapshot, &catalog, clients)?);
             (kpis.n_clients, kpis.n_open_scans) = (n_clients, n_open_scans);
             if sees_all {
                 kpis.n_failing_webhooks = Some(n_failing_webhooks(snapshot)?);
@@ -170,35 +172,58 @@ fn n(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-fn with_summaries(
+/// A client with its figures.
+struct Counted {
+    client: Arc<Client>,
+    figures: ClientFigures,
+    /// Of the frameworks that it must meet.
+    readiness: Vec<(FrameworkId, u8)>,
+}
+
+fn counted(
     snapshot: &Snapshot,
+    catalog: &Catalog,
     clients: Vec<Arc<Client>>,
-) -> Result<Vec<(Arc<Client>, ClientFigures)>> {
+) -> Result<Vec<Counted>> {
     let kept: HashMap<ClientId, ClientFigures> = snapshot.list_summaries()?.into_iter().collect();
-    let summary = |id: &ClientId| match kept.get(id) {
-        Some(summary) => Ok(*summary),
-        None => snapshot.client(*id).count_summary(),
+    let count = |client: Arc<Client>| {
+        let rows = snapshot.client(client.id);
+        let figures = match kept.get(&client.id) {
+            Some(figures) => *figures,
+            None => rows.count_summary()?,
+        };
+        let mut readiness = Vec::new();
+        for id in Settings::of(&client.settings).frameworks() {
+            let score = match id.contract_index() {
+                Some(index) => figures.readiness[index],
+                None if catalog.find_framework(id).is_none() => continue,
+                None => rows.find_framework(id)?.map_or(0, |it| it.summary.readiness),
+            };
+            readiness.push((id, score));
+        }
+        Ok(Counted { client, figures, readiness })
     };
-    clients.into_iter().map(|it| Ok((Arc::clone(&it), summary(&it.id)?))).collect()
+    clients.into_iter().map(count).collect()
 }
 
 /// Figures of these clients alone.
-fn sum(clients: &[(Arc<Client>, ClientFigures)]) -> Kpis {
+fn sum(clients: &[Counted]) -> Kpis {
     let mut sums = Sums::default();
     let (mut score, mut coverage) = (Mean::default(), Mean::default());
-    let mut readiness = [Mean::default(); FrameworkId::ALL.len()];
+    let mut readiness: BTreeMap<FrameworkId, Mean> =
+        FrameworkId::CONTRACT.map(|it| (it, Mean::default())).into();
     let mut n_by_grade = [0; 5];
-    for (client, summary) in clients {
+    for Counted { figures: summary, readiness: ready, .. } in clients {
         sums.add(summary);
         coverage.add(summary.coverage);
         let Some(overall) = summary.score else { continue };
         score.add(overall);
         n_by_grade[grade(overall)] += 1;
-        for framework in Settings::of(&client.settings).frameworks() {
-            readiness[framework as usize].add(summary.readiness[framework as usize]);
+        for (framework, score) in ready {
+            readiness.entry(*framework).or_default().add(*score);
         }
     }
-    let readiness = FrameworkId::ALL.into_iter().zip(readiness);
+    let readiness = readiness.into_iter();
     Kpis {
         n_clients: n(clients.len()),
         n_active: n(clients.len()),
@@ -236,8 +261,8 @@ fn weight(it: &ClientFigures) -> [u32; 5] {
     ]
 }
 
-fn attention(clients: &[(Arc<Client>, ClientFigures)]) -> Vec<Attention> {
-    let weighed = clients.iter().map(|(client, summary)| (weight(summary), client, summary));
+fn attention(clients: &[Counted]) -> Vec<Attention> {
+    let weighed = clients.iter().map(|it| (weight(&it.figures), &it.client, &it.figures));
     let mut all: Vec<_> = weighed.filter(|(weight, ..)| *weight != [0; 5]).collect();
     let order = |(weight, client, _): &([u32; 5], &Arc<Client>, &ClientFigures)| {
         (Reverse(*weight), client.name.clone(), client.id)

@@ -73,7 +73,9 @@ impl App {
         client: Arc<Client>,
         question: PortfolioQuery,
     ) -> Result<PortfolioRow> {
-        let outcome = self.framework_outcome(&snapshot.client(client.id), question.framework)?;
+        let catalog = self.catalog();
+        let framework = catalog.get_framework(question.framework)?;
+        let outcome = self.framework_outcome(&snapshot.client(client.id), framework)?;
         let row = question.row.map(|it| outcome.rows[it]);
         Ok(PortfolioRow { client, summary: outcome.summary, row })
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::app::App;
-use crate::engine::framework::FrameworkId;
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary};
 use crate::engine::severity::Severity;
 use crate::error::Result;
@@ -53,10 +53,14 @@ pub fn page_open_risks(
 }
 
 impl App {
-    /// One summary for each framework, in the contract's order.
-    pub fn summaries(&self, rows: &ClientSnapshot) -> Result<Vec<(FrameworkId, FrameworkSummary)>> {
-        let all = FrameworkId::ALL.into_iter();
-        all.map(|id| Ok((id, self.framework_outcome(rows, id)?.summary))).collect()
+    /// One summary for each of the contract's frameworks, in its order.
+    pub fn contract_summaries(
+        &self,
+        rows: &ClientSnapshot,
+    ) -> Result<Vec<(FrameworkId, FrameworkSummary)>> {
+        let catalog = self.catalog();
+        let all = catalog.frameworks.iter().filter(|it| it.id.is_of_contract());
+        all.map(|it| Ok((it.id, self.framework_outcome(rows, it)?.summary))).collect()
     }
 
     /// Returns the outcome of a framework. If it was never assessed, or was assessed with another number of rows, every
@@ -64,21 +68,18 @@ impl App {
     pub fn framework_outcome(
         &self,
         rows: &ClientSnapshot,
-        id: FrameworkId,
+        framework: &Framework,
     ) -> Result<FrameworkOutcome> {
-        let framework = self.catalog.framework(id);
-        let stored = rows.find_framework(id)?;
-        Ok(match stored {
-            Some(outcome) if outcome.rows.len() == framework.rows.len() => outcome,
-            _ => self.unassessed.frameworks[id as usize].clone(),
-        })
+        let stored = rows.find_framework(framework.id)?;
+        let is_current = |it: &FrameworkOutcome| it.rows.len() == framework.rows.len();
+        Ok(stored.filter(is_current).unwrap_or_else(|| FrameworkOutcome::unassessed(framework)))
     }
 
     /// Returns the outcome of each control, in the catalog's order.
     pub fn control_outcomes(&self, rows: &ClientSnapshot) -> Result<Vec<ControlOutcome>> {
         let stored = rows.list_control_outcomes()?;
-        let fresh = self.unassessed.controls.iter();
+        let unassessed = self.unassessed.iter();
         let find = |code: &str| stored.iter().find(|it| it.code == code).cloned();
-        Ok(fresh.map(|it| find(&it.code).unwrap_or_else(|| it.clone())).collect())
+        Ok(unassessed.map(|it| find(&it.code).unwrap_or_else(|| it.clone())).collect())
     }
 }

@@ -98,7 +98,7 @@ impl App {
     /// # Errors
     /// `Unavailable` if the database is not available.
     pub async fn reassess_outdated(&self) -> Result<()> {
-        let digest = self.catalog.digest;
+        let digest = self.catalog().digest;
         for client in self.clients.directory.list() {
             let rows = self.store.client_store(client.id);
             let assessed = rows.read(ClientSnapshot::find_assessed).await?;

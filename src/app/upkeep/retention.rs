@@ -119,7 +119,7 @@ impl App {
         let before = now.plus_days(-ENDED_DAYS);
         // A run that is in progress relies on the lists that it has read.
         let _lock = self.clients.lock(rows.id()).await;
-        let catalog = Arc::clone(&self.catalog);
+        let catalog = self.catalog();
         let ended = rows.read(move |it| EndedRuns::find(it, &catalog, before, now)).await?;
         for some in ended.imports.chunks(N_ROWS_AT_ONCE) {
             let some = some.to_vec();

@@ -107,7 +107,9 @@ impl<R: Rows> ClientTransaction<R> {
             ..ClientFigures::default()
         };
         for framework in self.list_frameworks()? {
-            summary.readiness[framework.id as usize] = framework.summary.readiness;
+            if let Some(index) = framework.id.contract_index() {
+                summary.readiness[index] = framework.summary.readiness;
+            }
         }
         self.list_risks()?.iter().for_each(|it| summary.risk(it, SummaryStep::Add));
         self.list_open_tasks()?.iter().for_each(|it| summary.task(it, SummaryStep::Add));

@@ -11,8 +11,8 @@ pub struct ClientFigures {
     pub score: Option<u8>,
     /// Percent of the applicable controls' weight that is assessed.
     pub coverage: u8,
-    /// 0 to 100, in the order of [`FrameworkId::ALL`].
-    pub readiness: [u8; FrameworkId::ALL.len()],
+    /// 0 to 100, in the order of [`FrameworkId::CONTRACT`].
+    pub readiness: [u8; FrameworkId::CONTRACT.len()],
     /// Open and not accepted, by [`crate::engine::severity::Severity`], least first.
     pub n_risks: [u32; 4],
     /// Their dollars a year, as far as known.

@@ -195,7 +195,9 @@ impl ClientBatch<'_> {
     }
 
     pub fn put_framework(&mut self, outcome: &FrameworkOutcome) -> Result<()> {
-        self.count(|it| it.readiness[outcome.id as usize] = outcome.summary.readiness)?;
+        if let Some(index) = outcome.id.contract_index() {
+            self.count(|it| it.readiness[index] = outcome.summary.readiness)?;
+        }
         self.put(POSTURE, &framework_key(outcome.id), outcome)
     }
 

@@ -15,7 +15,7 @@ fn any_valid_key_reads_the_catalogue_without_spending_its_own_limits() {
     let key = posture.key_with(&json!({"scopes": ["read:clients"], "perMinute": 2}));
     let (status, frameworks) = get(&posture, &key, "/api/frameworks");
     assert_eq!(status, 200);
-    assert_eq!(frameworks["data"].as_array().unwrap().len(), 11);
+    assert_eq!(frameworks["data"].as_array().unwrap().len(), 18);
     assert_eq!(get(&posture, &key, "/api/controls").0, 200);
     assert_eq!(get(&posture, &key, "/api/frameworks").0, 429, "it has limits of its own");
     assert_eq!(posture.get(&key, "/clients").status, 200);

@@ -66,7 +66,7 @@ fn counted(posture: &Posture, key: &str) -> Value {
     tasks.retain(|it| it["status"] == "open" || it["status"] == "in_progress");
     let grade = |from: u64, to: u64| scores.iter().filter(|it| (from..=to).contains(it)).count();
     let severity = |it: &str| count(&risks, "severity", &json!(it));
-    let ready = posture::engine::framework::FrameworkId::ALL.map(|it| {
+    let ready = posture::engine::framework::FrameworkId::CONTRACT.map(|it| {
         let known = readiness.get(it.as_str()).cloned().unwrap_or_default();
         json!({ "framework": it.as_str(), "clients": known.len(), "mean": mean(&known) })
     });

@@ -1,5 +1,6 @@
 //! What a person decides about rows of frameworks.
 
+use posture::engine::framework::FrameworkId;
 use serde_json::{Value, json};
 
 use super::controls::{attest, in_days};
@@ -59,7 +60,7 @@ fn a_row_that_is_only_supported_is_met_once_it_is_attested() {
     let answered = decide(&posture, &client, &row, &given);
     assert_eq!(shown(&posture, &client, SUPPORTED), ("compliant".into(), 100));
     let catalog = posture::catalog::embedded().unwrap();
-    let hipaa = catalog.framework(posture::engine::framework::FrameworkId::Hipaa);
+    let hipaa = catalog.find_framework(FrameworkId::Hipaa).unwrap();
     let described = &hipaa.rows[hipaa.find_row(SUPPORTED).unwrap()].description;
     let expected = json!({
         "frameworkId": "HIPAA", "requirement": SUPPORTED, "description": described,
@@ -230,7 +231,7 @@ fn a_decision_stays_with_a_row_that_gets_another_name() {
     let given = json!({"decision": "out_of_scope"});
     decide(&posture, &client, &format!("hipaa/{DECIDED}"), &given);
     let mut catalog = posture::catalog::embedded().unwrap();
-    let hipaa = &mut catalog.frameworks[posture::engine::framework::FrameworkId::Hipaa as usize];
+    let hipaa = catalog.frameworks.iter_mut().find(|it| it.id == FrameworkId::Hipaa).unwrap();
     let row = hipaa.find_row(DECIDED).unwrap();
     hipaa.rows[row].formerly =
         vec![std::mem::replace(&mut hipaa.rows[row].reference, "NEW".into())];

@@ -329,10 +329,11 @@ fn walk_conditions(trial: &Trial<'_>, rule: &Value) {
         let flat = self::flat(trial.document, schema);
         let value = |(name, schema): (&String, &Value)| {
             let schema = self::flat(trial.document, schema);
-            let value = match (&schema["enum"][0], bound(&schema, "minimum")) {
-                (Value::Null, Some(least)) => json!(least),
-                (Value::Null, None) => json!("CLD-01"),
-                (word, _) => word.clone(),
+            let value = match (&schema["enum"][0], bound(&schema, "minimum"), &schema["example"]) {
+                (Value::Null, Some(least), _) => json!(least),
+                (Value::Null, None, Value::Null) => json!("CLD-01"),
+                (Value::Null, None, example) => example.clone(),
+                (word, _, _) => word.clone(),
             };
             (name.clone(), value)
         };

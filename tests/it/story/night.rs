@@ -82,7 +82,8 @@ pub fn next_catalog() -> Catalog {
             control.severity = Severity::Critical;
         }
     }
-    for row in catalog.frameworks[FrameworkId::Soc2 as usize].rows.iter_mut().take(20) {
+    let soc2 = catalog.frameworks.iter_mut().find(|it| it.id == FrameworkId::Soc2).unwrap();
+    for row in soc2.rows.iter_mut().take(20) {
         if row.controls.iter().all(|it| it.control != failing) {
             let why = "as of this release".to_owned();
             row.controls.push(Mapping {

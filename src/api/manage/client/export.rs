@@ -29,7 +29,7 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
 use crate::app::report::posture::page_risks;
-use crate::engine::framework::{FrameworkId, Level};
+use crate::engine::framework::Level;
 use crate::error::{Chain, Result};
 use crate::page::Cut;
 use crate::store::global::audit::{Act, AuditOutcome};
@@ -121,13 +121,14 @@ impl ExportSource {
             }
             ExportPart::Requirements => self.put_requirements(rows, &mut written)?,
             ExportPart::Controls => {
-                let states = app.control_states(rows)?.into_iter().zip(&app.catalog.controls);
+                let catalog = app.catalog();
+                let states = app.control_states(rows)?.into_iter().zip(&catalog.controls);
                 for (it, control) in states {
-                    written.put("control", &ClientControlView::of(it, control, &app.catalog));
+                    written.put("control", &ClientControlView::of(it, control, &catalog));
                 }
             }
             ExportPart::Evidence => {
-                let all = register(rows, &app.catalog)?.into_iter();
+                let all = register(rows, &app.catalog())?.into_iter();
                 all.for_each(|it| written.put("evidence", &EvidenceView::of_registered(it)));
             }
             ExportPart::Tasks => {
@@ -152,12 +153,12 @@ impl ExportSource {
 
     fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
         let Self { app, .. } = self;
-        let outcomes = app.control_outcomes(rows)?.into_iter().zip(&app.catalog.controls);
+        let catalog = app.catalog();
+        let outcomes = app.control_outcomes(rows)?.into_iter().zip(&catalog.controls);
         let controls: Vec<_> =
             outcomes.map(|(it, control)| ControlResultView::of(it, &control.title)).collect();
-        for id in FrameworkId::ALL {
-            let outcome = app.framework_outcome(rows, id)?;
-            let framework = app.catalog.framework(id);
+        for framework in &catalog.frameworks {
+            let outcome = app.framework_outcome(rows, framework)?;
             let view = ComplianceDetailView::of(framework, Level::Requirement, &outcome, &controls);
             written.put("framework", &view);
         }

@@ -69,14 +69,16 @@ const N_MOVES: u32 = 100;
 
 impl PostureView {
     fn read(app: &App, rows: &ClientSnapshot) -> Result<Self> {
+        let catalog = app.catalog();
         let outcomes = app.control_outcomes(rows)?;
-        let coverage = coverage(&app.catalog, &outcomes);
-        let titled = outcomes.into_iter().zip(&app.catalog.controls);
+        let coverage = coverage(&catalog, &outcomes);
+        let titled = outcomes.into_iter().zip(&catalog.controls);
+        let cmmc = app.framework_outcome(rows, catalog.get_framework(FrameworkId::CmmcL2)?)?;
         Ok(Self {
             score: rows.find_score()?.map(SecurityScoreView::of).into(),
             coverage,
             provisional: coverage < COVERAGE_MIN,
-            sprs: app.framework_outcome(rows, FrameworkId::CmmcL2)?.summary.sprs.into(),
+            sprs: cmmc.summary.sprs.into(),
             controls: titled
                 .map(|(it, control)| ControlResultView::of(it, &control.title))
                 .collect(),

@@ -14,7 +14,7 @@ use crate::api::wire::input::{ClientIds, TextOf};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made};
-use crate::api::wire::view::{FrameworkIdView, SeverityView, Uid, When};
+use crate::api::wire::view::{FrameworkName, SeverityView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::alert_rule::{NewRule, RuleChange};
 use crate::error::Result;
@@ -61,7 +61,7 @@ pub struct ScoreBelow {
 #[derive(Object, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadinessBelow {
-    framework: TextOf<FrameworkIdView>,
+    framework: TextOf<FrameworkName>,
     #[oai(validator(minimum(value = "1"), maximum(value = "100")))]
     value: u32,
 }

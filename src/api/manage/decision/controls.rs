@@ -105,8 +105,9 @@ impl ClientControlView {
     async fn read(web: &Web, rows: &ClientStore, code: String) -> Result<Self> {
         let app = Arc::clone(&web.app);
         let read = move |snapshot: &ClientSnapshot| {
+            let catalog = app.catalog();
             let state = app.control_state(snapshot, &code)?;
-            Ok(Self::of(state, app.control(&code)?, &app.catalog))
+            Ok(Self::of(state, catalog.get_control(&code)?, &catalog))
         };
         rows.read(read).await
     }
@@ -213,8 +214,9 @@ impl ManagedControls {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let app = Arc::clone(&web.app);
         let list = move |snapshot: &ClientSnapshot| {
-            let states = app.control_states(snapshot)?.into_iter().zip(&app.catalog.controls);
-            let view = |(it, control)| ClientControlView::of(it, control, &app.catalog);
+            let catalog = app.catalog();
+            let states = app.control_states(snapshot)?.into_iter().zip(&catalog.controls);
+            let view = |(it, control)| ClientControlView::of(it, control, &catalog);
             Ok(states.map(view).collect::<Vec<_>>())
         };
         Ok(Data::of(&rows.read(list).await?))
@@ -240,7 +242,7 @@ impl ManagedControls {
     ) -> Result<Data<ClientControlView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let code = control_code.0.text.to_ascii_uppercase();
-        web.app.control(&code)?;
+        web.app.catalog().get_control(&code)?;
         match body.read()?.attestation(&by.0)? {
             Some(new) => web.app.attest_control(&rows, &code, new).await?,
             None => web.app.withdraw_attestation(&rows, &code).await?,

@@ -133,7 +133,7 @@ impl Register {
     ) -> Result<reply::PageReply<EvidenceView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let catalog = Arc::clone(&web.app.catalog);
+        let catalog = web.app.catalog();
         let evidence = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
         let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of_registered);
         Ok(reply::PageReply::rendered(Rendered::page(&page)))

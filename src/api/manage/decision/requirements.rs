@@ -14,12 +14,12 @@ use crate::api::wire::body::{Body, example, nullable, present};
 use crate::api::wire::param::{Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{Decision, DecisionWord, FrameworkIdView, StatusView, When};
+use crate::api::wire::view::{Decision, DecisionWord, FrameworkName, StatusView, When};
 use crate::api::{Group, Web};
 use crate::app::decision::requirement::{NewDecision, RowState};
 use crate::auth::caller::Caller;
 use crate::engine::fact::{RowDecision, RowDecisionKind};
-use crate::engine::framework::{Framework, FrameworkId};
+use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
 
@@ -28,7 +28,7 @@ use crate::store::ClientSnapshot;
 #[oai(rename = "ClientRequirement", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRequirementView {
-    framework_id: FrameworkIdView,
+    framework_id: FrameworkName,
     requirement: String,
     description: String,
     overall_status: StatusView,
@@ -73,7 +73,7 @@ impl ClientRequirementView {
     fn of(state: RowState, framework: &Framework) -> Self {
         let row = &framework.rows[state.row];
         Self {
-            framework_id: FrameworkIdView(framework.id),
+            framework_id: FrameworkName(framework.id),
             requirement: row.reference.clone(),
             description: row.description.clone(),
             overall_status: StatusView(state.outcome.status),
@@ -180,17 +180,19 @@ impl Requirements {
         body: Body<DecisionBody>,
     ) -> Result<Data<ClientRequirementView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let id: FrameworkId = framework_id.text.parse()?;
+        let catalog = web.app.catalog();
+        let framework = catalog.framework_named(&framework_id.text)?;
         let reference = &requirement.text;
-        let row = web.app.row(id, reference)?;
+        let (id, row) = (framework.id, framework.get_row(reference)?);
         match body.read()?.decision(&by.0)? {
             Some(new) => web.app.decide_row(&rows, id, reference, new).await?,
             None => web.app.withdraw_decision(&rows, id, reference).await?,
         }
         let app = Arc::clone(&web.app);
         let read = move |snapshot: &ClientSnapshot| {
-            let state = app.row_state(snapshot, id, row)?;
-            Ok(ClientRequirementView::of(state, app.catalog.framework(id)))
+            let framework = catalog.get_framework(id)?;
+            let state = app.row_state(snapshot, framework, row)?;
+            Ok(ClientRequirementView::of(state, framework))
         };
         Ok(Data::of(&rows.read(read).await?))
     }

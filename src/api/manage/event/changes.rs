@@ -13,7 +13,7 @@ use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
-use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, Uid, When};
+use crate::api::wire::view::{FrameworkName, LevelView, StatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::store::global::change::Placed;
 
@@ -25,7 +25,7 @@ pub struct RowChangeView {
     /// Rises by one with each change of any client, in commit order. Pass it as `after` to get later changes.
     sequence: u64,
     client_id: Uid,
-    framework: FrameworkIdView,
+    framework: FrameworkName,
     /// The framework's own reference.
     requirement: String,
     level: LevelView,
@@ -42,7 +42,7 @@ impl RowChangeView {
         Self {
             sequence,
             client_id: Uid::of(client.as_bytes()),
-            framework: FrameworkIdView(framework),
+            framework: FrameworkName(framework),
             requirement: row.reference,
             level: LevelView(row.level),
             from: StatusView(row.from),

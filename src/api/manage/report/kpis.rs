@@ -10,7 +10,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewKpis;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{FrameworkIdView, Uid};
+use crate::api::wire::view::{FrameworkName, Uid};
 use crate::api::{Group, Web};
 use crate::app::report::kpi::{Attention, Kpis, MeanReadiness};
 
@@ -90,7 +90,7 @@ pub struct GradesView {
 figures! {
     /// The readiness of clients for a framework.
     ReadinessView as "KpiReadiness" {
-        framework: FrameworkIdView,
+        framework: FrameworkName,
         clients: u32,
         /// Rounded down. Null: no client has the framework in scope.
         mean: Null<u8>,
@@ -179,7 +179,7 @@ impl GradesView {
 impl ReadinessView {
     fn of(it: MeanReadiness) -> Self {
         let MeanReadiness { framework, n_clients, mean } = it;
-        Self { framework: FrameworkIdView(framework), clients: n_clients, mean: mean.into() }
+        Self { framework: FrameworkName(framework), clients: n_clients, mean: mean.into() }
     }
 }
 

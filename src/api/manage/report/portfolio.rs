@@ -12,12 +12,11 @@ use crate::api::edge::right::ViewCompliance;
 use crate::api::wire::param::{Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, Rendered};
-use crate::api::wire::view::{FrameworkIdView, StatusView, Uid};
+use crate::api::wire::view::{FrameworkName, StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::report::portfolio::{PortfolioQuery, PortfolioRow};
-use crate::engine::catalog::Catalog;
-use crate::engine::framework::FrameworkId;
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::error::{Error, Result};
 use crate::page::Page;
 
@@ -28,7 +27,7 @@ use crate::page::Page;
 pub struct LineView {
     client_id: Uid,
     client_name: String,
-    framework: FrameworkIdView,
+    framework: FrameworkName,
     /// 0 to 100.
     readiness_score: u8,
     /// Applicable requirements. Those that are not passed, partial or failed are not assessed yet.
@@ -49,7 +48,7 @@ impl LineView {
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
-            framework: FrameworkIdView(framework),
+            framework: FrameworkName(framework),
             readiness_score: summary.readiness,
             total_controls: summary.total,
             passed_controls: summary.passed,
@@ -63,14 +62,10 @@ impl LineView {
 }
 
 /// Finds the row of a requirement.
-fn row(
-    catalog: &Catalog,
-    framework: FrameworkId,
-    requirement: Option<&str>,
-) -> Result<Option<usize>> {
+fn row(framework: &Framework, requirement: Option<&str>) -> Result<Option<usize>> {
     let Some(reference) = requirement else { return Ok(None) };
-    let row = catalog.framework(framework).find_row(reference);
-    let rule = || format!("must be a requirement of {}", framework.as_str());
+    let row = framework.find_row(reference);
+    let rule = || format!("must be a requirement of {}", framework.id.as_str());
     row.map(Some).ok_or_else(|| Error::invalid_field("requirement", rule()))
 }
 
@@ -88,7 +83,7 @@ impl Portfolio {
         web: Held<&Arc<Web>>,
         by: By<ViewCompliance>,
         /// A framework identifier, in upper or lower case. Required.
-        framework: Query<Option<Raw<FrameworkIdView>>>,
+        framework: Query<Option<Raw<FrameworkName>>>,
         /// A reference of the framework, for example `CC6.1`.
         requirement: Query<Option<Raw<Text>>>,
         /// Only clients with this status. Requires `requirement`.
@@ -96,9 +91,11 @@ impl Portfolio {
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<LineView>, Failure> {
-        let framework = param::framework(framework.0.as_ref())?;
+        let catalog = web.app.catalog();
+        let framework = param::framework(&catalog, framework.0.as_ref())?;
         let requirement = requirement.0.map(|it| it.text);
-        let row = row(&web.app.catalog, framework, requirement.as_deref())?;
+        let row = row(framework, requirement.as_deref())?;
+        let framework = framework.id;
         let status = param::word("status", status.0.as_ref())?.map(|it: StatusView| it.0);
         if status.is_some() && row.is_none() {
             let rule = "requires the parameter requirement";
