@@ -120,6 +120,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::catalog::CatalogReads,
             manage::access::audit::AuditLog,
             manage::client::export::Exports,
+            manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
         ),
     );

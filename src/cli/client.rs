@@ -43,8 +43,8 @@ pub(super) struct ClientAddArgs {
     /// Number of employees.
     #[arg(long)]
     employees: Option<u32>,
-    /// What the client uses: QUESTION=used|unused|unknown, such as m365=used. Can be repeated.
-    #[arg(long = "profile", value_name = "QUESTION=USAGE")]
+    /// What the client uses: QUESTION=used|unused|unknown, such as m365=used,aws=unused. Can be repeated.
+    #[arg(long = "profile", value_name = "QUESTION=USAGE", value_delimiter = ',')]
     profile: Vec<String>,
 }
 
@@ -64,8 +64,8 @@ pub(super) struct ClientSetArgs {
     /// `false` leaves the client out of the API; its data is kept.
     #[arg(long)]
     active: Option<bool>,
-    /// What the client uses: QUESTION=used|unused|unknown, such as aws=unused. Can be repeated.
-    #[arg(long = "profile", value_name = "QUESTION=USAGE")]
+    /// What the client uses: QUESTION=used|unused|unknown, such as aws=unused,gcp=unused. Can be repeated.
+    #[arg(long = "profile", value_name = "QUESTION=USAGE", value_delimiter = ',')]
     profile: Vec<String>,
     /// A setting: NAME=JSON, such as staleAssetDays=14. Can be repeated.
     #[arg(long = "setting", value_name = "NAME=JSON")]

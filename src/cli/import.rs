@@ -66,13 +66,21 @@ pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> 
         Some(ImportCommand::List { client }) => list(options, json, &client),
         Some(ImportCommand::Undo { client, import }) => undo(options, json, &client, &import),
         None => with_session(options, async |session| {
+            let client = args.client.as_deref().unwrap_or_default();
+            let mut is_first = false;
             for file in &args.files {
                 let answer = import(session, &args, file).await.map_err(|error| {
                     Error::invalid(format!("{}: {}", file.display(), error.message()))
                 })?;
                 show(json, &visible(&file.display().to_string()), &answer)?;
+                is_first |= answer["data"]["changed"]["scoreBefore"].is_null()
+                    && answer["data"]["changed"]["scoreAfter"].is_number();
             }
-            Ok(())
+            if !is_first || json {
+                return Ok(());
+            }
+            let path = format!("{}/posture", client::path(client)?);
+            show_questions(client, &session.call(Call::get(path)).await?)
         }),
     }
 }
@@ -160,6 +168,25 @@ fn show_changes(changed: &Value) -> Result<()> {
         count("risksOpened", "risk"),
         print::cell(&changed["risksClosed"]),
         count("events", "event")
+    ))
+}
+
+/// After a client's first score: what its profile does not say yet, and how many requirements wait for that.
+fn show_questions(client: &str, answer: &Value) -> Result<()> {
+    let questions: Vec<&Value> =
+        answer["data"]["questions"].as_array().into_iter().flatten().collect();
+    if questions.is_empty() {
+        return Ok(());
+    }
+    print::line("some requirements wait only for what the client uses:")?;
+    for it in &questions {
+        let (question, n) = (print::cell(&it["question"]), &it["count"]);
+        print::line(&format!("  {question}: {}", print::count(n, "requirement")))?;
+    }
+    let example = questions.iter().map(|it| format!("{}=unused", print::cell(&it["question"])));
+    print::line(&format!(
+        "answer with used or unused: posture client set {client} --profile {}",
+        example.collect::<Vec<_>>().join(",")
     ))
 }
 

@@ -6,7 +6,7 @@ use std::collections::btree_map::Range;
 use std::iter::Peekable;
 use std::ops::Bound;
 
-use super::framework::{Framework, FrameworkId};
+use super::framework::{Framework, FrameworkId, replacing};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
@@ -221,15 +221,4 @@ impl Decider {
             Self::Derived => "derived",
         }
     }
-}
-
-/// Indices of those that once had this name.
-pub(super) fn replacing<'a>(
-    former: impl Iterator<Item = &'a Vec<String>>,
-    name: &str,
-) -> Vec<usize> {
-    let had = |(index, former): (usize, &Vec<String>)| {
-        former.iter().any(|it| it == name).then_some(index)
-    };
-    former.enumerate().filter_map(had).collect()
 }

@@ -94,6 +94,24 @@ pub enum Change {
     },
 }
 
+impl Change {
+    /// The framework that it is about. `None`: it is about the client as a whole.
+    #[must_use]
+    pub fn framework(&self) -> Option<FrameworkId> {
+        match self {
+            Self::Row { framework, .. }
+            | Self::Readiness { framework, .. }
+            | Self::Drift { framework, .. } => Some(*framework),
+            Self::Control { .. }
+            | Self::Score { .. }
+            | Self::Threshold { .. }
+            | Self::RiskOpened { .. }
+            | Self::RiskCritical { .. }
+            | Self::RiskClosed { .. } => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Up,

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use bincode::{Decode, Encode};
 
-use super::catalog::replacing;
 use crate::error::{Error, Result};
 
 /// Which framework. Stored rows contain it: variants keep their order, and new ones are appended.
@@ -217,6 +216,21 @@ impl Framework {
         )
     }
 
+    /// Returns the mappings of a row and of the rows below it, one for each control: the one that decides, if any does.
+    #[must_use]
+    pub fn mappings_of(&self, row: usize) -> Vec<&Mapping> {
+        let is_below = |index: &usize| {
+            let above = std::iter::successors(Some(*index), |it| self.rows[*it].parent);
+            let mut above = above.take(self.rows.len());
+            self.rows[*index].level == self.rows[row].level && above.any(|it| it == row)
+        };
+        let below = (0..self.rows.len()).filter(is_below);
+        let mut all: Vec<&Mapping> = below.flat_map(|it| &self.rows[it].controls).collect();
+        all.sort_by_key(|it| (it.control, it.role != ControlRole::Decides));
+        all.dedup_by_key(|it| it.control);
+        all
+    }
+
     /// Returns the rows of one level by index, each with the indices of the controls that are mapped to it or to a row
     /// below it, in the catalog's order.
     #[must_use]
@@ -234,6 +248,17 @@ impl Framework {
         let lines = taken.into_iter().enumerate();
         lines.filter(|(index, _)| self.rows[*index].level == level).collect()
     }
+}
+
+/// Indices of those that once had this name.
+pub(super) fn replacing<'a>(
+    former: impl Iterator<Item = &'a Vec<String>>,
+    name: &str,
+) -> Vec<usize> {
+    let had = |(index, former): (usize, &Vec<String>)| {
+        former.iter().any(|it| it == name).then_some(index)
+    };
+    former.enumerate().filter_map(had).collect()
 }
 
 /// How a framework's `readinessScore` is computed.

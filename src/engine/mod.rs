@@ -10,12 +10,12 @@ pub mod framework;
 pub mod identity;
 pub mod network;
 pub mod posture;
+pub mod readiness;
 pub mod severity;
 
 mod current;
 mod finding;
 mod horizon;
-mod readiness;
 mod requirement;
 pub mod risk;
 mod score;

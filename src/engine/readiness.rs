@@ -18,15 +18,7 @@ pub(super) fn summarize(
     outcomes: &[RowOutcome],
     controls: &[AssessedControl<'_>],
 ) -> FrameworkSummary {
-    let leaves = leaves(&framework.rows);
-    let rows: Vec<Judged<'_>> = framework
-        .rows
-        .iter()
-        .zip(outcomes)
-        .zip(leaves)
-        .map(|((row, outcome), is_leaf)| Judged { row, outcome: *outcome, is_leaf })
-        .filter(|it| it.row.level == Level::Requirement)
-        .collect();
+    let rows = judged(framework, outcomes);
     let n = |status| count(rows.iter().filter(|it| it.outcome.status == status));
     let has_gate = rows.iter().any(|it| it.row.gate);
     let is_gated = rows.iter().any(|it| it.row.gate && it.outcome.status != Status::Compliant);
@@ -47,6 +39,7 @@ pub(super) fn summarize(
     }
 }
 
+#[derive(Clone, Copy)]
 struct Judged<'a> {
     row: &'a FrameworkRow,
     outcome: RowOutcome,
@@ -57,6 +50,14 @@ impl Judged<'_> {
     fn is_applicable(&self) -> bool {
         self.outcome.status != Status::NotApplicable
     }
+}
+
+/// The rows of level requirement.
+fn judged<'a>(framework: &'a Framework, outcomes: &[RowOutcome]) -> Vec<Judged<'a>> {
+    let rows = framework.rows.iter().zip(outcomes).zip(leaves(&framework.rows));
+    rows.map(|((row, outcome), is_leaf)| Judged { row, outcome: *outcome, is_leaf })
+        .filter(|it| it.row.level == Level::Requirement)
+        .collect()
 }
 
 fn count<T>(all: impl Iterator<Item = T>) -> u32 {
@@ -78,6 +79,33 @@ fn mean(rows: &[Judged<'_>]) -> u8 {
     let sum: u32 = leaves().map(|it| u32::from(it.outcome.score)).sum();
     let mean = sum.checked_div(count(leaves())).unwrap_or(0);
     u8::try_from(mean).expect("a mean of scores is at most 100")
+}
+
+/// How ready a client is for one group of a framework's rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupReadiness {
+    /// Applicable rows of level requirement.
+    pub n_total: u32,
+    pub n_compliant: u32,
+    /// 0 to 100.
+    pub readiness: u8,
+}
+
+/// Returns the readiness for each group of a framework, in its order.
+#[must_use]
+pub fn of_groups(framework: &Framework, outcomes: &[RowOutcome]) -> Vec<GroupReadiness> {
+    let rows = judged(framework, outcomes);
+    let of_group = |group: usize| {
+        let members: Vec<Judged<'_>> =
+            rows.iter().filter(|it| it.row.groups.contains(&group)).copied().collect();
+        let is_compliant = |it: &&Judged<'_>| it.outcome.status == Status::Compliant;
+        GroupReadiness {
+            n_total: count(members.iter().filter(|it| it.is_applicable())),
+            n_compliant: count(members.iter().filter(is_compliant)),
+            readiness: mean(&members),
+        }
+    };
+    (0..framework.groups.len()).map(of_group).collect()
 }
 
 /// Returns the percentage of applicable leaf rows that are compliant, rounded down. 0 if there are none.

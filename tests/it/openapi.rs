@@ -84,6 +84,8 @@ DELETE /api/clients/{clientId}/imports/{importId} undo_import none analyst
 POST /api/clients/{clientId}/facts push_facts write:assessments analyst
 GET /api/clients/{clientId}/posture get_posture read:scores viewer
 GET /api/clients/{clientId}/controls list_client_controls read:compliance viewer
+GET /api/clients/{clientId}/compliance list_client_frameworks read:compliance viewer
+GET /api/clients/{clientId}/compliance/{frameworkId} get_client_framework read:compliance viewer
 PUT /api/clients/{clientId}/controls/{controlCode} attest_control none analyst
 PUT /api/clients/{clientId}/compliance/{frameworkId}/{requirement} decide_requirement none analyst
 GET /api/clients/{clientId}/evidence list_evidence read:compliance viewer

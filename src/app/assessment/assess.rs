@@ -17,7 +17,6 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation};
-use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
@@ -100,7 +99,12 @@ impl StoredPosture {
             score: self.score.as_ref().map(|it| &it.score),
             risks: self.risks.iter().filter(|it| it.closed.is_none()).map(|it| &it.risk).collect(),
         });
-        difference(catalog, before.as_ref(), posture, &subject.thresholds)
+        let mut changes = difference(catalog, before.as_ref(), posture, &subject.thresholds);
+        // Other frameworks than the contract's concern only the clients that must meet them.
+        changes.retain(|it| {
+            it.framework().is_none_or(|id| id.is_of_contract() || subject.frameworks.contains(&id))
+        });
+        changes
     }
 }
 
@@ -207,7 +211,7 @@ pub fn plan(
         due: carried.next_end.map_or(due, |it| it.min(due)),
         n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
-        changed: changed(in_scope, &changes, cause, now),
+        changed: changed(&subject.catalog, &changes, cause, now),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
@@ -315,19 +319,11 @@ fn moved(changes: &[Change], cause: &Cause, now: Time) -> Option<ScoreMove> {
     })
 }
 
-/// Returns the rows that changed, by framework: those of the contract, and others that the client must meet.
-fn changed(
-    (catalog, frameworks): (&Catalog, &[FrameworkId]),
-    changes: &[Change],
-    cause: &Cause,
-    now: Time,
-) -> Vec<NewChanges> {
+/// Returns the rows that changed, by framework.
+fn changed(catalog: &Catalog, changes: &[Change], cause: &Cause, now: Time) -> Vec<NewChanges> {
     let mut all: Vec<NewChanges> = Vec::new();
     for change in changes {
         let Change::Row { framework, row, from, to } = change else { continue };
-        if !framework.is_of_contract() && !frameworks.contains(framework) {
-            continue;
-        }
         let Some(found) = catalog.find_framework(*framework) else { continue };
         let row = &found.rows[*row];
         let (reference, level) = (row.reference.clone(), row.level);

@@ -47,7 +47,8 @@ pub fn events(
         count(&mut announced, change);
         let is_announced = !cause.is_baseline()
             || matches!(change, Change::RiskCritical { .. } | Change::RiskClosed { .. });
-        if is_announced && is_in_scope(frameworks, change) {
+        let in_scope = change.framework().is_none_or(|it| frameworks.contains(&it));
+        if is_announced && in_scope {
             events.extend(event_of(catalog, change, &risks, posture, cause, now));
         }
     }
@@ -55,21 +56,6 @@ pub fn events(
         events.push(NewEvent::new(&RiskAssessmentCompleted::of(posture, cause), now));
     }
     (announced, events)
-}
-
-fn is_in_scope(frameworks: &[FrameworkId], change: &Change) -> bool {
-    match change {
-        Change::Readiness { framework, .. } | Change::Drift { framework, .. } => {
-            frameworks.contains(framework)
-        }
-        Change::Control { .. }
-        | Change::Row { .. }
-        | Change::Score { .. }
-        | Change::Threshold { .. }
-        | Change::RiskOpened { .. }
-        | Change::RiskCritical { .. }
-        | Change::RiskClosed { .. } => true,
-    }
 }
 
 fn count(announced: &mut Announced, change: &Change) {

@@ -1,5 +1,7 @@
 //! Reads over one client or all of them.
 
+pub mod because;
+pub mod client;
 pub mod condition;
 pub mod kpi;
 pub mod log;

@@ -8,6 +8,7 @@ mod catalog;
 mod changes;
 mod clients;
 mod complete;
+mod compliance;
 mod conditions;
 mod controls;
 mod events;

@@ -33,7 +33,7 @@ pub(crate) enum Names {
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(crate) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(crate) const TRIED: [Tried; 73] = [
+pub(crate) const TRIED: [Tried; 75] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -59,6 +59,8 @@ pub(crate) const TRIED: [Tried; 73] = [
     ("push_facts", Names::Client, "", 200),
     ("get_posture", Names::Client, "", 200),
     ("list_client_controls", Names::Client, "", 200),
+    ("list_client_frameworks", Names::Client, "", 200),
+    ("get_client_framework", Names::Client, "level=x", 200),
     ("attest_control", Names::Client, "", 200),
     ("decide_requirement", Names::Client, "", 200),
     ("list_evidence", Names::Client, "limit=x", 200),

@@ -18,8 +18,8 @@ use crate::api::manage::decision::controls::ClientControlView;
 use crate::api::manage::decision::evidence::EvidenceView;
 use crate::api::manage::decision::tasks::TaskView;
 use crate::api::manage::intake::imports::ImportView;
+use crate::api::manage::report::compliance::ClientFrameworkView;
 use crate::api::v1::assets;
-use crate::api::v1::compliance::{ComplianceDetailView, ControlResultView};
 use crate::api::v1::risks::RiskItemView;
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::param::{Id, Raw};
@@ -152,14 +152,11 @@ impl ExportSource {
     }
 
     fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
-        let Self { app, .. } = self;
-        let catalog = app.catalog();
-        let outcomes = app.control_outcomes(rows)?.into_iter().zip(&catalog.controls);
-        let controls: Vec<_> =
-            outcomes.map(|(it, control)| ControlResultView::of(it, &control.title)).collect();
-        for framework in &catalog.frameworks {
-            let outcome = app.framework_outcome(rows, framework)?;
-            let view = ComplianceDetailView::of(framework, Level::Requirement, &outcome, &controls);
+        let report = self.app.client_report(rows)?;
+        for framework in &report.catalog.frameworks {
+            let outcome = self.app.framework_outcome(rows, framework)?;
+            let level = Level::Requirement;
+            let view = ClientFrameworkView::of(&report, framework, &outcome, level);
             written.put("framework", &view);
         }
         Ok(())

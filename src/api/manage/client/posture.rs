@@ -14,9 +14,11 @@ use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::When;
+use crate::api::wire::view::{FrameworkName, When};
 use crate::api::{Group, Web};
 use crate::app::App;
+use crate::app::report::because::OpenQuestion;
+use crate::engine::catalog::Catalog;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::coverage;
 use crate::error::Result;
@@ -36,9 +38,49 @@ pub struct PostureView {
     /// The SPRS score of CMMC Level 2, -203 to 110, for information. Null: there is no system security plan
     /// (CA.L2-3.12.4).
     sprs: Null<i16>,
+    /// Profile questions without an answer, with the requirements of the client's frameworks that wait for nothing else.
+    /// Answer them with `settings.profile`.
+    questions: Vec<QuestionView>,
     controls: Vec<ControlResultView>,
     /// Changes of the overall score, newest first, at most 100.
     moves: Vec<MoveView>,
+}
+
+/// A profile question without an answer.
+#[derive(Object, Serialize)]
+#[oai(rename = "OpenQuestion", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct QuestionView {
+    /// Such as `aws`: does the client use it?
+    question: String,
+    /// How many requirements wait for the answer.
+    count: u32,
+    /// The first 100 of them.
+    requirements: Vec<WaitingRequirementView>,
+}
+
+/// A requirement that waits for the answer to a profile question.
+#[derive(Object, Serialize)]
+#[oai(rename = "WaitingRequirement", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct WaitingRequirementView {
+    framework_id: FrameworkName,
+    requirement: String,
+}
+
+impl QuestionView {
+    fn of(it: &OpenQuestion, catalog: &Catalog) -> Self {
+        let row = |(framework, row): &(FrameworkId, usize)| {
+            let rows = &catalog.find_framework(*framework)?.rows;
+            let requirement = rows[*row].reference.clone();
+            Some(WaitingRequirementView { framework_id: FrameworkName(*framework), requirement })
+        };
+        Self {
+            question: it.question.clone(),
+            count: u32::try_from(it.rows.len()).unwrap_or(u32::MAX),
+            requirements: it.rows.iter().take(N_WAITING_SHOWN).filter_map(row).collect(),
+        }
+    }
 }
 
 /// One change of the overall score.
@@ -64,13 +106,17 @@ impl MoveView {
 
 /// Below this coverage a score is provisional.
 const COVERAGE_MIN: u8 = 40;
+/// Requirements that are shown of a question.
+const N_WAITING_SHOWN: usize = 100;
 /// Moves that are shown.
 const N_MOVES: u32 = 100;
 
 impl PostureView {
     fn read(app: &App, rows: &ClientSnapshot) -> Result<Self> {
-        let catalog = app.catalog();
-        let outcomes = app.control_outcomes(rows)?;
+        let report = app.client_report(rows)?;
+        let questions = app.open_questions(rows, &report)?;
+        let catalog = report.catalog;
+        let outcomes = report.controls;
         let coverage = coverage(&catalog, &outcomes);
         let titled = outcomes.into_iter().zip(&catalog.controls);
         let cmmc = app.framework_outcome(rows, catalog.get_framework(FrameworkId::CmmcL2)?)?;
@@ -79,6 +125,7 @@ impl PostureView {
             coverage,
             provisional: coverage < COVERAGE_MIN,
             sprs: cmmc.summary.sprs.into(),
+            questions: questions.iter().map(|it| QuestionView::of(it, &catalog)).collect(),
             controls: titled
                 .map(|(it, control)| ControlResultView::of(it, &control.title))
                 .collect(),

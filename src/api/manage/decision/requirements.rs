@@ -53,7 +53,7 @@ pub struct DecisionView {
 }
 
 impl DecisionView {
-    fn of(it: RowDecision) -> Self {
+    pub fn of(it: RowDecision) -> Self {
         let (decision, evidence) = match it.kind {
             RowDecisionKind::OutOfScope => (Decision::OutOfScope, None),
             RowDecisionKind::Attested { evidence } => (Decision::Attested, Some(evidence)),

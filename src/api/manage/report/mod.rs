@@ -1,4 +1,5 @@
 //! Figures over all clients.
 
+pub mod compliance;
 pub mod kpis;
 pub mod portfolio;

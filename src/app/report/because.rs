@@ -1,0 +1,172 @@
+//! Why a requirement of a client is not compliant, in words.
+
+use std::collections::BTreeMap;
+
+use crate::clock::Time;
+use crate::engine::catalog::{Catalog, Control};
+use crate::engine::fact::{Profile, RowDecision, RowDecisionKind, Status, Usage};
+use crate::engine::framework::{ControlRole, Framework, FrameworkId, Level, Mapping};
+use crate::engine::posture::{ControlOutcome, RowOutcome};
+
+/// How many controls one sentence names.
+const N_NAMED_MAX: usize = 3;
+
+/// What the reasons are read from.
+pub struct ReasonInput<'a> {
+    pub catalog: &'a Catalog,
+    /// In the catalog's order.
+    pub controls: &'a [ControlOutcome],
+    pub profile: &'a Profile,
+    pub now: Time,
+}
+
+/// A question of the profile without an answer, and the rows that wait only for it and others like it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenQuestion {
+    pub question: String,
+    /// By framework, in its order.
+    pub rows: Vec<(FrameworkId, usize)>,
+}
+
+/// What keeps a row from being compliant.
+#[derive(Default)]
+struct RowGaps<'a> {
+    /// Failing first, then not assessed.
+    failing: Vec<String>,
+    unassessed: Vec<String>,
+    outdated: Vec<String>,
+    /// Controls that are not assessed, by the question that may take them out of scope.
+    asked: BTreeMap<&'a str, Vec<&'a str>>,
+}
+
+impl RowGaps<'_> {
+    fn waits_only_for_answers(&self) -> bool {
+        !self.asked.is_empty()
+            && self.failing.is_empty()
+            && self.unassessed.is_empty()
+            && self.outdated.is_empty()
+    }
+}
+
+impl ReasonInput<'_> {
+    /// Returns one sentence for each thing that keeps a row from being compliant. Empty: it is, or it does not apply.
+    #[must_use]
+    pub fn because(
+        &self,
+        framework: &Framework,
+        row: usize,
+        outcome: RowOutcome,
+        decision: Option<&RowDecision>,
+    ) -> Vec<String> {
+        if matches!(outcome.status, Status::Compliant | Status::NotApplicable) {
+            return Vec::new();
+        }
+        let mappings = framework.mappings_of(row);
+        let RowGaps { failing, unassessed, outdated, asked } = self.gaps(&mappings);
+        let mut sentences = [failing, outdated, unassessed].concat();
+        sentences.extend(asked.iter().map(|(question, codes)| {
+            format!("{question}: used or not? {} not assessed", named(codes))
+        }));
+        let decides = |it: &&Mapping| {
+            it.role == ControlRole::Decides
+                && self.controls[it.control].status != Status::NotApplicable
+        };
+        if !mappings.iter().any(decides) && !is_attested(decision, self.now) {
+            sentences.push(
+                "no control decides this requirement: a person must attest it, with evidence"
+                    .to_owned(),
+            );
+        }
+        if sentences.is_empty() {
+            sentences.push("evidence is needed that is newer than what is there".to_owned());
+        }
+        sentences
+    }
+
+    fn gaps<'a>(&'a self, mappings: &[&Mapping]) -> RowGaps<'a> {
+        let mut gaps = RowGaps::default();
+        for mapping in mappings {
+            let (control, outcome) =
+                (&self.catalog.controls[mapping.control], &self.controls[mapping.control]);
+            let name = || format!("{} {}", control.code, control.title);
+            match outcome.status {
+                Status::NotApplicable => (),
+                Status::Compliant => {
+                    let end = mapping.within_days.zip(outcome.assessed_at);
+                    let end = end.map(|(days, at)| at.plus_days(i64::from(days)));
+                    if end.is_some_and(|end| end <= self.now) {
+                        let days = mapping.within_days.unwrap_or_default();
+                        gaps.outdated.push(format!("{}: not seen in the last {days} days", name()));
+                    }
+                }
+                Status::Partial | Status::NonCompliant => {
+                    let (status, score) = (outcome.status.as_str(), outcome.score.unwrap_or(0));
+                    gaps.failing.push(format!("{}: {status}, score {score}", name()));
+                }
+                Status::NotAssessed => {
+                    let open = self.open_questions_of(control);
+                    if open.is_empty() {
+                        let why = if outcome.held { "; its last result was worse" } else { "" };
+                        gaps.unassessed.push(format!("{}: not assessed{why}", name()));
+                    }
+                    for question in open {
+                        gaps.asked.entry(question).or_default().push(&control.code);
+                    }
+                }
+            }
+        }
+        gaps
+    }
+
+    /// The questions that may take a control out of scope: none if the client uses one of its platforms.
+    fn open_questions_of<'a>(&self, control: &'a Control) -> Vec<&'a str> {
+        let usage = |it: &String| self.profile.get(it);
+        if control.platforms.iter().any(|it| usage(it) == Some(&Usage::Used)) {
+            return Vec::new();
+        }
+        let is_open = |it: &&String| match usage(it) {
+            None | Some(Usage::Unknown) => true,
+            Some(Usage::Used) => false,
+            Some(Usage::Unused { until, .. }) => *until <= self.now,
+        };
+        control.platforms.iter().filter(is_open).map(String::as_str).collect()
+    }
+
+    /// Returns the questions whose answers rows wait for: nothing else keeps these from being compliant.
+    #[must_use]
+    pub fn open_questions(&self, frameworks: &[(&Framework, &[RowOutcome])]) -> Vec<OpenQuestion> {
+        let mut open: BTreeMap<&str, Vec<(FrameworkId, usize)>> = BTreeMap::new();
+        for (framework, outcomes) in frameworks {
+            for (row, outcome) in outcomes.iter().enumerate() {
+                let is_open = !matches!(outcome.status, Status::Compliant | Status::NotApplicable);
+                if !is_open || framework.rows[row].level != Level::Requirement {
+                    continue;
+                }
+                let gaps = self.gaps(&framework.mappings_of(row));
+                if gaps.waits_only_for_answers() {
+                    for question in gaps.asked.into_keys() {
+                        open.entry(question).or_default().push((framework.id, row));
+                    }
+                }
+            }
+        }
+        let open = open.into_iter();
+        open.map(|(question, rows)| OpenQuestion { question: question.to_owned(), rows }).collect()
+    }
+}
+
+fn is_attested(decision: Option<&RowDecision>, now: Time) -> bool {
+    decision.is_some_and(|it| {
+        matches!(it.kind, RowDecisionKind::Attested { .. }) && it.until.is_none_or(|end| now < end)
+    })
+}
+
+/// The first codes, and how many more there are, with the verb.
+fn named(codes: &[&str]) -> String {
+    let shown = codes[..codes.len().min(N_NAMED_MAX)].join(", ");
+    match (codes.len(), codes.len().saturating_sub(N_NAMED_MAX)) {
+        (1, _) => format!("{shown} is"),
+        (_, 0) => format!("{shown} are"),
+        (_, more) => format!("{shown} and {more} more are"),
+    }
+}

@@ -1,0 +1,72 @@
+//! What the reports about one client read.
+
+use std::sync::Arc;
+
+use super::because::{OpenQuestion, ReasonInput};
+use crate::app::App;
+use crate::app::assessment::statement::Statements;
+use crate::app::client::settings::Settings;
+use crate::clock::Time;
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::{Profile, RowDecision};
+use crate::engine::framework::{Framework, FrameworkId};
+use crate::engine::posture::ControlOutcome;
+use crate::error::{Error, Result};
+use crate::store::ClientSnapshot;
+
+/// Everything about one client that explains its requirements.
+pub struct ClientReport {
+    pub catalog: Arc<Catalog>,
+    /// In the catalog's order.
+    pub controls: Vec<ControlOutcome>,
+    /// Those that the client must meet.
+    pub frameworks: Vec<FrameworkId>,
+    decisions: Vec<RowDecision>,
+    profile: Profile,
+    now: Time,
+}
+
+impl ClientReport {
+    #[must_use]
+    pub fn reasons(&self) -> ReasonInput<'_> {
+        let Self { catalog, controls, profile, now, .. } = self;
+        ReasonInput { catalog, controls, profile, now: *now }
+    }
+
+    #[must_use]
+    pub fn find_decision(&self, framework: FrameworkId, reference: &str) -> Option<&RowDecision> {
+        let mut all = self.decisions.iter();
+        all.find(|it| (it.framework, it.reference.as_str()) == (framework, reference))
+    }
+}
+
+impl App {
+    pub fn client_report(&self, rows: &ClientSnapshot) -> Result<ClientReport> {
+        let client = self.clients.directory.find(rows.id());
+        let client = client.ok_or_else(|| Error::not_found("client not found"))?;
+        let settings = Settings::of(&client.settings);
+        let catalog = self.catalog();
+        Ok(ClientReport {
+            controls: self.control_outcomes(rows)?,
+            frameworks: settings.frameworks(),
+            decisions: Statements::read(rows, &catalog)?.decisions,
+            profile: settings.profile(),
+            now: self.clock.now(),
+            catalog,
+        })
+    }
+
+    /// Returns the questions of the client's profile whose answers rows of its frameworks wait for.
+    pub fn open_questions(
+        &self,
+        rows: &ClientSnapshot,
+        report: &ClientReport,
+    ) -> Result<Vec<OpenQuestion>> {
+        let found = report.frameworks.iter().filter_map(|it| report.catalog.find_framework(*it));
+        let outcome = |it: &'_ Framework| Ok(self.framework_outcome(rows, it)?.rows);
+        let frameworks: Vec<&Framework> = found.collect();
+        let outcomes = frameworks.iter().map(|it| outcome(it)).collect::<Result<Vec<_>>>()?;
+        let both: Vec<_> = frameworks.into_iter().zip(outcomes.iter().map(Vec::as_slice)).collect();
+        Ok(report.reasons().open_questions(&both))
+    }
+}
