@@ -226,8 +226,8 @@ pub struct Facts<'a> {
     pub profile: &'a Profile,
     /// [`subject_hash`] of the client's critical assets, sorted.
     pub critical_subjects: &'a [u64],
-    /// The expected cost of a year without any control, in dollars. `None`: an input is unknown.
-    pub annual_loss: Option<u64>,
+    /// What a year is expected to cost a client that meets everything, in dollars. `None`: an input is unknown.
+    pub base_loss: Option<u64>,
     pub now: Time,
 }
 
@@ -241,7 +241,7 @@ impl<'a> Facts<'a> {
             decisions: &[],
             profile,
             critical_subjects: &[],
-            annual_loss: None,
+            base_loss: None,
             now: Time::EPOCH,
         }
     }

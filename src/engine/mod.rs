@@ -16,6 +16,7 @@ pub mod severity;
 mod current;
 mod finding;
 mod horizon;
+mod loss;
 mod requirement;
 pub mod risk;
 mod score;
@@ -44,7 +45,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
     });
     let frameworks = frameworks.collect();
     let score = score::score(catalog, &controls);
-    let risks = risk::risks(catalog, &controls, &unmapped, facts.annual_loss, &mut horizon);
+    let risks = risk::risks(catalog, &controls, &unmapped, facts.base_loss, &mut horizon);
     Posture {
         frameworks,
         score,
@@ -52,6 +53,7 @@ pub fn assess(catalog: &Catalog, facts: &Facts<'_>) -> Posture {
         risks: risks.open,
         fixed: risks.fixed,
         touched: risks.touched,
+        loss: risks.loss,
         changes_at: horizon.soonest(),
         controls: controls.into_iter().map(|it| it.outcome).collect(),
     }

@@ -27,6 +27,8 @@ pub struct Posture {
     pub fixed: Vec<String>,
     /// From a failing subject to the score of the worst risk that affects it, 0 to 100.
     pub touched: BTreeMap<u64, u8>,
+    /// `None`: an input is unknown.
+    pub loss: Option<ExpectedLoss>,
     /// The next time at which this posture may change without new facts.
     pub changes_at: Option<Time>,
 }
@@ -153,6 +155,23 @@ impl Score {
     }
 }
 
+/// What a year is expected to cost a client, in dollars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ExpectedLoss {
+    /// If it met everything.
+    pub base: u64,
+    /// With its open risks of controls, accepted or not. At least `base`.
+    pub now: u64,
+}
+
+impl ExpectedLoss {
+    /// What the open risks add.
+    #[must_use]
+    pub const fn exposure(&self) -> u64 {
+        self.now - self.base
+    }
+}
+
 /// One open condition.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Risk {
@@ -164,7 +183,7 @@ pub struct Risk {
     /// Name of a category of the catalog: the control's, or that of the tool that reports a finding.
     pub category: String,
     pub severity: Severity,
-    /// Dollars per year. `None`: an input is unknown.
+    /// What fixing it alone saves in a year, in dollars. `None`: it has no control, or an input is unknown.
     pub dollar_impact: Option<u64>,
     /// 0 to 100.
     pub score: u8,

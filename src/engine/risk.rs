@@ -8,7 +8,8 @@ use super::control::{AssessedControl, Gap, UNMAPPED_AGE_DAYS};
 use super::current::{Current, EvidenceClaim};
 use super::finding;
 use super::horizon::Horizon;
-use super::posture::{Risk, SourceType};
+use super::loss::{Loss, Points};
+use super::posture::{ExpectedLoss, Risk, SourceType};
 use super::share::{Share, Sum};
 use crate::engine::fact::Subject;
 use crate::engine::severity::Severity;
@@ -27,6 +28,7 @@ pub(super) struct PostureRisks {
     pub(super) open: Vec<Risk>,
     pub(super) fixed: Vec<String>,
     pub(super) touched: BTreeMap<u64, u8>,
+    pub(super) loss: Option<ExpectedLoss>,
 }
 
 const fn severity_points(severity: Severity) -> u8 {
@@ -44,31 +46,27 @@ fn risk_score(severity: Severity, share: Share, is_critical: bool) -> u8 {
     severity_points(severity) + failing + if is_critical { CRITICAL_ASSET_POINTS } else { 0 }
 }
 
-/// Returns the risks of a client, with its annual loss divided among them.
+/// Returns the risks of a client and its expected loss.
+///
+/// `base_loss`: what a year would cost if it met everything.
 pub(super) fn risks(
     catalog: &Catalog,
     controls: &[AssessedControl<'_>],
     unmapped: &[&Current<'_>],
-    annual_loss: Option<u64>,
+    base_loss: Option<u64>,
     horizon: &mut Horizon,
 ) -> PostureRisks {
     let mut all = PostureRisks::default();
     let gaps = controls.iter().filter_map(|it| it.gap.as_ref());
     let mut touched = Vec::with_capacity(gaps.map(|it| n_failing(&it.failing)).sum());
-    let applicable = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_applicable());
-    let weight: u64 = applicable.map(|(it, _)| u64::from(it.severity.weight())).sum();
-    for (control, assessed) in catalog.controls.iter().zip(controls) {
-        if assessed.is_fixed {
-            all.fixed.push(condition_of(control));
-        }
-        let Some(gap) = &assessed.gap else { continue };
-        if is_only_of_findings(control, gap) {
-            continue;
-        }
-        let part = (u64::from(control.severity.weight()), weight);
-        // By its weight and the share that fails, so that all risks together never cost more than the loss.
-        let cost = annual_loss.map(|loss| gap.share.rest().times_part(loss, part));
-        let risk = of_control(catalog, control, assessed, gap, cost);
+    let all_points = open_gaps(catalog, controls).map(|(control, _, gap)| points(control, gap));
+    let loss = base_loss.map(|base| Loss::of(base, all_points));
+    all.loss = loss.as_ref().map(Loss::expected);
+    let fixed = catalog.controls.iter().zip(controls).filter(|(_, it)| it.is_fixed);
+    all.fixed.extend(fixed.map(|(control, _)| condition_of(control)));
+    for (control, assessed, gap) in open_gaps(catalog, controls) {
+        let saved = loss.as_ref().map(|it| it.saved_by(points(control, gap)));
+        let risk = of_control(catalog, control, assessed, gap, saved);
         touch(&mut touched, &gap.failing, risk.score);
         all.open.push(risk);
     }
@@ -96,6 +94,22 @@ pub(super) fn risks(
     touched.dedup_by_key(|it| it.subject()); // The highest score of each subject stays.
     all.touched = touched.into_iter().map(|it| (it.subject(), it.score())).collect();
     all
+}
+
+/// Returns the controls that are a risk, with what fails of them.
+fn open_gaps<'c, 'a>(
+    catalog: &'c Catalog,
+    controls: &'c [AssessedControl<'a>],
+) -> impl Iterator<Item = (&'c Control, &'c AssessedControl<'a>, &'c Gap<'a>)> {
+    let all = catalog.controls.iter().zip(controls);
+    all.filter_map(|(control, assessed)| {
+        let gap = assessed.gap.as_ref().filter(|it| !is_only_of_findings(control, it))?;
+        Some((control, assessed, gap))
+    })
+}
+
+fn points(control: &Control, gap: &Gap<'_>) -> Points {
+    Points::of(control.severity, gap.share, gap.seen.is_critical)
 }
 
 /// Highest score first, then by condition.

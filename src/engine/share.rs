@@ -18,6 +18,7 @@ impl Share {
     pub(super) const NONE: Self = Self { part: 0, whole: 1 };
     pub(super) const HALF: Self = Self { part: 1, whole: 2 };
     pub(super) const WHOLE: Self = Self { part: 1, whole: 1 };
+    pub(super) const MILLION: u64 = 1_000_000;
     /// The denominator of a mean that has no other.
     const FINEST: u64 = 1 << 62;
 
@@ -54,13 +55,17 @@ impl Share {
         u64::try_from(product).expect("a share of an amount is at most the amount")
     }
 
-    /// This share of so many parts of an amount, rounded down once: `(1, 3)` is a third.
-    pub(super) fn times_part(self, amount: u64, (n, of): (u64, u64)) -> u64 {
-        assert!(n <= of && 0 < of, "{n} parts of {of}");
-        let part = Self::of(n, of);
-        let whole = u128::from(part.whole) * u128::from(self.whole);
-        let product = u128::from(amount) * u128::from(part.part) * u128::from(self.part) / whole;
-        u64::try_from(product).expect("a part of an amount is at most the amount")
+    /// The square root of this share, in millionths, rounded down.
+    pub(super) fn root_in_millionths(self) -> u64 {
+        let million = u128::from(Self::MILLION);
+        let square = u128::from(self.part) * million * million / u128::from(self.whole);
+        u64::try_from(square.isqrt()).expect("the root of a share is at most the whole")
+    }
+
+    /// The larger of two shares.
+    fn or_more(self, other: Self) -> Self {
+        let across = |a: Self, b: Self| u128::from(a.part) * u128::from(b.whole);
+        if across(self, other) < across(other, self) { other } else { self }
     }
 
     /// What is left of the whole.
@@ -151,9 +156,12 @@ impl<'a> Sum<'a> {
             && (rank(self.status), self.score()) < (rank(stated), stated_score(stated).unwrap_or(0))
     }
 
-    /// Returns the share that passes. Half for a partial status without any counts.
+    /// Returns the share that passes. At least half for a partial status without any counts.
     pub(super) fn share(&self) -> Share {
-        if self.status == Status::Partial && !self.is_counted { Share::HALF } else { self.share }
+        if self.status == Status::Partial && !self.is_counted {
+            return self.share.or_more(Share::HALF);
+        }
+        self.share
     }
 
     /// Returns the remediations of the failing checks, worst first, with the catalog's for those that have none.

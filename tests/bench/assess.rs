@@ -28,7 +28,7 @@ pub(super) fn bench(bench: &mut Bench) {
             decisions: &[],
             profile: &profile,
             critical_subjects: &[],
-            annual_loss: Some(1_000_000),
+            base_loss: Some(1_000_000),
             now: Clock::System.now(),
         };
         let assessing = median_micros(100, || drop(black_box(assess(&catalog, black_box(&facts)))));

@@ -179,7 +179,7 @@ pub fn plan(
             decisions: &statements.decisions,
             profile: &subject.profile,
             critical_subjects: &critical_subjects,
-            annual_loss: subject.annual_loss,
+            base_loss: subject.annual_loss,
             now,
         },
     );

@@ -28,7 +28,7 @@ mod needs_samples {
             decisions: &[],
             profile: &Profile::new(),
             critical_subjects: &[],
-            annual_loss: None,
+            base_loss: None,
             now,
         };
         assess(catalog, &facts)

@@ -16,6 +16,7 @@ use super::world::{Placed, World, attested, control, day, decides, decision, see
 
 /// Nothing that a world knows was made after this day.
 pub(super) const NOW: i64 = 1_000;
+pub(super) const BASE_LOSS: u64 = 1_000_003;
 /// Facts are at most this old, so that some have lapsed and some have not.
 const AGE_DAYS: i64 = 60;
 
@@ -180,7 +181,7 @@ fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
             world.map(check, &controls);
         }
         (world.attestations, world.decisions, world.profile, world.critical) = said;
-        world.annual_loss = Some(1_000_003);
+        world.base_loss = Some(BASE_LOSS);
         world
     })
 }

@@ -5,16 +5,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use posture::clock::Time;
 use posture::engine::change::{Before, difference};
 use posture::engine::control::valid_until;
-use posture::engine::fact::{Observation, Status, Subject, Usage, Verdict};
+use posture::engine::fact::{Attestation, Observation, Status, Subject, Usage, Verdict};
 use posture::engine::posture::Posture;
+use posture::engine::severity::Severity;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::sample::Index;
+use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::generate::{NOW, any_observation, any_world};
-use super::world::{World, day};
+use super::generate::{BASE_LOSS, NOW, any_observation, any_world};
+use super::world::{World, attested, control, day};
 
 const CASES: u32 = 512;
 
@@ -56,6 +57,10 @@ fn raised(before: &Posture, after: &Posture) -> Vec<String> {
         }
     }
     raised
+}
+
+fn loss(posture: &Posture) -> u64 {
+    posture.loss.unwrap().now
 }
 
 fn key(it: &Observation) -> (&Subject, &str, &str, &str) {
@@ -103,6 +108,14 @@ fn worsened(it: &Observation, by: u32, subject: u64) -> Observation {
     let failing: BTreeSet<u64> = worse.failing.iter().copied().chain([subject]).collect();
     worse.failing = failing.into_iter().collect();
     worse
+}
+
+/// The same, with nothing that has lapsed: of what has, only what fails is still seen.
+fn without_lapse(mut world: World) -> World {
+    world.catalog.controls.iter_mut().for_each(|it| it.max_age_days = u16::MAX);
+    world.observations.iter_mut().for_each(|it| it.valid_until = None);
+    world.attestations.iter_mut().for_each(|it| it.until = None);
+    world
 }
 
 fn is_scope_kept(before: &Posture, after: &Posture) -> bool {
@@ -275,6 +288,57 @@ proptest! {
     }
 
     #[test]
+    fn a_worse_observation_never_lowers_the_loss_while_it_counts(
+        world in any_world(), which in any::<Index>(), by in 1..5u32, subject in 1..5u64,
+    ) {
+        prop_assume!(!world.observations.is_empty());
+        let world = without_lapse(world);
+        let mut worse = world.clone();
+        let it = &mut worse.observations[which.index(world.observations.len())];
+        prop_assume!(it.verdict.is_effective());
+        *it = worsened(it, by, subject);
+        let (before, after) = (world.assess(), worse.assess());
+        prop_assume!(is_scope_kept(&before, &after));
+        prop_assert!(loss(&before) <= loss(&after));
+    }
+
+    #[test]
+    fn one_more_control_that_fails_raises_the_loss_and_no_dollar_impact(
+        world in any_world(), severity in select(Severity::ALL.to_vec()), is_partial in any::<bool>(),
+    ) {
+        let mut more = world.clone();
+        let failing = format!("A-{}", world.catalog.controls.len());
+        more.catalog.controls.push(control(&failing, severity));
+        let status = if is_partial { Status::Partial } else { Status::NonCompliant };
+        more.attestations.push(Attestation { control: failing, ..attested(status) });
+        let (before, after) = (world.assess(), more.assess());
+        prop_assert!(loss(&before) < loss(&after));
+        for risk in &before.risks {
+            let same = after.risks.iter().find(|it| it.condition == risk.condition).unwrap();
+            prop_assert!(same.dollar_impact <= risk.dollar_impact, "{risk:?} {same:?}");
+        }
+    }
+
+    #[test]
+    fn a_dollar_impact_is_what_the_loss_falls_by_without_the_risk(
+        world in any_world(), which in any::<Index>(),
+    ) {
+        let before = world.assess();
+        let priced: Vec<_> = before.risks.iter().filter(|it| it.dollar_impact.is_some()).collect();
+        prop_assume!(!priced.is_empty());
+        let risk = priced[which.index(priced.len())];
+        let code = risk.condition.strip_prefix("control/").unwrap().to_owned();
+        let mut fixed = world.clone();
+        fixed.attestations.retain(|it| it.control != code);
+        let it = attested(Status::NotApplicable);
+        fixed.attestations.push(Attestation { control: code, overrides: true, ..it });
+        let saved = loss(&before) - loss(&fixed.assess());
+        let impact = risk.dollar_impact.unwrap();
+        // Two digits are kept, and each loss is rounded to a dollar.
+        prop_assert!(impact <= saved + 1 && saved <= impact + impact / 10 + 1, "{saved} {impact}");
+    }
+
+    #[test]
     fn no_row_is_compliant_without_something_valid_behind_it(world in any_world()) {
         let posture = world.assess();
         for (index, outcome) in posture.controls.iter().enumerate() {
@@ -308,10 +372,19 @@ proptest! {
     }
 
     #[test]
-    fn risks_are_in_bounds_and_never_cost_more_than_the_loss(world in any_world()) {
+    fn risks_are_in_bounds_and_never_cost_more_than_the_exposure(world in any_world()) {
         let posture = world.assess();
-        let total: u64 = posture.risks.iter().filter_map(|it| it.dollar_impact).sum();
-        prop_assert!(total <= 1_000_003);
+        let expected = posture.loss.unwrap();
+        prop_assert_eq!(expected.base, BASE_LOSS);
+        prop_assert!((BASE_LOSS..6 * BASE_LOSS).contains(&expected.now));
+        let impacts = || posture.risks.iter().filter_map(|it| it.dollar_impact);
+        prop_assert!(impacts().sum::<u64>() <= expected.exposure());
+        let has_two_digits = |it: u64| it.to_string().chars().skip(2).all(|digit| digit == '0');
+        prop_assert!(impacts().all(has_two_digits), "{:?}", impacts().collect::<Vec<_>>());
+        for risk in &posture.risks {
+            let is_of_control = risk.condition.starts_with("control/");
+            prop_assert!(risk.dollar_impact.is_some() == is_of_control, "{risk:?}");
+        }
         prop_assert!(posture.risks.iter().all(|it| it.score <= 100));
         prop_assert!(posture.risks.is_sorted_by_key(|it| (100 - it.score, it.condition.clone())));
         let conditions: BTreeSet<_> = posture.risks.iter().map(|it| &it.condition).collect();

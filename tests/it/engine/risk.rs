@@ -40,6 +40,13 @@ fn the_score_of_a_risk_comes_from_severity_share_and_critical_assets() {
     case(High, seen(3, 1), 55);
     case(Medium, stated(Partial), 40);
     case(Low, stated(NonCompliant), 30);
+    // One bad status of three does not cost less when it gets worse.
+    let of_three = |status| {
+        let compliant = |check: &str| stated(Compliant).check(check);
+        let world = World::of_one().seen(stated(status)).seen(compliant("c2"));
+        only(&world.seen(compliant("own").of_control("A-1"))).score
+    };
+    assert_eq!((of_three(Partial), of_three(NonCompliant)), (76, 76));
     // Seen twice at the same moment: as bad as either in every respect.
     let mut twins = World::of_one().seen(seen(0, 2)).seen(seen(1, 1).failing(&[8]));
     twins.critical = vec![8];
@@ -98,27 +105,55 @@ fn a_finding_stays_until_it_is_seen_fixed_or_gone() {
     assert!(gone.risks.is_empty() && gone.fixed.is_empty());
 }
 
+fn impacts(world: &World) -> Vec<Option<u64>> {
+    world.assess().risks.iter().map(|it| it.dollar_impact).collect()
+}
+
 #[test]
-fn the_annual_loss_is_shared_by_weight_and_what_fails() {
-    let mut world = World::new(vec![
-        control("A-1", Critical),
-        control("A-2", High),
-        control("A-3", Medium),
-        control("A-4", Low),
-    ]);
-    world.annual_loss = Some(1_900);
+fn the_expected_loss_grows_with_what_fails_and_a_risk_costs_what_fixing_it_alone_saves() {
+    let controls = [("A-1", Critical), ("A-2", High), ("A-3", Medium), ("A-4", Low)];
+    let mut world = World::new(controls.map(|(code, severity)| control(code, severity)).to_vec());
+    world.base_loss = Some(1_000_000);
+    let loss = |world: &World| world.assess().loss.map(|it| (it.base, it.now, it.exposure()));
+    assert_eq!(loss(&world), Some((1_000_000, 1_000_000, 0)));
     let said = |code: &str, status| Attestation { control: code.into(), ..attested(status) };
-    world.attestations =
-        vec![said("A-1", NonCompliant), said("A-2", Partial), said("A-3", Compliant)];
-    let impacts =
-        |world: &World| world.assess().risks.iter().map(|it| it.dollar_impact).collect::<Vec<_>>();
-    assert_eq!(impacts(&world), [Some(1_000), Some(250)]);
-    world.attestations.push(said("A-4", NotApplicable));
-    assert_eq!(impacts(&world), [Some(1_055), Some(263)]);
-    world.annual_loss = None;
-    assert_eq!(impacts(&world), [None, None]);
-    world.annual_loss = Some(u64::MAX);
-    assert!(impacts(&world).iter().all(Option::is_some));
+    world.attestations = vec![said("A-1", NonCompliant), said("A-3", Compliant)];
+    // S = 1, so the loss grows by 5 x 1 / (1 + 4).
+    assert_eq!(loss(&world), Some((1_000_000, 2_000_000, 1_000_000)));
+    assert_eq!(impacts(&world), [Some(1_000_000)]);
+    world.attestations.push(said("A-2", Partial));
+    // S = 1 + 0.4 x sqrt(1 / 2) = 1.2828424. Alone, the first would add 1,000,000 and the second 330,204.
+    assert_eq!(loss(&world), Some((1_000_000, 2_214_159, 1_214_159)));
+    assert_eq!(impacts(&world), [Some(880_000), Some(210_000)]);
+    world.attestations.extend([said("A-3", NonCompliant), said("A-4", NonCompliant)]);
+    world.attestations.remove(1);
+    // S = 1.4828424.
+    assert_eq!(loss(&world), Some((1_000_000, 2_352_256, 1_352_256)));
+    assert_eq!(impacts(&world), [Some(810_000), Some(190_000), Some(100_000), Some(33_000)]);
+}
+
+#[test]
+fn a_critical_subject_that_fails_counts_like_all_of_them() {
+    let mut world = World::of_one().seen(seen(999, 1).failing(&[8]));
+    world.base_loss = Some(1_000_000);
+    // S = sqrt(1 / 1,000) = 0.031622.
+    assert_eq!(impacts(&world), [Some(39_000)]);
+    world.critical = vec![8];
+    assert_eq!(impacts(&world), [Some(1_000_000)]);
+}
+
+#[test]
+fn without_a_known_base_nothing_is_estimated_and_findings_never_are() {
+    let mut world = World::of_one().attested(attested(NonCompliant)).seen(seen(0, 1).check("u"));
+    assert_eq!((world.assess().loss, impacts(&world)), (None, vec![None, None]));
+    world.base_loss = Some(1_234);
+    let loss = world.assess().loss.map(|it| (it.base, it.now));
+    assert_eq!((loss, impacts(&world)), (Some((1_234, 2_468)), vec![Some(1_200), None]));
+    for base in [0, 9, u64::MAX] {
+        world.base_loss = Some(base);
+        let loss = world.assess().loss.unwrap();
+        assert!(loss.base <= loss.now && impacts(&world)[0] <= Some(loss.exposure()), "{loss:?}");
+    }
 }
 
 #[test]

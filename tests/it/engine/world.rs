@@ -32,7 +32,7 @@ pub(crate) struct World {
     pub(crate) decisions: Vec<RowDecision>,
     pub(crate) profile: Profile,
     pub(crate) critical: Vec<u64>,
-    pub(crate) annual_loss: Option<u64>,
+    pub(crate) base_loss: Option<u64>,
     pub(crate) now: Time,
 }
 
@@ -45,7 +45,7 @@ impl World {
             decisions: Vec::new(),
             profile: Profile::new(),
             critical: Vec::new(),
-            annual_loss: None,
+            base_loss: None,
             now: day(TODAY),
         }
     }
@@ -113,7 +113,7 @@ impl World {
                 decisions: &self.decisions,
                 profile: &self.profile,
                 critical_subjects: &self.critical,
-                annual_loss: self.annual_loss,
+                base_loss: self.base_loss,
                 now,
             },
         )
