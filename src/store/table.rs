@@ -103,6 +103,7 @@ pub(super) const FACT_UNCOUNTED: u8 = 25;
 /// Key: [`POSTURE_CONDITION`], its key. Value: `Condition`.
 /// Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
 /// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
+/// Key: [`POSTURE_LOSS`]. Value: `ExpectedLoss`. None if an input is unknown.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -113,6 +114,7 @@ pub(super) const POSTURE_TOUCHED: u8 = 6;
 pub(super) const POSTURE_CONDITION: u8 = 7;
 pub(super) const POSTURE_SUMMARY_EVENT: u8 = 8;
 pub(super) const POSTURE_SUMMARIZED: u8 = 9;
+pub(super) const POSTURE_LOSS: u8 = 10;
 
 /// The history of the score.
 ///

@@ -30,8 +30,8 @@ pub struct RiskItemView {
     description: String,
     category: String,
     severity: SeverityView,
-    /// Estimated dollars per year. Null: there is no estimate, because the risk comes from a finding, the client's size or
-    /// industry is unknown, or `record_cost` or `downtime_cost_per_hour` is not configured.
+    /// Estimated dollars per year that fixing this risk alone saves, rounded down to two significant digits. Null: there is
+    /// no estimate, because no control is behind the risk, or the client's number of employees is unknown.
     dollar_impact: Null<u64>,
     /// 0 to 100.
     risk_score: u8,

@@ -17,7 +17,7 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation};
-use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Posture, coverage};
+use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
@@ -44,6 +44,7 @@ pub struct AssessmentPlan {
     risks: Vec<OpenRisk>,
     forgotten_risks: Vec<String>,
     touched: Vec<(u64, Option<u8>)>,
+    loss: Option<ExpectedLoss>,
     conditions: ConditionChanges,
     announcements: Announcements,
     due: Time,
@@ -218,6 +219,7 @@ pub fn plan(
         risks,
         forgotten_risks,
         touched: touched(&stored.touched, &posture.touched),
+        loss: posture.loss,
         conditions,
         announcements,
         announced,
@@ -252,6 +254,7 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     plan.conditions.apply(batch)?;
     plan.announcements.apply(batch)?;
     batch.put_assessed(&plan.assessed)?;
+    batch.put_expected_loss(plan.loss)?;
     let next = condition::reevaluate(batch, plan.assessed.at)?;
     // A request since the plan was made, such as a push, still requires an assessment of its own.
     if batch.n_asked()? == plan.n_asked {

@@ -23,7 +23,7 @@ pub struct RiskFields<'a> {
     pub severity: &'static str,
     #[schemars(range(max = 100))]
     pub risk_score: u8,
-    /// Estimated dollars a year. Null when it cannot be estimated.
+    /// Estimated dollars a year that fixing this risk alone saves. Null when it cannot be estimated.
     pub dollar_impact: Option<u64>,
     #[schemars(extend("enum" = ["control", "finding", "scan", "manual"]))]
     pub source_type: &'static str,

@@ -61,7 +61,8 @@ pub struct MeanReadiness {
 pub struct Sums {
     /// By severity, in the order of [`Severity::ALL`].
     pub n_risks: [u64; 4],
-    pub dollars: u64,
+    /// Dollars per year.
+    pub exposure: u64,
     pub n_unpriced_risks: u64,
     pub n_assets: u64,
     pub n_critical_assets: u64,
@@ -105,7 +106,7 @@ impl Sums {
         for (sum, severity) in self.n_risks.iter_mut().zip(Severity::ALL) {
             *sum += u64::from(it.n_risks[severity as usize]);
         }
-        self.dollars = self.dollars.saturating_add(it.dollars);
+        self.exposure = self.exposure.saturating_add(it.exposure);
         self.n_unpriced_risks += u64::from(it.n_unpriced_risks);
         self.n_assets += u64::from(it.n_assets);
         self.n_critical_assets += u64::from(it.n_critical_assets);

@@ -37,14 +37,8 @@ impl ClientFigures {
             return;
         }
         step.take(&mut self.n_risks[open.risk.severity as usize]);
-        match (open.risk.dollar_impact, step) {
-            (None, _) => step.take(&mut self.n_unpriced_risks),
-            (Some(dollars), SummaryStep::Add) => {
-                self.dollars = self.dollars.saturating_add(dollars);
-            }
-            (Some(dollars), SummaryStep::Remove) => {
-                self.dollars = self.dollars.saturating_sub(dollars);
-            }
+        if open.risk.dollar_impact.is_none() {
+            step.take(&mut self.n_unpriced_risks);
         }
     }
 
@@ -104,6 +98,7 @@ impl<R: Rows> ClientTransaction<R> {
         let mut summary = ClientFigures {
             score: self.find_score()?.map(|it| it.score.overall),
             coverage: self.find_assessed()?.map_or(0, |it| it.coverage),
+            exposure: self.find_expected_loss()?.map_or(0, |it| it.exposure()),
             ..ClientFigures::default()
         };
         for framework in self.list_frameworks()? {

@@ -15,9 +15,10 @@ pub struct ClientFigures {
     pub readiness: [u8; FrameworkId::CONTRACT.len()],
     /// Open and not accepted, by [`crate::engine::severity::Severity`], least first.
     pub n_risks: [u32; 4],
-    /// Their dollars a year, as far as known.
-    pub dollars: u64,
-    /// Those of them whose dollars are not known.
+    /// What all open risks add to the expected loss of a year, in dollars. 0 if it is not known. Releases up to 0.1 stored
+    /// the sum over single risks, which the next assessment replaces.
+    pub exposure: u64,
+    /// Open risks, not accepted, without a dollar impact.
     pub n_unpriced_risks: u32,
     /// Without retired ones, like the next two.
     pub n_assets: u32,

@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::engine::framework::FrameworkId;
-use crate::engine::posture::{ControlOutcome, FrameworkOutcome, Risk, Score};
+use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Risk, Score};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
@@ -12,8 +12,8 @@ use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::ClientPart;
 use crate::store::table::{
-    POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_RISK, POSTURE_SCORE,
-    POSTURE_TOUCHED, RowKey, Span,
+    POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_LOSS, POSTURE_RISK,
+    POSTURE_SCORE, POSTURE_TOUCHED, RowKey, Span,
 };
 
 /// A score, and when it was calculated.
@@ -187,6 +187,11 @@ impl<R: Rows> ClientTransaction<R> {
     pub fn find_assessed(&self) -> Result<Option<AssessmentRecord>> {
         self.find(POSTURE, &RowKey::of(POSTURE_ASSESSED))
     }
+
+    /// `None` if the client was never assessed, or an input is unknown.
+    pub fn find_expected_loss(&self) -> Result<Option<ExpectedLoss>> {
+        self.find(POSTURE, &RowKey::of(POSTURE_LOSS))
+    }
 }
 
 impl ClientBatch<'_> {
@@ -233,5 +238,14 @@ impl ClientBatch<'_> {
     pub fn put_assessed(&mut self, assessed: &AssessmentRecord) -> Result<()> {
         self.count(|it| it.coverage = assessed.coverage)?;
         self.put(POSTURE, &RowKey::of(POSTURE_ASSESSED), assessed)
+    }
+
+    /// `None`: an input is unknown.
+    pub fn put_expected_loss(&mut self, loss: Option<ExpectedLoss>) -> Result<()> {
+        self.count(|it| it.exposure = loss.as_ref().map_or(0, ExpectedLoss::exposure))?;
+        match loss {
+            Some(loss) => self.put(POSTURE, &RowKey::of(POSTURE_LOSS), &loss),
+            None => self.remove(POSTURE, &RowKey::of(POSTURE_LOSS)).map(|_| ()),
+        }
     }
 }

@@ -40,7 +40,7 @@ fn counted(posture: &Posture, key: &str) -> Value {
     let all = read(posture, "/api/clients?limit=100");
     let (mut scores, mut coverages) = (Vec::new(), Vec::new());
     let (mut risks, mut assets, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-    let mut sources = Vec::new();
+    let (mut sources, mut exposures) = (Vec::new(), Vec::new());
     let mut readiness: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for client in &clients {
         let id = client["id"].as_str().unwrap();
@@ -53,6 +53,7 @@ fn counted(posture: &Posture, key: &str) -> Value {
         scores.extend(score["overallScore"].as_u64());
         let explained = read(posture, &format!("/api/clients/{id}/posture"));
         coverages.extend(explained["coverage"].as_u64());
+        exposures.extend(explained["expectedLoss"]["exposure"].as_u64());
         risks.extend(pages(posture, key, &format!("/clients/{id}/risks")));
         assets.extend(pages(posture, key, &format!("/clients/{id}/assets")));
         let own = read(posture, &format!("/api/tasks?limit=100&clientId={id}"));
@@ -86,8 +87,8 @@ fn counted(posture: &Posture, key: &str) -> Value {
             "critical": severity("critical"), "high": severity("high"),
             "medium": severity("medium"), "low": severity("low"),
         },
-        "dollarImpact": {
-            "sum": risks.iter().filter_map(|it| it["dollarImpact"].as_u64()).sum::<u64>(),
+        "exposure": {
+            "sum": exposures.iter().sum::<u64>(),
             "unknown": count(&risks, "dollarImpact", &Value::Null),
         },
         "assets": {

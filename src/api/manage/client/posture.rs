@@ -20,7 +20,7 @@ use crate::app::App;
 use crate::app::report::because::OpenQuestion;
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::FrameworkId;
-use crate::engine::posture::coverage;
+use crate::engine::posture::{ExpectedLoss, coverage};
 use crate::error::Result;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::history::ScoreMove;
@@ -41,6 +41,8 @@ pub struct PostureView {
     /// Profile questions without an answer, with the requirements of the client's frameworks that wait for nothing else.
     /// Answer them with `settings.profile`.
     questions: Vec<QuestionView>,
+    /// Null: the client was never assessed, or its number of employees is unknown.
+    expected_loss: Null<ExpectedLossView>,
     controls: Vec<ControlResultView>,
     /// Changes of the overall score, newest first, at most 100.
     moves: Vec<MoveView>,
@@ -80,6 +82,25 @@ impl QuestionView {
             count: u32::try_from(it.rows.len()).unwrap_or(u32::MAX),
             requirements: it.rows.iter().take(N_WAITING_SHOWN).filter_map(row).collect(),
         }
+    }
+}
+
+/// What incidents are expected to cost the client in a year, in US dollars: an estimate from its size and industry.
+#[derive(Object, Serialize)]
+#[oai(rename = "ExpectedLoss", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ExpectedLossView {
+    /// If it met every control.
+    base: u64,
+    /// With the controls that fail now, whether or not their risks are accepted.
+    now: u64,
+    /// `now` minus `base`: what the failing controls add.
+    exposure: u64,
+}
+
+impl ExpectedLossView {
+    fn of(it: ExpectedLoss) -> Self {
+        Self { base: it.base, now: it.now, exposure: it.exposure() }
     }
 }
 
@@ -126,6 +147,7 @@ impl PostureView {
             provisional: coverage < COVERAGE_MIN,
             sprs: cmmc.summary.sprs.into(),
             questions: questions.iter().map(|it| QuestionView::of(it, &catalog)).collect(),
+            expected_loss: rows.find_expected_loss()?.map(ExpectedLossView::of).into(),
             controls: titled
                 .map(|(it, control)| ControlResultView::of(it, &control.title))
                 .collect(),

@@ -40,7 +40,7 @@ figures! {
         readiness: Vec<ReadinessView>,
         /// Open risks that are not accepted, by severity.
         risks: RisksView,
-        dollar_impact: DollarsView,
+        exposure: ExposureView,
         assets: AssetsView,
         tasks: TasksView,
         sources: SourcesView,
@@ -103,11 +103,12 @@ figures! {
 }
 
 figures! {
-    /// The estimated cost of the open risks.
-    DollarsView as "KpiDollarImpact" {
-        /// Dollars per year, of the risks with an estimate.
+    /// What open risks add to the expected loss of a year.
+    ExposureView as "KpiExposure" {
+        /// Dollars per year, over the clients whose number of employees is known: the expected loss now, minus what it would
+        /// be if they met everything. Counts accepted risks too.
         sum: u64,
-        /// Risks without an estimate.
+        /// Open risks without a dollar impact, which the sum leaves out.
         unknown: u64,
     }
 }
@@ -154,7 +155,7 @@ impl KpisView {
             coverage: kpis.mean_coverage.into(),
             readiness: kpis.readiness.into_iter().map(ReadinessView::of).collect(),
             risks: RisksView { critical, high, medium, low },
-            dollar_impact: DollarsView { sum: sums.dollars, unknown: sums.n_unpriced_risks },
+            exposure: ExposureView { sum: sums.exposure, unknown: sums.n_unpriced_risks },
             assets: AssetsView {
                 total: sums.n_assets,
                 critical: sums.n_critical_assets,
