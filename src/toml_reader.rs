@@ -248,7 +248,9 @@ pub fn array<'v>(value: &'v Value<'v>) -> Ruled<&'v [Value<'v>]> {
     value.get_ref().as_array().map_or_else(|| wrong_type(value, "an array"), |it| Ok(&**it))
 }
 
-fn table<'v>(value: &'v Value<'v>) -> Ruled<&'v DeTable<'v>> {
+/// # Errors
+/// The value is not a table.
+pub fn table<'v>(value: &'v Value<'_>) -> Ruled<&'v DeTable<'v>> {
     value.get_ref().as_table().map_or_else(|| wrong_type(value, "a table"), Ok)
 }
 

@@ -47,6 +47,7 @@ pub struct AppOptions {
     /// The public address of this installation, without a slash at its end. If it is set, events contain links.
     pub public_url: Option<String>,
     pub settings: client::settings::Defaults,
+    pub loss: client::loss::LossModel,
     pub webhooks: webhook::delivery::DeliveryOptions,
     pub scan: scan::request::ScanOptions,
 }

@@ -145,9 +145,8 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
                 dormant_after_days: days(assessment.dormant_after_days),
                 evidence_warning_days: days(assessment.evidence_warning_days),
                 stale_asset_days: days(assessment.stale_asset_days),
-                record_cost: assessment.record_cost,
-                downtime_cost_per_hour: assessment.downtime_cost_per_hour,
             },
+            loss: loss_model(assessment),
             webhooks: webhook_options(&options.webhooks),
             scan: crate::app::scan::request::ScanOptions {
                 allow_attached: options.scan.allow_attached,
@@ -159,6 +158,20 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
                 own: Vec::new(),
             },
         },
+    }
+}
+
+fn loss_model(options: &crate::config::Assessment) -> crate::app::client::loss::LossModel {
+    let by_industry = |it: &crate::config::ByIndustry| crate::app::client::loss::ByIndustry {
+        named: it.named.clone(),
+        default: it.default,
+    };
+    crate::app::client::loss::LossModel {
+        incidents_per_1000: by_industry(&options.incidents_per_1000),
+        records_per_employee: by_industry(&options.records_per_employee),
+        record_cost: options.record_cost,
+        downtime_hours: options.downtime_hours,
+        downtime_cost_per_hour: options.downtime_cost_per_hour,
     }
 }
 

@@ -39,10 +39,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         .map_err(Error::internal)?;
     let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
-        let mut wanted = serve_options(options);
-        if args.demo {
-            fill::price(&mut wanted);
-        }
+        let wanted = serve_options(options);
         let public = Listener::tcp(wanted.listen).await?;
         let store = serve::open_store(&wanted)?;
         let control = Listener::socket(&wanted.dir.join(serve::CONTROL_SOCKET)).await?;

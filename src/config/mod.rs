@@ -19,6 +19,7 @@ pub use self::options::{
     WebhookConfig,
 };
 use self::reader::ConfigReader;
+pub use self::rule::ByIndustry;
 pub use self::show::show;
 use crate::error::{Detail, Error};
 pub use crate::toml_reader::Problem;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use ipnetwork::IpNetwork;
 
 use super::reader::{ConfigReader, Setting};
-use super::rule::{network, network_or_attached, path, socket_addr, url};
+use super::rule::{ByIndustry, by_industry, network, network_or_attached, path, socket_addr, url};
 use crate::toml_reader::{Problem, list, number, text, word};
 
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
@@ -30,6 +30,11 @@ const RETRY_JITTER_PERCENT: u64 = 20;
 const DAYS: RangeInclusive<u32> = 1..=3_650;
 /// At most a billion dollars.
 const DOLLARS: RangeInclusive<u64> = 0..=1_000_000_000;
+/// Of a thousand clients in a year.
+const INCIDENTS: RangeInclusive<u64> = 0..=1_000;
+const RECORDS: RangeInclusive<u64> = 0..=1_000_000;
+/// At most a year.
+const HOURS: RangeInclusive<u64> = 0..=8_760;
 const S_PER_DAY: u64 = 86_400;
 
 /// What the process is to do. Every value obeys its rule, and no values contradict each other.
@@ -114,10 +119,15 @@ pub struct Assessment {
     pub stale_asset_days: u32,
     pub dormant_after_days: u32,
     pub evidence_warning_days: u32,
-    /// Dollars per lost record. `None`: no dollar impact is shown.
-    pub record_cost: Option<u64>,
-    /// Dollars per hour of downtime. `None`: no dollar impact is shown.
-    pub downtime_cost_per_hour: Option<u64>,
+    /// Serious incidents in a year of 1,000 clients that meet everything.
+    pub incidents_per_1000: ByIndustry,
+    pub records_per_employee: ByIndustry,
+    /// Dollars per lost record.
+    pub record_cost: u64,
+    /// How long work stops after a serious incident.
+    pub downtime_hours: u64,
+    /// Dollars per hour of downtime of an organization of 100 employees.
+    pub downtime_cost_per_hour: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,19 +258,14 @@ fn webhooks(it: &mut ConfigReader<'_>) -> WebhookConfig {
 }
 
 fn assessment(it: &mut ConfigReader<'_>) -> Assessment {
-    let options = Assessment {
+    Assessment {
         stale_asset_days: it.get("assessment.stale_asset_days", number(DAYS)),
         dormant_after_days: it.get("assessment.dormant_after_days", number(DAYS)),
         evidence_warning_days: it.get("assessment.evidence_warning_days", number(DAYS)),
-        record_cost: it.find("assessment.record_cost", number(DOLLARS)),
-        downtime_cost_per_hour: it.find("assessment.downtime_cost_per_hour", number(DOLLARS)),
-    };
-    if options.record_cost.is_some() != options.downtime_cost_per_hour.is_some() {
-        let mut keys = ["assessment.record_cost", "assessment.downtime_cost_per_hour"];
-        if options.record_cost.is_none() {
-            keys.reverse();
-        }
-        it.clash(&keys, "has no effect alone; set assessment.record_cost and assessment.downtime_cost_per_hour, or neither");
+        incidents_per_1000: it.get("assessment.incidents_per_1000", by_industry(INCIDENTS)),
+        records_per_employee: it.get("assessment.records_per_employee", by_industry(RECORDS)),
+        record_cost: it.get("assessment.record_cost", number(DOLLARS)),
+        downtime_hours: it.get("assessment.downtime_hours", number(HOURS)),
+        downtime_cost_per_hour: it.get("assessment.downtime_cost_per_hour", number(DOLLARS)),
     }
-    options
 }

@@ -1,5 +1,8 @@
 //! Reads key after key of a file over the defaults; keeps what is wrong, the values in effect, and where they come from.
 
+use toml::Spanned;
+use toml::de::DeString;
+
 use super::file::Sections;
 use crate::text::is_visible;
 use crate::toml_reader::{Problem, Ruled, TomlDocument, TomlEntry, Value, type_of};
@@ -183,13 +186,24 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.collect::<String>())
 }
 
-/// On one line. Strings, integers and lists of them: no rule takes another type.
+/// A key of an inline table.
+fn bare_or_quoted(key: &str) -> String {
+    let is_bare = |it: char| it.is_ascii_alphanumeric() || matches!(it, '_' | '-');
+    if !key.is_empty() && key.chars().all(is_bare) { key.to_owned() } else { quoted(key) }
+}
+
+/// On one line. Strings, integers, and lists and tables of them: no rule takes another type.
 fn literal(value: &Value<'_>) -> String {
     let value = value.get_ref();
     if let Some(text) = value.as_str() {
         quoted(text)
     } else if let Some(items) = value.as_array() {
         format!("[{}]", items.iter().map(literal).collect::<Vec<_>>().join(", "))
+    } else if let Some(table) = value.as_table() {
+        let pair = |(key, value): (&Spanned<DeString<'_>>, &Value<'_>)| {
+            format!("{} = {}", bare_or_quoted(key.get_ref()), literal(value))
+        };
+        format!("{{ {} }}", table.iter().map(pair).collect::<Vec<_>>().join(", "))
     } else {
         value.as_integer().expect("no rule takes another type").to_string()
     }

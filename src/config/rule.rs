@@ -1,12 +1,63 @@
 //! Rules for single values that only the configuration has.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
 use crate::egress::is_url;
-use crate::toml_reader::{Ruled, Value, string, wrong};
+use crate::toml_reader::{Ruled, Value, Wrong, number, string, table, wrong};
+
+/// A number for each industry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByIndustry {
+    /// By name in lower case.
+    pub named: BTreeMap<String, u64>,
+    /// For any other industry, and an unknown one.
+    pub default: u64,
+}
+
+/// More industries are refused.
+const N_INDUSTRIES_MAX: usize = 100;
+/// The key of the number for all other industries.
+const ANY_INDUSTRY: &str = "default";
+
+/// A table with a number for each industry and one for all others.
+pub(super) fn by_industry(range: RangeInclusive<u64>) -> impl Fn(&Value<'_>) -> Ruled<ByIndustry> {
+    move |value| {
+        let table = table(value)?;
+        if N_INDUSTRIES_MAX < table.len() {
+            let rule = format!("must have at most {N_INDUSTRIES_MAX} keys, not {}", table.len());
+            return wrong(value, rule);
+        }
+        let (mut named, mut wrongs) = (BTreeMap::new(), Vec::new());
+        for (industry, value) in table {
+            let industry = industry.get_ref();
+            match number(range.clone())(value) {
+                Ok(number) if named.insert(industry.to_lowercase(), number).is_none() => (),
+                Ok(_) => {
+                    let rule =
+                        format!("{industry:?} is there twice, apart from upper and lower case");
+                    wrongs.extend(wrong::<()>(value, rule).err().into_iter().flatten());
+                }
+                Err(all) => {
+                    let named =
+                        |it: Wrong| Wrong { rule: format!("{industry:?} {}", it.rule), ..it };
+                    wrongs.extend(all.into_iter().map(named));
+                }
+            }
+        }
+        if !wrongs.is_empty() {
+            return Err(wrongs);
+        }
+        match named.remove(ANY_INDUSTRY) {
+            Some(default) => Ok(ByIndustry { named, default }),
+            None => wrong(value, format!("must have {ANY_INDUSTRY:?}, for all other industries")),
+        }
+    }
+}
 
 /// A path. Whether it exists is reported where it is opened.
 pub(super) fn path(value: &Value<'_>) -> Ruled<PathBuf> {

@@ -72,13 +72,6 @@ impl Tool {
     }
 }
 
-/// Sets costs for the annual-loss model if the configuration has none, so that the portfolio shows dollars.
-pub fn price(options: &mut ServeOptions) {
-    let settings = &mut options.app.settings;
-    settings.record_cost.get_or_insert(160);
-    settings.downtime_cost_per_hour.get_or_insert(5_000);
-}
-
 /// A key with all scopes to try the demonstration with.
 pub struct DemoKey {
     pub key: KeyText,

@@ -2,6 +2,7 @@
 
 use posture::app;
 use posture::app::App;
+use posture::app::client::loss::LossModel;
 use posture::app::client::settings;
 use posture::app::event::cause::Cause;
 use posture::catalog::embedded;
@@ -77,6 +78,7 @@ fn fill(folder: &Folder) {
             msp_id: None,
             public_url: None,
             settings: settings::Defaults::default(),
+            loss: LossModel::default(),
             webhooks: app::webhook::delivery::DeliveryOptions::default(),
             scan: app::scan::request::ScanOptions::default(),
         },

@@ -142,6 +142,7 @@ impl Service {
             msp_id: None,
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),
+            loss: posture::app::client::loss::LossModel::default(),
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),
         };

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use posture::app::client::loss::LossModel;
 use posture::config::{
     Config, EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, check, load, locate, parse, show,
 };
@@ -50,7 +51,17 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(it.webhooks.retention_days, 30);
     assert_eq!(it.assessment.stale_asset_days, 30);
     assert_eq!((it.assessment.dormant_after_days, it.assessment.evidence_warning_days), (90, 30));
-    assert_eq!((it.assessment.record_cost, it.assessment.downtime_cost_per_hour), (None, None));
+    let (assessment, loss) = (it.assessment, LossModel::default());
+    let costs = (assessment.record_cost, assessment.downtime_cost_per_hour);
+    assert_eq!((costs, assessment.downtime_hours), ((160, 5_000), 72));
+    assert_eq!(costs, (loss.record_cost, loss.downtime_cost_per_hour));
+    assert_eq!(assessment.downtime_hours, loss.downtime_hours);
+    for (read, built_in) in [
+        (assessment.incidents_per_1000, loss.incidents_per_1000),
+        (assessment.records_per_employee, loss.records_per_employee),
+    ] {
+        assert_eq!((read.default, read.named), (built_in.default, built_in.named));
+    }
     assert_eq!((it.log.level, it.log.format), (LogLevel::Info, LogFormat::Text));
     assert_eq!(it.file, None);
 }
@@ -93,6 +104,8 @@ fn every_key_is_taken_from_the_file() {
          allow_private_networks = [\"10.0.0.0/8\"]\nretention_days = 1\n\
          [assessment]\nstale_asset_days = 2\ndormant_after_days = 3\n\
          evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
+         downtime_hours = 8_760\nincidents_per_1000 = { default = 1_000 }\n\
+         [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
          [log]\nlevel = \"trace\"\nformat = \"json\"\n",
     );
     assert_eq!(options.server.listen, "[::1]:9000".parse().unwrap());
@@ -107,23 +120,40 @@ fn every_key_is_taken_from_the_file() {
     assert!(!options.scan.allow_attached);
     assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);
     assert_eq!(options.webhooks.retry_gaps_s, [0, 0]);
-    assert_eq!(options.assessment.downtime_cost_per_hour, Some(1_000_000_000));
+    assert_eq!(options.assessment.downtime_cost_per_hour, 1_000_000_000);
+    assert_eq!(options.assessment.downtime_hours, 8_760);
+    assert_eq!(options.assessment.incidents_per_1000.default, 1_000);
+    let records = &options.assessment.records_per_employee;
+    assert_eq!((records.default, records.named["dental care"]), (0, 1_000_000));
     assert_eq!((options.log.level, options.log.format), (LogLevel::Trace, LogFormat::Json));
     let shown = show(&options);
     for line in shown.lines().filter(|it| it.contains(" = ")) {
         assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
     }
-    assert_eq!(shown.matches(" = ").count(), 27);
+    let n_keys = shown.lines().filter(|it| it.contains(" = ")).count();
+    assert_eq!(n_keys, 30);
+    assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
+    let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
+    let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());
+    assert_eq!(again.assessment, options.assessment);
 }
 
 #[test]
-fn a_cost_that_has_no_effect_alone_is_refused() {
-    let rule = "has no effect alone; set assessment.record_cost and assessment.downtime_cost_per_hour, or neither";
-    for name in ["record_cost", "downtime_cost_per_hour"] {
-        let expected = format!("2: assessment.{name}: {rule}");
-        refused(&format!("[assessment]\n{name} = 5\n"), &expected);
-    }
-    read("[assessment]\nrecord_cost = 5\ndowntime_cost_per_hour = 5\n");
+fn numbers_by_industry_have_a_default_and_each_industry_once() {
+    let key = "assessment.incidents_per_1000";
+    let refused = |table: &str, rule: &str| {
+        refused(&format!("[assessment]\nincidents_per_1000 = {table}\n"), &format!("2: {rule}"));
+    };
+    refused("5", &format!("{key}: must be a table, not an integer"));
+    refused("{ legal = 5 }", &format!("{key}: must have \"default\", for all other industries"));
+    let twice = format!("{key}: \"legal\" is there twice, apart from upper and lower case");
+    refused("{ default = 5, Legal = 5, legal = 6 }", &twice);
+    let range = format!("{key}: \"legal\" must be 0 to 1000, not 1001");
+    refused("{ default = 5, legal = 1001 }", &range);
+    let type_of = format!("{key}: \"default\" must be an integer, not a string");
+    refused("{ default = \"5\" }", &type_of);
+    let many = (0..101).map(|it| format!("i{it} = 1")).collect::<Vec<_>>().join(", ");
+    refused(&format!("{{ {many} }}"), &format!("{key}: must have at most 100 keys, not 101"));
 }
 
 #[test]

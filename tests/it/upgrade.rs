@@ -167,6 +167,15 @@ fn closes_and_opens(posture: &Posture, account: &Account) {
     assert_eq!(alert["data"]["object"]["occurrence"], 2);
 }
 
+/// Once the client's size is known, what fails has its price, and the key figures show it.
+fn is_priced(posture: &Posture, account: &Account) {
+    let client = &account.client_id;
+    write(posture, "PATCH", &format!("/api/clients/{client}"), &json!({ "employeeCount": 40 }));
+    let loss = read(posture, &format!("/api/clients/{client}/posture"))["expectedLoss"].clone();
+    assert!(loss["base"].as_u64() < loss["now"].as_u64(), "{loss}");
+    assert_eq!(read(posture, "/api/dashboard/kpis")["exposure"]["sum"], loss["exposure"]);
+}
+
 fn is_taken_over(name: &str, folder: tempfile::TempDir, account: &Account) {
     eprintln!("{name}: made at {}", account.made_at);
     let posture = file::start(folder, account);
@@ -174,6 +183,7 @@ fn is_taken_over(name: &str, folder: tempfile::TempDir, account: &Account) {
     admits(&posture, account);
     closes_and_opens(&posture, account);
     delivers(&posture, account);
+    is_priced(&posture, account);
     let posture = posture.restart();
     let events = made::events(&posture.socket());
     assert!(events.starts_with(&account.events));

@@ -180,7 +180,7 @@ pub fn plan(
             decisions: &statements.decisions,
             profile: &subject.profile,
             critical_subjects: &critical_subjects,
-            base_loss: subject.annual_loss,
+            base_loss: subject.base_loss,
             now,
         },
     );

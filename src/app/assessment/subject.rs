@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::app::App;
-use crate::app::client::loss;
 use crate::app::client::settings::Settings;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::Profile;
@@ -18,7 +17,7 @@ use crate::store::per_client::asset::AssetFilter;
 pub struct AssessmentInput {
     pub catalog: Arc<Catalog>,
     pub profile: Profile,
-    pub annual_loss: Option<u64>,
+    pub base_loss: Option<u64>,
     pub thresholds: Vec<u8>,
     /// The frameworks that the client must meet. Nothing is announced about others.
     pub frameworks: Vec<FrameworkId>,
@@ -49,7 +48,7 @@ impl App {
         Ok(AssessmentInput {
             catalog: self.catalog(),
             profile: settings.profile(),
-            annual_loss: loss::annual_loss(&client, &self.options.settings),
+            base_loss: self.options.loss.base_loss(&client),
             thresholds: settings.score_thresholds(),
             frameworks: settings.frameworks(),
             evidence_warning_days: settings.evidence_warning_days(&self.options.settings),

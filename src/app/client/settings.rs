@@ -19,21 +19,11 @@ pub struct Defaults {
     pub dormant_after_days: u16,
     pub evidence_warning_days: u16,
     pub stale_asset_days: u16,
-    /// Dollars for each record lost in a breach. `None`: no dollar impact is estimated.
-    pub record_cost: Option<u64>,
-    /// Dollars per hour of downtime of an organization of 100 employees. `None`: no dollar impact is estimated.
-    pub downtime_cost_per_hour: Option<u64>,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
-        Self {
-            dormant_after_days: 90,
-            evidence_warning_days: 30,
-            stale_asset_days: 30,
-            record_cost: None,
-            downtime_cost_per_hour: None,
-        }
+        Self { dormant_after_days: 90, evidence_warning_days: 30, stale_asset_days: 30 }
     }
 }
 

@@ -91,21 +91,29 @@ impl App {
         self.reassess(rows, cause).await.map(|_| ())
     }
 
-    /// Reassesses every client that was assessed with another catalog. Call it at start, before anything reads results:
-    /// stored rows are identified by their position in the catalog. A client that cannot be assessed is logged, and the
-    /// others continue.
+    /// Reassesses every client that was assessed with another catalog, and makes those due whose expected loss was
+    /// calculated with other inputs. Call it at start, before anything reads results: stored rows are identified by their
+    /// position in the catalog. A client that cannot be assessed is logged, and the others continue.
     ///
     /// # Errors
     /// `Unavailable` if the database is not available.
     pub async fn reassess_outdated(&self) -> Result<()> {
         let digest = self.catalog().digest;
         for client in self.clients.directory.list() {
-            let rows = self.store.client_store(client.id);
-            let assessed = rows.read(ClientSnapshot::find_assessed).await?;
-            if assessed.is_none_or(|it| it.catalog_digest == digest) {
+            if client.state == ClientState::Erasing {
                 continue;
             }
-            if let Err(error) = self.reassess(&rows, Cause::Catalogue).await {
+            let rows = self.store.client_store(client.id);
+            let read = |it: &ClientSnapshot| Ok((it.find_assessed()?, it.find_expected_loss()?));
+            let (Some(assessed), loss) = rows.read(read).await? else { continue };
+            let is_priced = loss.map(|it| it.base) == self.options.loss.base_loss(&client);
+            let now = self.clock.now();
+            let done = match assessed.catalog_digest == digest {
+                false => self.reassess(&rows, Cause::Catalogue).await.map(|_| ()),
+                true if is_priced => Ok(()),
+                true => rows.write(move |batch| batch.hasten_due(now)).await,
+            };
+            if let Err(error) = done {
                 let id = client.id;
                 tracing::error!(client.id = %id, error = %Chain(&error), "client `{id}` was not assessed: {}", Chain(&error));
             }

@@ -263,10 +263,7 @@ impl World {
 #[test]
 fn the_figures_are_those_of_the_lists_whatever_happened() {
     for seed in 1..=2 {
-        let posture = Posture::start_with(|it| {
-            it.app.settings.record_cost = Some(160);
-            it.app.settings.downtime_cost_per_hour = Some(10_000);
-        });
+        let posture = Posture::start();
         let (key, random) = (posture.key(), Random::from_seed(seed));
         let mut world = World { posture, key, clients: Vec::new(), random };
         (0..4).for_each(|_| world.add_client());

@@ -3,7 +3,7 @@
 use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
-use super::{Finding, GOOD, MIXED, import, read};
+use super::{Finding, GOOD, MIXED, import, patched, read};
 use crate::harness::Posture;
 
 fn explained(posture: &Posture, client: &str) -> Value {
@@ -102,4 +102,51 @@ fn a_posture_survives_a_restart() {
     import(&posture, &client, "", MIXED);
     let before = explained(&posture, &client);
     assert!(explained(&posture.restart(), &client) == before);
+}
+
+fn expected_loss(posture: &Posture, client: &str) -> [Option<u64>; 3] {
+    let shown = explained(posture, client)["expectedLoss"].clone();
+    ["base", "now", "exposure"].map(|it| shown[it].as_u64())
+}
+
+#[test]
+fn the_expected_loss_follows_the_size_and_what_fails_but_no_acceptance() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let path = format!("/api/clients/{client}");
+    import(&posture, &client, "", MIXED);
+    assert_eq!(expected_loss(&posture, &client), [None; 3], "its size is unknown");
+    patched(&posture, &path, &json!({"employeeCount": 100}));
+    let [base, now, exposure] = expected_loss(&posture, &client);
+    // 5 of 1,000 x 100 x (50 x 160 + 72 x 50).
+    assert_eq!(base, Some(5_800));
+    assert!(base < now && exposure == Some(now.unwrap() - 5_800));
+    let risks = posture.read(&posture.key(), &format!("/clients/{client}/risks"))["data"].clone();
+    let risk = format!("{path}/risks/{}", risks[0]["id"].as_str().unwrap());
+    let until = posture.now().plus_days(9).to_string();
+    patched(&posture, &risk, &json!({"accepted": true, "until": until, "reason": "budget"}));
+    assert_eq!(expected_loss(&posture, &client), [base, now, exposure]);
+    patched(&posture, &path, &json!({"industry": "Healthcare"}));
+    // 9 of 1,000 x 100 x (100 x 160 + 72 x 50).
+    assert_eq!(expected_loss(&posture, &client)[0], Some(17_640));
+    posture.pass_s(60);
+    import(&posture, &client, "", GOOD);
+    assert_eq!(expected_loss(&posture, &client), [Some(17_640), Some(17_640), Some(0)]);
+    patched(&posture, &path, &json!({"employeeCount": null}));
+    assert_eq!(expected_loss(&posture, &client), [None; 3]);
+}
+
+#[test]
+fn other_inputs_of_the_expected_loss_count_from_the_next_start() {
+    let posture = Posture::start();
+    let client = posture.client_with(&json!({"name": "A", "employeeCount": 100}));
+    import(&posture, &client, "", MIXED);
+    let before = expected_loss(&posture, &client);
+    posture.sweep();
+    let posture = posture.restart_after(|_| (), |it| it.app.loss.record_cost = 320);
+    posture.sweep();
+    let after = expected_loss(&posture, &client);
+    assert_eq!((before[0], after[0]), (Some(5_800), Some(9_800)));
+    let exposure = read(&posture, "/api/dashboard/kpis")["exposure"]["sum"].as_u64();
+    assert!(before[2] < after[2] && after[2] == exposure, "{before:?} {after:?}");
 }

@@ -108,24 +108,32 @@ fn the_severity_filter_takes_the_contracts_four_words_alone() {
 
 #[test]
 fn the_dollar_impact_is_null_until_the_clients_size_is_known() {
-    let posture = Posture::start_with(|it| {
-        it.app.settings.record_cost = Some(160);
-        it.app.settings.downtime_cost_per_hour = Some(5_000);
-    });
+    let posture = Posture::start();
     let key = posture.key();
-    let unknown = imported(&posture, &json!({"name": "Unknown"}));
-    let body = json!({"name": "Known", "industry": "Legal", "employeeCount": 40});
-    let known = imported(&posture, &body);
+    let unknown = imported(&posture, &json!({"name": "Unknown", "industry": "Legal"}));
+    let [legal, other, none] = ["LEGAL", "Beekeeping", ""].map(|industry| {
+        let industry = Some(industry).filter(|it| !it.is_empty());
+        let name = format!("Known {industry:?}");
+        imported(&posture, &json!({"name": name, "industry": industry, "employeeCount": 40}))
+    });
     let impacts = |client: &str| {
         let body = posture.read(&key, &format!("/clients/{client}/risks?limit=100"));
         rows(&body).iter().map(|it| it["dollarImpact"].clone()).collect::<Vec<_>>()
     };
     assert!(impacts(&unknown).iter().all(Value::is_null));
-    let dollars = impacts(&known).iter().filter_map(Value::as_u64).sum::<u64>();
-    assert!(0 < dollars);
-    // 9 % a year of 50 records for each of 40 people and 72 hours for two fifths of the cost.
-    let loss = (40 * 50 * 160 + 72 * 5_000 * 40 / 100) * 9 / 100;
-    assert!(dollars <= loss, "risks never sum above the client's loss");
+    // 50 records for each of 40 people, and 72 hours for two fifths of the cost.
+    let incident = 40 * 50 * 160 + 72 * 5_000 * 40 / 100;
+    for (client, per_1000) in [(&legal, 6), (&other, 5), (&none, 5)] {
+        let shown =
+            posture.operator("GET", &format!("/api/clients/{client}/posture"), &Value::Null);
+        let loss = shown.json()["data"]["expectedLoss"].clone();
+        let [base, now, exposure] =
+            ["base", "now", "exposure"].map(|it| loss[it].as_u64().unwrap());
+        assert_eq!(base, incident * per_1000 / 1_000);
+        assert_eq!(exposure, now - base);
+        let dollars = impacts(client).iter().filter_map(Value::as_u64).sum::<u64>();
+        assert!(0 < dollars && dollars <= exposure, "{dollars} of {exposure}");
+    }
 }
 
 #[test]
