@@ -85,6 +85,9 @@ pub(super) struct WebhookAddArgs {
     /// Send only events of this client. Can be repeated. Default: all clients.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
+    /// Send only events about this framework, or `all`. Can be repeated. Default: those of the contract.
+    #[arg(long = "framework", value_name = "ID", value_delimiter = ',')]
+    frameworks: Vec<String>,
     /// What the endpoint is for.
     #[arg(long, default_value = "")]
     description: String,
@@ -106,6 +109,9 @@ pub(super) struct WebhookSetArgs {
     /// Send only events of this client, or `all`. Can be repeated.
     #[arg(long = "client", value_name = "ID")]
     clients: Vec<String>,
+    /// Send only events about this framework, or `contract` or `all`. Can be repeated.
+    #[arg(long = "framework", value_name = "ID", value_delimiter = ',')]
+    frameworks: Vec<String>,
     /// What the endpoint is for.
     #[arg(long)]
     description: Option<String>,
@@ -175,12 +181,16 @@ fn path(id: &str) -> Result<String> {
 
 impl WebhookAddArgs {
     fn body(&self) -> Value {
-        json!({
+        let mut body = json!({
             "url": self.url,
             "events": self.events,
             "clientIds": self.clients,
             "description": self.description,
-        })
+        });
+        if !self.frameworks.is_empty() {
+            body["frameworks"] = json!(self.frameworks);
+        }
+        body
     }
 }
 
@@ -195,6 +205,7 @@ impl WebhookSetArgs {
         put("url", self.url.as_ref().map(|it| json!(it)));
         put("description", self.description.as_ref().map(|it| json!(it)));
         put("enabled", self.enabled.map(|it| json!(it)));
+        put("frameworks", (!self.frameworks.is_empty()).then(|| json!(self.frameworks)));
         put("events", (!self.events.is_empty()).then(|| json!(self.events)));
         let clients = if self.clients == ["all"] { json!([]) } else { json!(self.clients) };
         put("clientIds", (!self.clients.is_empty()).then_some(clients));
@@ -230,6 +241,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("url", "url"),
             ("events", "events"),
             ("clients", "clientIds"),
+            ("frameworks", "frameworks"),
             ("enabled", "enabled"),
             ("disabled because", "disabledBecause"),
             ("waiting", "waiting"),

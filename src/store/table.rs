@@ -228,6 +228,11 @@ pub(super) const ALERT_RULES: &str = "alert_rules";
 /// Key: webhook id. Value: `Webhook`. Removed last when an endpoint is erased, so that an erasure can be resumed.
 pub(super) const WEBHOOKS: &str = "webhooks";
 
+/// Of which frameworks a webhook gets events. No row: of those of the contract.
+///
+/// Key: webhook id. Value: `FrameworkChoice`.
+pub(super) const WEBHOOK_FRAMEWORKS: &str = "webhook_frameworks";
+
 /// Deliveries of events to webhooks.
 ///
 /// Key: webhook id, sequence of the event. Value: `Delivery`.

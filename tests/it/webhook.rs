@@ -4,6 +4,7 @@ mod crash;
 mod endpoint;
 mod erasure;
 mod fair;
+mod frameworks;
 mod hostile;
 mod metric;
 mod queue;

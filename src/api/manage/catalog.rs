@@ -10,12 +10,11 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCatalog;
+use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{
-    DeciderView, FrameworkName, LevelView, MappingRoleView, SeverityView,
-};
+use crate::api::wire::view::{DeciderView, LevelView, MappingRoleView, SeverityView};
 use crate::api::{Group, Web};
 use crate::engine::catalog::{Catalog, Control, Tool};
 use crate::engine::framework::{Framework, FrameworkRow, Level, Mapping};

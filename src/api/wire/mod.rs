@@ -1,6 +1,7 @@
 //! What goes over the wire: bodies, parameters, replies, problems.
 
 pub mod body;
+pub mod framework;
 pub mod input;
 pub mod kind;
 pub mod param;

@@ -8,7 +8,8 @@ use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
 use poem_openapi::types::{ParseError, ParseFromJSON, ParseFromParameter, ParseResult, Type};
 use serde_json::{Value, json};
 
-use super::view::{FrameworkName, Word, wire_type};
+use super::framework::FrameworkName;
+use super::view::{Word, wire_type};
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};

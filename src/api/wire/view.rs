@@ -267,40 +267,6 @@ word!(
     |text: &str| FrameworkId::of_contract(text).ok()
 );
 
-/// The identifier of any framework.
-#[derive(Clone, Copy, Debug)]
-pub struct FrameworkName(pub FrameworkId);
-wire_type!(named FrameworkName, "FrameworkName", MetaSchema {
-    description: Some(
-        "The identifier of a framework of the contract, of another that this release carries, or of one that the managed \
-         service provider added. `GET /api/frameworks` lists all. Requests may spell it in upper or lower case.",
-    ),
-    pattern: Some("^[A-Za-z][A-Za-z0-9_]{1,31}$".to_owned()),
-    example: Some(json!("CIS_V8")),
-    ..MetaSchema::new("string")
-});
-
-impl Serialize for FrameworkName {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.as_str())
-    }
-}
-
-impl ToJSON for FrameworkName {
-    fn to_json(&self) -> Option<Value> {
-        Some(json!(self.0.as_str()))
-    }
-}
-
-impl Word for FrameworkName {
-    fn read(text: &str) -> Option<Self> {
-        text.parse().ok().map(Self)
-    }
-
-    fn rule() -> String {
-        "must be a framework identifier that GET /api/frameworks lists".to_owned()
-    }
-}
 word!(
     /// What happened. The guide at `/docs/events` describes each type.
     EventTypeView, EventKind, "EventType", EventKind::ALL, EventKind::as_str

@@ -12,7 +12,9 @@ use crate::id::{ClientId, WebhookId};
 use crate::secret::Locked;
 use crate::store::global::delivery::Delivery;
 use crate::store::global::queue::DeliveryQueue;
-use crate::store::global::webhook::{Disabling, PreviousSecret, Webhook, WebhookState};
+use crate::store::global::webhook::{
+    Disabling, FrameworkChoice, PreviousSecret, Subscription, Webhook, WebhookState,
+};
 use crate::webhook::sign::{self, Sending, SigningSecret};
 
 pub const N_WEBHOOKS_MAX: usize = 50;
@@ -37,6 +39,7 @@ pub struct NewWebhook {
     pub kinds: Vec<EventKind>,
     /// Empty: all.
     pub clients: Vec<ClientId>,
+    pub frameworks: FrameworkChoice,
 }
 
 /// What to change of an endpoint. `None` leaves a field as it is.
@@ -46,6 +49,7 @@ pub struct WebhookChange {
     pub description: Option<String>,
     pub kinds: Option<Vec<EventKind>>,
     pub clients: Option<Vec<ClientId>>,
+    pub frameworks: Option<FrameworkChoice>,
     pub enabled: Option<bool>,
 }
 
@@ -53,6 +57,7 @@ pub struct WebhookChange {
 #[derive(Clone, Debug)]
 pub struct WebhookWithHealth {
     pub webhook: Webhook,
+    pub frameworks: FrameworkChoice,
     pub queue: DeliveryQueue,
     /// Its secret was sealed with a key that this server does not have. It needs a new secret, and its queue waits.
     pub needs_secret: bool,
@@ -114,6 +119,8 @@ impl App {
             updated_at: now,
         };
         self.check_webhook(&webhook, None)?;
+        self.check_frameworks(&new.frameworks)?;
+        let chosen = new.frameworks.clone();
         let write = move |batch: &mut crate::store::Batch| {
             if N_WEBHOOKS_MAX <= batch.list_webhooks()?.len() {
                 let rule = format!("there are already {N_WEBHOOKS_MAX} webhooks; remove one first");
@@ -122,13 +129,12 @@ impl App {
             let after = batch.last_sequence();
             let webhook = Webhook { state: WebhookState::Enabled { after }, ..webhook.clone() };
             batch.note_object(&webhook.id);
+            batch.put_webhook_frameworks(webhook.id, &chosen)?;
             batch.put_webhook(&webhook).map(|()| webhook)
         };
         let webhook = by.acting_on(&self.store).write(write).await?;
-        Ok((
-            WebhookWithHealth { webhook, queue: DeliveryQueue::default(), needs_secret: false },
-            secret,
-        ))
+        let (frameworks, queue) = (new.frameworks, DeliveryQueue::default());
+        Ok((WebhookWithHealth { webhook, frameworks, queue, needs_secret: false }, secret))
     }
 
     /// Oldest first.
@@ -136,9 +142,9 @@ impl App {
         let list = self.store.read(|snapshot| {
             let all = snapshot.list_webhooks()?.into_iter();
             let all = all.filter(|it| it.state != WebhookState::Removing);
-            all.map(|it| Ok((snapshot.find_delivery_queue(it.id)?, it))).collect::<Result<Vec<_>>>()
+            all.map(|it| snapshot.subscription_of(it)).collect::<Result<Vec<_>>>()
         });
-        Ok(list.await?.into_iter().map(|(queue, it)| self.shown(it, queue)).collect())
+        Ok(list.await?.into_iter().map(|it| self.shown(it)).collect())
     }
 
     /// # Errors
@@ -146,15 +152,15 @@ impl App {
     pub async fn get_webhook(&self, id: WebhookId) -> Result<WebhookWithHealth> {
         let found = self.store.read(move |snapshot| {
             let webhook = snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
-            Ok((webhook, snapshot.find_delivery_queue(id)?))
+            snapshot.subscription_of(webhook)
         });
-        let (webhook, queue) = found.await?;
-        Ok(self.shown(webhook, queue))
+        Ok(self.shown(found.await?))
     }
 
-    fn shown(&self, webhook: Webhook, queue: DeliveryQueue) -> WebhookWithHealth {
+    fn shown(&self, stored: Subscription) -> WebhookWithHealth {
+        let Subscription { webhook, frameworks, queue } = stored;
         let needs_secret = self.secrets(&webhook, self.clock.now()).is_err();
-        WebhookWithHealth { webhook, queue, needs_secret }
+        WebhookWithHealth { webhook, frameworks, queue, needs_secret }
     }
 
     /// # Errors
@@ -170,20 +176,23 @@ impl App {
         let mut wanted = before.clone();
         apply(&mut wanted, &change, 0, self.clock.now());
         self.check_webhook(&wanted, Some(&before))?;
+        change.frameworks.as_ref().map_or(Ok(()), |it| self.check_frameworks(it))?;
         let now = self.clock.now();
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             let was_enabled = webhook.is_enabled();
             apply(&mut webhook, &change, batch.last_sequence(), now);
             batch.put_webhook(&webhook)?;
+            if let Some(frameworks) = &change.frameworks {
+                batch.put_webhook_frameworks(id, frameworks)?;
+            }
             if webhook.is_enabled() && !was_enabled {
                 batch.reset_failures(id)?;
             }
-            Ok((webhook, batch.find_delivery_queue(id)?))
+            batch.subscription_of(webhook)
         };
         let store = by.acting_on(&self.store).reserved();
-        let (webhook, queue) = store.write(write).await?;
-        Ok(self.shown(webhook, queue))
+        Ok(self.shown(store.write(write).await?))
     }
 
     /// Gives the endpoint a new secret. Deliveries are signed with both secrets until the overlap ends.
@@ -212,10 +221,10 @@ impl App {
             webhook.previous = Some(PreviousSecret { secret: old, until });
             webhook.updated_at = now;
             batch.put_webhook(&webhook)?;
-            Ok((webhook, batch.find_delivery_queue(id)?))
+            batch.subscription_of(webhook)
         };
-        let (webhook, queue) = by.acting_on(&self.store).write(write).await?;
-        Ok((self.shown(webhook, queue), secret))
+        let stored = by.acting_on(&self.store).write(write).await?;
+        Ok((self.shown(stored), secret))
     }
 
     /// Removes an endpoint. Nothing is sent to it from now on, and its deliveries are erased.
@@ -342,7 +351,7 @@ impl App {
                 for event in events.iter().filter(|it| (since..until).contains(&it.created)) {
                     let known = batch.find_delivery(id, event.sequence)?;
                     let got = known.is_some_and(|it| it.is_delivered());
-                    if webhook.wants(&event.kind, event.client) && !got {
+                    if !got && batch.wants_event(&webhook, event)? {
                         n_queued += u32::from(batch.recover_delivery(id, event, now)?);
                     }
                 }
@@ -376,8 +385,8 @@ impl App {
             let event =
                 event.ok_or_else(|| Error::not_found("event not found, or no longer kept"))?;
             let webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
-            if !webhook.wants(&event.kind, event.client) {
-                let rule = "the webhook does not subscribe to this type or client; change it first";
+            if !batch.wants_event(&webhook, &event)? {
+                let rule = "the webhook does not subscribe to this type, client or framework; change it first";
                 return Err(Error::conflict(rule));
             }
             batch.recover_delivery(id, &event, now)
@@ -399,6 +408,16 @@ impl App {
         let previous = webhook.previous.as_ref().filter(|it| now < it.until);
         // An old secret that cannot be read anymore must not delay deliveries.
         Ok((open(&webhook.secret)?, previous.and_then(|it| open(&it.secret).ok())))
+    }
+
+    fn check_frameworks(&self, chosen: &FrameworkChoice) -> Result<()> {
+        let FrameworkChoice::These(ids) = chosen else { return Ok(()) };
+        let catalog = self.catalog();
+        for id in ids {
+            let known = catalog.framework_named(id.as_str());
+            known.map_err(|it| Error::invalid_field("frameworks", it.message().to_owned()))?;
+        }
+        Ok(())
     }
 
     fn check_webhook(&self, webhook: &Webhook, before: Option<&Webhook>) -> Result<()> {

@@ -13,7 +13,8 @@ use crate::store::global::queue::{self, DeliveryQueue, N_WAITING_DISABLES, N_WAI
 use crate::store::global::webhook::{self, Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOKS, rising,
+    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOK_FRAMEWORKS, WEBHOOKS,
+    rising,
 };
 use crate::store::{Batch, ClientBatch};
 
@@ -286,10 +287,15 @@ impl Batch {
             // By the order of commits, because the clock may be set back.
             let is_new =
                 after < before.sequence || before.recovered.is_some_and(|it| after <= it.after);
-            // The webhook may have been limited to other clients or types since.
-            let is_wanted = is_new && webhook.wants(&before.kind, before.client);
+            // The webhook may have been limited to other clients, types or frameworks since.
+            let wanted = match event {
+                Some(event) if is_new && webhook::wants(&self.rows, webhook, &event)? => {
+                    Some(event)
+                }
+                Some(_) | None => None,
+            };
             let mut delivery = before.clone();
-            if let (Some(event), true) = (event, is_wanted) {
+            if let Some(event) = wanted {
                 delivery.state = DeliveryState::Claimed { at: now };
                 delivery.n_attempts += 1;
                 claims.push(Claim { delivery: delivery.clone(), body: event.body });
@@ -446,6 +452,7 @@ impl Batch {
             return Ok(true);
         }
         queue::remove(&mut self.rows, id)?;
+        self.rows.remove_row(WEBHOOK_FRAMEWORKS, id.as_bytes())?;
         self.rows.remove_row(WEBHOOKS, id.as_bytes())?;
         Ok(false)
     }
@@ -456,7 +463,7 @@ impl ClientBatch<'_> {
     pub(in crate::store) fn add_deliveries(&mut self, event: &Event) -> Result<()> {
         let webhooks: Vec<Webhook> = self.rows.list_rows(WEBHOOKS, &Span::all(), usize::MAX)?;
         for webhook in webhooks {
-            if !webhook.is_enabled() || !webhook.wants(&event.kind, event.client) {
+            if !webhook.is_enabled() || !webhook::wants(self.rows, &webhook, event)? {
                 continue;
             }
             let mut queue = queue::find(self.rows, webhook.id)?;

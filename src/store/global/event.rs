@@ -1,9 +1,11 @@
 //! Announced events of all clients, in commit order.
 
 use bincode::{Decode, Encode};
+use serde::Deserialize;
 
 use crate::clock::Time;
 use crate::engine::event::EventKind;
+use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{ClientId, EventId};
 use crate::store::kernel::meta;
@@ -23,6 +25,44 @@ pub struct Event {
     pub created: Time,
     /// JSON: the complete body of a delivery, created once and sent unchanged.
     pub body: String,
+}
+
+/// The framework that an event names, as its body has it.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedFramework {
+    framework: Option<String>,
+    condition: Option<Box<NamedFramework>>,
+}
+
+#[derive(Deserialize)]
+struct NamedObject {
+    object: NamedFramework,
+}
+
+#[derive(Deserialize)]
+struct NamedBody {
+    data: NamedObject,
+}
+
+impl Event {
+    /// The framework that it is about. `None`: it is about none.
+    #[must_use]
+    pub fn framework(&self) -> Option<FrameworkId> {
+        // Nothing else names one.
+        let kinds = [
+            EventKind::ComplianceStatusChanged,
+            EventKind::ComplianceDriftDetected,
+            EventKind::EvidenceExpiring,
+            EventKind::AlertTriggered,
+        ];
+        if !kinds.iter().any(|it| it.as_str() == self.kind) {
+            return None;
+        }
+        let object = serde_json::from_str::<NamedBody>(&self.body).ok()?.data.object;
+        let named = object.framework.or_else(|| object.condition?.framework);
+        named?.parse().ok()
+    }
 }
 
 fn client_key(client: ClientId, sequence: u64) -> RowKey {

@@ -3,12 +3,15 @@
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
+use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{ClientId, WebhookId};
 use crate::store::Batch;
 use crate::store::global::audit::{self, Act, AuditOutcome, SERVICE};
+use crate::store::global::event::Event;
+use crate::store::global::queue::DeliveryQueue;
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
-use crate::store::table::{Span, WEBHOOKS};
+use crate::store::table::{Span, WEBHOOK_FRAMEWORKS, WEBHOOKS};
 
 /// An endpoint that events are sent to.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -75,14 +78,54 @@ impl Disabling {
     }
 }
 
+/// Of which frameworks events are sent. Events that are about no framework are always sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub enum FrameworkChoice {
+    /// Those of the contract.
+    #[default]
+    Contract,
+    All,
+    These(Vec<FrameworkId>),
+}
+
+impl FrameworkChoice {
+    fn includes(&self, id: FrameworkId) -> bool {
+        match self {
+            Self::Contract => id.is_of_contract(),
+            Self::All => true,
+            Self::These(ids) => ids.contains(&id),
+        }
+    }
+}
+
+/// A webhook with the rest of what is stored about it.
+#[derive(Clone, Debug)]
+pub struct Subscription {
+    pub webhook: Webhook,
+    pub frameworks: FrameworkChoice,
+    pub queue: DeliveryQueue,
+}
+
+/// Returns true if the webhook subscribes to this event.
+pub(in crate::store) fn wants(rows: &impl Rows, webhook: &Webhook, event: &Event) -> Result<bool> {
+    if !webhook.subscribes(&event.kind, event.client) {
+        return Ok(false);
+    }
+    let Some(framework) = event.framework() else { return Ok(true) };
+    Ok(find_frameworks(rows, webhook.id)?.includes(framework))
+}
+
+fn find_frameworks(rows: &impl Rows, id: WebhookId) -> Result<FrameworkChoice> {
+    Ok(rows.find_row(WEBHOOK_FRAMEWORKS, id.as_bytes())?.unwrap_or_default())
+}
+
 impl Webhook {
     #[must_use]
     pub const fn is_enabled(&self) -> bool {
         matches!(self.state, WebhookState::Enabled { .. })
     }
 
-    #[must_use]
-    pub fn wants(&self, kind: &str, client: ClientId) -> bool {
+    fn subscribes(&self, kind: &str, client: ClientId) -> bool {
         (self.kinds.is_empty() || self.kinds.iter().any(|it| it == kind))
             && (self.clients.is_empty() || self.clients.contains(&client))
     }
@@ -91,6 +134,16 @@ impl Webhook {
 impl<R: Rows> Transaction<R> {
     pub fn find_webhook(&self, id: WebhookId) -> Result<Option<Webhook>> {
         self.rows.find_row(WEBHOOKS, id.as_bytes())
+    }
+
+    pub fn subscription_of(&self, webhook: Webhook) -> Result<Subscription> {
+        let frameworks = find_frameworks(&self.rows, webhook.id)?;
+        Ok(Subscription { frameworks, queue: self.find_delivery_queue(webhook.id)?, webhook })
+    }
+
+    /// Returns true if the webhook subscribes to this event.
+    pub fn wants_event(&self, webhook: &Webhook, event: &Event) -> Result<bool> {
+        wants(&self.rows, webhook, event)
     }
 
     /// All webhooks in id order, including disabled ones and those being removed.
@@ -123,5 +176,13 @@ impl Batch {
 
     pub fn put_webhook(&mut self, webhook: &Webhook) -> Result<()> {
         self.rows.put_row(WEBHOOKS, webhook.id.as_bytes(), webhook)
+    }
+
+    pub fn put_webhook_frameworks(
+        &mut self,
+        id: WebhookId,
+        frameworks: &FrameworkChoice,
+    ) -> Result<()> {
+        self.rows.put_row(WEBHOOK_FRAMEWORKS, id.as_bytes(), frameworks)
     }
 }

@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
+use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Data;
-use crate::api::wire::view::{FrameworkName, LevelView, StatusView, Uid, When};
+use crate::api::wire::view::{LevelView, StatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::store::global::change::Placed;
 

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewKpis;
+use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
-use crate::api::wire::view::{FrameworkName, Uid};
+use crate::api::wire::view::Uid;
 use crate::api::{Group, Web};
 use crate::app::report::kpi::{Attention, Kpis, MeanReadiness};
 

@@ -9,10 +9,11 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
+use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, Rendered};
-use crate::api::wire::view::{FrameworkName, StatusView, Uid};
+use crate::api::wire::view::{StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::report::portfolio::{PortfolioQuery, PortfolioRow};

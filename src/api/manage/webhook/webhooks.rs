@@ -11,6 +11,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::manage::webhook::delivery_view::DeliveryView;
 use crate::api::wire::body::{Body, example, present};
+use crate::api::wire::framework::FrameworkWord;
 use crate::api::wire::input::{ClientIds, TextOf, Url, Words};
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
@@ -40,6 +41,9 @@ pub struct WebhookView {
     events: Vec<TextOf<EventChoice>>,
     /// Only events of these clients are sent. Empty: of all clients.
     client_ids: Vec<Uid>,
+    /// Only `contract`: events about frameworks of the contract are sent. Only `all`: about all frameworks. Otherwise about
+    /// these. Events that are about no framework are always sent.
+    frameworks: Vec<TextOf<FrameworkWord>>,
     enabled: bool,
     /// Null while it is enabled.
     disabled_because: Null<DisabledReasonView>,
@@ -67,7 +71,7 @@ pub struct WebhookView {
 
 impl WebhookView {
     fn of(shown: &WebhookWithHealth, secret: Option<&SigningSecret>) -> Self {
-        let WebhookWithHealth { webhook, queue, needs_secret } = shown;
+        let WebhookWithHealth { webhook, frameworks, queue, needs_secret } = shown;
         let (disabled_because, disabled_at) = match webhook.state {
             WebhookState::Disabled { at, why } => (Some(DisabledReasonView(why)), Some(When(at))),
             WebhookState::Enabled { .. } | WebhookState::Removing => (None, None),
@@ -78,6 +82,7 @@ impl WebhookView {
             description: webhook.description.clone(),
             events: events(&webhook.kinds),
             client_ids: webhook.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
+            frameworks: FrameworkWord::all_of(frameworks),
             enabled: webhook.is_enabled(),
             disabled_because: disabled_because.into(),
             disabled_at: disabled_at.into(),
@@ -110,6 +115,10 @@ pub struct NewWebhookBody {
     /// Send only events of these clients. Empty or absent: of all clients.
     #[serde(default, deserialize_with = "present")]
     client_ids: Option<ClientIds>,
+    /// Send only events about these frameworks, or `all`. Default: `contract`, those of the contract. Events that are about
+    /// no framework are always sent.
+    #[serde(default, deserialize_with = "present")]
+    frameworks: Option<Words<FrameworkWord>>,
     /// Must be true if present: a new webhook is enabled.
     #[serde(default, deserialize_with = "present")]
     enabled: Option<bool>,
@@ -131,6 +140,12 @@ impl NewWebhookBody {
             description: self.description.unwrap_or_default(),
             kinds: kinds(&self.events)?,
             clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
+            frameworks: self
+                .frameworks
+                .as_ref()
+                .map(FrameworkWord::choice)
+                .transpose()?
+                .unwrap_or_default(),
         })
     }
 }
@@ -152,6 +167,9 @@ pub struct WebhookBody {
     /// Send only events of these clients. Empty: of all clients.
     #[serde(deserialize_with = "present")]
     client_ids: Option<ClientIds>,
+    /// Send only events about these frameworks, or only `contract` or `all`.
+    #[serde(deserialize_with = "present")]
+    frameworks: Option<Words<FrameworkWord>>,
     /// Events that occur while it is disabled are not sent when it is enabled again. Recover them.
     #[serde(deserialize_with = "present")]
     enabled: Option<bool>,
@@ -166,6 +184,7 @@ impl WebhookBody {
             description: self.description,
             kinds: self.events.as_ref().map(kinds).transpose()?,
             clients: self.client_ids.map(|it| it.0),
+            frameworks: self.frameworks.as_ref().map(FrameworkWord::choice).transpose()?,
             enabled: self.enabled,
         })
     }
