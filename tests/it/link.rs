@@ -80,7 +80,7 @@ fn the_form_of_a_link_is_checked_and_what_it_names_is_not() {
         format!("/go/risk/x/{B}"),
         "/go/task/%2e%2e".to_owned(),
         format!("/go/requirement/{A}"),
-        format!("/go/requirement/{A}/none"),
+        format!("/go/requirement/{A}/a-b"),
         "/go/requirement/x/HIPAA".to_owned(),
         format!("/go/requirement/{A}/HIPAA/"),
         format!("/go/requirement/{A}/HIPAA/%ff"),
