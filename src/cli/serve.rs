@@ -13,10 +13,13 @@ use tracing_subscriber::EnvFilter;
 use super::{print, serve_options};
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat, LogLevel};
-use crate::demo::fill::{self, DemoKey};
+use crate::demo::fill::{self, Demo};
+use crate::demo::office::Login;
+use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
 use crate::serve::http::listen::Listener;
 use crate::serve::{self, Listeners, Opened};
+use crate::store::global::user::Role;
 
 /// Threads for reads and imports. More would only take memory.
 const N_BLOCKING_THREADS: usize = 64;
@@ -56,6 +59,10 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
                 return print::line("stopped; the next `posture serve --demo` continues with the portfolio");
             }
         }
+        if let Some(demo) = &demo {
+            // At once: if the start fails later on, the passwords are not shown again.
+            show_logins(&demo.logins)?;
+        }
         let opened = Opened::on(store, Clock::System, &wanted)?;
         if !args.demo && fill::is_unfinished(&opened.app) {
             tracing::warn!("the demonstration portfolio is not complete; `posture serve --demo` completes it");
@@ -69,6 +76,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
                  changed at first login"
             ))?;
         }
+        let admin = admin.or_else(|| demo.as_ref().and_then(first_admin));
         let greet = |address| greet(address, is_new, demo.as_ref(), admin);
         let listeners = Listeners { public, control };
         serve::serve(opened, listeners, &wanted, greet, stop).await
@@ -76,6 +84,26 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
     // Blocking work that is still in progress ends with the process.
     runtime.shutdown_timeout(BLOCKING_TIMEOUT);
     served
+}
+
+/// Prints the users of a demonstration that was just completed.
+fn show_logins(logins: &[Login]) -> Result<()> {
+    if logins.is_empty() {
+        return Ok(());
+    }
+    print::line(
+        "users of the demonstration; save the passwords now: they are not shown again and must be changed at first login",
+    )?;
+    for Login { username, role, password } in logins {
+        print::line(&format!("  `{username}` ({}) with password `{password}`", role.as_str()))?;
+    }
+    Ok(())
+}
+
+/// The name and the password of its administrator.
+fn first_admin(demo: &Demo) -> Option<(String, String)> {
+    let admin = demo.logins.iter().find(|it| it.role == Role::Admin)?;
+    Some((admin.username.clone(), admin.password.clone()))
 }
 
 /// How far the demonstration is: a bar on a terminal, a line now and then elsewhere.
@@ -91,12 +119,11 @@ impl DemoProgress {
         }
         let style = "{bar:40} {msg}";
         let style = ProgressStyle::with_template(style).expect("the template is well formed");
-        Self(Some(ProgressBar::new(fill::N_WEEKS).with_style(style)))
+        Self(Some(ProgressBar::new(N_WEEKS).with_style(style)))
     }
 
     fn show(&self, week: u64) {
-        let text =
-            format!("filling the database with made-up clients: week {week} of {}", fill::N_WEEKS);
+        let text = format!("filling the database with made-up clients: week {week} of {N_WEEKS}");
         match &self.0 {
             Some(bar) => {
                 bar.set_message(text);
@@ -149,19 +176,14 @@ fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 /// Prints the address of the service and what to do next.
-fn greet(
-    address: SocketAddr,
-    is_new: bool,
-    demo: Option<&DemoKey>,
-    admin: Option<(String, String)>,
-) {
+fn greet(address: SocketAddr, is_new: bool, demo: Option<&Demo>, admin: Option<(String, String)>) {
     let now = Clock::System.now();
     let mut lines = vec![format!(
         "posture {} is listening on http://{address} since {now}",
         env!("CARGO_PKG_VERSION")
     )];
     lines.push(format!("Guides and API reference: http://{address}/docs/"));
-    if let Some(DemoKey { key, replaces }) = demo {
+    if let Some(Demo { key, replaces, .. }) = demo {
         if *replaces {
             lines.push(
                 "The demo key of the start before is revoked; use the new one below.".to_owned(),

@@ -2,81 +2,53 @@
 //!
 //! It is deterministic: the portfolio is the same each time, except for its dates.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use serde_json::json;
 use tokio::task::JoinSet;
-use xxhash_rust::xxh3::xxh3_64;
 
+use super::cloud::Cloud;
+use super::desk::Desk;
+use super::office::{self, Login};
+use super::portfolio::{CLIENTS, DemoClient};
+use super::run::{Duties, ToolRun};
+use super::schedule::{self, N_LANES, SLOT_S, SPREAD_S, Slot, Work};
+use super::story::N_WEEKS;
 use crate::app::App;
 use crate::app::access::key::NewKey;
 use crate::app::decision::client::ClientChange;
-use crate::app::intake::run::{Intake, NewRun};
+use crate::app::intake::run::Intake;
 use crate::auth::caller::{Caller, Principal};
 use crate::auth::key::KeyText;
 use crate::clock::{Clock, Time};
-use crate::demo::portfolio::{CLIENTS, DemoProfile};
-use crate::engine::asset::{AssetType, ReportedFields, Seen};
-use crate::engine::catalog::{Catalog, Decider};
-use crate::engine::fact::{Observation, Subject, Verdict, subject_hash};
+use crate::engine::catalog::Catalog;
 use crate::error::{Error, Result};
-use crate::id::{ClientId, ImportId};
-use crate::import::fold::Folded;
+use crate::id::ClientId;
 use crate::secret::Sealer;
 use crate::serve::{ServeOptions, load_catalog};
 use crate::store::global::key::Scope;
-use crate::store::{ClientSnapshot, Store};
+use crate::store::{ClientSnapshot, ClientStore, Store};
 
-/// How many weeks of history the portfolio has.
-pub const N_WEEKS: u64 = 26;
-/// From the first week to the last one.
-const HISTORY_DAYS: i64 = 7 * (N_WEEKS.cast_signed() - 1);
-/// Sources that do not run every week run every fourth week.
-const MONTH_WEEKS: u64 = 4;
+const HISTORY_DAYS: i64 = 7 * N_WEEKS.cast_signed();
 /// The member of a client's settings that marks it as a demonstration client.
 const MARK: &str = "demo";
 const KEY_NAME: &str = "demo";
+/// When the first client was added, in seconds of the first day.
+const FIRST_CLIENT_S: i64 = 60;
+/// How long before now the last assessment is.
+const LAST_UPKEEP_S: i64 = 300;
+/// The machines are listed every so many weeks.
+const ASSET_WEEKS: u64 = 4;
+/// Prowler on the second cloud of a client follows that on the first.
+const NEXT_CLOUD_S: i64 = 210;
 
-/// The sources of the demonstration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tool {
-    /// The remote-management tool: endpoints and backups, every week.
-    Rmm,
-    /// Prowler on the cloud tenant, every month.
-    Prowler,
-    /// The network scan of the main site, every month.
-    Nmap,
-    /// The questionnaire that the account manager goes through with the client, twice.
-    Review,
-}
-
-impl Tool {
-    const ALL: [Self; 4] = [Self::Rmm, Self::Prowler, Self::Nmap, Self::Review];
-
-    const fn source(self) -> &'static str {
-        match self {
-            Self::Rmm => "rmm",
-            Self::Prowler => "prowler",
-            Self::Nmap => "nmap",
-            Self::Review => "quarterly-review",
-        }
-    }
-
-    const fn runs_in(self, week: u64) -> bool {
-        match self {
-            Self::Rmm => true,
-            Self::Prowler | Self::Nmap => week % MONTH_WEEKS == N_WEEKS % MONTH_WEEKS,
-            Self::Review => week == 1 || week == N_WEEKS / 2,
-        }
-    }
-}
-
-/// A key with all scopes to try the demonstration with.
-pub struct DemoKey {
+/// How to get into the demonstration.
+pub struct Demo {
+    /// A key with all scopes.
     pub key: KeyText,
     /// The key of the start before was revoked.
     pub replaces: bool,
+    /// The users, after the portfolio was completed. Empty at later starts.
+    pub logins: Vec<Login>,
 }
 
 /// Fills the database if it is empty or was not filled to the end, and issues a key with all scopes. `progress` is called
@@ -84,27 +56,40 @@ pub struct DemoKey {
 ///
 /// # Errors
 /// `Conflict` if the database contains real clients; those of the store.
-pub async fn fill(
-    store: &Store,
-    options: &ServeOptions,
-    progress: impl Fn(u64),
-) -> Result<DemoKey> {
+pub async fn fill(store: &Store, options: &ServeOptions, progress: impl Fn(u64)) -> Result<Demo> {
     let now = Clock::System.now();
-    let clock = Clock::manual(now);
-    let app =
-        App::open(store.clone(), load_catalog()?, Sealer::random(), clock, options.app.clone())?;
-    let app = Arc::new(app);
-    if !app.clients.directory.list().iter().all(|it| it.settings.contains(MARK)) {
+    let catalog = load_catalog()?;
+    let open = |at: Time| {
+        let (sealer, clock) = (Sealer::random(), Clock::manual(at));
+        App::open(store.clone(), catalog.clone(), sealer, clock, options.app.clone()).map(Arc::new)
+    };
+    let app = open(now)?;
+    let known = app.clients.directory.list();
+    if !known.iter().all(|it| it.settings.contains(MARK)) {
         return Err(Error::conflict(
             "the database contains real clients; use --demo with an empty database (another data.dir)",
         ));
     }
+    let mut logins = Vec::new();
     if !is_finished(&app) {
-        write(&app, now, progress).await?;
+        let begun = known.iter().map(|it| it.created_at).min();
+        let started = begun.unwrap_or(now.plus_days(-HISTORY_DAYS));
+        let started = Time::EPOCH.plus_days(i64::from(started.day()));
+        let world = welcome(&app, started).await?;
+        let branch = world.ids[0].get().copied().unwrap_or(ClientId::UNASSIGNED);
+        let lanes = (0..N_LANES).map(|_| open(started)).collect::<Result<Vec<_>>>()?;
+        let mut scanned = JoinSet::new();
+        scanned.spawn(scan(store.clone(), options.clone(), catalog.clone(), now, branch));
+        write(&Arc::new(world), &lanes, now, progress).await?;
+        while let Some(done) = scanned.join_next().await {
+            done.map_err(Error::internal)??;
+        }
+        app.clock.set(now);
+        logins = office::hand_out(&app, &operator()).await?;
     }
-    let key = issue(&app).await?;
+    let (key, replaces) = issue(&app).await?;
     app.checkpoint_limits().await?;
-    Ok(key)
+    Ok(Demo { key, replaces, logins })
 }
 
 /// Returns true if the portfolio was begun but not completed.
@@ -119,8 +104,9 @@ fn is_finished(app: &App) -> bool {
     app.access.keyring.list().iter().any(|it| it.key.name == KEY_NAME)
 }
 
-/// Issues a key and revokes the one of the previous start: only the key that was just printed is valid.
-async fn issue(app: &App) -> Result<DemoKey> {
+/// Issues a key and revokes the one of the previous start: only the key that was just printed is valid. Returns whether
+/// there was one.
+async fn issue(app: &App) -> Result<(KeyText, bool)> {
     let by = operator();
     let mut replaces = false;
     for held in app.access.keyring.list() {
@@ -138,274 +124,205 @@ async fn issue(app: &App) -> Result<DemoKey> {
         expires_at: None,
         source: None,
     };
-    Ok(DemoKey { key: app.issue_key(&by, new).await?.1, replaces })
+    Ok((app.issue_key(&by, new).await?.1, replaces))
 }
 
 fn operator() -> Caller {
     Caller::new(Principal::Operator { uid: 0 })
 }
 
-/// Writes what is missing of the portfolio. A fill that was interrupted goes on with the dates with which it began.
-async fn write(app: &Arc<App>, now: Time, progress: impl Fn(u64)) -> Result<()> {
-    let known = app.clients.directory.list();
-    let begun = known.iter().map(|it| it.created_at).min();
-    let start = begun.unwrap_or(now.plus_days(-HISTORY_DAYS));
-    let mut clients = Vec::new();
-    for (profile, seconds) in CLIENTS.iter().zip(0..) {
-        app.clock.set(start.plus_s(seconds)); // Clients are listed in the order in which they were added.
-        let id = match known.iter().find(|it| it.name == profile.name) {
-            Some(client) => client.id,
-            None => add(app, profile).await?,
-        };
-        clients.push((id, profile));
-    }
-    for (week, weeks_later) in (1..=N_WEEKS).zip(0..) {
-        progress(week);
-        let at = start.plus_days(7 * weeks_later);
-        app.clock.set(at);
-        let mut runs = JoinSet::new();
-        for (id, profile) in clients.iter().copied() {
-            let app = Arc::clone(app);
-            runs.spawn(async move { run_week(&app, id, profile, week, at).await });
-        }
-        while let Some(ran) = runs.join_next().await {
-            ran.map_err(Error::internal)??;
-        }
-    }
-    app.clock.set(now);
-    Ok(())
+/// Everything that the visits share.
+struct World {
+    catalog: Arc<Catalog>,
+    started: Time,
+    /// Of each client of the portfolio, once it was added.
+    ids: Vec<OnceLock<ClientId>>,
+    duties: Vec<Duties>,
+    /// Up to when an interrupted start had come.
+    reached: Option<Time>,
 }
 
-async fn add(app: &App, profile: &'static DemoProfile) -> Result<ClientId> {
-    let settings = json!({
-        MARK: true,
-        "profile": {
-            "m365": "used", "mobileDevices": "used", "servers": "used", "onPremNetwork": "used",
-            "google": "unused", "aws": "unused", "azure": "unused", "gcp": "unused",
-            "kubernetes": "unused",
-            "customerWebApps": "unused", "softwareDevelopment": "unused", "cardPayments": "unused",
-            "criminalJusticeInformation": "unused", "educationRecords": "unused",
-        },
-    });
+/// Adds the clients with which the history begins, and the MSP's own people and rules.
+async fn welcome(app: &App, started: Time) -> Result<World> {
+    let known = app.clients.directory.list();
+    let ids: Vec<OnceLock<ClientId>> = CLIENTS.iter().map(|_| OnceLock::new()).collect();
+    let mut first = Vec::new();
+    let mut reached = None;
+    for ((profile, id), seconds) in CLIENTS.iter().zip(&ids).zip(FIRST_CLIENT_S..) {
+        let client = match known.iter().find(|it| it.name == profile.name) {
+            Some(client) => client.id,
+            None if profile.story.starts_in() == 1 => {
+                // Clients are listed in the order in which they were added.
+                app.clock.set(started.plus_s(seconds));
+                add(app, profile).await?
+            }
+            None => continue,
+        };
+        id.get_or_init(|| client);
+        first.push((client, profile));
+        let (_, rows) = app.reach_any(&operator(), client)?;
+        let imports = rows.read(ClientSnapshot::list_imports).await?;
+        reached = reached.max(imports.iter().map(|it| it.at).max());
+    }
+    app.clock.set(started.plus_s(FIRST_CLIENT_S * 10));
+    office::furnish(app, &operator(), &first).await?;
+    let duties = CLIENTS.iter().map(|it| Duties::of(it, &app.catalog())).collect();
+    Ok(World { catalog: app.catalog(), started, ids, duties, reached })
+}
+
+async fn add(app: &App, profile: &'static DemoClient) -> Result<ClientId> {
     let change = ClientChange {
         name: Some(profile.name.to_owned()),
         industry: Some(Some(profile.industry.to_owned())),
         employee_count: Some(Some(profile.employees)),
         active: None,
-        settings: settings.as_object().cloned(),
+        settings: Some(profile.settings(MARK)),
     };
     Ok(app.add_client(&operator(), change).await?.id)
 }
 
-async fn run_week(
-    app: &App,
-    id: ClientId,
-    profile: &'static DemoProfile,
-    week: u64,
-    at: Time,
+/// A scan needs networks that the configuration need not allow.
+async fn scan(
+    store: Store,
+    options: ServeOptions,
+    catalog: Catalog,
+    now: Time,
+    client: ClientId,
 ) -> Result<()> {
-    let (_, rows) = app.reach_any(&operator(), id)?;
-    let done = rows.read(ClientSnapshot::list_imports).await?;
-    let is_done = |tool: &Tool| done.iter().any(|it| it.source == tool.source() && it.at == at);
-    for tool in Tool::ALL.into_iter().filter(|it| it.runs_in(week) && !is_done(it)) {
-        let intake = intake(&app.catalog(), tool, profile, week, at);
-        app.ingest(&rows, intake).await?;
+    let mut app_options = options.app;
+    let allowed = ["127.0.0.1/32", "192.168.250.0/24"];
+    app_options.scan.allowed = allowed.iter().filter_map(|it| it.parse().ok()).collect();
+    let clock = Clock::manual(now.plus_days(-2).plus_s(-5_000));
+    let app = App::open(store, catalog, Sealer::random(), clock, app_options)?;
+    office::scan(Arc::new(app), operator(), client).await
+}
+
+/// Writes what is missing of the history. A fill that was interrupted goes on with the dates with which it began.
+async fn write(
+    world: &Arc<World>,
+    lanes: &[Arc<App>],
+    now: Time,
+    progress: impl Fn(u64),
+) -> Result<()> {
+    let mut week = 0;
+    let mut slots = schedule::slots(world.started);
+    let last = slots.last().map_or(now, |it| it.at.plus_s(SLOT_S));
+    let at = last.max(now.plus_s(-LAST_UPKEEP_S));
+    let clients = (0..CLIENTS.len()).collect();
+    slots.push(Slot { at, week: N_WEEKS, work: Work::Upkeep, clients });
+    for slot in slots {
+        if slot.week != week {
+            week = slot.week;
+            progress(week);
+        }
+        let is_done = |reached: Time| slot.at.plus_s(SLOT_S) < reached;
+        if world.reached.is_some_and(is_done) && slot.work != Work::Welcome {
+            continue;
+        }
+        let mut visits = JoinSet::new();
+        for (lane, app) in lanes.iter().enumerate() {
+            let mut clients = slot.clients.clone();
+            clients.retain(|it| it % N_LANES == lane);
+            if !clients.is_empty() {
+                visits.spawn(visit_all(Arc::clone(world), Arc::clone(app), slot.clone(), clients));
+            }
+        }
+        while let Some(done) = visits.join_next().await {
+            done.map_err(Error::internal)??;
+        }
     }
     Ok(())
 }
 
-fn intake(catalog: &Catalog, tool: Tool, profile: &DemoProfile, week: u64, at: Time) -> Intake {
-    let import = ImportId::random();
-    let scope = scope(tool, profile);
-    let observe = |(subject, check, severity, title): (Subject, String, _, String)| {
-        let seen = Look { profile, week, check: &check, catalog, subject: &subject }.see();
-        Observation {
-            source: tool.source().to_owned(),
-            scope: scope.clone(),
-            observed_at: at,
-            valid_until: None,
-            import,
-            verdict: seen.verdict,
-            accepted: 0,
-            severity,
-            title,
-            findings: None, // The counts say it.
-            remediation: None,
-            failing: seen.failing,
-            subject,
-            check,
-        }
-    };
-    let observations: Vec<_> = checks(catalog, tool).into_iter().map(observe).collect();
-    let assets = if tool == Tool::Rmm { machines(profile, &scope) } else { Vec::new() };
-    let n_records = observations.len() as u64;
-    let mut digest = [0; 32];
-    digest[..16].copy_from_slice(import.as_bytes());
-    let run = NewRun {
-        id: import,
-        name: String::new(),
-        format: "demo".to_owned(),
-        digest,
-        source: tool.source().to_owned(),
-        by: "demo".to_owned(),
-        at,
-    };
-    let folded = Folded {
-        observations,
-        assets,
-        skipped: BTreeMap::new(),
-        n_records,
-        scopes: vec![scope],
-        observed_from: Some(at),
-        observed_to: Some(at),
-    };
-    Intake::of(run, folded)
-}
-
-fn scope(tool: Tool, profile: &DemoProfile) -> String {
-    match tool {
-        Tool::Rmm => format!("site/{}", profile.domain()),
-        Tool::Prowler => format!("m365/{}", profile.domain()),
-        Tool::Nmap => "host/192.168.10.1".to_owned(),
-        Tool::Review => "organization".to_owned(),
+async fn visit_all(
+    world: Arc<World>,
+    app: Arc<App>,
+    slot: Slot,
+    clients: Vec<usize>,
+) -> Result<()> {
+    for index in clients {
+        let within = SPREAD_S.unsigned_abs() * 1_000;
+        let ms = CLIENTS[index].chance(&format!("{:?}/{}", slot.work, slot.week), within);
+        let at = slot.at.plus_ms(ms.cast_signed());
+        app.clock.set(at);
+        Visit { world: &world, app: &app, slot: &slot, index, at }.make().await?;
     }
+    Ok(())
 }
 
-type Checked = (Subject, String, crate::engine::severity::Severity, String);
+/// One client in one slot.
+struct Visit<'a> {
+    world: &'a World,
+    app: &'a App,
+    slot: &'a Slot,
+    index: usize,
+    at: Time,
+}
 
-/// The checks of a tool that decide controls of the catalog.
-fn checks(catalog: &Catalog, tool: Tool) -> Vec<Checked> {
-    let mapped = |name: &str, wanted: &dyn Fn(&str) -> bool| -> Vec<Checked> {
-        let checks: BTreeMap<_, _> =
-            catalog.tools.get(name).map(|it| it.checks.clone()).unwrap_or_default();
-        let of = |(check, controls): (String, Vec<usize>)| {
-            let control = &catalog.controls[controls[0]];
-            let subject = Subject::Check { tool: name.to_owned() };
-            let title = check.replace('_', " ");
-            (subject, check, control.severity, title)
-        };
-        checks.into_iter().filter(|(check, _)| wanted(check)).map(of).collect()
-    };
-    let decided = |prefixes: &[&str], by: Decider| -> Vec<Checked> {
-        let is_ours = |code: &str| prefixes.iter().any(|it| code.starts_with(it));
-        let controls = catalog.controls.iter();
-        let ours = controls.filter(|it| is_ours(&it.code) && it.decided_by.contains(&by));
-        let of = |it: &crate::engine::catalog::Control| {
-            let subject = Subject::Control(it.code.clone());
-            (subject, "status".to_owned(), it.severity, it.title.clone())
-        };
-        ours.map(of).collect()
-    };
-    match tool {
-        Tool::Rmm => decided(&["END", "DAT-01"], Decider::Connector),
-        Tool::Prowler => mapped("prowler", &|it| {
-            ["entra_", "exchange_", "defender_", "sharepoint_", "teams_", "admincenter_"]
-                .iter()
-                .any(|start| it.starts_with(start))
-        }),
-        Tool::Nmap => mapped("nmap", &|_| true),
-        Tool::Review => {
-            decided(&["GOV", "DAT", "ID-12", "LOG", "NET-05", "PHY", "PRV"], Decider::Attestation)
+impl Visit<'_> {
+    async fn make(&self) -> Result<()> {
+        let profile = &CLIENTS[self.index];
+        if self.slot.work == Work::Welcome {
+            return self.welcome().await;
         }
-    }
-}
-
-/// One check of one client in one week.
-struct Look<'a> {
-    profile: &'a DemoProfile,
-    week: u64,
-    check: &'a str,
-    catalog: &'a Catalog,
-    subject: &'a Subject,
-}
-
-struct Sight {
-    verdict: Verdict,
-    failing: Vec<u64>,
-}
-
-impl Look<'_> {
-    /// A number from 0 to 99 that is always the same for this client, check and occasion.
-    fn chance(&self, occasion: &str) -> u64 {
-        let subject = match self.subject {
-            Subject::Control(code) => code.as_str(),
-            Subject::Check { tool } => tool.as_str(),
+        let Some(id) = self.world.ids[self.index].get().copied() else {
+            return Ok(()); // It is added later this week.
         };
-        let text = format!("{}/{subject}/{}/{occasion}", self.profile.name, self.check);
-        xxh3_64(text.as_bytes()) % 100
-    }
-
-    /// Clients improve over the weeks, check by check. Now and then a check fails for two weeks.
-    fn see(&self) -> Sight {
-        let weeks = self.week;
-        let maturity =
-            u64::from(self.profile.maturity) + weeks * u64::from(self.profile.effort) / 10;
-        let is_good = self.chance("level") < maturity.min(97);
-        let breaks = self.chance(&format!("break/{}", weeks / 2)) < 2;
-        let n_subjects = self.n_subjects();
-        if is_good && !breaks {
-            return Sight {
-                verdict: Verdict::Counted { passed: n_subjects, failed: 0 },
-                failing: Vec::new(),
-            };
-        }
-        let share = u32::try_from(self.chance("share")).unwrap_or(0);
-        let failed = (n_subjects * share / 200).max(1);
-        let machines = (0..failed.min(40)).map(|it| machine_id(self.profile, it * 3));
-        let mut failing: Vec<u64> = match self.subject {
-            Subject::Control(code) if code.starts_with("END") => {
-                machines.map(|it| subject_hash(&it)).collect()
+        let by = operator();
+        let (_, rows) = self.app.reach_any(&by, id)?;
+        let (duties, week) = (&self.world.duties[self.index], self.slot.week);
+        let (catalog, started) = (&*self.world.catalog, self.world.started);
+        let run = ToolRun { client: profile, catalog, duties, week, at: self.at, started };
+        match self.slot.work {
+            Work::Welcome => Ok(()),
+            Work::Rmm => {
+                let is_first = week == profile.story.starts_in();
+                let has_assets = is_first || week.is_multiple_of(ASSET_WEEKS) || week == N_WEEKS;
+                self.ingest(&rows, run.device(has_assets)).await
             }
-            Subject::Control(_) | Subject::Check { .. } => Vec::new(),
-        };
-        failing.sort_unstable();
-        let passed = n_subjects - failed;
-        Sight { verdict: Verdict::Counted { passed, failed }, failing }
+            Work::Accounts => self.ingest(&rows, run.accounts()).await,
+            Work::Cloud => {
+                self.ingest(&rows, run.cloud(Cloud::Suite)?).await?;
+                if !profile.has_aws {
+                    return Ok(());
+                }
+                let at = self.at.plus_s(NEXT_CLOUD_S);
+                self.app.clock.set(at);
+                let intake = ToolRun { at, ..run }.cloud(Cloud::Aws)?;
+                self.ingest(&rows, intake).await
+            }
+            Work::Network => self.ingest(&rows, run.network()?).await,
+            Work::Review => {
+                let visit = schedule::review(self.index, week);
+                self.ingest(&rows, run.review(visit)).await
+            }
+            Work::Desk => {
+                let (app, controls) = (self.app, duties.review());
+                let at = self.at;
+                Desk { app, by: &by, rows: &rows, client: profile, controls, week, at }.work().await
+            }
+            Work::Upkeep => self.app.sweep(id).await,
+        }
     }
 
-    fn n_subjects(&self) -> u32 {
-        match self.subject {
-            Subject::Control(code) if code.starts_with("END") => self.profile.employees,
-            Subject::Control(_) => 1,
-            Subject::Check { tool } => {
-                let mapped = self.catalog.controls_of_check(tool, self.check);
-                let of_users =
-                    mapped.iter().any(|it| self.catalog.controls[*it].code.starts_with("ID"));
-                if of_users { self.profile.employees } else { 1 }
+    async fn welcome(&self) -> Result<()> {
+        let id = &self.world.ids[self.index];
+        if id.get().is_none() {
+            let client = add(self.app, &CLIENTS[self.index]).await?;
+            id.get_or_init(|| client);
+        }
+        Ok(())
+    }
+
+    /// Ingests a run, unless that was done before an interruption.
+    async fn ingest(&self, rows: &ClientStore, intake: Intake) -> Result<()> {
+        let (source, at) = (intake.import.source.clone(), intake.import.at);
+        if self.world.reached.is_some_and(|it| at <= it) {
+            let done = rows.read(ClientSnapshot::list_imports).await?;
+            if done.iter().any(|it| it.source == source && it.at == at) {
+                return Ok(());
             }
         }
+        self.app.ingest(rows, intake).await.map(|_| ())
     }
-}
-
-fn machine_id(profile: &DemoProfile, index: u32) -> String {
-    format!("{}-{index:04}", profile.short())
-}
-
-/// One machine per employee, some of them shared servers, network devices and phones.
-fn machines(profile: &DemoProfile, scope: &str) -> Vec<Seen> {
-    let kind = |index: u32| match index % 12 {
-        0 => (AssetType::Server, "servers", "srv"),
-        1 => (AssetType::NetworkDevice, "network", "net"),
-        2 => (AssetType::Mobile, "phones", "mob"),
-        _ => (AssetType::Workstation, "workstations", "ws"),
-    };
-    let machine = |index: u32| {
-        let (asset_type, category, word) = kind(index);
-        let name = format!("{}-{word}{index:03}", profile.short());
-        Seen {
-            external_id: machine_id(profile, index),
-            hostname: Some(name.clone()),
-            name,
-            category: Some(category.to_owned()),
-            asset_type,
-            is_managed: index % 17 != 5,
-            ip: None,
-            mac: None,
-            serial: Some(format!("SN-{}-{index:05}", profile.short().to_uppercase())),
-            scope: scope.to_owned(),
-            seen_at: None,
-            reported: ReportedFields::default(),
-        }
-    };
-    (0..profile.employees.min(150)).map(machine).collect()
 }

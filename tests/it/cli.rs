@@ -1,5 +1,6 @@
 //! The executable, as a person or a script runs it: what it prints, how it ends, what it leaves.
 
+mod demo;
 mod help;
 mod input;
 mod serve;
