@@ -1,5 +1,6 @@
 //! `posture serve`.
 
+use std::future::pending;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -15,6 +16,7 @@ use crate::clock::Clock;
 use crate::config::{Config, LogFormat, LogLevel};
 use crate::demo::fill::{self, Demo};
 use crate::demo::office::Login;
+use crate::demo::receiver::{self, Receiver};
 use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
 use crate::serve::http::listen::Listener;
@@ -42,7 +44,10 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         .map_err(Error::internal)?;
     let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
-        let wanted = serve_options(options);
+        let mut wanted = serve_options(options);
+        if args.demo {
+            receiver::allow(&mut wanted);
+        }
         let public = Listener::tcp(wanted.listen).await?;
         let store = serve::open_store(&wanted)?;
         let control = Listener::socket(&wanted.dir.join(serve::CONTROL_SOCKET)).await?;
@@ -68,6 +73,10 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
             tracing::warn!("the demonstration portfolio is not complete; `posture serve --demo` completes it");
         }
         let is_new = opened.app.clients.directory.list().is_empty();
+        let receiver = match &demo {
+            Some(_) => Some(Receiver::start(&opened.app).await?),
+            None => None,
+        };
         let admin = opened.app.add_first_admin().await?;
         if let Some((name, password)) = &admin {
             // At once: if the start fails later on, the password is not shown again.
@@ -79,7 +88,16 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         let admin = admin.or_else(|| demo.as_ref().and_then(first_admin));
         let greet = |address| greet(address, is_new, demo.as_ref(), admin);
         let listeners = Listeners { public, control };
-        serve::serve(opened, listeners, &wanted, greet, stop).await
+        let receiving = async {
+            match &receiver {
+                Some(receiver) => receiver.run().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            served = serve::serve(opened, listeners, &wanted, greet, stop) => served,
+            () = receiving => Ok(()),
+        }
     });
     // Blocking work that is still in progress ends with the process.
     runtime.shutdown_timeout(BLOCKING_TIMEOUT);

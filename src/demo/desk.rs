@@ -12,7 +12,7 @@ use crate::app::decision::risk::NewAcceptance;
 use crate::app::decision::task::{NewTask, TITLE_CHARS_MAX, TaskChange};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::engine::catalog::Control;
+use crate::engine::catalog::{Catalog, Control};
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
 use crate::error::Result;
@@ -47,6 +47,7 @@ const OUT_OF_SCOPE: [(&str, &str); 4] = [
 /// The desk of one client at one time.
 pub(super) struct Desk<'a> {
     pub(super) app: &'a App,
+    pub(super) catalog: &'a Catalog,
     pub(super) by: &'a Caller,
     pub(super) rows: &'a ClientStore,
     pub(super) client: &'static DemoClient,
@@ -119,7 +120,7 @@ impl Desk<'_> {
     }
 
     fn stated(&self) -> impl Iterator<Item = &Control> {
-        let all = self.controls.iter().map(|it| &self.app.catalog.controls[*it]);
+        let all = self.controls.iter().map(|it| &self.catalog.controls[*it]);
         all.filter(|it| !it.is_automatic())
     }
 
@@ -173,9 +174,9 @@ impl Desk<'_> {
         };
         let Some(risk) = risks.iter().find(is_free) else { return Ok(()) };
         let control = risk.risk.condition.strip_prefix("control/").map(str::to_owned);
-        let known = control.as_ref().and_then(|it| self.app.catalog.find_control(it));
+        let known = control.as_ref().and_then(|it| self.catalog.find_control(it));
         let step = known.map_or(risk.risk.title.as_str(), |it| {
-            first_sentence(&self.app.catalog.controls[it].remediation)
+            first_sentence(&self.catalog.controls[it].remediation)
         });
         let assignee =
             self.pick(&format!("assignee/{}", self.week), &[person::ENGINEER, person::ADVISER]);

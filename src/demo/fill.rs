@@ -127,7 +127,7 @@ async fn issue(app: &App) -> Result<(KeyText, bool)> {
     Ok((app.issue_key(&by, new).await?.1, replaces))
 }
 
-fn operator() -> Caller {
+pub(super) fn operator() -> Caller {
     Caller::new(Principal::Operator { uid: 0 })
 }
 
@@ -299,7 +299,8 @@ impl Visit<'_> {
             Work::Desk => {
                 let (app, controls) = (self.app, duties.review());
                 let at = self.at;
-                Desk { app, by: &by, rows: &rows, client: profile, controls, week, at }.work().await
+                let (by, rows, client) = (&by, &rows, profile);
+                Desk { app, catalog, by, rows, client, controls, week, at }.work().await
             }
             Work::Upkeep => self.app.sweep(id).await,
         }

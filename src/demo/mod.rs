@@ -2,6 +2,7 @@
 
 pub mod fill;
 pub mod office;
+pub mod receiver;
 pub mod story;
 
 mod account;

@@ -6,8 +6,9 @@ use posture::engine::event::EventKind;
 use serde_json::{Value, json};
 
 use crate::harness::http::send_socket;
-use crate::harness::process::{Folder, Server};
+use crate::harness::process::{Folder, Server, wait_until};
 
+const WAIT: std::time::Duration = std::time::Duration::from_mins(2);
 /// From this many clients on a grade is not an exception.
 const N_PER_GRADE_MIN: usize = 3;
 
@@ -180,6 +181,13 @@ fn the_msp_is_there(demo: &Demo<'_>) {
     let scans = demo.list("/api/scan");
     let states: BTreeSet<&str> = scans.iter().map(|it| text(&it["status"])).collect();
     assert_eq!(states, ["cancelled", "completed"].into());
+    let webhook = &demo.list("/api/webhooks")[0];
+    let path = format!("/api/webhooks/{}/deliveries?limit=100", text(&webhook["id"]));
+    let are_delivered = || {
+        let all = demo.list(&path);
+        !all.is_empty() && all.iter().all(|it| it["status"] == "delivered")
+    };
+    assert!(wait_until(WAIT, are_delivered), "{:?}", demo.list(&path));
 }
 
 fn it_starts_again(demo: Demo<'_>, folder: &Folder) {
@@ -196,4 +204,10 @@ fn it_starts_again(demo: Demo<'_>, folder: &Folder) {
     assert_eq!(demo.list("/api/clients?limit=100").len(), 40);
     assert_ne!(demo.key(), key);
     assert_eq!(demo.server.get(&key, "/clients").status, 401);
+    let webhooks = demo.list("/api/webhooks");
+    assert_eq!((webhooks.len(), &webhooks[0]["enabled"]), (1, &json!(true)));
+    let path = format!("/api/webhooks/{}/test", text(&webhooks[0]["id"]));
+    let kind = [("Content-Type", "application/json")];
+    let tested = send_socket(&folder.socket(), "POST", &path, &kind, b"{}").json();
+    assert_eq!(tested["data"]["status"], 204, "the receiver knows the new secret: {tested}");
 }
