@@ -16,7 +16,6 @@ pub mod severity;
 mod current;
 mod finding;
 mod horizon;
-mod loss;
 mod requirement;
 pub mod risk;
 mod score;

@@ -25,7 +25,7 @@ fn the_service_counts_what_it_has() {
         ("clientsActive", json!(1)),
         ("clientsInactive", json!(1)),
         ("keys", json!(1)),
-        ("frameworks", json!(11)),
+        ("frameworks", json!(18)),
         ("controls", json!(catalog.controls.len())),
         ("checksMapped", json!(n_checks)),
         ("damagedRecords", json!(0)),

@@ -1,14 +1,16 @@
 //! The risks of a client: failing controls, and findings that no control is mapped to.
 
+mod loss;
+
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
+use self::loss::{Loss, Points};
 use super::catalog::{Catalog, Control};
 use super::control::{AssessedControl, Gap, UNMAPPED_AGE_DAYS};
 use super::current::{Current, EvidenceClaim};
 use super::finding;
 use super::horizon::Horizon;
-use super::loss::{Loss, Points};
 use super::posture::{ExpectedLoss, Risk, SourceType};
 use super::share::{Share, Sum};
 use crate::engine::fact::Subject;
