@@ -88,7 +88,7 @@ pub(super) fn read(
     let parents = parents(&root, &rows);
     check_cycles(&root, &rows, &parents);
     root.finish(problems);
-    Some(Framework { id, name, version, readiness, groups, rows: join(rows, &parents) })
+    Some(Framework { id, digest: 0, name, version, readiness, groups, rows: join(rows, &parents) })
 }
 
 /// The name of its file, below the catalog's folder.

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 /// A loaded, validated catalog. Every index in it is in bounds.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    /// A hash of the bytes of all its files, which identifies the catalog.
+    /// A hash of its content, which identifies the catalog.
     pub digest: u64,
     pub categories: Vec<Category>,
     pub controls: Vec<Control>,
@@ -24,7 +24,7 @@ pub struct Catalog {
 }
 
 /// A tool that assesses clients.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Tool {
     /// Of findings that no control is mapped to. Index into [`Catalog::categories`].
     pub category: usize,
@@ -146,7 +146,7 @@ impl<'a> CheckWalk<'a> {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Category {
     pub code: String,
     /// The key in `categoryScores`.
@@ -154,7 +154,7 @@ pub struct Category {
 }
 
 /// A technical control: something that can be decided about each client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Control {
     pub code: String,
     pub title: String,
@@ -183,7 +183,7 @@ pub struct Control {
 }
 
 /// Decides a control by every check of these tools that is at least this severe, whatever other control it decides.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct OpenFindings {
     pub tools: Vec<String>,
     pub severity: Severity,
@@ -197,7 +197,7 @@ impl Control {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decider {
     Assessor,
     Connector,

@@ -14,8 +14,8 @@ use crate::engine::severity::Severity;
 /// The previous posture of a client, as it was stored.
 #[derive(Clone, Debug)]
 pub struct Before<'a> {
-    /// The digest of the catalog that the posture was assessed with. Rows are compared only if the catalog is the same.
-    pub catalog_digest: u64,
+    /// The digests of the frameworks that the posture was assessed with. Rows are compared only if these are the same.
+    pub digests: BTreeMap<FrameworkId, u64>,
     pub controls: &'a [ControlOutcome],
     pub frameworks: &'a [FrameworkOutcome],
     /// `None`: there was no evidence yet.
@@ -29,7 +29,7 @@ impl<'a> Before<'a> {
     #[must_use]
     pub fn of(posture: &'a Posture, catalog: &Catalog) -> Self {
         Self {
-            catalog_digest: catalog.digest,
+            digests: catalog.frameworks.iter().map(|it| (it.id, it.digest)).collect(),
             controls: &posture.controls,
             frameworks: &posture.frameworks,
             score: posture.has_evidence.then_some(&posture.score),
@@ -156,13 +156,9 @@ pub fn difference(
     let Some(before) = before.or(blank.as_ref()) else { unreachable!("one of both is there") };
     let moves = moves(before.controls, &after.controls);
     let mut changes: Vec<Change> = moves.iter().filter_map(ControlMove::change).collect();
-    if before.catalog_digest == catalog.digest {
-        changes.extend(rows(before, after));
-    }
+    changes.extend(rows(catalog, before, after));
     changes.extend(readiness(before, after));
-    if before.catalog_digest == catalog.digest {
-        changes.extend(drifts(catalog, before, after, &moves));
-    }
+    changes.extend(drifts(catalog, before, after, &moves));
     changes.extend(score(before, after, &moves));
     changes.extend(crossings(before, after, thresholds));
     changes.extend(risks(before, after));
@@ -206,9 +202,19 @@ fn find<'a>(before: &Before<'a>, after: &FrameworkOutcome) -> Option<&'a Framewo
     before.frameworks.iter().find(|it| it.id == after.id && it.rows.len() == after.rows.len())
 }
 
-fn rows(before: &Before<'_>, after: &Posture) -> Vec<Change> {
+/// The frameworks that are as they were, with their outcomes now.
+fn unchanged<'a>(
+    catalog: &'a Catalog,
+    before: &Before<'_>,
+    after: &'a Posture,
+) -> Vec<(&'a Framework, &'a FrameworkOutcome)> {
+    let all = catalog.frameworks.iter().zip(&after.frameworks);
+    all.filter(|(it, _)| before.digests.get(&it.id) == Some(&it.digest)).collect()
+}
+
+fn rows(catalog: &Catalog, before: &Before<'_>, after: &Posture) -> Vec<Change> {
     let mut changes = Vec::new();
-    for now in &after.frameworks {
+    for (_, now) in unchanged(catalog, before, after) {
         let then = find(before, now);
         for (row, to) in now.rows.iter().enumerate() {
             let from = match then {
@@ -241,7 +247,7 @@ fn drifts(
     moves: &[ControlMove<'_>],
 ) -> Vec<Change> {
     let mut changes = Vec::new();
-    for (framework, now) in catalog.frameworks.iter().zip(&after.frameworks) {
+    for (framework, now) in unchanged(catalog, before, after) {
         let Some(then) = find(before, now) else { continue };
         let left = |row: &usize| {
             let (then, now): (RowOutcome, RowOutcome) = (then.rows[*row], now.rows[*row]);

@@ -178,9 +178,11 @@ impl FromStr for OwnFrameworkId {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Framework {
     pub id: FrameworkId,
+    /// A hash of everything that decides the outcome of its rows.
+    pub digest: u64,
     pub name: String,
     pub version: String,
     pub readiness: ReadinessRule,
@@ -262,14 +264,14 @@ pub(super) fn replacing<'a>(
 }
 
 /// How a framework's `readinessScore` is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReadinessRule {
     Mean,
     CompliantShare,
     Sprs,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Encode, Decode)]
 pub enum Level {
     Requirement,
     Detail,
@@ -286,7 +288,7 @@ impl Level {
 }
 
 /// One reference of a framework.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct FrameworkRow {
     pub reference: String,
     pub level: Level,
@@ -307,14 +309,14 @@ pub struct FrameworkRow {
 }
 
 /// The points of a practice in the SPRS assessment method.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub struct Sprs {
     pub weight: u8,
     /// The points that are lost if the practice is only partially met.
     pub partial: Option<u8>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Mapping {
     /// Index into [`Catalog::controls`].
     pub control: usize,
@@ -330,7 +332,7 @@ pub struct Mapping {
     pub alone: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ControlRole {
     /// Meeting the control is what the requirement asks, as far as technology or an attestation can show.
     Decides,

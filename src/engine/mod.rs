@@ -14,6 +14,7 @@ pub mod readiness;
 pub mod severity;
 
 mod current;
+mod digest;
 mod finding;
 mod horizon;
 mod requirement;

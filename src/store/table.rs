@@ -104,6 +104,7 @@ pub(super) const FACT_UNCOUNTED: u8 = 25;
 /// Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
 /// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
 /// Key: [`POSTURE_LOSS`]. Value: `ExpectedLoss`. None if an input is unknown.
+/// Key: [`POSTURE_DIGEST`], framework. Value: u64, what the framework was as it was assessed.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
 pub(super) const POSTURE_SCORE: u8 = 2;
@@ -115,6 +116,7 @@ pub(super) const POSTURE_CONDITION: u8 = 7;
 pub(super) const POSTURE_SUMMARY_EVENT: u8 = 8;
 pub(super) const POSTURE_SUMMARIZED: u8 = 9;
 pub(super) const POSTURE_LOSS: u8 = 10;
+pub(super) const POSTURE_DIGEST: u8 = 11;
 
 /// The history of the score.
 ///

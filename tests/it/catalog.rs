@@ -1,6 +1,7 @@
 //! The catalogue: what its files may say, and what ours hold.
 
 mod content;
+mod others;
 mod proof;
 
 use posture::catalog::load;
@@ -365,6 +366,27 @@ fn the_digest_tells_catalogues_apart_and_not_their_order() {
     let mut turned = files();
     turned.reverse();
     assert_eq!(digest(&files()), digest(&turned));
-    turned[0].1.push('\n');
-    assert_ne!(digest(&files()), digest(&turned));
+}
+
+#[test]
+fn only_content_makes_another_catalogue_and_only_what_decides_another_framework() {
+    let digests = |from: &str, to: &str| {
+        let mut files = files();
+        let changed = files.iter_mut().filter(|it| it.1.contains(from)).map(|it| &mut it.1).next();
+        let text = changed.unwrap();
+        *text = text.replacen(from, to, 1);
+        let catalog = load_all(&files).unwrap();
+        let of = |id| catalog.find_framework(id).unwrap().digest;
+        (catalog.digest, of(FrameworkId::Soc2), of(FrameworkId::Hipaa))
+    };
+    let now = digests("[[row]]", "[[row]]");
+    assert_eq!(digests("[[row]]", "# The first.\n\n[[row]]"), now, "a comment");
+    let (all, soc2, hipaa) = digests("It is what is asked", "It is just what is asked");
+    assert_eq!((soc2, hipaa), (now.1, now.2), "a text decides nothing");
+    assert_ne!(all, now.0, "and is shown");
+    let (all, soc2, hipaa) = digests("within_days = 14", "within_days = 15");
+    assert_eq!(hipaa, now.2, "another framework");
+    assert!(all != now.0 && soc2 != now.1, "a rule of one framework");
+    let (_, soc2, hipaa) = digests(r#"["users_have_mfa"]"#, r#"["users_sign_in"]"#);
+    assert!(soc2 != now.1 && hipaa != now.2, "a check of a control of both");
 }

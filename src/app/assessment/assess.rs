@@ -17,6 +17,7 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
 use crate::engine::fact::{Facts, Observation};
+use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ScoreId};
@@ -38,6 +39,8 @@ pub struct AssessmentPlan {
     assessed: AssessmentRecord,
     controls: Vec<ControlOutcome>,
     frameworks: Vec<FrameworkOutcome>,
+    /// Of the frameworks that are not as they were.
+    digests: Vec<(FrameworkId, u64)>,
     score: Option<ScoreEntry>,
     moved: Option<ScoreMove>,
     changed: Vec<NewChanges>,
@@ -77,10 +80,16 @@ struct StoredPosture {
     risks: Vec<OpenRisk>,
     touched: BTreeMap<u64, u8>,
     assessed: Option<AssessmentRecord>,
+    /// What each framework was.
+    digests: BTreeMap<FrameworkId, u64>,
 }
 
 impl StoredPosture {
-    fn read(rows: &ClientSnapshot) -> Result<Self> {
+    fn read(rows: &ClientSnapshot, catalog: &Catalog) -> Result<Self> {
+        let mut digests = BTreeMap::new();
+        for it in &catalog.frameworks {
+            digests.extend(rows.find_framework_digest(it.id)?.map(|digest| (it.id, digest)));
+        }
         Ok(Self {
             controls: rows.list_control_outcomes()?,
             frameworks: rows.list_frameworks()?,
@@ -88,13 +97,14 @@ impl StoredPosture {
             risks: rows.list_risks()?,
             touched: rows.list_touched()?.into_iter().collect(),
             assessed: rows.find_assessed()?,
+            digests,
         })
     }
 
     fn difference(&self, subject: &AssessmentInput, posture: &Posture) -> Vec<Change> {
         let catalog = &subject.catalog;
-        let before = self.assessed.as_ref().map(|assessed| Before {
-            catalog_digest: assessed.catalog_digest,
+        let before = self.assessed.as_ref().map(|_| Before {
+            digests: self.digests.clone(),
             controls: &self.controls,
             frameworks: &self.frameworks,
             score: self.score.as_ref().map(|it| &it.score),
@@ -184,7 +194,7 @@ pub fn plan(
             now,
         },
     );
-    let stored = StoredPosture::read(rows)?;
+    let stored = StoredPosture::read(rows, &subject.catalog)?;
     let changes = stored.difference(subject, &posture);
     let score = next_score(&stored, &posture, cause, now);
     let carried = risk::carry(&stored.risks, &posture, &changes, now);
@@ -200,6 +210,8 @@ pub fn plan(
     let conditions = expiry.add_to(conditions, rows, now)?;
     let mut conditions = conditions.map(ConditionPlan::finish).unwrap_or_default();
     let announcements = Announcements::plan(rows, cause.run(), events, &mut conditions, now)?;
+    let digests = subject.catalog.frameworks.iter().map(|it| (it.id, it.digest));
+    let digests = digests.filter(|(id, digest)| stored.digests.get(id) != Some(digest));
     announced.n_events = u32::try_from(announcements.events.len()).unwrap_or(u32::MAX);
     Ok(AssessmentPlan {
         facts_version: rows.facts_version()?,
@@ -213,6 +225,7 @@ pub fn plan(
         n_asked: rows.n_asked()?,
         moved: moved(&changes, cause, now),
         changed: changed(&subject.catalog, &changes, cause, now),
+        digests: digests.collect(),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
@@ -233,6 +246,9 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     }
     for framework in &plan.frameworks {
         batch.put_framework(framework)?;
+    }
+    for (framework, digest) in &plan.digests {
+        batch.put_framework_digest(*framework, *digest)?;
     }
     if let Some(score) = &plan.score {
         batch.put_score(score)?;

@@ -12,8 +12,8 @@ use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::ClientPart;
 use crate::store::table::{
-    POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_FRAMEWORK, POSTURE_LOSS, POSTURE_RISK,
-    POSTURE_SCORE, POSTURE_TOUCHED, RowKey, Span,
+    POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_DIGEST, POSTURE_FRAMEWORK, POSTURE_LOSS,
+    POSTURE_RISK, POSTURE_SCORE, POSTURE_TOUCHED, RowKey, Span,
 };
 
 /// A score, and when it was calculated.
@@ -94,6 +94,10 @@ fn control_key(code: &str) -> RowKey {
 
 fn framework_key(id: FrameworkId) -> RowKey {
     RowKey::of(POSTURE_FRAMEWORK).last_text(id.as_str())
+}
+
+fn digest_key(id: FrameworkId) -> RowKey {
+    RowKey::of(POSTURE_DIGEST).last_text(id.as_str())
 }
 
 fn risk_key(condition: &str) -> RowKey {
@@ -188,6 +192,11 @@ impl<R: Rows> ClientTransaction<R> {
         self.find(POSTURE, &RowKey::of(POSTURE_ASSESSED))
     }
 
+    /// What a framework was as it was last assessed. `None`: by a release that did not say.
+    pub fn find_framework_digest(&self, id: FrameworkId) -> Result<Option<u64>> {
+        self.find(POSTURE, &digest_key(id))
+    }
+
     /// `None` if the client was never assessed, or an input is unknown.
     pub fn find_expected_loss(&self) -> Result<Option<ExpectedLoss>> {
         self.find(POSTURE, &RowKey::of(POSTURE_LOSS))
@@ -238,6 +247,10 @@ impl ClientBatch<'_> {
     pub fn put_assessed(&mut self, assessed: &AssessmentRecord) -> Result<()> {
         self.count(|it| it.coverage = assessed.coverage)?;
         self.put(POSTURE, &RowKey::of(POSTURE_ASSESSED), assessed)
+    }
+
+    pub fn put_framework_digest(&mut self, id: FrameworkId, digest: u64) -> Result<()> {
+        self.put(POSTURE, &digest_key(id), &digest)
     }
 
     /// `None`: an input is unknown.

@@ -143,6 +143,7 @@ fn catalog(controls: Vec<Control>) -> Catalog {
     let category = |code: &str, name: &str| Category { code: code.into(), name: name.into() };
     let empty = |id: FrameworkId| Framework {
         id,
+        digest: 0,
         name: id.as_str().to_owned(),
         version: "1".to_owned(),
         readiness: ReadinessRule::Mean,

@@ -121,3 +121,34 @@ fn other_frameworks_have_groups_and_stay_out_of_the_versioned_interface() {
     let summaries = posture.read(&key, &format!("/clients/{client}/compliance"));
     assert_eq!(summaries["data"].as_array().unwrap().len(), 11);
 }
+
+/// What the versioned API says of a client, as it is sent.
+fn versioned(posture: &Posture, key: &str, client: &str) -> Vec<String> {
+    let catalog = posture::catalog::embedded().unwrap();
+    let ids = catalog.frameworks.iter().filter(|it| it.id.is_of_contract());
+    let details = ids.map(|it| format!("/compliance/{}", it.id.as_str()));
+    let rest = ["/scores", "/risks?limit=100", "/compliance"].map(str::to_owned);
+    let read = |rest: String| {
+        let answer = posture.get(key, &format!("/clients/{client}{rest}"));
+        assert_eq!(answer.status, 200, "{rest}");
+        answer.text()
+    };
+    rest.into_iter().chain(details).map(read).collect()
+}
+
+#[test]
+fn the_versioned_interface_says_the_same_bytes_without_the_other_frameworks() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    import(&posture, &client, "", MIXED);
+    attest(&posture, &client, "GOV-06", &json!({"evidence": "here"}));
+    let key = posture.key();
+    let with = versioned(&posture, &key, &client);
+    let mut catalog = posture::catalog::embedded().unwrap();
+    catalog.frameworks.retain(|it| it.id.is_of_contract());
+    catalog.seal();
+    let posture = posture.restart_with(catalog);
+    posture.sweep();
+    assert_eq!(read(&posture, "/api/frameworks").as_array().unwrap().len(), 11);
+    assert_eq!(versioned(&posture, &key, &client), with);
+}

@@ -346,7 +346,7 @@ fn split(code: &str, halves: [&str; 2]) -> posture::engine::catalog::Catalog {
     let [first, second] = halves.map(half);
     catalog.controls[old] = first;
     catalog.controls.push(second);
-    catalog.digest += halves[0].bytes().map(u64::from).sum::<u64>();
+    catalog.seal();
     catalog
 }
 

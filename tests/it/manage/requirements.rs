@@ -235,7 +235,7 @@ fn a_decision_stays_with_a_row_that_gets_another_name() {
     let row = hipaa.find_row(DECIDED).unwrap();
     hipaa.rows[row].formerly =
         vec![std::mem::replace(&mut hipaa.rows[row].reference, "NEW".into())];
-    catalog.digest += 1;
+    catalog.seal();
     let posture = posture.restart_with(catalog);
     posture.sweep();
     assert_eq!(shown(&posture, &client, "NEW"), ("not_applicable".into(), 0));

@@ -75,7 +75,6 @@ pub enum Read {
 /// The embedded catalogue's next release: other weights, and rows that ask for more.
 pub fn next_catalog() -> Catalog {
     let mut catalog = embedded().unwrap();
-    catalog.digest += 1;
     let failing = catalog.find_control("DAT-01").unwrap();
     for control in &mut catalog.controls {
         if control.code.starts_with("EML") || control.code.starts_with("END") {
@@ -96,6 +95,7 @@ pub fn next_catalog() -> Catalog {
             });
         }
     }
+    catalog.seal();
     catalog
 }
 

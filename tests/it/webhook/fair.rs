@@ -28,7 +28,7 @@ fn an_endpoint_that_was_limited_to_a_client_is_sent_nothing_of_others_from_then_
     let skipped = wait_for(&posture, &webhook, "skipped");
     let body = json!({ "sequence": skipped["sequence"] });
     let refused = posture.operator("POST", &format!("{}/recover", path(&webhook)), &body);
-    let rule = "the webhook does not subscribe to this type or client; change it first";
+    let rule = "the webhook does not subscribe to this type, client or framework; change it first";
     assert_eq!(refused.problem(), ("CONFLICT".to_owned(), rule.to_owned()));
     receiver.has_only(1);
     push(&posture, &mine, "ours");

@@ -1,0 +1,49 @@
+//! What identifies the content of a catalog. Comments and the layout of its files do not count.
+
+use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+
+use xxhash_rust::xxh3::Xxh3;
+
+use super::catalog::{Catalog, Control};
+use super::framework::{Framework, FrameworkRow};
+
+impl Catalog {
+    /// Computes the digests of the catalog and of each framework. Call it after every change.
+    pub fn seal(&mut self) {
+        let digests: Vec<u64> = self.frameworks.iter().map(|it| self.digest_of(it)).collect();
+        for (framework, digest) in self.frameworks.iter_mut().zip(digests) {
+            framework.digest = digest;
+        }
+        let mut hash = Xxh3::new();
+        (&self.categories, &self.controls, &self.frameworks, &self.tools).hash(&mut hash);
+        self.digest = hash.finish();
+    }
+
+    /// Everything that decides the outcome of the framework's rows. Texts do not.
+    fn digest_of(&self, framework: &Framework) -> u64 {
+        let mut hash = Xxh3::new();
+        framework.readiness.hash(&mut hash);
+        let mut used = BTreeSet::new();
+        for row in &framework.rows {
+            let FrameworkRow { reference, level, parent, gate, applies, sprs, controls, .. } = row;
+            (reference, level, parent, gate, applies, sprs).hash(&mut hash);
+            for it in controls {
+                let code = &self.controls[it.control].code;
+                (code, it.role, it.earns_partial, it.within_days).hash(&mut hash);
+                used.insert(it.control);
+            }
+        }
+        for index in used {
+            let Control { code, severity, decided_by, platforms, max_age_days, .. } =
+                &self.controls[index];
+            let findings = &self.controls[index].open_findings;
+            (code, severity, decided_by, platforms, max_age_days, findings).hash(&mut hash);
+            for (tool, it) in &self.tools {
+                let checks = it.checks.iter().filter(|(_, controls)| controls.contains(&index));
+                checks.for_each(|(check, _)| (tool, check).hash(&mut hash));
+            }
+        }
+        hash.finish()
+    }
+}
