@@ -137,6 +137,16 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
             ("disk full", "diskFull"),
         ],
     )?;
+    for it in system["orphans"].as_array().into_iter().flatten() {
+        let (kind, about) = (print::cell(&it["kind"]), print::cell(&it["about"]));
+        let of = match it["clientId"].as_str() {
+            Some(client) => format!(" of client {client}"),
+            None => String::new(),
+        };
+        print::line(&format!(
+            "{kind}{of} is about {about}, which this release does not have: it counts for nothing"
+        ))?;
+    }
     match system["webhooksNeedingSecret"].as_array() {
         Some(ids) if !ids.is_empty() => print::line(&format!(
             "posture.key cannot open the signing secrets of these webhooks; run `posture webhook rotate ID` for each: {}",

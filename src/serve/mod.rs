@@ -151,6 +151,7 @@ pub async fn serve(
     let n_files = http::listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
     opened.app.settle_installation().await?;
+    opened.app.carry_alert_rules().await?;
     opened.app.reassess_outdated().await?;
     opened.app.settle_key_file().await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;

@@ -3,6 +3,7 @@
 mod content;
 mod others;
 mod proof;
+mod shares;
 
 use posture::catalog::load;
 use posture::engine::catalog::Catalog;

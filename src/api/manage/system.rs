@@ -9,9 +9,10 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::Data;
+use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
+use crate::app::report::orphan::Orphan;
 use crate::store::global::client::ClientState;
 
 /// The state of the service.
@@ -41,6 +42,31 @@ pub struct SystemView {
     disk_full: bool,
     /// Webhooks whose signing secret the key file cannot open. Nothing is sent to them until they have a new secret.
     webhooks_needing_secret: Vec<Uid>,
+    /// Statements and alert rules about controls, requirements or frameworks that this release no longer has. They count
+    /// for nothing.
+    orphan_count: u64,
+    /// The first 100 of them.
+    orphans: Vec<OrphanView>,
+}
+
+/// A statement or alert rule about something that is gone.
+#[derive(Object, Serialize)]
+#[oai(rename = "Orphan", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct OrphanView {
+    /// Null: an alert rule.
+    client_id: Null<Uid>,
+    /// `attestation`, `evidence`, `decision` or `alert_rule`.
+    kind: String,
+    /// The control's code, or the framework with the requirement's reference.
+    about: String,
+}
+
+impl OrphanView {
+    fn of(it: Orphan) -> Self {
+        let client_id = it.client.map(|id| Uid::of(id.as_bytes())).into();
+        Self { client_id, kind: it.kind.to_owned(), about: it.about }
+    }
 }
 
 pub struct System;
@@ -59,6 +85,7 @@ impl System {
         let app = &web.app;
         let health = app.health();
         let locked = app.webhooks_needing_secret().await?;
+        let orphans = app.orphans().await?;
         let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
         let checks_mapped = app.catalog().tools.values().map(|it| it.checks.len() as u64).sum();
@@ -77,6 +104,8 @@ impl System {
             writes: health.n_writes,
             damaged_records: health.n_damaged,
             disk_full: health.disk_full,
+            orphan_count: orphans.n,
+            orphans: orphans.shown.into_iter().map(OrphanView::of).collect(),
             webhooks_needing_secret: locked.iter().map(|it| Uid::of(it.as_bytes())).collect(),
         }))
     }

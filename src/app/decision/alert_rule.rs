@@ -112,6 +112,38 @@ impl App {
         Ok(rule)
     }
 
+    /// Moves rules about a control of an earlier release to the controls that replace it: a further rule for each further
+    /// control.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn carry_alert_rules(&self) -> Result<()> {
+        let catalog = self.catalog();
+        let now = self.clock.now();
+        let carried = |rule: AlertRule| {
+            let AlertCondition::ControlFailing { control } = &rule.condition else {
+                return Vec::new();
+            };
+            let next = catalog.controls_named(control).into_iter();
+            let next = next.map(|it| catalog.controls[it].code.clone());
+            let next: Vec<_> = next.filter(|it| it != control).collect();
+            let of = |(index, code): (usize, String)| {
+                let id = if index == 0 { rule.id } else { AlertRuleId::made_at(now) };
+                let condition = AlertCondition::ControlFailing { control: code };
+                AlertRule { id, condition, updated_at: now, ..rule.clone() }
+            };
+            next.into_iter().enumerate().map(of).collect()
+        };
+        let rules = self.store.read(crate::store::Snapshot::list_alert_rules).await?;
+        let carried: Vec<AlertRule> = rules.into_iter().flat_map(carried).collect();
+        if carried.is_empty() {
+            return Ok(());
+        }
+        let write =
+            move |batch: &mut Batch| carried.iter().try_for_each(|it| batch.put_alert_rule(it));
+        self.store.write(write).await
+    }
+
     /// Removes a rule. Its open alerts close with the next sweep.
     ///
     /// # Errors

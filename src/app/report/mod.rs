@@ -5,5 +5,6 @@ pub mod client;
 pub mod condition;
 pub mod kpi;
 pub mod log;
+pub mod orphan;
 pub mod portfolio;
 pub mod posture;

@@ -20,6 +20,7 @@ mod imports;
 mod keys;
 mod kpis;
 mod lapse;
+mod orphans;
 mod portfolio;
 mod posture;
 mod queries;
