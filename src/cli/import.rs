@@ -183,10 +183,8 @@ fn show_questions(client: &str, answer: &Value) -> Result<()> {
         let (question, n) = (print::cell(&it["question"]), &it["count"]);
         print::line(&format!("  {question}: {}", print::count(n, "requirement")))?;
     }
-    let example = questions.iter().map(|it| format!("{}=unused", print::cell(&it["question"])));
     print::line(&format!(
-        "answer with used or unused: posture client set {client} --profile {}",
-        example.collect::<Vec<_>>().join(",")
+        "answer each: posture client set {client} --profile QUESTION=used,QUESTION=unused"
     ))
 }
 
