@@ -34,6 +34,16 @@ const WITHOUT_ROW_PERMILLE: [(FrameworkId, usize); 7] = [
     (FrameworkId::Cjis, 19),
     (FrameworkId::CmmcL2, 70),
 ];
+/// Checks of Prowler that pass for a group without policies, an assessment that does not apply or any old snapshot.
+const PASS_PROVES_LITTLE: [&str; 7] = [
+    "defender_assessments_vm_endpoint_protection_installed",
+    "ec2_ebs_volume_protected_by_backup_plan",
+    "ec2_ebs_volume_snapshots_exists",
+    "iam_administrator_access_with_mfa",
+    "lightsail_instance_automated_snapshots",
+    "organization_members_mfa_required",
+    "vm_backup_enabled",
+];
 /// Frameworks with fewer rows may share a control by more of them.
 const N_ROWS_CAPPED: usize = 20;
 /// Of the rows, that one control may decide.
@@ -308,5 +318,17 @@ fn few_mapped_checks_reach_no_row_of_a_security_framework() {
         let lost = checks().filter(|it| it.iter().all(|control| !used.contains(control))).count();
         let permille = lost * 1_000 / checks().count();
         assert!(permille <= most, "{}: {permille} of 1,000 checks", id.as_str());
+    }
+}
+
+#[test]
+fn a_check_whose_pass_proves_little_decides_no_critical_control() {
+    let catalog = real();
+    for check in PASS_PROVES_LITTLE {
+        let controls = catalog.controls_of_check("prowler", check);
+        let critical = controls.iter().map(|it| &catalog.controls[*it]);
+        let critical = critical.filter(|it| it.severity == Severity::Critical);
+        let codes: Vec<&str> = critical.map(|it| it.code.as_str()).collect();
+        assert!(codes.is_empty(), "{check} decides {codes:?}");
     }
 }
