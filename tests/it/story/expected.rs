@@ -5,15 +5,15 @@ use super::night::{CATALOGUE_NIGHT, Kind};
 /// Of a connector's first complete read: what must reach someone is told, the rest is only found.
 const CONNECTOR: [&str; 5] = [
     "open risk: Servers have no successful backup from the last 48 hours #1",
-    "open risk: Administrator accounts are not protected by MFA #1",
+    "open risk: Some administrator sign-ins are not protected by MFA #1",
     "open admin_mfa_missing: user00 #1",
-    "found risk: Active users have not registered for MFA #1",
-    "found risk: Computers have unencrypted disks #1",
+    "found risk: Registration for MFA is incomplete or not required #1",
+    "found risk: Disk encryption is off or not required on some devices #1",
 ];
 /// Of an assessor's.
 const ASSESSOR: [&str; 2] = [
     "open risk: A root or owner account can sign in without MFA #1",
-    "found risk: Cloud console users can sign in without MFA #1",
+    "found risk: Cloud console users or administrators can sign in without MFA #1",
 ];
 
 fn has_assessor(kind: Kind) -> bool {
@@ -55,9 +55,9 @@ fn news(kind: Kind) -> &'static [(usize, &'static str)] {
         ],
         Kind::Shrunk => &[
             (10, "close risk: Servers have no successful backup from the last 48 hours #1 (gone)"),
-            (10, "close risk: Computers have unencrypted disks #1 (gone)"),
-            (10, "close risk: Active users have not registered for MFA #1 (fixed)"),
-            (10, "close risk: Administrator accounts are not protected by MFA #1 (gone)"),
+            (10, "close risk: Disk encryption is off or not required on some devices #1 (gone)"),
+            (10, "close risk: Registration for MFA is incomplete or not required #1 (fixed)"),
+            (10, "close risk: Some administrator sign-ins are not protected by MFA #1 (gone)"),
             (10, "close admin_mfa_missing: user00 #1"),
         ],
         Kind::Mended => &[
@@ -78,23 +78,26 @@ fn news(kind: Kind) -> &'static [(usize, &'static str)] {
             (14, "close connector_health_changed: entra failing #1"),
         ],
         Kind::Newcomer => &[
-            (8, "open risk: Administrator accounts are not protected by MFA #1"),
+            (8, "open risk: Some administrator sign-ins are not protected by MFA #1"),
             (8, "open admin_mfa_missing: user00 #1"),
-            (8, "found risk: Active users have not registered for MFA #1"),
+            (8, "found risk: Registration for MFA is incomplete or not required #1"),
             (11, "open risk: Servers have no successful backup from the last 48 hours #1"),
-            (11, "found risk: Computers have unencrypted disks #1"),
+            (11, "found risk: Disk encryption is off or not required on some devices #1"),
             (19, "open risk: A root or owner account can sign in without MFA #1"),
-            (19, "found risk: Cloud console users can sign in without MFA #1"),
+            (19, "found risk: Cloud console users or administrators can sign in without MFA #1"),
         ],
         Kind::People => &[
             (5, "open shadow_it_detected: WeTransfer #1"),
             (7, "open privilege_escalation: user10 #1"),
             (9, "close shadow_it_detected: WeTransfer #1"),
-            (10, "open risk: Dormant accounts are still enabled #1"),
+            (10, "open risk: Dormant accounts are still enabled, or nothing disables them #1"),
             (10, "open dormant_account_detected: user09 #1"),
             (10, "close privilege_escalation: user10 #1"),
             (11, "open shadow_it_detected: WeTransfer #2"),
-            (20, "close risk: Dormant accounts are still enabled #1 (fixed)"),
+            (
+                20,
+                "close risk: Dormant accounts are still enabled, or nothing disables them #1 (fixed)",
+            ),
             (20, "close dormant_account_detected: user09 #1"),
             (25, "open privilege_escalation: user10 #1"),
         ],
