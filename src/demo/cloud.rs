@@ -62,7 +62,7 @@ const MICROSOFT: [CloudCheck; 38] = [
     ),
     (
         "entra_authentication_method_sms_voice_disabled",
-        "SMS and voice calls are no factors",
+        "SMS and voice calls are not accepted as MFA factors",
         Tenant,
     ),
     ("entra_legacy_authentication_blocked", "Legacy authentication is blocked", Tenant),
@@ -85,7 +85,7 @@ const MICROSOFT: [CloudCheck; 38] = [
     ),
     (
         "entra_app_registration_no_unused_privileged_permissions",
-        "Apps have no privileged permission that they do not use",
+        "Apps use every privileged permission that they hold",
         APPS,
     ),
     ("entra_password_protection_lockout_threshold_limited", "Smart lockout is strict", Tenant),
@@ -133,7 +133,7 @@ const MICROSOFT: [CloudCheck; 38] = [
         "Unmanaged devices cannot sync OneDrive",
         Tenant,
     ),
-    ("sharepoint_external_sharing_restricted", "Files are not shared with anyone", SITES),
+    ("sharepoint_external_sharing_restricted", "No site allows \"Anyone\" links", SITES),
     ("admincenter_groups_not_public_visibility", "Groups are private", SITES),
     ("purview_audit_log_search_enabled", "The audit log is on", Tenant),
     (
@@ -160,7 +160,7 @@ const GOOGLE: [CloudCheck; 19] = [
         Administrators,
     ),
     ("security_less_secure_apps_disabled", "Less secure apps are blocked", Tenant),
-    ("security_password_policy_strong", "Passwords are long", Tenant),
+    ("security_password_policy_strong", "Passwords have at least 12 characters", Tenant),
     ("security_super_admin_recovery_disabled", "Super admins cannot recover by phone", Tenant),
     ("security_session_duration_limited", "Web sessions end after a day", Tenant),
     ("security_app_access_restricted", "Users cannot connect unknown apps", Tenant),

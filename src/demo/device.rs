@@ -226,6 +226,7 @@ pub(super) fn observe(
         let failing: Vec<Machine> = failing.into_iter().map(|it| subjects[it]).collect();
         let names: Vec<String> = failing.iter().map(|it| it.name(client)).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let line = failing_line(&names, names.len());
         let verdict = match gap {
             None if subjects.is_empty() => Verdict::Stated(Status::Compliant),
             Some(gap) if subjects.is_empty() => Verdict::Stated(gap.status()),
@@ -249,8 +250,7 @@ pub(super) fn observe(
             accepted: 0,
             severity: control.severity,
             title: control.title.clone(),
-            findings: gap
-                .and_then(|_| detail::of(&control.code, &failing_line(&names, names.len()))),
+            findings: gap.and_then(|it| detail::of(client, &control.code, it.status(), &line)),
             remediation: None,
             failing: hashes,
         }

@@ -50,7 +50,7 @@ pub(super) fn observe(
     };
     let of = |control: &Control| {
         let gap = Gap::of(client, control, visit.week);
-        let findings = gap.and_then(|_| detail::of(&control.code, ""));
+        let findings = gap.and_then(|it| detail::of(client, &control.code, it.status(), ""));
         Observation {
             subject: Subject::Control(control.code.clone()),
             source: SOURCE.to_owned(),

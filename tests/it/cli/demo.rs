@@ -107,6 +107,7 @@ fn the_demonstration_is_a_portfolio_that_one_can_show() {
         grades.iter().filter(|it| N_PER_GRADE_MIN <= *it.1).map(|it| it.0.as_str()).collect();
     assert_eq!(often, ["A", "B", "C", "D", "F"], "{grades:?}");
     profiles_are_respected(&demo, &clients);
+    serious_gaps_are_described(&demo, &clients);
     work_is_under_way(&demo, &clients);
     every_event_was_raised(&demo);
     the_msp_is_there(&demo);
@@ -135,6 +136,20 @@ fn profiles_are_respected(demo: &Demo<'_>, clients: &[Value]) {
     let frameworks = |name: &str| named(clients, name)["settings"]["frameworks"].clone();
     assert_eq!(frameworks("Pinecroft"), json!(["CMMC_L1", "CMMC_L2"]));
     assert_eq!(frameworks("Ashdown"), json!(["CJIS", "NIST_CSF"]));
+}
+
+fn serious_gaps_are_described(demo: &Demo<'_>, clients: &[Value]) {
+    for client in clients {
+        let controls = demo.of(client, "/controls");
+        for control in controls.as_array().unwrap() {
+            let is_serious = matches!(text(&control["severity"]), "critical" | "high");
+            if is_serious && matches!(text(&control["status"]), "partial" | "non_compliant") {
+                let findings = text(&control["findings"]);
+                let is_bare = findings.starts_with("Reported as") && findings.ends_with(" met.");
+                assert!(!is_bare, "{}: {}: {findings}", client["name"], control["controlCode"]);
+            }
+        }
+    }
 }
 
 fn work_is_under_way(demo: &Demo<'_>, clients: &[Value]) {
