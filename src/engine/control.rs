@@ -306,7 +306,10 @@ impl<'a> ControlEvidence<'a> {
 
     fn held_finding(&self) -> String {
         match (self.holding().max_by_key(|it| it.until), self.holding_attestation()) {
-            (Some(last), _) => finding::lapsed(&Sum::of(self.holding()), last.until),
+            (Some(last), _) => {
+                let confirmed = last.current.worst.observed_at;
+                finding::lapsed(&Sum::of(self.holding()), confirmed, last.until)
+            }
             (None, Some((expired, end))) => finding::expired(expired, end),
             (None, None) => finding::LAPSED_PROFILE.to_owned(),
         }

@@ -139,6 +139,9 @@ pub const N_NAMED_MAX: usize = 5;
 /// Failing subjects beyond this many are counted but not linked to assets.
 pub const N_FAILING_MAX: usize = 10_000;
 
+/// The end of the sentence in findings that counts the muted subjects.
+pub const MUTED_NOTE: &str = " failed and muted at the source.";
+
 /// Names failing subjects, as on the first line of the findings of an observation, and counts those of `n` that are not
 /// named.
 #[must_use]

@@ -4,8 +4,8 @@ use std::fmt::{self, Write};
 
 use super::current::EvidenceClaim;
 use super::fact::{
-    Attestation, DERIVED_CHECK, FINDINGS_CHARS_MAX, Observation, Status, Subject, UNNAMED_CHECK,
-    Verdict,
+    Attestation, DERIVED_CHECK, FINDINGS_CHARS_MAX, MUTED_NOTE, N_NAMED_MAX, Observation, Status,
+    Subject, UNNAMED_CHECK, Verdict,
 };
 use super::share::{ShareCounts, Sum};
 use crate::clock::Time;
@@ -17,6 +17,9 @@ const N_SCOPES_NAMED: usize = 3;
 
 /// Names of the checks of sources that report a control itself.
 const IS_THE_CONTROL: [&str; 2] = [UNNAMED_CHECK, DERIVED_CHECK];
+
+const FAILED_CHECK: &str = "Failed check: ";
+const REPORTED: &str = "Reported";
 
 pub(super) const UNUSED: &str =
     "Not applicable: the client does not use this platform, its profile says.";
@@ -30,11 +33,17 @@ pub(super) fn observed(seen: &Sum<'_>) -> String {
     text
 }
 
-/// Describes expired observations of failures.
-pub(super) fn lapsed(seen: &Sum<'_>, at: Time) -> String {
-    let mut text = format!("Not confirmed since {}; before that: ", Day(at));
-    write_observed(&mut text, seen);
-    text
+/// Describes expired observations of failures: when they were last confirmed, and since when that is too old.
+pub(super) fn lapsed(seen: &Sum<'_>, confirmed: Time, until: Time) -> String {
+    let mut then = String::new();
+    write_observed(&mut then, seen);
+    let then = match (then.strip_prefix(FAILED_CHECK), then.strip_prefix(REPORTED)) {
+        (Some(check), _) => format!("failed check {check}"),
+        (None, Some(status)) => format!("reported{status}"),
+        (None, None) => then,
+    };
+    let (confirmed, until) = (Day(confirmed), Day(until));
+    format!("Last confirmed on {confirmed}, too old since {until}. At that time: {then}")
 }
 
 /// Describes an attestation.
@@ -72,20 +81,22 @@ pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
     let observation = claim.current.worst;
     let (tool, check) = (claim.current.tool(), &observation.check);
     let place = Places(std::slice::from_ref(claim));
-    let details = Details::of(observation);
+    let of_tool = if tool == observation.source { String::new() } else { format!(" of {tool}") };
     let mut text = String::new();
-    let _ = if claim.result.is_counted {
-        let (n, of) = (claim.result.failed, claim.result.passed + claim.result.failed);
-        let verb = verb("fail", n);
-        write!(text, "{n} of {of} {verb} check {check} of {tool} ({place})")
+    let (n, of) = (claim.result.failed, claim.result.passed + claim.result.failed);
+    let _ = if claim.result.is_counted && 1 < of {
+        write!(text, "{n} of {of} {} check {check}{of_tool} ({place})", verb("fail", n))
     } else {
-        write!(text, "Check {check} of {tool} fails ({place})")
+        write!(text, "Check {check}{of_tool} failed ({place})")
     };
-    if let Some(failing) = details.failing {
-        let _ = write!(text, ": {failing}");
+    let seen = Sum::of(std::iter::once(*claim));
+    for tally in &seen.tallies {
+        if let Some(names) = failing_names(tally) {
+            let _ = write!(text, ": {names}");
+        }
+        text.push('.');
+        push_details(&mut text, &seen, tally);
     }
-    text.push('.');
-    push_sentence(&mut text, details.rest);
     text
 }
 
@@ -96,38 +107,139 @@ pub(super) fn places(failing: &[EvidenceClaim<'_>]) -> String {
 
 // Writing to a string cannot fail.
 fn write_observed(text: &mut String, seen: &Sum<'_>) {
-    let n = seen.tallies.len();
-    let failing: Vec<_> =
-        seen.tallies.iter().filter(|it| it.status() != Status::Compliant).collect();
-    let Some(worst) = failing.first() else { return write_passing(text, seen) };
-    if n == 1 {
-        let name = name(worst);
-        let lead = if name.is_some() { "Fails: " } else { "" };
-        let _ = write!(text, "{lead}{}", FailingCheck { tally: worst, name });
+    let Some(worst) = seen.tallies.first().filter(|it| is_failing(it)) else {
+        return write_passing(text, seen);
+    };
+    let (checks, reports): (Vec<_>, Vec<_>) =
+        seen.tallies.iter().partition(|it| name(it).is_some());
+    if seen.tallies.len() == 1 && checks.is_empty() {
+        write_lone_report(text, worst);
     } else {
-        let n_failing = failing.len();
-        let _ = write!(text, "{n_failing} of {n} checks {}: ", verb("fail", n_failing as u64));
-        for (index, tally) in failing.iter().take(N_CHECKS_NAMED).enumerate() {
-            text.push_str(if index == 0 { "" } else { "; " });
-            let _ = write!(text, "{}", FailingCheck { tally, name: Some(any_name(tally)) });
+        let mut clauses = failing_checks(&checks);
+        let also = if clauses.is_empty() { "" } else { "also " };
+        clauses.extend(
+            failing_reports(&reports)
+                .into_iter()
+                .enumerate()
+                .map(|(index, it)| if index == 0 { format!("{also}{it}") } else { it }),
+        );
+        if !checks.is_empty() && !checks.iter().any(|it| is_failing(it)) {
+            clauses.push(format!("but {}", lower(&passing_checks(&checks))));
         }
-        if let rest @ 1.. = n_failing.saturating_sub(N_CHECKS_NAMED) {
-            let _ = write!(text, "; and {rest} more");
-        }
+        text.push_str(&upper(&clauses.join("; ")));
     }
     text.push('.');
-    push_sentence(text, Details::of(worst.worst.current.worst).rest);
+    push_details(text, seen, worst);
+}
+
+fn is_failing(tally: &ShareCounts<'_>) -> bool {
+    tally.status() != Status::Compliant
+}
+
+fn write_lone_report(text: &mut String, tally: &ShareCounts<'_>) {
+    let (passed, failed) = tally.counted;
+    if failed == 0 {
+        let _ = write!(text, "{REPORTED} as {}", how_met(tally));
+        return;
+    }
+    let _ = write!(text, "{failed} of {} {}", passed + failed, verb("fail", failed));
+    if let Some(names) = failing_names(tally) {
+        let _ = write!(text, ": {names}");
+    }
+}
+
+fn how_met(tally: &ShareCounts<'_>) -> &'static str {
+    match tally.status() {
+        Status::Compliant => "met",
+        Status::Partial => "partly met",
+        Status::NonCompliant | Status::NotAssessed | Status::NotApplicable => "not met",
+    }
+}
+
+/// Returns clauses about the checks that fail, the first with a lead. Empty: none fails.
+fn failing_checks(checks: &[&ShareCounts<'_>]) -> Vec<String> {
+    let failing: Vec<_> = checks.iter().filter(|it| is_failing(it)).collect();
+    let mut clauses: Vec<_> =
+        failing.iter().take(N_CHECKS_NAMED).map(|it| FailingCheck(it).to_string()).collect();
+    if let Some(first) = clauses.first_mut() {
+        let lead = match checks.len() {
+            1 => FAILED_CHECK.to_owned(),
+            n => format!("{} of {n} checks failed: ", failing.len()),
+        };
+        first.insert_str(0, &lead);
+    }
+    if let rest @ 1.. = failing.len().saturating_sub(N_CHECKS_NAMED) {
+        clauses.push(format!("and {rest} more"));
+    }
+    clauses
+}
+
+/// Returns clauses about the sources that report a failure of the control itself.
+fn failing_reports(reports: &[&ShareCounts<'_>]) -> Vec<String> {
+    let mut clauses = Vec::new();
+    for status in ["not met", "partly met"] {
+        let stated = reports.iter().filter(|it| it.counted.1 == 0 && how_met(it) == status);
+        let sources: Vec<_> = stated.map(|it| it.worst.place().0).collect();
+        if !sources.is_empty() {
+            clauses.push(format!("reported as {status} by {}", listed(&sources)));
+        }
+    }
+    let counted: Vec<_> = reports.iter().filter(|it| it.counted.1 != 0).collect();
+    for tally in counted.iter().take(N_CHECKS_NAMED) {
+        let (passed, failed) = tally.counted;
+        let (of, source) = (passed + failed, tally.worst.place().0);
+        let names = failing_names(tally).map(|it| format!(" ({it})")).unwrap_or_default();
+        clauses.push(format!(
+            "{failed} of {of} {} according to {source}{names}",
+            verb("fail", failed)
+        ));
+    }
+    if let rest @ 1.. = counted.len().saturating_sub(N_CHECKS_NAMED) {
+        clauses.push(format!("and {rest} more"));
+    }
+    clauses
+}
+
+/// Names the first [`N_SCOPES_NAMED`] and counts the others.
+fn listed(all: &[&str]) -> String {
+    let shown = &all[..all.len().min(N_SCOPES_NAMED)];
+    match (all.len() - shown.len(), shown) {
+        (0, [first, second]) => format!("{first} and {second}"),
+        (0, _) => shown.join(", "),
+        (n, _) => format!("{} and {n} more", shown.join(", ")),
+    }
 }
 
 fn write_passing(text: &mut String, seen: &Sum<'_>) {
-    let n_subjects: u64 = seen.tallies.iter().map(|it| it.counted.0).sum();
-    let _ = match (seen.tallies.len(), n_subjects) {
-        (1, 0) => write!(text, "Reported as met"),
-        (1, n) => write!(text, "Passes for {}", All(n)),
-        (n, 0) => write!(text, "All {n} checks pass"),
-        (n, of) => write!(text, "All {n} checks pass, for {of} checked subjects"),
-    };
+    let (checks, reports): (Vec<_>, Vec<_>) =
+        seen.tallies.iter().partition(|it| name(it).is_some());
+    if !checks.is_empty() {
+        text.push_str(&passing_checks(&checks));
+    } else if let [(passed @ 1.., _)] = reports.iter().map(|it| it.counted).collect::<Vec<_>>()[..]
+    {
+        let _ = write!(text, "{passed} of {passed} {}", verb("pass", passed));
+    } else {
+        let _ = write!(text, "{REPORTED} as met");
+    }
     text.push('.');
+}
+
+fn passing_checks(checks: &[&ShareCounts<'_>]) -> String {
+    match checks {
+        [only] => format!("\"{}\" passes", name(only).unwrap_or_default()),
+        [_, _] => "Both checks pass".to_owned(),
+        more => format!("All {} checks pass", more.len()),
+    }
+}
+
+fn upper(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |it| it.to_uppercase().chain(rest).collect())
+}
+
+fn lower(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |it| it.to_lowercase().chain(rest).collect())
 }
 
 /// The name of a check for people. `None`: the source reports the control itself.
@@ -143,47 +255,84 @@ fn name<'a>(tally: &ShareCounts<'a>) -> Option<&'a str> {
     }
 }
 
-/// [`name`], or else that of the source.
-fn any_name<'a>(tally: &ShareCounts<'a>) -> &'a str {
-    name(tally).unwrap_or_else(|| tally.worst.place().0)
-}
-
-/// Written as "KMS keys are rotated (2 of 3 fail: a, b)", or without a name as "2 of 3 fail: a, b".
-struct FailingCheck<'v, 'a> {
-    tally: &'v ShareCounts<'a>,
-    name: Option<&'v str>,
-}
+/// Written as `"KMS keys are rotated" (2 of 3 fail: a, b)`. Of a check of one subject, only the subject is named.
+struct FailingCheck<'v, 'a>(&'v ShareCounts<'a>);
 
 impl fmt::Display for FailingCheck<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tally, name } = self;
+        let tally = self.0;
+        write!(f, "\"{}\"", name(tally).unwrap_or_default())?;
         let (passed, failed) = tally.counted;
-        if failed == 0 {
-            let status = if tally.status() == Status::Partial { "partly met" } else { "not met" };
-            return match name {
-                Some(name) => write!(f, "{name} (reported as {status})"),
-                None => write!(f, "Reported as {status}"),
-            };
+        let n = passed + failed;
+        match failing_names(tally) {
+            Some(names) if n == 1 => write!(f, " ({names})"),
+            Some(names) => write!(f, " ({failed} of {n} {}: {names})", verb("fail", failed)),
+            None if 1 < n => write!(f, " ({failed} of {n} {})", verb("fail", failed)),
+            None if failed == 0 && tally.status() == Status::Partial => write!(f, " (partly met)"),
+            None => Ok(()),
         }
-        let of = passed + failed;
-        if let Some(name) = name {
-            write!(f, "{name} (")?;
+    }
+}
+
+/// Names failing subjects of all scopes where a check fails, the worst scopes first, and counts those that are not named.
+/// `None`: the source named none.
+fn failing_names(tally: &ShareCounts<'_>) -> Option<String> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut n_named = 0;
+    for claim in &tally.failing {
+        let Some(more) = Details::of(claim.current.worst).failing else { continue };
+        let room = N_NAMED_MAX.saturating_sub(n_named);
+        if let Some((shown, n)) = more.first(room) {
+            n_named += n;
+            names.extend((!names.contains(&shown)).then_some(shown));
         }
-        write!(f, "{failed} of {of} {}", verb("fail", failed))?;
-        if 1 < tally.n_scopes {
-            write!(f, " in {} scopes", tally.n_scopes)?;
+    }
+    let n_more = usize::try_from(tally.counted.1).unwrap_or(usize::MAX).saturating_sub(n_named);
+    match n_more {
+        _ if names.is_empty() => None,
+        0 => Some(names.join(", ")),
+        n => Some(format!("{} and {n} more", names.join(", "))),
+    }
+}
+
+/// The names on the first line of findings.
+#[derive(Clone, Copy)]
+struct Names<'a> {
+    text: &'a str,
+    n: usize,
+}
+
+impl<'a> Names<'a> {
+    /// Reads the line of an observation in which `n_failed` fail. `None`: it names nothing.
+    fn of(line: &'a str, n_failed: usize) -> Option<Self> {
+        // Earlier releases stored "2 of 3 failed: a, b."
+        let line = line.split_once(" failed: ").map_or(line, |it| it.1).trim_end_matches('.');
+        let counted = line.strip_suffix(" more").and_then(|it| it.rsplit_once(" and "));
+        let counted = counted.and_then(|(text, n)| Some((text, n.parse::<usize>().ok()?)));
+        let (text, n_more) = counted.filter(|it| it.1 < n_failed).unwrap_or((line, 0));
+        // Fewer than it should name are left of a line that was cut.
+        let n = (n_failed - n_more.min(n_failed)).clamp(1, text.split(", ").count());
+        (!text.is_empty()).then_some(Self { text, n })
+    }
+
+    /// Returns at most `n_max` of the names, and how many they are. `None`: a name has a comma, so that they cannot be
+    /// told apart, or there is no room.
+    fn first(&self, n_max: usize) -> Option<(&'a str, usize)> {
+        if self.n <= n_max {
+            return Some((self.text, self.n));
         }
-        if let Some(failing) = Details::of(tally.worst.current.worst).failing {
-            write!(f, ": {failing}")?;
+        if n_max == 0 || self.text.split(", ").count() != self.n {
+            return None;
         }
-        if name.is_some() { write!(f, ")") } else { Ok(()) }
+        let (end, _) = self.text.match_indices(", ").nth(n_max - 1)?;
+        Some((&self.text[..end], n_max))
     }
 }
 
 /// The findings of an observation, in parts.
 struct Details<'a> {
-    /// Names of failing subjects, as an importer or a list of accounts gives them.
-    failing: Option<&'a str>,
+    /// Failing subjects, as an importer or a list of accounts names them.
+    failing: Option<Names<'a>>,
     /// Sentences.
     rest: &'a str,
 }
@@ -191,24 +340,60 @@ struct Details<'a> {
 impl<'a> Details<'a> {
     fn of(observation: &'a Observation) -> Self {
         let text = observation.findings.as_deref().map_or("", str::trim);
-        let is_counted = matches!(observation.verdict, Verdict::Counted { .. });
+        let n_failed = match observation.verdict {
+            Verdict::Counted { failed, .. } => Some(failed as usize),
+            Verdict::Stated(_) | Verdict::Gone => None,
+        };
         let is_listed = match observation.subject {
             Subject::Check { .. } => observation.verdict.is_failing(),
-            Subject::Control(_) => is_counted && observation.check == DERIVED_CHECK,
+            Subject::Control(_) => n_failed.is_some() && observation.check == DERIVED_CHECK,
         };
         if !is_listed {
             return Self { failing: None, rest: text };
         }
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
-        // Earlier releases stored "2 of 3 failed: a, b."
-        let names = first.split_once(" failed: ").map_or(first, |it| it.1).trim_end_matches('.');
-        Self { failing: Some(names).filter(|it| !it.is_empty()), rest: rest.trim() }
+        Self { failing: Names::of(first, n_failed.unwrap_or(1)), rest: rest.trim() }
     }
 }
 
-fn push_sentence(text: &mut String, sentence: &str) {
+/// Adds what the worst check says besides names. Where it could be about several, it says about which it is; if that is
+/// unknown, it is left out.
+fn push_details(text: &mut String, seen: &Sum<'_>, worst: &ShareCounts<'_>) {
+    let observation = worst.worst.current.worst;
+    let details = Details::of(observation);
+    let is_alone = seen.tallies.iter().filter(|it| is_failing(it)).count() == 1;
+    if matches!(observation.subject, Subject::Control(_)) {
+        let source = if is_alone { String::new() } else { format!("{}: ", observation.source) };
+        return push_sentence(text, &source, details.rest);
+    }
+    // A fold puts this note before the detail.
+    let (note, detail) = match details.rest.split_once('\n') {
+        Some((note, detail)) if note.ends_with(MUTED_NOTE) => (note, detail),
+        _ if details.rest.ends_with(MUTED_NOTE) => (details.rest, ""),
+        Some(_) | None => ("", details.rest),
+    };
+    if is_alone && worst.failing.len() == 1 {
+        push_sentence(text, "", note);
+    }
+    let only = details.failing.filter(|_| worst.worst.result.failed == 1).map(|it| it.text);
+    match only {
+        Some(_) if is_alone && worst.failed == 1 => push_sentence(text, "", detail),
+        Some(subject) if !detail.contains(subject) => {
+            push_sentence(text, &format!("{subject}: "), detail);
+        }
+        Some(_) => push_sentence(text, "", detail),
+        None if is_alone && worst.failing.len() == 1 => {
+            let lead = if 1 < worst.failed { "One of them: " } else { "" };
+            push_sentence(text, lead, detail);
+        }
+        None => (),
+    }
+}
+
+fn push_sentence(text: &mut String, lead: &str, sentence: &str) {
     if !sentence.is_empty() {
         text.push(' ');
+        text.push_str(lead);
         text.extend(sentence.chars().take(FINDINGS_CHARS_MAX));
         if !sentence.ends_with(['.', '!', '?']) {
             text.push('.');
@@ -216,20 +401,14 @@ fn push_sentence(text: &mut String, sentence: &str) {
     }
 }
 
+/// The verb in the present tense, for `n` subjects.
 fn verb(verb: &'static str, n: u64) -> String {
-    format!("{verb}{}", if n == 1 { "s" } else { "" })
-}
-
-/// Written as "the one checked subject" or "all 12 checked subjects".
-struct All(u64);
-
-impl fmt::Display for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            1 => f.write_str("the one checked subject"),
-            n => write!(f, "all {n} checked subjects"),
-        }
-    }
+    let ending = match (n, verb) {
+        (1, "pass") => "es",
+        (1, _) => "s",
+        _ => "",
+    };
+    format!("{verb}{ending}")
 }
 
 /// The UTC day of a moment, as `2026-11-20`.

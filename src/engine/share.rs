@@ -1,10 +1,11 @@
 //! The share of what a control's checks looked at that passes.
 
 use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeSet;
 
 use super::catalog::Control;
 use super::current::{CheckKey, EvidenceClaim, rank};
-use super::fact::Status;
+use super::fact::{N_NAMED_MAX, Status};
 
 /// An exact fraction of the whole. Only a mean without a common denominator below 2^64 is rounded down.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +99,8 @@ pub(super) struct ShareCounts<'a> {
     pub(super) failed: u64,
     /// Passed and failed subjects, only of the scopes that counted subjects.
     pub(super) counted: (u64, u64),
-    pub(super) n_scopes: usize,
+    /// The claims that fail, worst first: at most [`N_NAMED_MAX`], as each has at least one subject to name.
+    pub(super) failing: Vec<EvidenceClaim<'a>>,
 }
 
 /// The combined result of several observations of one control.
@@ -167,20 +169,29 @@ impl<'a> Sum<'a> {
     /// Returns the remediations of the failing checks, worst first, with the catalog's for those that have none.
     pub(super) fn remediation(&self, control: &Control) -> String {
         let failing = self.tallies.iter().filter(|it| it.worst.result.is_failing());
-        let of_check = |it: &ShareCounts<'a>| -> &'a str {
-            it.worst.current.worst.remediation.as_deref().map_or("", str::trim)
-        };
         let mut steps: Vec<&str> = Vec::new();
-        for own in failing.map(of_check) {
+        let mut n_more = 0;
+        let mut sources: BTreeSet<&str> = BTreeSet::new();
+        for tally in failing {
+            let own = tally.worst.current.worst.remediation.as_deref().map_or("", str::trim);
             let step = if own.is_empty() { control.remediation.as_str() } else { own };
-            if !steps.contains(&step) {
-                steps.push(step);
+            if steps.contains(&step) {
+                continue;
             }
-            if steps.len() == N_REMEDIATIONS {
-                break;
+            if steps.len() < N_REMEDIATIONS {
+                steps.push(step);
+            } else {
+                n_more += 1;
+                sources.insert(tally.worst.place().0);
             }
         }
-        if steps.is_empty() { control.remediation.clone() } else { steps.join("\n") }
+        let text = if steps.is_empty() { control.remediation.clone() } else { steps.join("\n") };
+        let sources = sources.into_iter().collect::<Vec<_>>().join(", ");
+        match n_more {
+            0 => text,
+            1 => format!("{text}\nAnd 1 more check failed: see the report of {sources}."),
+            n => format!("{text}\nAnd {n} more checks failed: see the report of {sources}."),
+        }
     }
 }
 
@@ -199,7 +210,8 @@ impl<'a> ShareCounts<'a> {
     fn of(claim: EvidenceClaim<'a>) -> Self {
         let (passed, failed) = (claim.result.passed, claim.result.failed);
         let counted = if claim.result.is_counted { (passed, failed) } else { (0, 0) };
-        Self { worst: claim, passed, failed, counted, n_scopes: 1 }
+        let failing = if claim.result.is_failing() { vec![claim] } else { Vec::new() };
+        Self { worst: claim, passed, failed, counted, failing }
     }
 
     pub(super) fn status(&self) -> Status {
@@ -210,14 +222,22 @@ impl<'a> ShareCounts<'a> {
     /// scope is shown for the check.
     fn add(&mut self, claim: EvidenceClaim<'a>) {
         let order = |it: &EvidenceClaim<'a>| (it.result.badness(), it.place());
+        if claim.result.is_failing() {
+            let at = self.failing.partition_point(|it| order(it) <= order(&claim));
+            if at < N_NAMED_MAX {
+                self.failing.truncate(N_NAMED_MAX - 1);
+                self.failing.insert(at, claim);
+            }
+        }
         if order(&claim) < order(&self.worst) {
             self.worst = claim;
         }
-        let other = Self::of(claim);
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.counted = (self.counted.0 + other.counted.0, self.counted.1 + other.counted.1);
-        self.n_scopes += other.n_scopes;
+        let (passed, failed) = (claim.result.passed, claim.result.failed);
+        self.passed += passed;
+        self.failed += failed;
+        if claim.result.is_counted {
+            self.counted = (self.counted.0 + passed, self.counted.1 + failed);
+        }
     }
 }
 

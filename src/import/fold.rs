@@ -298,7 +298,7 @@ impl CheckGroup {
             parts.push(fact::failing_line(&named, self.failed as usize));
         }
         if self.accepted != 0 {
-            parts.push(format!("{} failed and muted at the source.", self.accepted));
+            parts.push(format!("{}{}", self.accepted, fact::MUTED_NOTE));
         }
         parts.extend(self.detail.clone());
         parts.join("\n")

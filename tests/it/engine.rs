@@ -1,6 +1,7 @@
 //! The engine: catalogue and facts in, posture out.
 
 mod change;
+mod finding;
 mod framework;
 mod generate;
 mod law;

@@ -1,7 +1,7 @@
 //! What is wrong at a client, in words and in money.
 
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, Partial};
-use posture::engine::fact::{Attestation, Observation, Subject, Verdict};
+use posture::engine::fact::{Attestation, Observation, Verdict};
 use posture::engine::posture::{Risk, SourceType};
 use posture::engine::severity::Severity;
 use posture::engine::severity::Severity::{Critical, High, Low, Medium};
@@ -194,84 +194,4 @@ fn findings_beyond_the_most_that_are_listed_are_one_risk_for_each_tool() {
     assert_eq!((rest[0].title.as_str(), rest[0].severity), ("2 more findings of t", High));
     let is_critical = |it: &&Risk| it.severity == Critical;
     assert_eq!(more.iter().filter(is_critical).count(), 3, "the worst are listed");
-}
-
-#[test]
-fn findings_say_what_was_seen_in_plain_words() {
-    let named = |title: &str, it: Observation| Observation { title: title.into(), ..it };
-    let buckets = named("Buckets are private", seen(1, 3).scope("acme"));
-    let buckets = Observation {
-        findings: Some("b-1, b-2 and 1 more\nOne of them is old".into()),
-        remediation: Some("Block public access.".into()),
-        ..buckets
-    };
-    let world = World::of_one().seen(buckets).seen(named("Keys rotate", seen(8, 0).check("c2")));
-    let control = world.control();
-    let expect = "1 of 2 checks fails: Buckets are private (3 of 4 fail: b-1, b-2 and 1 more). \
-                  One of them is old.";
-    assert_eq!(control.findings.as_deref(), Some(expect));
-    assert_eq!(control.remediation.as_deref(), Some("Block public access."));
-    assert_eq!(control.assessed_at, Some(day(TODAY)));
-    let description = format!("{expect} Seen by s: acme. Something bad can happen.");
-    assert_eq!(only(&world).description, description);
-    let text = |world: &World| world.control().findings.unwrap_or_default();
-    let good = World::of_one().seen(seen(8, 0));
-    assert_eq!(text(&good), "Passes for all 8 checked subjects.");
-    let good = good.seen(seen(1, 0).check("c2"));
-    assert_eq!(text(&good), "All 2 checks pass, for 9 checked subjects.");
-    assert_eq!(good.control().remediation, None);
-    let lapsed = World::of_one().seen(seen(0, 1).at(TODAY - 40));
-    let expect = "Not confirmed since 1972-09-22; before that: Fails: Check (1 of 1 fails).";
-    assert_eq!(text(&lapsed), expect);
-    assert_eq!(lapsed.control().remediation.as_deref(), Some("Do it."));
-    let said = World::of_one().attested(attested(Compliant));
-    assert_eq!(text(&said), "Attested as met by ann on 1972-09-27: looked at it");
-}
-
-#[test]
-fn many_failing_checks_are_counted_not_hidden() {
-    let mut world = World::of_one();
-    for index in 0..9 {
-        let check = format!("n{index}");
-        world.map(&check, &[0]);
-        world = world.seen(seen(0, 1).check(&check));
-    }
-    let text = world.control().findings.unwrap_or_default();
-    assert!(text.starts_with("9 of 9 checks fail: Check (1 of 1 fails); "), "{text}");
-    assert!(text.ends_with("; and 4 more."), "{text}");
-}
-
-#[test]
-fn a_source_that_reports_a_control_itself_is_not_said_to_fail_a_check_of_its_name() {
-    let of_control = |check: &str, it: Observation| Observation {
-        subject: Subject::Control("A-1".into()),
-        title: "Control A-1".into(),
-        check: check.into(),
-        findings: Some("two servers have no backup".into()),
-        ..it
-    };
-    let text = |it| World::of_one().seen(it).control().findings.unwrap_or_default();
-    let counted = of_control("reported", seen(1, 2));
-    assert_eq!(text(counted), "2 of 3 fail. two servers have no backup.");
-    let partly = of_control("reported", stated(Partial));
-    assert_eq!(text(partly), "Reported as partly met. two servers have no backup.");
-    let named = of_control("nightly", stated(NonCompliant));
-    assert_eq!(text(named), "Fails: nightly (reported as not met). two servers have no backup.");
-    let listed = of_control("identities", seen(3, 1));
-    assert_eq!(text(listed), "1 of 4 fails: two servers have no backup.");
-    // As releases before wrote it.
-    let old = Observation { findings: Some("1 of 2 failed: a, b.".into()), ..seen(1, 1) };
-    assert_eq!(text(old), "Fails: Check (1 of 2 fails: a, b).");
-}
-
-#[test]
-fn remediation_covers_every_failing_check() {
-    let says = |check: &str, text: Option<&str>| Observation {
-        remediation: text.map(Into::into),
-        ..seen(0, 1).check(check)
-    };
-    let world = World::of_one().seen(says("c1", Some("Close it."))).seen(says("c2", None));
-    assert_eq!(world.control().remediation.as_deref(), Some("Close it.\nDo it."));
-    let twice = World::of_one().seen(says("c1", Some("Close."))).seen(says("c2", Some("Close.")));
-    assert_eq!(twice.control().remediation.as_deref(), Some("Close."));
 }

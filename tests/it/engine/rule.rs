@@ -208,7 +208,8 @@ fn an_attestation_beside_a_valid_observation_counts_if_it_overrides_or_is_out_of
     let out = seen().attested(attested(NotApplicable));
     assert_eq!(out.outcome(), OUT);
     let findings = out.control().findings.unwrap();
-    assert!(findings.contains("Observed all the same: Fails: Check (1 of 2 fails)"), "{findings}");
+    let expect = "Observed all the same: Failed check: \"Check\" (1 of 2 fails)";
+    assert!(findings.contains(expect), "{findings}");
     let over = |status| Attestation { overrides: true, ..attested(status) };
     assert_eq!(seen().attested(over(Compliant)).outcome(), (Compliant, Some(100)));
     assert_eq!(seen().attested(over(NonCompliant)).outcome(), (NonCompliant, Some(0)));
