@@ -4,5 +4,6 @@ pub(super) mod csv;
 mod finding;
 pub(super) mod json;
 pub(super) mod ocsf;
+mod plain;
 mod record;
 mod resource;

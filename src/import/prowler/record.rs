@@ -1,7 +1,7 @@
 //! The records of a Prowler finding: a check and maybe an asset.
 
 use super::finding::Finding;
-use super::resource;
+use super::{plain, resource};
 use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::engine::severity::Severity;
@@ -49,12 +49,16 @@ fn understand(finding: &Finding) -> OrSkipped<(Option<Seen>, Check)> {
         reported: ReportedFields::default(),
     });
     let check = Check {
-        title: text::some_line(finding.title, TITLE_CHARS_MAX).unwrap_or_else(|| check.clone()),
+        title: text::some_line(&plain::title(finding.title), TITLE_CHARS_MAX)
+            .unwrap_or_else(|| check.clone()),
         scope,
         check,
         outcome,
         severity: severity(finding.severity),
-        remediation: text::some_block(finding.remediation, REMEDIATION_CHARS_MAX),
+        remediation: text::some_block(
+            &plain::paragraph(finding.remediation),
+            REMEDIATION_CHARS_MAX,
+        ),
         detail: text::some_line(finding.detail, DETAIL_CHARS_MAX),
         subject,
         observed_at: finding.observed_at,
@@ -63,7 +67,12 @@ fn understand(finding: &Finding) -> OrSkipped<(Option<Seen>, Check)> {
 }
 
 fn outcome(finding: &Finding) -> OrSkipped<CheckOutcome> {
-    match finding.status.trim() {
+    let status = match finding.status.trim() {
+        // Prowler 3 has no status for them.
+        "FAIL" if finding.detail.trim_start().starts_with(MANUAL_DETAIL) => "MANUAL",
+        status => status,
+    };
+    match status {
         "PASS" => Ok(CheckOutcome::Pass),
         "FAIL" if finding.muted => Ok(CheckOutcome::Accepted),
         "FAIL" => Ok(CheckOutcome::Fail),
@@ -72,6 +81,8 @@ fn outcome(finding: &Finding) -> OrSkipped<CheckOutcome> {
         other => Err(format!("status {}: not a result", text::line(other, STATUS_CHARS_MAX))),
     }
 }
+
+const MANUAL_DETAIL: &str = "Manual check";
 
 /// Longer words in place of a status are cut.
 const STATUS_CHARS_MAX: usize = 20;

@@ -62,8 +62,51 @@ fn only_pass_and_fail_are_evidence() {
     assert_eq!(outcome("PASS", &[muted]), CheckOutcome::Pass);
 
     assert_eq!(told_reason(&[("status_code", r#""MANUAL""#)]), MANUAL);
+    let manual = ("status_detail", r#""Manual check: Login to the AWS Console.""#);
+    assert_eq!(told_reason(&[manual]), MANUAL, "as Prowler 3 writes it");
+    assert_eq!(outcome("PASS", &[manual]), CheckOutcome::Pass);
     assert_eq!(told_reason(&[("status_code", r#""INFO""#)]), "status INFO: not a result");
     assert_eq!(told_reason(&[("status_code", "null")]), "missing status");
+}
+
+#[test]
+fn a_title_is_a_statement() {
+    for (title, expect) in [
+        ("MFA is on", "MFA is on"),
+        ("[DEPRECATED] S3 bucket has encryption", "S3 bucket has encryption"),
+        (
+            "Ensure that the --audit-log-path argument is set",
+            "The --audit-log-path argument is set",
+        ),
+        ("Ensure That Microsoft Defender Is Set To 'On' ", "Microsoft Defender Is Set To 'On'"),
+        ("Ensure Application Insights are Configured.", "Application Insights are Configured"),
+        ("Check if ACM Certificates are about to expire", "ACM Certificates are about to expire"),
+        ("Check that no key is old", "No key is old"),
+        ("[DEPRECATED] Ensure no user has a key.", "No user has a key"),
+        ("Ensured rotation", "Ensured rotation"),
+        ("Ensure ", "Ensure"),
+    ] {
+        let info = format!(r#"{{"title": "{title}"}}"#);
+        assert_eq!(told_check(&[("finding_info", &info)]).title, expect);
+    }
+}
+
+#[test]
+fn a_remediation_is_plain_text() {
+    for (text, expect) in [
+        ("Set the **minimum length** to `>= 14`.", "Set the minimum length to >= 14."),
+        (
+            r"Do:\n\n- Require **mixed** types\n  * Enforce MFA",
+            "Do:\nRequire mixed types\nEnforce MFA",
+        ),
+        ("Deny `s3:*` and `a**`, not s3:Get* or [x]", "Deny s3:* and a**, not s3:Get* or [x]"),
+        ("See [the guide](https://example.com/a).", "See the guide (https://example.com/a)."),
+        ("One ` and [a](b", "One ` and [a](b"),
+    ] {
+        let remediation = format!(r#"{{"desc": "{text}"}}"#);
+        let check = told_check(&[("remediation", &remediation)]);
+        assert_eq!(check.remediation.as_deref(), Some(expect));
+    }
 }
 
 #[test]
