@@ -75,6 +75,7 @@ pub fn records(
         identified: Some(found.asset_type),
         scanned_at: Some(asked.at),
         covers_classes_whole: true,
+        is_loopback: false,
         hides_tls: !sees_all_tls,
     };
     records_of(&host, at, &covered, records)

@@ -45,6 +45,8 @@ pub struct HostEvidence {
     pub scanned_at: Option<Time>,
     /// A class of services passes only if every port of the class was probed.
     pub covers_classes_whole: bool,
+    /// The address that was scanned is reachable on the host itself only, so what is open there proves no exposure.
+    pub is_loopback: bool,
     /// There may be certificates and TLS versions that were not seen. What was seen can then fail, but not pass.
     pub hides_tls: bool,
 }
@@ -149,7 +151,7 @@ impl HostEvidence {
                 failing: detail,
             }));
         };
-        for class in &CLASSES {
+        for class in CLASSES.iter().filter(|_| !self.is_loopback) {
             let outcome = self.class(class, covered);
             add(class.check, class.title, class.severity, class.remediation, outcome);
         }
@@ -237,11 +239,16 @@ impl HostEvidence {
 
     fn certificate(&self) -> Option<Option<String>> {
         let scanned_at = self.scanned_at?;
-        let shown = |port: &PortEvidence| Some((port.shown(), port.certificate?));
+        let shown = |port: &PortEvidence| Some((port.named(), port.certificate?));
         let all: Vec<_> = self.ports.iter().filter_map(shown).collect();
         let due = all.iter().filter(|(_, it)| it.is_due(scanned_at));
         match due.min_by_key(|(_, it)| it.until) {
-            Some((shown, it)) => Some(Some(format!("certificate of {shown} expires {}", it.until))),
+            Some((place, it)) => {
+                let until = it.until.to_string();
+                let day = until.split('T').next().unwrap_or(&until);
+                let verb = if it.until <= scanned_at { "was" } else { "is" };
+                Some(Some(format!("The certificate on {place} {verb} valid until {day}.")))
+            }
             None => (!all.is_empty() && !self.hides_tls).then_some(None),
         }
     }
@@ -283,8 +290,17 @@ impl PortEvidence {
     /// Formats the port for people: `tcp/3389 open (ms-wbt-server Microsoft Terminal Services)`.
     fn shown(&self) -> String {
         let service = format!("{} {}", self.service.name, self.service.banner);
-        let port = format!("{}/{} open", self.protocol.as_str(), self.number);
-        match some_line(&service, BANNER_CHARS_MAX) {
+        self.with(" open", &service)
+    }
+
+    /// Formats the port without what it announces: `tcp/443 (https)`.
+    fn named(&self) -> String {
+        self.with("", &self.service.name)
+    }
+
+    fn with(&self, state: &str, service: &str) -> String {
+        let port = format!("{}/{}{state}", self.protocol.as_str(), self.number);
+        match some_line(service, BANNER_CHARS_MAX) {
             Some(service) => format!("{port} ({service})"),
             None => port,
         }

@@ -1,6 +1,7 @@
 //! nmap's XML, read as a stream. Its document type is not resolved.
 
 use std::io::{self, BufRead, Read};
+use std::net::IpAddr;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -166,7 +167,10 @@ impl NmapRun {
                 }
             }
             "host" => {
-                if let Some(host) = self.host.take() {
+                if let Some(mut host) = self.host.take() {
+                    let address = host.ipv4.as_ref().or(host.ipv6.as_ref());
+                    let address = address.and_then(|it| it.parse::<IpAddr>().ok());
+                    host.is_loopback = address.is_some_and(|it| it.is_loopback());
                     records_of(&host, self.n_hosts, &self.covered, records)?;
                 }
             }

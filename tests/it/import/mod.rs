@@ -21,6 +21,7 @@ mod table;
 mod text;
 
 const MANUAL: &str = "status MANUAL: needs a manual check";
+const LOOPBACK: &str = "loopback address: its open ports are not exposed to a network";
 const TENANT: &str = "m365/0d3bdcf4-9f1b-4b62-9d1c-6d2c0ef6a111";
 
 /// 2026-12-01, later than every sample.

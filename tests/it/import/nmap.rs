@@ -8,7 +8,7 @@ use posture::engine::network::service::PortSet;
 use posture::import::fold::Folded;
 use posture::import::{self, Format};
 
-use super::{counts, folded, refusal, skipped};
+use super::{LOOPBACK, counts, folded, refusal, skipped};
 
 const SCANINFO: &str =
     r#"<scaninfo type="syn" protocol="tcp" numservices="1024" services="1-1024,3389"/>"#;
@@ -74,6 +74,26 @@ fn an_open_port_fails_its_class_and_says_what_answered() {
     );
     assert!(rdp.remediation.is_some());
     assert_eq!(outcome(&run, "telnet"), PASS);
+}
+
+#[test]
+fn what_is_open_on_a_loopback_address_is_not_exposed() {
+    for (address, kind) in [("127.0.0.1", "ipv4"), ("127.9.0.1", "ipv4"), ("::1", "ipv6")] {
+        let script = r#"<script id="sslv2" output="&#xa;  SSLv2 supported&#xa;"/>"#;
+        let host = host("", &(port(3389, "open", script) + CLOSED));
+        let host = host.replace(
+            "\"10.0.0.7\" addrtype=\"ipv4\"",
+            &format!("\"{address}\" addrtype=\"{kind}\""),
+        );
+        let run = folded(Format::Nmap, report(&host).as_bytes()).unwrap();
+        let checks: Vec<&str> = run.observations.iter().map(|it| it.check.as_str()).collect();
+        assert_eq!(
+            (checks.as_slice(), run.assets.len()),
+            (["tls-version"].as_slice(), 1),
+            "{address}"
+        );
+        assert_eq!(skipped(&run), [(LOOPBACK, 1)]);
+    }
 }
 
 #[test]
@@ -182,6 +202,18 @@ fn a_certificate_needs_ten_days_or_a_fifth_of_its_lifetime() {
     assert_eq!(ends("2030-01-01T00:00:00+00:00"), PASS);
     assert_eq!(ends("2019-01-01T00:00:00"), FAIL);
     assert_eq!(ends("soon"), None);
+    let said = |until: &str| {
+        let elem = format!(r#"<elem key="notAfter">{until}</elem>"#);
+        let script = format!(
+            r#"<service name="https"/><script id="ssl-cert" output="Not valid after:  {until}&#xa;">{elem}</script>"#
+        );
+        let run = scanned("", &port(443, "open", &script));
+        run.observations.iter().find(|it| it.check == "certificate").unwrap().findings.clone()
+    };
+    let expect = "10.0.0.7\nThe certificate on tcp/443 (https) is valid until 2026-11-22.";
+    assert_eq!(said("2026-11-22T09:44:15").as_deref(), Some(expect));
+    let expect = "10.0.0.7\nThe certificate on tcp/443 (https) was valid until 2019-01-01.";
+    assert_eq!(said("2019-01-01T00:00:00").as_deref(), Some(expect));
 }
 
 #[test]

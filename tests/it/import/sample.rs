@@ -9,7 +9,7 @@ use posture::engine::fact::{Observation, Subject as Of, subject_hash};
 use posture::import::fold::Folded;
 use posture::import::{self, Format, HEAD_BYTES_MAX};
 
-use super::{MANUAL, NOW_S, counts, folded, records, skipped, total};
+use super::{LOOPBACK, MANUAL, NOW_S, counts, folded, records, skipped, total};
 use crate::harness::sample::{own, own_folder};
 
 /// Reads a sample by its path.
@@ -94,8 +94,12 @@ const OWN: &[Expected] = {
         expected("prowler/v4.5.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS)
             .assets(&[(CloudResource, 1), (Identity, 1)]),
         expected("prowler/none.ocsf.json", Ocsf, (0, 0), (0, 0, 0), &[]),
-        expected("nmap/localhost.xml", Nmap, (10, 10), (10, 0, 0), LOCAL).assets(&[(Server, 1)]),
-        expected("nmap/udp.xml", Nmap, (1, 1), (1, 0, 0), LOCAL).assets(&[(Device, 1)]),
+        expected("nmap/localhost.xml", Nmap, (1, 0), (0, 0, 0), LOCAL)
+            .skipped(&[(LOOPBACK, 1)])
+            .assets(&[(Server, 1)]),
+        expected("nmap/udp.xml", Nmap, (1, 0), (0, 0, 0), LOCAL)
+            .skipped(&[(LOOPBACK, 1)])
+            .assets(&[(Device, 1)]),
         expected(
             "nmap/network.xml",
             Nmap,
