@@ -6,14 +6,19 @@ const BULLETS: [&str; 3] = ["- ", "* ", "• "];
 
 /// Returns the statement of a title, for example "The audit log is on" of "Ensure that the audit log is on."
 pub(in crate::import) fn title(text: &str) -> String {
-    let mut rest = text.trim();
+    let whole = text.trim();
+    let mut rest = whole;
     for lead in LEADS {
         let begins = rest.get(..lead.len()).is_some_and(|it| it.eq_ignore_ascii_case(lead));
         if begins && !rest[lead.len()..].trim().is_empty() {
             rest = rest[lead.len()..].trim_start();
         }
     }
+    let has_lead = rest.len() < whole.len();
     let rest = rest.strip_suffix('.').filter(|it| !it.is_empty()).unwrap_or(rest);
+    if !has_lead {
+        return rest.to_owned(); // It may be an identifier.
+    }
     let mut characters = rest.chars();
     let first = characters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(characters).collect()
