@@ -88,6 +88,14 @@ impl Catalog {
         )
     }
 
+    /// The codes of the controls that replace a control of an earlier release. Empty: it is a control of this one, or
+    /// unknown.
+    #[must_use]
+    pub fn codes_replacing(&self, code: &str) -> Vec<&str> {
+        let all = self.controls_named(code).into_iter().map(|it| self.controls[it].code.as_str());
+        all.filter(|it| *it != code).collect()
+    }
+
     /// The code that something about one control has now: of those that replace its control, the first.
     #[must_use]
     pub fn current_code<'a>(&'a self, code: &'a str) -> &'a str {

@@ -39,6 +39,12 @@ impl Status {
             Self::NotApplicable => "not_applicable",
         }
     }
+
+    /// Returns true if nothing is left to do: it is compliant, or does not apply.
+    #[must_use]
+    pub const fn is_settled(self) -> bool {
+        matches!(self, Self::Compliant | Self::NotApplicable)
+    }
 }
 
 /// What an observation is about.
@@ -188,6 +194,13 @@ pub struct RowDecision {
     pub by: String,
     pub at: Time,
     pub until: Option<Time>,
+}
+
+impl RowDecision {
+    #[must_use]
+    pub fn is_about(&self, framework: FrameworkId, reference: &str) -> bool {
+        self.framework == framework && self.reference == reference
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

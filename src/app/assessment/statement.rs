@@ -62,11 +62,10 @@ impl Statements {
         let has_own = |code: &str| self.attested.iter().any(|it| it.attestation.control == code);
         for it in attested {
             let old = &it.attestation.control;
-            let next = catalog.controls_named(old).into_iter().map(|it| &catalog.controls[it].code);
-            let next: Vec<_> = next.filter(|it| *it != old).collect();
+            let next = catalog.codes_replacing(old);
             carried.extend(next.iter().filter(|it| !has_own(it)).map(|code| {
                 let attestation =
-                    Attestation { control: (*code).clone(), ..it.attestation.clone() };
+                    Attestation { control: (*code).to_owned(), ..it.attestation.clone() };
                 Statement::Attest(Attested { attestation, ..it.clone() })
             }));
             if !next.is_empty() {
@@ -78,8 +77,7 @@ impl Statements {
         for it in decisions {
             let Some(framework) = catalog.find_framework(it.framework) else { continue };
             let has_own = |reference: &str| {
-                let mut all = self.decisions.iter();
-                all.any(|own| (own.framework, own.reference.as_str()) == (it.framework, reference))
+                self.decisions.iter().any(|own| own.is_about(it.framework, reference))
             };
             let next = framework.rows_named(&it.reference).into_iter();
             let next = next.map(|row| &framework.rows[row].reference);
@@ -136,15 +134,11 @@ impl Statements {
                 self.attested.retain(|it| it.attestation.control != *control);
             }
             Statement::Decide(new) => {
-                let is_same = |it: &RowDecision| {
-                    (it.framework, &it.reference) == (new.framework, &new.reference)
-                };
-                self.decisions.retain(|it| !is_same(it));
+                self.decisions.retain(|it| !it.is_about(new.framework, &new.reference));
                 self.decisions.push(new.clone());
             }
             Statement::WithdrawDecision(framework, reference) => {
-                self.decisions
-                    .retain(|it| (it.framework, &it.reference) != (*framework, reference));
+                self.decisions.retain(|it| !it.is_about(*framework, reference));
             }
             Statement::PutEvidence(new) => {
                 self.evidence.retain(|it| it.id != new.id);

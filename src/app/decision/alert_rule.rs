@@ -124,12 +124,10 @@ impl App {
             let AlertCondition::ControlFailing { control } = &rule.condition else {
                 return Vec::new();
             };
-            let next = catalog.controls_named(control).into_iter();
-            let next = next.map(|it| catalog.controls[it].code.clone());
-            let next: Vec<_> = next.filter(|it| it != control).collect();
-            let of = |(index, code): (usize, String)| {
+            let next = catalog.codes_replacing(control);
+            let of = |(index, code): (usize, &str)| {
                 let id = if index == 0 { rule.id } else { AlertRuleId::made_at(now) };
-                let condition = AlertCondition::ControlFailing { control: code };
+                let condition = AlertCondition::ControlFailing { control: code.to_owned() };
                 AlertRule { id, condition, updated_at: now, ..rule.clone() }
             };
             next.into_iter().enumerate().map(of).collect()

@@ -105,7 +105,7 @@ fn find_decision(
     reference: &str,
 ) -> Result<Option<RowDecision>> {
     let mut all = Statements::read(rows, catalog)?.decisions.into_iter();
-    Ok(all.find(|it| (it.framework, it.reference.as_str()) == (framework, reference)))
+    Ok(all.find(|it| it.is_about(framework, reference)))
 }
 
 fn cause_of(kind: &RowDecisionKind) -> Cause {

@@ -35,8 +35,7 @@ impl ClientReport {
 
     #[must_use]
     pub fn find_decision(&self, framework: FrameworkId, reference: &str) -> Option<&RowDecision> {
-        let mut all = self.decisions.iter();
-        all.find(|it| (it.framework, it.reference.as_str()) == (framework, reference))
+        self.decisions.iter().find(|it| it.is_about(framework, reference))
     }
 }
 
