@@ -1,6 +1,5 @@
 //! Frameworks: their identifiers, rows, and the controls that answer them.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -34,21 +33,6 @@ pub enum FrameworkId {
 }
 
 impl FrameworkId {
-    /// Those of the contract, in its order.
-    pub const CONTRACT: [Self; 11] = [
-        Self::Soc2,
-        Self::Hipaa,
-        Self::PciDss,
-        Self::NistCsf,
-        Self::Iso27001,
-        Self::Cjis,
-        Self::CmmcL1,
-        Self::CmmcL2,
-        Self::Ferpa,
-        Self::Pipeda,
-        Self::Loi25,
-    ];
-
     /// Those that this release carries: the contract's, then the others.
     pub const EMBEDDED: [Self; 18] = [
         Self::Soc2,
@@ -70,6 +54,12 @@ impl FrameworkId {
         Self::Nist80053,
         Self::Nist800171,
     ];
+
+    /// Those of the contract, in its order.
+    pub const CONTRACT: [Self; 11] = {
+        let (contract, _) = Self::EMBEDDED.split_first_chunk().expect("there are more");
+        *contract
+    };
 
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -218,37 +208,25 @@ impl Framework {
         )
     }
 
-    /// Returns the mappings of a row and of the rows below it, one for each control: the one that decides, if any does.
+    /// Returns for each row the mappings of it and of the rows below it, by control, one for each: the one that decides,
+    /// if any does.
     #[must_use]
-    pub fn mappings_of(&self, row: usize) -> Vec<&Mapping> {
-        let is_below = |index: &usize| {
-            let above = std::iter::successors(Some(*index), |it| self.rows[*it].parent);
-            let mut above = above.take(self.rows.len());
-            self.rows[*index].level == self.rows[row].level && above.any(|it| it == row)
-        };
-        let below = (0..self.rows.len()).filter(is_below);
-        let mut all: Vec<&Mapping> = below.flat_map(|it| &self.rows[it].controls).collect();
-        all.sort_by_key(|it| (it.control, it.role != ControlRole::Decides));
-        all.dedup_by_key(|it| it.control);
-        all
-    }
-
-    /// Returns the rows of one level by index, each with the indices of the controls that are mapped to it or to a row
-    /// below it, in the catalog's order.
-    #[must_use]
-    pub fn lines(&self, level: Level) -> Vec<(usize, BTreeSet<usize>)> {
-        let mut taken: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); self.rows.len()];
+    pub fn mappings(&self) -> Vec<Vec<&Mapping>> {
+        let mut all: Vec<Vec<&Mapping>> = vec![Vec::new(); self.rows.len()];
         for (index, row) in self.rows.iter().enumerate() {
             let parent = |it: &usize| self.rows[*it].parent;
             // `take` ends a cycle of parents.
             for above in std::iter::successors(Some(index), parent).take(self.rows.len()) {
                 if self.rows[above].level == row.level {
-                    taken[above].extend(row.controls.iter().map(|it| it.control));
+                    all[above].extend(&row.controls);
                 }
             }
         }
-        let lines = taken.into_iter().enumerate();
-        lines.filter(|(index, _)| self.rows[*index].level == level).collect()
+        for mappings in &mut all {
+            mappings.sort_by_key(|it| (it.control, it.role != ControlRole::Decides));
+            mappings.dedup_by_key(|it| it.control);
+        }
+        all
     }
 }
 

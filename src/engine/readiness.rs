@@ -140,8 +140,8 @@ fn lost_points(judged: &Judged<'_>, controls: &[AssessedControl<'_>]) -> u32 {
 fn earns_partial(row: &FrameworkRow, controls: &[AssessedControl<'_>]) -> bool {
     let named = row.controls.iter().filter(|it| it.earns_partial);
     let named: Vec<_> = named.map(|it| controls[it.control].outcome.status).collect();
-    let met = |it: &Status| matches!(it, Status::Compliant | Status::NotApplicable);
-    named.is_empty() || (named.iter().all(met) && named.contains(&Status::Compliant))
+    named.is_empty()
+        || (named.iter().all(|it| it.is_settled()) && named.contains(&Status::Compliant))
 }
 
 /// Returns the share of the applicable practices' points that is not lost, in percent, rounded down. 0 if nothing is

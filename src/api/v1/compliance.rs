@@ -1,6 +1,5 @@
 //! Operations 8 and 9: compliance.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
@@ -17,7 +16,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{FrameworkIdView, LevelView, StatusView, When};
 use crate::api::{Group, Web};
-use crate::engine::framework::{Framework, FrameworkId, Level};
+use crate::engine::framework::{Framework, FrameworkId, FrameworkRow, Level, Mapping};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary, RowOutcome};
 use crate::error::{Error, Result};
 
@@ -111,22 +110,23 @@ impl ComplianceDetailView {
         outcome: &FrameworkOutcome,
         controls: &[ControlResultView],
     ) -> Self {
-        let lines = framework.lines(level);
-        let requirement = |(index, codes): (usize, BTreeSet<usize>)| {
-            let RowOutcome { status, score } = outcome.rows[index];
-            RequirementStatusView {
-                requirement: framework.rows[index].reference.clone(),
-                description: framework.rows[index].description.clone(),
-                overall_status: StatusView(status),
-                compliance_score: score,
-                controls: codes.into_iter().map(|it| controls[it].clone()).collect(),
-            }
-        };
+        let rows = framework.rows.iter().zip(&outcome.rows).zip(framework.mappings());
+        let rows = rows.filter(|((row, _), _)| row.level == level);
+        let requirement =
+            |((row, outcome), mappings): ((&FrameworkRow, &RowOutcome), Vec<&Mapping>)| {
+                RequirementStatusView {
+                    requirement: row.reference.clone(),
+                    description: row.description.clone(),
+                    overall_status: StatusView(outcome.status),
+                    compliance_score: outcome.score,
+                    controls: mappings.iter().map(|it| controls[it.control].clone()).collect(),
+                }
+            };
         Self {
             framework_id: FrameworkIdView(framework.id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
-            requirements: lines.into_iter().map(requirement).collect(),
+            requirements: rows.map(requirement).collect(),
         }
     }
 }

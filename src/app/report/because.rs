@@ -28,13 +28,13 @@ pub struct OpenQuestion {
     pub rows: Vec<(FrameworkId, usize)>,
 }
 
-/// What keeps a row from being compliant.
+/// What keeps a row from being compliant: indices of controls, in their order.
 #[derive(Default)]
 struct RowGaps<'a> {
-    /// Failing first, then not assessed.
-    failing: Vec<String>,
-    unassessed: Vec<String>,
-    outdated: Vec<String>,
+    failing: Vec<usize>,
+    /// With the number of days within which the row requires evidence.
+    outdated: Vec<(usize, u16)>,
+    unassessed: Vec<usize>,
     /// Controls that are not assessed, by the question that may take them out of scope.
     asked: BTreeMap<&'a str, Vec<&'a str>>,
 }
@@ -50,23 +50,19 @@ impl RowGaps<'_> {
 
 impl ReasonInput<'_> {
     /// Returns one sentence for each thing that keeps a row from being compliant. Empty: it is, or it does not apply.
+    ///
+    /// `mappings`: those of the row and of the rows below it.
     #[must_use]
     pub fn because(
         &self,
-        framework: &Framework,
-        row: usize,
+        mappings: &[&Mapping],
         outcome: RowOutcome,
         decision: Option<&RowDecision>,
     ) -> Vec<String> {
-        if matches!(outcome.status, Status::Compliant | Status::NotApplicable) {
+        if outcome.status.is_settled() {
             return Vec::new();
         }
-        let mappings = framework.mappings_of(row);
-        let RowGaps { failing, unassessed, outdated, asked } = self.gaps(&mappings);
-        let mut sentences = [failing, outdated, unassessed].concat();
-        sentences.extend(asked.iter().map(|(question, codes)| {
-            format!("{question}: used or not? {} not assessed", named(codes))
-        }));
+        let mut sentences = self.sentences(&self.gaps(mappings));
         let decides = |it: &&Mapping| {
             it.role == ControlRole::Decides
                 && self.controls[it.control].status != Status::NotApplicable
@@ -83,31 +79,48 @@ impl ReasonInput<'_> {
         sentences
     }
 
-    fn gaps<'a>(&'a self, mappings: &[&Mapping]) -> RowGaps<'a> {
+    /// Failing controls first, then those not seen lately, then those not assessed.
+    fn sentences(&self, gaps: &RowGaps<'_>) -> Vec<String> {
+        let name = |it: usize| {
+            let control = &self.catalog.controls[it];
+            format!("{} {}", control.code, control.title)
+        };
+        let mut sentences = Vec::new();
+        for it in &gaps.failing {
+            let ControlOutcome { status, score, .. } = &self.controls[*it];
+            let (status, score) = (status.as_str(), score.unwrap_or(0));
+            sentences.push(format!("{}: {status}, score {score}", name(*it)));
+        }
+        for (it, days) in &gaps.outdated {
+            sentences.push(format!("{}: not seen in the last {days} days", name(*it)));
+        }
+        for it in &gaps.unassessed {
+            let why = if self.controls[*it].held { "; its last result was worse" } else { "" };
+            sentences.push(format!("{}: not assessed{why}", name(*it)));
+        }
+        for (question, codes) in &gaps.asked {
+            sentences.push(format!("{question}: used or not? {} not assessed", named(codes)));
+        }
+        sentences
+    }
+
+    fn gaps(&self, mappings: &[&Mapping]) -> RowGaps<'_> {
         let mut gaps = RowGaps::default();
         for mapping in mappings {
-            let (control, outcome) =
-                (&self.catalog.controls[mapping.control], &self.controls[mapping.control]);
-            let name = || format!("{} {}", control.code, control.title);
+            let index = mapping.control;
+            let (control, outcome) = (&self.catalog.controls[index], &self.controls[index]);
             match outcome.status {
                 Status::NotApplicable => (),
                 Status::Compliant => {
-                    let end = mapping.within_days.zip(outcome.assessed_at);
-                    let end = end.map(|(days, at)| at.plus_days(i64::from(days)));
-                    if end.is_some_and(|end| end <= self.now) {
-                        let days = mapping.within_days.unwrap_or_default();
-                        gaps.outdated.push(format!("{}: not seen in the last {days} days", name()));
-                    }
+                    let term = mapping.within_days.zip(outcome.assessed_at);
+                    let late = term.filter(|(days, at)| at.plus_days(i64::from(*days)) <= self.now);
+                    gaps.outdated.extend(late.map(|(days, _)| (index, days)));
                 }
-                Status::Partial | Status::NonCompliant => {
-                    let (status, score) = (outcome.status.as_str(), outcome.score.unwrap_or(0));
-                    gaps.failing.push(format!("{}: {status}, score {score}", name()));
-                }
+                Status::Partial | Status::NonCompliant => gaps.failing.push(index),
                 Status::NotAssessed => {
                     let open = self.open_questions_of(control);
                     if open.is_empty() {
-                        let why = if outcome.held { "; its last result was worse" } else { "" };
-                        gaps.unassessed.push(format!("{}: not assessed{why}", name()));
+                        gaps.unassessed.push(index);
                     }
                     for question in open {
                         gaps.asked.entry(question).or_default().push(&control.code);
@@ -137,12 +150,13 @@ impl ReasonInput<'_> {
     pub fn open_questions(&self, frameworks: &[(&Framework, &[RowOutcome])]) -> Vec<OpenQuestion> {
         let mut open: BTreeMap<&str, Vec<(FrameworkId, usize)>> = BTreeMap::new();
         for (framework, outcomes) in frameworks {
-            for (row, outcome) in outcomes.iter().enumerate() {
-                let is_open = !matches!(outcome.status, Status::Compliant | Status::NotApplicable);
-                if !is_open || framework.rows[row].level != Level::Requirement {
+            let rows = framework.mappings().into_iter().zip(*outcomes);
+            for (row, (mappings, outcome)) in rows.enumerate() {
+                let is_requirement = framework.rows[row].level == Level::Requirement;
+                if outcome.status.is_settled() || !is_requirement {
                     continue;
                 }
-                let gaps = self.gaps(&framework.mappings_of(row));
+                let gaps = self.gaps(&mappings);
                 if gaps.waits_only_for_answers() {
                     for question in gaps.asked.into_keys() {
                         open.entry(question).or_default().push((framework.id, row));

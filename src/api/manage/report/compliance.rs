@@ -130,8 +130,11 @@ impl ClientFrameworkView {
         level: Level,
     ) -> Self {
         let input = report.reasons();
-        let rows = (0..framework.rows.len()).filter(|it| framework.rows[*it].level == level);
-        let view = |row| ClientRequirementDetailView::of(report, &input, framework, outcome, row);
+        let rows = framework.mappings().into_iter().enumerate();
+        let rows = rows.filter(|(row, _)| framework.rows[*row].level == level);
+        let view = |row: (usize, Vec<&Mapping>)| {
+            ClientRequirementDetailView::of(report, &input, framework, outcome, row)
+        };
         Self {
             framework_id: FrameworkName(framework.id),
             framework_name: framework.name.clone(),
@@ -149,12 +152,12 @@ impl ClientRequirementDetailView {
         input: &ReasonInput<'_>,
         framework: &Framework,
         outcome: &FrameworkOutcome,
-        index: usize,
+        (index, mappings): (usize, Vec<&Mapping>),
     ) -> Self {
         let row = &framework.rows[index];
         let RowOutcome { status, score } = outcome.rows[index];
         let decision = report.find_decision(framework.id, &row.reference);
-        let because = input.because(framework, index, outcome.rows[index], decision);
+        let because = input.because(&mappings, outcome.rows[index], decision);
         let control = |mapping: &Mapping| {
             let ControlOutcome { code, status, score, assessed_at, .. } =
                 &report.controls[mapping.control];
@@ -176,7 +179,7 @@ impl ClientRequirementDetailView {
             compliance_score: score,
             because,
             decision: decision.cloned().map(DecisionView::of).into(),
-            controls: framework.mappings_of(index).into_iter().map(control).collect(),
+            controls: mappings.into_iter().map(control).collect(),
         }
     }
 }
