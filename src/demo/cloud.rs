@@ -9,7 +9,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ImportId;
-use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
+use crate::import::fold::{Fold, Folded, ImportOrigin};
 use crate::import::{Check, CheckOutcome, CheckSubject, Record};
 
 /// The tool's name in the catalog, and the source's.
@@ -273,13 +273,7 @@ impl Cloud {
         (week, at): (u64, Time),
         import: ImportId,
     ) -> Result<Folded> {
-        let mut fold = Fold::new(ImportOrigin {
-            tool: TOOL,
-            source: TOOL.to_owned(),
-            import,
-            valid_until: None,
-            observed: Observed::At(at),
-        });
+        let mut fold = Fold::new(ImportOrigin::at(TOOL, TOOL, import, at));
         let scope = self.scope(client);
         for (check, title, subjects) in self.checks(client) {
             let controls = catalog.controls_of_check(TOOL, check);

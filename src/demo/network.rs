@@ -11,7 +11,7 @@ use crate::engine::network::host::{
 use crate::engine::network::service::{Protocol, ProtocolPorts};
 use crate::error::Result;
 use crate::id::ImportId;
-use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
+use crate::import::fold::{Fold, Folded, ImportOrigin};
 use crate::import::host::records_of;
 
 /// The tool's name in the catalog, and the source's.
@@ -48,13 +48,7 @@ pub(super) fn read(
     (week, at): (u64, Time),
     import: ImportId,
 ) -> Result<Folded> {
-    let mut fold = Fold::new(ImportOrigin {
-        tool: TOOL,
-        source: TOOL.to_owned(),
-        import,
-        valid_until: None,
-        observed: Observed::At(at),
-    });
+    let mut fold = Fold::new(ImportOrigin::at(TOOL, TOOL, import, at));
     let mut covered = ProtocolPorts::default();
     covered.add(Protocol::Tcp, PORTS);
     let gap = |code: &str| {

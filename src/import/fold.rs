@@ -40,6 +40,15 @@ pub struct ImportOrigin {
     pub observed: Observed,
 }
 
+impl ImportOrigin {
+    /// Of what a source saw at one time.
+    #[must_use]
+    pub fn at(tool: &'static str, source: &str, import: ImportId, at: Time) -> Self {
+        let (source, observed) = (source.to_owned(), Observed::At(at));
+        Self { tool, source, import, valid_until: None, observed }
+    }
+}
+
 /// The time of the observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {

@@ -21,7 +21,7 @@ use crate::engine::network::scan::{Answers, FoundHost};
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::{AssetId, ClientId, ScanId};
 use crate::import::Record;
-use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
+use crate::import::fold::{Fold, Folded, ImportOrigin};
 
 use crate::scan::plan::{ScanPlan, ScanRequest};
 use crate::scan::port::{Ports, usual_tls};
@@ -274,7 +274,8 @@ impl App {
     /// # Errors
     /// `Invalid` if there are more checks than one run may have.
     async fn fold_hosts(&self, scan: &Scan, at: Time, checks: bool) -> Result<Folded> {
-        let (id, origin, ports) = (scan.id, origin(scan, at), scan.ports.clone());
+        let (id, origin, ports) =
+            (scan.id, ImportOrigin::at(TOOL, SOURCE, scan.import, at), scan.ports.clone());
         let read = move |snapshot: &crate::store::Snapshot| {
             let asked = ScannedPorts { ports: &ports, usual_tls: &usual_tls(), at };
             let mut fold = Fold::new(origin);
@@ -327,16 +328,6 @@ fn keep(store: &Store, id: ScanId, done: Done) -> Result<()> {
         done.hosts.iter().try_for_each(|it| batch.put_scan_host(id, it))
     };
     store.write_now(write)
-}
-
-fn origin(scan: &Scan, at: Time) -> ImportOrigin {
-    ImportOrigin {
-        tool: TOOL,
-        source: SOURCE.to_owned(),
-        import: scan.import,
-        valid_until: None,
-        observed: Observed::At(at),
-    }
 }
 
 fn intake(scan: &Scan, folded: Folded, at: Time) -> Intake {
