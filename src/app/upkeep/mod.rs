@@ -108,10 +108,12 @@ impl App {
             let (Some(assessed), loss) = rows.read(read).await? else { continue };
             let is_priced = loss.map(|it| it.base) == self.options.loss.base_loss(&client);
             let now = self.clock.now();
-            let done = match assessed.catalog_digest == digest {
-                false => self.reassess(&rows, Cause::Catalogue).await.map(|_| ()),
-                true if is_priced => Ok(()),
-                true => rows.write(move |batch| batch.hasten_due(now)).await,
+            let done = if assessed.catalog_digest != digest {
+                self.reassess(&rows, Cause::Catalogue).await.map(|_| ())
+            } else if !is_priced {
+                rows.write(move |batch| batch.hasten_due(now)).await
+            } else {
+                Ok(())
             };
             if let Err(error) = done {
                 let id = client.id;
