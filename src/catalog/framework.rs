@@ -1,4 +1,5 @@
-//! `frameworks/<ID>.toml`: the rows of a framework and the controls that answer them.
+//! `frameworks/<ID>.toml`: the rows of a framework and the controls that answer them. A managed service provider writes
+//! its own frameworks in the same format, and may leave more out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -8,12 +9,27 @@ use jiff::civil::Date;
 use super::control::{CODE_CHARS, MAX_AGE_DAYS};
 use super::item::{ItemTable, Text};
 use super::{CatalogFile, Problem, whole};
+use crate::engine::catalog::Catalog;
 use crate::engine::framework::{
-    ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
+    ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, OwnFrameworkId,
+    ReadinessRule, Sprs,
 };
 
 /// What a client is asked because rows of a framework depend on it.
 pub const ROW_QUESTIONS: [&str; 2] = ["paymentServiceProvider", "creditReports"];
+
+/// How many rows a framework of a managed service provider may have.
+pub const N_OWN_ROWS_MAX: usize = 500;
+
+/// Words that mean several frameworks where one is chosen.
+const RESERVED_IDS: [&str; 2] = ["ALL", "CONTRACT"];
+
+const OWN_ID_CHARS: RangeInclusive<usize> = 2..=OwnFrameworkId::CHARS_MAX;
+const OWN_NAME_CHARS: RangeInclusive<usize> = 2..=64;
+const OWN_DESCRIPTION_CHARS: RangeInclusive<usize> = 2..=600;
+const OWN_WHY_CHARS: RangeInclusive<usize> = 2..=300;
+/// The version of a framework that does not say.
+const FIRST_VERSION: &str = "1";
 
 const NAME_CHARS: RangeInclusive<usize> = 4..=64;
 const VERSION_CHARS: RangeInclusive<usize> = 1..=32;
@@ -51,6 +67,78 @@ struct WrittenRow {
     formerly: Vec<Text>,
 }
 
+/// Who wrote a framework.
+enum Author<'a> {
+    /// We did. Controls are known by their codes.
+    Release(&'a BTreeMap<String, usize>),
+    /// The managed service provider did, against this catalog or one of an earlier release.
+    Provider(&'a Catalog),
+}
+
+impl Author<'_> {
+    /// Indices of the controls that a code means.
+    fn controls_named(&self, code: &str) -> Vec<usize> {
+        match self {
+            Self::Release(index) => index.get(code).copied().into_iter().collect(),
+            Self::Provider(catalog) => catalog.controls_named(code),
+        }
+    }
+
+    /// Why a control is mapped to a row.
+    fn why(&self, table: &mut ItemTable<'_>, controls: &[usize]) -> String {
+        match self {
+            Self::Release(_) => table.text("why", WHY_CHARS).text,
+            Self::Provider(catalog) => {
+                let requires = || controls.first().map(|it| catalog.controls[*it].requires.clone());
+                let written = table.find_text("why", OWN_WHY_CHARS).map(|it| it.text);
+                written.or_else(requires).unwrap_or_default()
+            }
+        }
+    }
+}
+
+/// A framework that the managed service provider wrote.
+pub(super) fn read_own(
+    source: &CatalogFile<'_>,
+    catalog: &Catalog,
+    problems: &mut Vec<Problem>,
+) -> Option<Framework> {
+    let mut root = source.root();
+    let id = own_id(&mut root);
+    let name = root.text("name", OWN_NAME_CHARS).text;
+    let version = root.find_text("version", VERSION_CHARS).map(|it| it.text);
+    let readiness = root.find_word("readiness", &READINESS_RULES).unwrap_or(ReadinessRule::Mean);
+    root.find_text("source", SOURCE_CHARS);
+    root.find_text("note", NOTE_CHARS);
+    let groups = groups(&mut root);
+    let rows = rows(&mut root, &Author::Provider(catalog), &groups);
+    if N_OWN_ROWS_MAX < rows.len() {
+        let rule = format!("at most {N_OWN_ROWS_MAX} rows are allowed, not {}", rows.len());
+        root.problem(root.line_of("row"), rule);
+    }
+    check_parts(&root, &rows);
+    let rows = checked(&root, readiness, rows);
+    root.finish(problems);
+    let version = version.unwrap_or_else(|| FIRST_VERSION.to_owned());
+    Some(Framework { id: id?, digest: 0, name, version, readiness, groups, rows })
+}
+
+fn own_id(root: &mut ItemTable<'_>) -> Option<FrameworkId> {
+    let written = root.text("id", OWN_ID_CHARS);
+    let text = &written.text;
+    match text.parse::<FrameworkId>() {
+        Ok(FrameworkId::Own(id)) if !RESERVED_IDS.contains(&FrameworkId::Own(id).as_str()) => {
+            return Some(FrameworkId::Own(id));
+        }
+        Ok(FrameworkId::Own(_)) => {
+            root.problem(written.line, format!("id: {text:?} has a meaning of its own"));
+        }
+        Ok(_) => root.problem(written.line, format!("id: {text:?} is part of this release")),
+        Err(_) => root.problem(written.line, format!("id: {}", OwnFrameworkId::RULE)),
+    }
+    None
+}
+
 /// `None` when the file's name is not that of a framework.
 pub(super) fn read(
     source: &CatalogFile<'_>,
@@ -70,25 +158,44 @@ pub(super) fn read(
     let name = root.text("name", NAME_CHARS).text;
     let version = root.text("version", VERSION_CHARS).text;
     let readiness = root.word("readiness", &READINESS_RULES);
-    let groups = root.find_texts("groups", &GROUP_CHARS);
-    let groups: Vec<String> = groups.into_iter().map(|it| it.text).collect();
+    let groups = groups(&mut root);
     provenance(&mut root);
+    let rows = rows(&mut root, &Author::Release(controls), &groups);
+    check_descriptions(&root, &rows);
+    let rows = checked(&root, readiness, rows);
+    root.finish(problems);
+    Some(Framework { id, digest: 0, name, version, readiness, groups, rows })
+}
+
+fn groups(root: &mut ItemTable<'_>) -> Vec<String> {
+    root.find_texts("groups", &GROUP_CHARS).into_iter().map(|it| it.text).collect()
+}
+
+fn rows(root: &mut ItemTable<'_>, author: &Author<'_>, groups: &[String]) -> Vec<WrittenRow> {
     let mut rows = Vec::new();
     for mut item in root.tables("row") {
-        rows.push(row(&mut item, controls, &groups));
+        rows.push(row(&mut item, author, groups));
         root.absorb(item);
     }
     if rows.is_empty() {
         root.problem(root.line(), "no rows");
     }
-    check_order(&root, &rows);
-    check_twins(&root, &rows);
-    check_former(&root, &rows);
-    check_sprs(&root, readiness, &rows);
-    let parents = parents(&root, &rows);
-    check_cycles(&root, &rows, &parents);
-    root.finish(problems);
-    Some(Framework { id, digest: 0, name, version, readiness, groups, rows: join(rows, &parents) })
+    rows
+}
+
+/// Reports what is wrong with the rows together.
+fn checked(
+    root: &ItemTable<'_>,
+    readiness: ReadinessRule,
+    rows: Vec<WrittenRow>,
+) -> Vec<FrameworkRow> {
+    check_order(root, &rows);
+    check_references(root, &rows);
+    check_former(root, &rows);
+    check_sprs(root, readiness, &rows);
+    let parents = parents(root, &rows);
+    check_cycles(root, &rows, &parents);
+    join(rows, &parents)
 }
 
 /// The name of its file, below the catalog's folder.
@@ -122,27 +229,34 @@ fn date(item: &mut ItemTable<'_>, key: &'static str) {
     }
 }
 
-fn row(
-    item: &mut ItemTable<'_>,
-    controls: &BTreeMap<String, usize>,
-    groups: &[String],
-) -> WrittenRow {
+fn row(item: &mut ItemTable<'_>, author: &Author<'_>, groups: &[String]) -> WrittenRow {
     let reference = item.text("reference", REFERENCE_CHARS);
     item.set_label("row", &reference.text);
-    let description = item.text("description", DESCRIPTION_CHARS);
+    let title = item.text("title", TITLE_CHARS);
+    let (level, description) = match author {
+        Author::Release(_) => {
+            (item.word("level", &LEVELS), item.text("description", DESCRIPTION_CHARS))
+        }
+        Author::Provider(_) => {
+            let description = item.find_text("description", OWN_DESCRIPTION_CHARS);
+            let of_title = || Text { text: title.text.clone(), line: title.line };
+            let level = item.find_word("level", &LEVELS).unwrap_or(Level::Requirement);
+            (level, description.unwrap_or_else(of_title))
+        }
+    };
     let questions = ROW_QUESTIONS.map(|it| (it, it));
     let row = FrameworkRow {
         reference: reference.text,
-        level: item.word("level", &LEVELS),
+        level,
         parent: None,
-        title: item.text("title", TITLE_CHARS).text,
+        title: title.text,
         description: description.text,
         groups: groups_of(item, groups),
         formerly: Vec::new(),
         gate: item.flag("gate"),
         applies: item.find_word("applies", &questions).map(str::to_owned),
         sprs: sprs(item),
-        controls: mappings(item, controls),
+        controls: mappings(item, author),
     };
     let parent = item.find_text("parent", REFERENCE_CHARS);
     let formerly = item.find_texts("formerly", &REFERENCE_CHARS);
@@ -175,30 +289,39 @@ fn sprs(item: &mut ItemTable<'_>) -> Option<Sprs> {
     Some(Sprs { weight: small(weight), partial: partial.map(small) })
 }
 
-fn mappings(item: &mut ItemTable<'_>, controls: &BTreeMap<String, usize>) -> Vec<Mapping> {
+fn mappings(item: &mut ItemTable<'_>, author: &Author<'_>) -> Vec<Mapping> {
     let mut codes = BTreeSet::new();
-    let mut mappings = Vec::new();
-    let tables = item.tables("controls");
-    if tables.is_empty() {
+    let mut mappings: Vec<Mapping> = Vec::new();
+    let tables = match author {
+        Author::Release(_) => item.tables("controls"),
+        Author::Provider(_) => item.find_tables("controls"),
+    };
+    if tables.is_empty() && matches!(author, Author::Release(_)) {
         item.problem(item.line_of("controls"), "no controls");
     }
     for mut table in tables {
         let code = table.text("code", CODE_CHARS);
-        let control = controls.get(&code.text).copied();
-        if control.is_none() {
+        let controls = author.controls_named(&code.text);
+        if controls.is_empty() {
             table.problem(code.line, format!("unknown control {:?}", code.text));
         }
         if !codes.insert(code.text.clone()) {
             table.problem(code.line, format!("control {:?} appears more than once", code.text));
         }
-        mappings.push(Mapping {
-            control: control.unwrap_or_default(),
+        let mapping = Mapping {
+            control: 0,
             role: table.word("role", &ROLES),
-            why: table.text("why", WHY_CHARS).text,
+            why: author.why(&mut table, &controls),
             earns_partial: table.flag("earns_partial"),
             within_days: table.find_number("within_days", MAX_AGE_DAYS),
             alone: table.flag("alone"),
-        });
+        };
+        for control in controls {
+            // The code of an earlier release may mean a control that the row names too.
+            if mappings.iter().all(|it| it.control != control) {
+                mappings.push(Mapping { control, ..mapping.clone() });
+            }
+        }
         item.absorb(table);
     }
     mappings
@@ -214,19 +337,34 @@ fn check_order(root: &ItemTable<'_>, rows: &[WrittenRow]) {
     }
 }
 
-/// No two rows share a reference or a description.
-fn check_twins(root: &ItemTable<'_>, rows: &[WrittenRow]) {
+fn check_references(root: &ItemTable<'_>, rows: &[WrittenRow]) {
     let mut references = BTreeSet::new();
-    let mut descriptions = BTreeMap::new();
-    for WrittenRow { row, line, description_line, .. } in rows {
-        let reference = &row.reference;
+    for WrittenRow { row: FrameworkRow { reference, .. }, line, .. } in rows {
         if !references.insert(reference) {
             root.problem(*line, format!("row {reference:?}: another row has this reference"));
         }
+    }
+}
+
+fn check_descriptions(root: &ItemTable<'_>, rows: &[WrittenRow]) {
+    let mut descriptions = BTreeMap::new();
+    for WrittenRow { row, description_line, .. } in rows {
+        let reference = &row.reference;
         if let Some(twin) = descriptions.insert(&row.description, reference) {
             let message =
                 format!("row {reference:?}: the description duplicates that of row {twin:?}");
             root.problem(*description_line, message);
+        }
+    }
+}
+
+/// A row above others is compliant by their controls. A row without controls would not count there.
+fn check_parts(root: &ItemTable<'_>, rows: &[WrittenRow]) {
+    for WrittenRow { row, line, parent, .. } in rows {
+        if row.controls.is_empty() && parent.is_some() {
+            let reference = &row.reference;
+            let rule = format!("row {reference:?}: a row with a parent must have a control");
+            root.problem(*line, rule);
         }
     }
 }

@@ -148,6 +148,13 @@ impl<'d> ItemTable<'d> {
         self.array(key).iter().filter_map(|it| self.0.inner(key, it).map(ItemTable)).collect()
     }
 
+    /// [`ItemTable::tables`] of a key that may be absent.
+    pub(super) fn find_tables(&mut self, key: &'static str) -> Vec<ItemTable<'d>> {
+        let found = self.0.find(key).and_then(|it| self.0.ruled(key, it.value, array));
+        let tables = found.unwrap_or_default().iter();
+        tables.filter_map(|it| self.0.inner(key, it).map(ItemTable)).collect()
+    }
+
     pub(super) fn table(&mut self, key: &'static str) -> Option<ItemTable<'d>> {
         self.0.get(key).and_then(|it| self.0.inner(key, it.value).map(ItemTable))
     }

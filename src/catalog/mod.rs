@@ -11,17 +11,19 @@ mod item;
 use std::collections::BTreeMap;
 
 use self::item::ItemTable;
-use crate::engine::catalog::Catalog;
-use crate::engine::framework::{ControlRole, FrameworkId, Mapping};
+use crate::engine::catalog::{Catalog, Control};
+use crate::engine::framework::{ControlRole, Framework, FrameworkId, Mapping};
 use crate::toml_reader::TomlDocument;
 
 pub use self::control::PLATFORM_QUESTIONS;
-pub use self::framework::ROW_QUESTIONS;
+pub use self::framework::{N_OWN_ROWS_MAX, ROW_QUESTIONS};
 pub use crate::toml_reader::Problem;
 
 /// Where the files are in the project, for messages.
 const FOLDER: &str = "assets/catalog";
 const CONTROLS: &str = "controls.toml";
+/// The name of a framework that is not one of our files.
+const OWN: &str = "framework";
 
 macro_rules! embed {
     ($($name:literal),+ $(,)?) => {
@@ -126,24 +128,48 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
         sort(&mut problems, files);
         return Err(problems);
     }
-    catalog.frameworks.sort_by_key(|it| it.id);
     (catalog.categories, catalog.controls) = (controls.categories, controls.list);
-    link(&mut catalog);
+    for framework in &mut catalog.frameworks {
+        link(framework, &catalog.controls);
+    }
+    catalog.frameworks.sort_by_key(|it| it.id);
     catalog.seal();
     Ok(catalog)
 }
 
+/// Reads a framework that the managed service provider wrote for this catalog.
+///
+/// # Errors
+/// Every problem, by line.
+pub fn read_own(catalog: &Catalog, text: &str) -> Result<Framework, Vec<Problem>> {
+    let (document, mut problems) = TomlDocument::parse(OWN, text);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let source = CatalogFile { name: OWN, document };
+    match framework::read_own(&source, catalog, &mut problems) {
+        Some(mut framework) if problems.is_empty() => {
+            link(&mut framework, &catalog.controls);
+            Ok(framework)
+        }
+        Some(_) | None => {
+            problems.sort_by_key(|it| it.line);
+            Err(problems)
+        }
+    }
+}
+
 /// Adds each control as a support to the rows that a more general control of it is mapped to, unless that mapping is for
 /// the general control alone.
-fn link(catalog: &mut Catalog) {
-    for row in catalog.frameworks.iter_mut().flat_map(|it| &mut it.rows) {
+fn link(framework: &mut Framework, controls: &[Control]) {
+    for row in &mut framework.rows {
         let written: Vec<usize> = row.controls.iter().map(|it| it.control).collect();
         let followed: Vec<usize> =
             row.controls.iter().filter(|it| !it.alone).map(|it| it.control).collect();
-        for (index, control) in catalog.controls.iter().enumerate() {
+        for (index, control) in controls.iter().enumerate() {
             let general = followed.iter().find(|it| control.also.contains(it));
             let Some(general) = general.filter(|_| !written.contains(&index)) else { continue };
-            let general = &catalog.controls[*general];
+            let general = &controls[*general];
             row.controls.push(Mapping {
                 control: index,
                 role: ControlRole::Supports,

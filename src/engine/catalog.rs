@@ -33,6 +33,17 @@ pub struct Tool {
 }
 
 impl Catalog {
+    /// The same catalog with these frameworks of the managed service provider instead of those that it has.
+    #[must_use]
+    pub fn with_own(&self, own: Vec<Framework>) -> Self {
+        let mut catalog = self.clone();
+        catalog.frameworks.retain(|it| !it.id.is_own());
+        catalog.frameworks.extend(own);
+        catalog.frameworks.sort_by_key(|it| it.id);
+        catalog.seal();
+        catalog
+    }
+
     #[must_use]
     pub fn find_framework(&self, id: FrameworkId) -> Option<&Framework> {
         let at = self.frameworks.binary_search_by_key(&id, |it| it.id).ok()?;

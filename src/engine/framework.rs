@@ -98,6 +98,12 @@ impl FrameworkId {
         Self::CONTRACT.iter().position(|it| *it == self)
     }
 
+    /// Returns true if the managed service provider wrote it.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::Own(_))
+    }
+
     #[must_use]
     pub fn is_of_contract(self) -> bool {
         self.contract_index().is_some()
@@ -139,7 +145,8 @@ impl OwnFrameworkId {
     pub const RULE: &str =
         "must have 2 to 32 letters, digits and underscores, and start with a letter";
 
-    fn as_str(&self) -> &str {
+    #[must_use]
+    pub fn as_str(&self) -> &str {
         let text = str::from_utf8(&self.bytes).unwrap_or_default();
         text.trim_end_matches('\0')
     }

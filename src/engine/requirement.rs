@@ -50,6 +50,8 @@ struct Scoped<'a> {
     /// use its controls.
     is_out: bool,
     taken: Vec<Taken>,
+    /// True if it has neither controls nor rows below it: nothing but a person's word can decide it.
+    is_unmapped: bool,
     /// True if it, or a row below it, was out of scope until a decision expired, and there is no newer evidence about
     /// its controls.
     is_held: bool,
@@ -64,12 +66,14 @@ pub(super) fn assess(
     facts: &Facts<'_>,
     horizon: &mut Horizon,
 ) -> Vec<RowOutcome> {
-    let scoped = framework.rows.iter().map(|row| {
+    let parents: Vec<usize> = framework.rows.iter().filter_map(|it| it.parent).collect();
+    let scoped = framework.rows.iter().enumerate().map(|(index, row)| {
         let statement = statements.find(framework.id, &row.reference, facts.now);
         let asked = row.applies.as_ref();
         let applies = asked.is_none_or(|it| facts.profile.get(it) == Some(&Usage::Used));
         let is_out = !applies || statement == Some(RowStatement::OutOfScope);
-        Scoped { row, statement, is_out, taken: Vec::new(), is_held: false }
+        let is_unmapped = row.controls.is_empty() && !parents.contains(&index);
+        Scoped { row, statement, is_out, taken: Vec::new(), is_unmapped, is_held: false }
     });
     let mut rows: Vec<Scoped<'_>> = scoped.collect();
     take_controls(&mut rows);
@@ -148,6 +152,11 @@ fn outcome(
     if row.is_out {
         return none(Status::NotApplicable);
     }
+    let is_attested = row.statement == Some(RowStatement::Attested);
+    if row.is_unmapped {
+        let attested = RowOutcome { status: Status::Compliant, score: 100 };
+        return if is_attested { attested } else { none(Status::NotAssessed) };
+    }
     let (mut sum, mut weight) = (0, 0);
     let (mut n, mut n_compliant, mut n_partial, mut n_assessed) = (0, 0, 0, 0);
     for taken in &row.taken {
@@ -175,7 +184,7 @@ fn outcome(
         return none(Status::NotAssessed);
     }
     let decides = |it: &Taken| it.decides && controls[it.control].is_applicable();
-    let is_decided = row.taken.iter().any(decides) || row.statement == Some(RowStatement::Attested);
+    let is_decided = row.taken.iter().any(decides) || is_attested;
     let status = if n_compliant == n && is_decided {
         Status::Compliant
     } else if 0 < n_compliant + n_partial {

@@ -45,7 +45,7 @@ fn a_row_is_as_its_applicable_controls_are() {
         let rows = vec![decides("R1", &(0..all.len()).collect::<Vec<_>>())];
         check_rows(&with_rows(said(&all), rows), &[expect]);
     };
-    case(&[], (NotApplicable, 0));
+    case(&[], (NotAssessed, 0)); // It waits for a person's word.
     case(&[Some(NotApplicable)], (NotApplicable, 0));
     case(&[None], (NotAssessed, 0));
     case(&[None, Some(NotApplicable)], (NotAssessed, 0));
@@ -195,7 +195,11 @@ fn a_row_out_of_scope_does_not_apply_until_the_decision_expires() {
     let older = world(ended(TODAY - 1)).seen(seen(1, 0).of_control("A-1").at(TODAY - 5));
     check_rows(&older, &[(Compliant, 100), (Compliant, 100)]);
     let nothing = with_rows(World::new(Vec::new()), vec![decides("R.1", &[])]);
-    check_rows(&nothing.decided(ended(TODAY)), &[(NotApplicable, 0)]);
+    check_rows(&nothing.clone().decided(ended(TODAY)), &[(NotAssessed, 0)]);
+    let vouched = decision("R.1", Attested { evidence: "doc-3".into() });
+    check_rows(&nothing.clone().decided(vouched.clone()), &[(Compliant, 100)]);
+    let vouched = RowDecision { at: day(TODAY - 9), until: Some(day(TODAY)), ..vouched };
+    check_rows(&nothing.decided(vouched), &[(NotAssessed, 0)]);
 }
 
 fn summary_of(rule: ReadinessRule, world: World, rows: Vec<FrameworkRow>) -> FrameworkSummary {

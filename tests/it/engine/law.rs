@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use posture::clock::Time;
 use posture::engine::change::{Before, difference};
 use posture::engine::control::valid_until;
-use posture::engine::fact::{Attestation, Observation, Status, Subject, Usage, Verdict};
+use posture::engine::fact::{
+    Attestation, Observation, RowDecisionKind, Status, Subject, Usage, Verdict,
+};
 use posture::engine::posture::Posture;
 use posture::engine::severity::Severity;
 use proptest::collection::vec;
@@ -355,8 +357,14 @@ proptest! {
                     }
                 };
                 let taken = (0..framework.rows.len()).filter(|it| below(*it));
-                let mut taken = taken.flat_map(|it| &framework.rows[it].controls);
-                let is_backed = taken.any(|it| is_vouched_for(&world, it.control));
+                let taken: Vec<_> = taken.flat_map(|it| &framework.rows[it].controls).collect();
+                let is_attested = world.decisions.iter().any(|it| {
+                    it.is_about(framework.id, &framework.rows[index].reference)
+                        && matches!(it.kind, RowDecisionKind::Attested { .. })
+                        && it.until.is_none_or(|end| world.now < end)
+                });
+                let is_backed = taken.iter().any(|it| is_vouched_for(&world, it.control))
+                    || taken.is_empty() && is_attested;
                 prop_assert!(row.status != Status::Compliant || is_backed, "row {index}");
             }
         }
