@@ -44,7 +44,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["inventory"],
             &["assessment"],
             &["intake"],
-            &["decision", "report", "access", "scan", "webhook"],
+            &["decision", "framework", "report", "access", "scan", "webhook"],
             &["upkeep"],
         ],
     ),

@@ -118,6 +118,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::webhook::webhooks::ManagedWebhooks,
             manage::system::System,
             manage::catalog::CatalogReads,
+            manage::own_frameworks::OwnFrameworks,
             manage::access::audit::AuditLog,
             manage::client::export::Exports,
             manage::report::compliance::ClientCompliance,

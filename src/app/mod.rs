@@ -5,6 +5,7 @@ pub mod assessment;
 pub mod client;
 pub mod decision;
 pub mod event;
+pub mod framework;
 pub mod input;
 pub mod intake;
 pub mod inventory;
@@ -28,6 +29,7 @@ use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
 use client::Clients;
+use framework::Frameworks;
 use intake::upload::UploadLimits;
 use scan::registry::ScanRegistry;
 use webhook::Webhooks;
@@ -55,7 +57,7 @@ pub struct AppOptions {
 /// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
 pub struct App {
     store: Store,
-    catalog: Arc<Catalog>,
+    frameworks: Arc<Frameworks>,
     pub clock: Clock,
     pub options: AppOptions,
     msp_id: String,
@@ -90,7 +92,11 @@ impl App {
         let clients = Clients::of(snapshot.list_clients()?);
         let (keyring, people) = (Arc::clone(&access.keyring), Arc::clone(&access.people));
         let directory = Arc::clone(&clients.directory);
+        let unassessed = assess(&catalog, &Facts::none(&Profile::new())).controls;
+        let frameworks = Arc::new(Frameworks::of(catalog, &snapshot.list_own_frameworks()?));
+        let own = Arc::clone(&frameworks);
         store.on_reopened(move |snapshot| {
+            own.replace_all(&snapshot.list_own_frameworks()?);
             people.replace_all(snapshot.list_users()?);
             directory.replace_all(snapshot.list_clients()?);
             keyring.replace_all(snapshot.list_keys()?)
@@ -101,8 +107,8 @@ impl App {
             uploads: UploadLimits::default(),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
-            unassessed: assess(&catalog, &Facts::none(&Profile::new())).controls,
-            catalog: Arc::new(catalog),
+            unassessed,
+            frameworks,
             store,
             clock,
             options,
@@ -134,10 +140,6 @@ impl App {
             batch.put_scoped_keys_since(since.unwrap_or(now))
         };
         self.store.write(write).await
-    }
-
-    pub fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.catalog)
     }
 
     /// The store's state, for readiness and metrics.

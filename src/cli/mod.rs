@@ -5,6 +5,7 @@ mod audit;
 mod call;
 mod catalog;
 mod client;
+mod framework;
 mod import;
 mod key;
 mod print;
@@ -62,6 +63,9 @@ enum Command {
     /// Show the catalog: frameworks, requirements and technical controls.
     #[command(subcommand)]
     Catalog(catalog::CatalogCommand),
+    /// Manage your own frameworks.
+    #[command(subcommand)]
+    Framework(framework::FrameworkCommand),
     /// Show or verify the audit log: who changed what, and who was refused.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -98,6 +102,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Scan(command) => scan::run(&options()?, json, command),
         Command::Catalog(command) => catalog::run(&options()?, json, command),
+        Command::Framework(command) => framework::run(&options()?, json, command),
         Command::Audit(command) => audit::run(&options()?, json, &command),
         Command::Status => system::status(&options()?, json),
         Command::Openapi => system::openapi(),

@@ -230,6 +230,11 @@ pub(super) const ALERT_RULES: &str = "alert_rules";
 /// Key: webhook id. Value: `Webhook`. Removed last when an endpoint is erased, so that an erasure can be resumed.
 pub(super) const WEBHOOKS: &str = "webhooks";
 
+/// Frameworks that the managed service provider wrote.
+///
+/// Key: framework id. Value: `OwnFramework`.
+pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
+
 /// Of which frameworks a webhook gets events. No row: of those of the contract.
 ///
 /// Key: webhook id. Value: `FrameworkChoice`.

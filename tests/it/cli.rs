@@ -1,6 +1,7 @@
 //! The executable, as a person or a script runs it: what it prints, how it ends, what it leaves.
 
 mod demo;
+mod framework;
 mod help;
 mod input;
 mod serve;

@@ -3,6 +3,7 @@
 mod body;
 mod needs_npm;
 mod needs_schemathesis;
+mod own;
 
 use serde_json::{Value, json};
 
@@ -116,6 +117,10 @@ GET /api/system get_system none admin
 GET /api/frameworks list_frameworks any viewer
 GET /api/frameworks/{frameworkId} get_framework any viewer
 GET /api/controls list_controls any viewer
+GET /api/own-frameworks list_own_frameworks none viewer
+POST /api/own-frameworks add_own_framework none admin
+GET /api/own-frameworks/{frameworkId} get_own_framework none viewer
+DELETE /api/own-frameworks/{frameworkId} remove_own_framework none admin
 POST /auth/login log_in none none
 POST /auth/logout log_out none viewer
 GET /api/me get_me none viewer

@@ -6,6 +6,7 @@ pub mod client;
 pub mod decision;
 pub mod event;
 pub mod intake;
+pub mod own_frameworks;
 pub mod report;
 pub mod scan;
 pub mod system;

@@ -8,11 +8,13 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
+use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::report::orphan::Orphan;
+use crate::engine::framework::FrameworkId;
 use crate::store::global::client::ClientState;
 
 /// The state of the service.
@@ -42,6 +44,8 @@ pub struct SystemView {
     disk_full: bool,
     /// Webhooks whose signing secret the key file cannot open. Nothing is sent to them until they have a new secret.
     webhooks_needing_secret: Vec<Uid>,
+    /// Own frameworks that this release cannot read. `GET /api/own-frameworks` says why. They are not in use.
+    frameworks_not_in_use: Vec<FrameworkName>,
     /// Statements and alert rules about controls, requirements or frameworks that this release no longer has. They count
     /// for nothing.
     orphan_count: u64,
@@ -104,6 +108,11 @@ impl System {
             writes: health.n_writes,
             damaged_records: health.n_damaged,
             disk_full: health.disk_full,
+            frameworks_not_in_use: app
+                .unreadable_frameworks()
+                .iter()
+                .map(|it| FrameworkName(FrameworkId::Own(it.id)))
+                .collect(),
             orphan_count: orphans.n,
             orphans: orphans.shown.into_iter().map(OrphanView::of).collect(),
             webhooks_needing_secret: locked.iter().map(|it| Uid::of(it.as_bytes())).collect(),

@@ -24,13 +24,16 @@ use crate::id::{ClientId, ScoreId};
 use crate::store::global::change::{NewChanges, RowChange};
 use crate::store::per_client::history::ScoreMove;
 use crate::store::per_client::posture::{AssessmentRecord, OpenRisk, ScoreEntry};
-use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
+use crate::store::{Batch, ClientBatch, ClientSnapshot, ClientStore};
 
 /// The daily assessments are spread over this many seconds from the start of the day.
 const DAY_STARTS_WITHIN_S: i64 = 3_600;
 
 /// How many subjects of risks are written in one commit. Scores of further ones follow in commits of their own.
 const N_TOUCHED_AT_ONCE: usize = 5_000;
+
+/// How many clients are changed in one commit, so that other writers do not wait long.
+const N_CLIENTS_AT_ONCE: usize = 200;
 
 /// Everything that one assessment writes.
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub struct AssessmentPlan {
     frameworks: Vec<FrameworkOutcome>,
     /// Of the frameworks that are not as they were.
     digests: Vec<(FrameworkId, u64)>,
+    /// Frameworks that the catalog no longer has.
+    forgotten_frameworks: Vec<FrameworkId>,
     score: Option<ScoreEntry>,
     moved: Option<ScoreMove>,
     changed: Vec<NewChanges>,
@@ -101,6 +106,11 @@ impl StoredPosture {
         })
     }
 
+    fn unknown_frameworks(&self, catalog: &Catalog) -> Vec<FrameworkId> {
+        let all = self.frameworks.iter().map(|it| it.id);
+        all.filter(|it| catalog.find_framework(*it).is_none()).collect()
+    }
+
     fn difference(&self, subject: &AssessmentInput, posture: &Posture) -> Vec<Change> {
         let catalog = &subject.catalog;
         let before = self.assessed.as_ref().map(|_| Before {
@@ -144,6 +154,34 @@ impl App {
         let announced = rows.write(decide).await?;
         self.touch_rest(rows, &plan).await?;
         Ok(announced)
+    }
+
+    /// Changes something of many clients, in several commits.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub(in crate::app) async fn write_clients(
+        &self,
+        is_meant: impl Fn(ClientId) -> bool,
+        change: impl Fn(&mut ClientBatch<'_>) -> Result<()> + Copy + Send + 'static,
+    ) -> Result<()> {
+        let all = self.clients.directory.list();
+        let clients: Vec<ClientId> =
+            all.iter().map(|it| it.id).filter(|it| is_meant(*it)).collect();
+        for some in clients.chunks(N_CLIENTS_AT_ONCE) {
+            let some = some.to_vec();
+            let write = move |batch: &mut Batch| {
+                for id in &some {
+                    let mut rows = batch.client(*id);
+                    if rows.require_client().is_ok() {
+                        change(&mut rows)?;
+                    }
+                }
+                Ok(())
+            };
+            self.store.write(write).await?;
+        }
+        Ok(())
     }
 
     /// Writes the scores of the subjects that the commit that decided left.
@@ -226,6 +264,7 @@ pub fn plan(
         moved: moved(&changes, cause, now),
         changed: changed(&subject.catalog, &changes, cause, now),
         digests: digests.collect(),
+        forgotten_frameworks: stored.unknown_frameworks(&subject.catalog),
         controls: unlike(&stored.controls, posture.controls, |it| it.code.clone()),
         frameworks: unlike(&stored.frameworks, posture.frameworks, |it| it.id),
         score,
@@ -249,6 +288,9 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     }
     for (framework, digest) in &plan.digests {
         batch.put_framework_digest(*framework, *digest)?;
+    }
+    for framework in &plan.forgotten_frameworks {
+        batch.remove_framework(*framework)?;
     }
     if let Some(score) = &plan.score {
         batch.put_score(score)?;

@@ -14,8 +14,6 @@ pub const NAME_CHARS_MAX: usize = 200;
 pub const COUNT_MAX: u32 = 1_000_000;
 /// A year.
 pub const HOURS_MAX: u32 = 366 * 24;
-/// How many clients are scheduled for a changed rule in one commit, so that other writers do not wait long.
-const N_CLIENTS_AT_ONCE: usize = 200;
 
 /// An alert rule to add.
 #[derive(Clone, Debug)]
@@ -162,25 +160,10 @@ impl App {
     /// Schedules the clients of these rules for the next sweep. If the process ends before all are scheduled, the daily
     /// assessment of each client evaluates the rules too.
     async fn look_soon(&self, rules: &[&AlertRule]) -> Result<()> {
-        let now = self.clock.now();
         let is_meant =
-            |id: &ClientId| rules.iter().any(|it| it.clients.is_empty() || it.clients.contains(id));
-        let all = self.clients.directory.list();
-        let clients: Vec<ClientId> = all.iter().map(|it| it.id).filter(is_meant).collect();
-        for some in clients.chunks(N_CLIENTS_AT_ONCE) {
-            let some = some.to_vec();
-            let write = move |batch: &mut Batch| {
-                for id in &some {
-                    let mut rows = batch.client(*id);
-                    if rows.require_client().is_ok() {
-                        rows.hasten_due(now)?;
-                    }
-                }
-                Ok(())
-            };
-            self.store.write(write).await?;
-        }
-        Ok(())
+            |id: ClientId| rules.iter().any(|it| it.clients.is_empty() || it.clients.contains(&id));
+        let now = self.clock.now();
+        self.write_clients(is_meant, move |rows| rows.hasten_due(now)).await
     }
 
     fn check_rule(&self, rule: &AlertRule, before: Option<&AlertRule>) -> Result<()> {

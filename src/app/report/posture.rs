@@ -63,15 +63,18 @@ impl App {
         all.map(|it| Ok((it.id, self.framework_outcome(rows, it)?.summary))).collect()
     }
 
-    /// Returns the outcome of a framework. If it was never assessed, or was assessed with another number of rows, every
-    /// row is shown as not assessed until the next assessment.
+    /// Returns the outcome of a framework. If it was never assessed, or not as it is now, every row is shown as not
+    /// assessed until the next assessment.
     pub fn framework_outcome(
         &self,
         rows: &ClientSnapshot,
         framework: &Framework,
     ) -> Result<FrameworkOutcome> {
         let stored = rows.find_framework(framework.id)?;
-        let is_current = |it: &FrameworkOutcome| it.rows.len() == framework.rows.len();
+        let digest = rows.find_framework_digest(framework.id)?;
+        let is_current = |it: &FrameworkOutcome| {
+            it.rows.len() == framework.rows.len() && digest.is_none_or(|it| it == framework.digest)
+        };
         Ok(stored.filter(is_current).unwrap_or_else(|| FrameworkOutcome::unassessed(framework)))
     }
 

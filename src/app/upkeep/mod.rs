@@ -86,8 +86,19 @@ impl App {
     async fn sweep_client(&self, rows: &ClientStore, now: Time) -> Result<()> {
         self.maintain(rows, now).await?;
         self.find_silence(rows, now).await?;
-        let n_asked = rows.read(ClientSnapshot::n_asked).await?;
-        let cause = if n_asked == 0 { Cause::Lapse } else { Cause::Assets };
+        let digest = self.catalog().digest;
+        let cause_of = move |it: &ClientSnapshot| {
+            let is_outdated = it.find_assessed()?.is_some_and(|it| it.catalog_digest != digest);
+            let n_asked = it.n_asked()?;
+            Ok(if is_outdated {
+                Cause::Catalogue
+            } else if n_asked == 0 {
+                Cause::Lapse
+            } else {
+                Cause::Assets
+            })
+        };
+        let cause = rows.read(cause_of).await?;
         self.reassess(rows, cause).await.map(|_| ())
     }
 

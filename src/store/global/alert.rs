@@ -41,6 +41,21 @@ pub enum AlertCondition {
     TasksOverdueAtLeast { value: u32 },
 }
 
+impl AlertCondition {
+    /// The framework that it is about, if it is about one.
+    #[must_use]
+    pub fn framework(&self) -> Option<FrameworkId> {
+        match self {
+            Self::ReadinessBelow { framework, .. } => Some(*framework),
+            Self::ScoreBelow { .. }
+            | Self::OpenRisksAtLeast { .. }
+            | Self::ControlFailing { .. }
+            | Self::SourceSilent { .. }
+            | Self::TasksOverdueAtLeast { .. } => None,
+        }
+    }
+}
+
 impl AlertRule {
     /// Returns true if the rule is enabled and includes this client.
     #[must_use]

@@ -8,6 +8,7 @@ pub mod client;
 pub mod delivery;
 pub mod erasure;
 pub mod event;
+pub mod framework;
 pub mod key;
 pub mod limit;
 pub mod queue;

@@ -215,6 +215,12 @@ impl ClientBatch<'_> {
         self.put(POSTURE, &framework_key(outcome.id), outcome)
     }
 
+    /// Removes the outcome of a framework that is no longer assessed.
+    pub fn remove_framework(&mut self, id: FrameworkId) -> Result<()> {
+        self.remove(POSTURE, &framework_key(id))?;
+        self.remove(POSTURE, &digest_key(id)).map(|_| ())
+    }
+
     pub fn put_score(&mut self, score: &ScoreEntry) -> Result<()> {
         self.count(|it| it.score = Some(score.score.overall))?;
         self.put(POSTURE, &RowKey::of(POSTURE_SCORE), score)

@@ -21,6 +21,7 @@ mod keys;
 mod kpis;
 mod lapse;
 mod orphans;
+mod own_frameworks;
 mod portfolio;
 mod posture;
 mod queries;

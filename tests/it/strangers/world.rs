@@ -33,7 +33,7 @@ pub(crate) enum Names {
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(crate) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(crate) const TRIED: [Tried; 75] = [
+pub(crate) const TRIED: [Tried; 79] = [
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -90,6 +90,10 @@ pub(crate) const TRIED: [Tried; 75] = [
     ("get_system", Names::Nothing, "", 200),
     ("list_frameworks", Names::Nothing, "", 200),
     ("get_framework", Names::Nothing, "", 200),
+    ("list_own_frameworks", Names::Nothing, "", 200),
+    ("get_own_framework", Names::Nothing, "", 200),
+    ("add_own_framework", Names::Nothing, "", 201),
+    ("remove_own_framework", Names::Nothing, "", 204),
     ("list_controls", Names::Nothing, "", 200),
     ("log_in", Names::Nothing, "", 200),
     ("log_out", Names::Nothing, "", 403),
@@ -143,7 +147,7 @@ pub(crate) fn managed() -> impl Iterator<Item = Operation> {
 pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.sort_by_key(|it| match it.id.as_str() {
         "log_out" => 4,
-        "remove_client" => 3,
+        "remove_client" | "remove_own_framework" => 3,
         "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence" => 2,
         "undo_import" => 1,
         _ => 0,
@@ -174,6 +178,12 @@ pub(crate) struct World {
     scan: String,
 }
 
+fn own_framework(id: &str) -> Value {
+    let toml =
+        format!("id = '{id}'\nname = 'Ours'\n[[row]]\nreference = '1'\ntitle = 'A first row'\n");
+    json!({ "toml": toml })
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         let posture = Posture::start_with(|options| {
@@ -202,6 +212,7 @@ impl World {
         let scan = made("/api/scan", &scan(&client));
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
         let user = made("/api/users", &user("canary@example.com", "viewer"));
+        posture.operator("POST", "/api/own-frameworks", &own_framework("MSP_BASE"));
         Self {
             posture,
             client,
@@ -252,6 +263,7 @@ impl World {
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
             .replace("{scan_id}", id.unwrap_or(&self.scan))
+            .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
             .replace("{frameworkId}", "SOC2");
         let body = match operation.id.as_str() {
             "create_asset" => asset(id.unwrap_or(client)),
@@ -273,6 +285,7 @@ impl World {
             "add_task" => task(client),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
+            "add_own_framework" => own_framework("MSP_NEW"),
             "start_scan" => scan(client),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
