@@ -4,7 +4,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use super::fact::{Facts, Observation, Status, Subject, Verdict};
+use super::fact::{Absences, Facts, Observation, Status, Subject, Verdict};
 use crate::clock::Time;
 
 /// The current result of one check of one source in one scope.
@@ -15,7 +15,7 @@ use crate::clock::Time;
 pub(super) struct Current<'a> {
     /// The worst of them. Its texts are shown for all.
     pub(super) worst: &'a Observation,
-    /// All of them: at least one.
+    /// All of them. None if the check is gone.
     pub(super) ties: &'a [KeyedObservation<'a>],
     /// `None`: the check is missing from a complete read.
     pub(super) result: Option<CheckResult>,
@@ -123,7 +123,7 @@ pub(super) fn lapse(observation: &Observation, max_age_days: u16) -> Time {
 
 /// Returns the observations that may count, by key, newest first.
 pub(super) fn sorted<'a>(facts: &Facts<'a>) -> Vec<KeyedObservation<'a>> {
-    let effective: Vec<_> = facts.observations.iter().filter(|it| is_effective(it)).collect();
+    let effective: Vec<_> = facts.observations.iter().filter(|it| it.is_effective()).collect();
     let origins = numbered(effective.iter().map(|it| origin(it)));
     let scopes = numbered(effective.iter().map(|it| &it.scope));
     let marks = effective.into_iter().zip(origins.into_iter().zip(scopes));
@@ -169,9 +169,17 @@ pub(super) fn of_each_key<'a>(
     facts: &Facts<'_>,
 ) -> Vec<Current<'a>> {
     let keys = sorted.chunk_by(|a, b| a.key() == b.key());
+    let absences = Absences::of(facts.reads, facts.observations);
     let newest = keys.map(|all| {
         let (ties, older) = split_newest(all);
         let (replaced, _) = split_newest(older);
+        let newest = ties[0].observation;
+        if absences.include(newest) {
+            return gone(newest);
+        }
+        let next = Some(newest.observed_at);
+        let is_gone = |it: &KeyedObservation<'_>| absences.include_between(it.observation, next);
+        let replaced = if replaced.first().is_some_and(is_gone) { &[] } else { replaced };
         current(ties, replaced, facts.critical_subjects)
     });
     newest.collect()
@@ -184,13 +192,6 @@ fn split_newest<'s, 'a>(
     let newest_at = sorted.first().map(|it| it.observation.observed_at);
     let is_newest = |it: &&KeyedObservation<'_>| Some(it.observation.observed_at) == newest_at;
     sorted.split_at(sorted.iter().take_while(is_newest).count())
-}
-
-/// Returns false for an observation whose status says nothing about a control.
-fn is_effective(observation: &Observation) -> bool {
-    let says_nothing =
-        matches!(observation.verdict, Verdict::Stated(Status::NotAssessed | Status::NotApplicable));
-    observation.verdict.is_effective() && !says_nothing
 }
 
 /// Compares everything that the outcome can show, so that the order of the facts does not matter.
@@ -210,6 +211,17 @@ fn by_age_and_content(a: &Observation, b: &Observation) -> Ordering {
         .then_with(|| a.findings.cmp(&b.findings))
         .then_with(|| a.remediation.cmp(&b.remediation))
         .then_with(|| a.failing.cmp(&b.failing))
+}
+
+/// `newest`: one of the newest observations of something that a later complete read lacks.
+fn gone(newest: &Observation) -> Current<'_> {
+    Current {
+        worst: newest,
+        ties: &[],
+        result: None,
+        check: check(newest),
+        replaces_failure: false,
+    }
 }
 
 fn current<'a>(

@@ -1,7 +1,8 @@
 //! Facts: observations of sources, statements of people, and the profiles of clients.
 
 use super::severity::Severity;
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bincode::{Decode, Encode};
 
@@ -63,7 +64,8 @@ pub enum Verdict {
     Counted { passed: u32, failed: u32 },
     /// A status without counts: `Compliant`, `Partial` or `NonCompliant`.
     Stated(Status),
-    /// The check is missing from a complete read. Earlier observations of it no longer count.
+    /// The check is missing from a complete read. Earlier observations of it no longer count. Written by releases up to
+    /// 0.1, which stored no [`CompleteRead`].
     Gone,
 }
 
@@ -117,19 +119,108 @@ pub struct Observation {
 }
 
 impl Observation {
-    /// Returns the observation that a complete read without this one's check adds.
+    /// Returns false if it says nothing about a control.
     #[must_use]
-    pub fn gone(&self, at: Time, import: ImportId) -> Self {
+    pub fn is_effective(&self) -> bool {
+        let says_nothing =
+            matches!(self.verdict, Verdict::Stated(Status::NotAssessed | Status::NotApplicable));
+        self.verdict.is_effective() && !says_nothing
+    }
+
+    /// Returns one of the same check that says no more than that the check was there.
+    #[must_use]
+    pub fn present(&self, at: Time) -> Self {
         Self {
             observed_at: at,
             valid_until: None,
-            import,
-            verdict: Verdict::Gone,
+            verdict: Verdict::Counted { passed: 0, failed: 0 },
             accepted: 0,
             findings: None,
             failing: Vec::new(),
             ..self.clone()
         }
+    }
+
+    /// Returns true if it was derived from a list of accounts. Only lists of accounts replace it, and not the source's
+    /// other facts.
+    #[must_use]
+    pub fn is_derived(&self) -> bool {
+        self.check == DERIVED_CHECK && matches!(self.subject, Subject::Control(_))
+    }
+
+    /// Returns what identifies it besides its time: subject, source, scope and check.
+    #[must_use]
+    pub fn thing(&self) -> ObservedThing<'_> {
+        (&self.subject, &self.source, &self.scope, &self.check)
+    }
+}
+
+pub type ObservedThing<'a> = (&'a Subject, &'a str, &'a str, &'a str);
+
+/// A complete read of a source and scope that was accepted: everything else that was seen there before is gone, whether
+/// or not it was known when the read arrived.
+///
+/// Invariant: there is an observation, effective or not, of everything that it has, with its time and its import.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct CompleteRead {
+    pub source: String,
+    pub scope: String,
+    /// True: a list of accounts, which speaks of what is derived from such lists. False: it speaks of all other checks.
+    pub is_of_accounts: bool,
+    pub at: Time,
+    /// The import that contained it.
+    pub import: ImportId,
+    /// How many checks or accounts it has.
+    pub n: u32,
+}
+
+/// What sources saw.
+#[derive(Clone, Debug, Default)]
+pub struct SourceFacts {
+    /// In any order. Older observations of a key may be included. They show only which failures the newest ones replace.
+    pub observations: Vec<Observation>,
+    /// In any order.
+    pub reads: Vec<CompleteRead>,
+}
+
+/// What complete reads lack.
+#[derive(Debug)]
+pub struct Absences<'a> {
+    /// The reads of each source, scope and list, newest first.
+    reads: BTreeMap<(&'a str, &'a str, bool), Vec<&'a CompleteRead>>,
+    /// Observations that do not count, and show only that an import had the check.
+    present: BTreeSet<(ImportId, Time, ObservedThing<'a>)>,
+}
+
+impl<'a> Absences<'a> {
+    #[must_use]
+    pub fn of(reads: &'a [CompleteRead], observations: &'a [Observation]) -> Self {
+        let mut by_list: BTreeMap<_, Vec<&CompleteRead>> = BTreeMap::new();
+        for it in reads {
+            let list = (it.source.as_str(), it.scope.as_str(), it.is_of_accounts);
+            by_list.entry(list).or_default().push(it);
+        }
+        for reads in by_list.values_mut() {
+            reads.sort_by_key(|it| Reverse(it.at));
+        }
+        let silent = observations.iter().filter(|it| !by_list.is_empty() && !it.is_effective());
+        let present = silent.map(|it| (it.import, it.observed_at, it.thing())).collect();
+        Self { reads: by_list, present }
+    }
+
+    /// Returns true if a read after the newest effective observation of something lacks it.
+    #[must_use]
+    pub fn include(&self, newest: &Observation) -> bool {
+        self.include_between(newest, None)
+    }
+
+    /// Returns true if a read after this observation, and before the next effective one of the same, lacks it.
+    pub(super) fn include_between(&self, it: &Observation, next: Option<Time>) -> bool {
+        let list = (it.source.as_str(), it.scope.as_str(), it.is_derived());
+        let Some(reads) = self.reads.get(&list) else { return false };
+        let before = reads.iter().skip_while(|read| next.is_some_and(|next| next <= read.at));
+        let mut between = before.take_while(|read| it.observed_at < read.at);
+        between.any(|read| !self.present.contains(&(read.import, read.at, it.thing())))
     }
 }
 
@@ -235,6 +326,8 @@ pub type Profile = BTreeMap<String, Usage>;
 pub struct Facts<'a> {
     /// In any order. Older observations of a key may be included. They show only which failures the newest ones replace.
     pub observations: &'a [Observation],
+    /// In any order.
+    pub reads: &'a [CompleteRead],
     /// In any order; the newest of each control counts.
     pub attestations: &'a [Attestation],
     /// In any order; the newest of each row counts.
@@ -253,6 +346,7 @@ impl<'a> Facts<'a> {
     pub fn none(profile: &'a Profile) -> Self {
         Self {
             observations: &[],
+            reads: &[],
             attestations: &[],
             decisions: &[],
             profile,

@@ -68,6 +68,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_EVIDENCE_SOURCE`], evidence id. Value: `EvidenceSource`. None for evidence that a person added.
 /// Key: [`FACT_MEMBER`], source, scope, part, id. Value: `Identity`, `AppUse`, or an asset's external id.
 /// Key: [`FACT_PART`], source, scope, part. Value: `Reads`.
+/// Key: [`FACT_READ`], source, scope, whether it is of accounts, at (falling), import. Value: `CompleteRead`.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
 /// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
 /// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
@@ -90,6 +91,7 @@ pub(super) const FACT_HEALTH: u8 = 22;
 pub(super) const FACT_RUN: u8 = 23;
 pub(super) const FACT_STEP: u8 = 24;
 pub(super) const FACT_UNCOUNTED: u8 = 25;
+pub(super) const FACT_READ: u8 = 26;
 
 /// The results of the last assessment.
 ///

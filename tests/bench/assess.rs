@@ -24,6 +24,7 @@ pub(super) fn bench(bench: &mut Bench) {
         let profile = Profile::new();
         let facts = Facts {
             observations: &observations,
+            reads: &[],
             attestations: &[],
             decisions: &[],
             profile: &profile,

@@ -16,7 +16,7 @@ use crate::app::event::summary::Announcements;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::change::{Before, Change, difference};
-use crate::engine::fact::{Facts, Observation};
+use crate::engine::fact::{Facts, SourceFacts};
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Posture, coverage};
 use crate::error::{Error, Result};
@@ -140,9 +140,9 @@ impl App {
         let subject = self.subject(rows.id())?;
         let plan = rows
             .read(move |snapshot| {
-                let observations = snapshot.list_observations()?;
+                let seen = snapshot.read_source_facts()?;
                 let statements = Statements::read(snapshot, &subject.catalog)?;
-                plan(snapshot, &subject, &observations, &statements, None, &cause, now)
+                plan(snapshot, &subject, &seen, &statements, None, &cause, now)
             })
             .await?;
         let plan = Arc::new(plan);
@@ -212,7 +212,7 @@ impl App {
 pub fn plan(
     rows: &ClientSnapshot,
     subject: &AssessmentInput,
-    observations: &[Observation],
+    seen: &SourceFacts,
     statements: &Statements,
     conditions: Option<ConditionPlan>,
     cause: &Cause,
@@ -223,7 +223,8 @@ pub fn plan(
     let posture = crate::engine::assess(
         &subject.catalog,
         &Facts {
-            observations,
+            observations: &seen.observations,
+            reads: &seen.reads,
             attestations: &attestations,
             decisions: &statements.decisions,
             profile: &subject.profile,

@@ -27,9 +27,8 @@ impl App {
         let said = Arc::clone(&statement);
         let plan = move |snapshot: &ClientSnapshot| {
             let statements = Statements::read(snapshot, &subject.catalog)?.with(&said);
-            let observations = snapshot.list_observations()?;
-            let plan =
-                assess::plan(snapshot, &subject, &observations, &statements, None, &cause, now)?;
+            let seen = snapshot.read_source_facts()?;
+            let plan = assess::plan(snapshot, &subject, &seen, &statements, None, &cause, now)?;
             Ok((plan, statements.carried))
         };
         let (plan, carried) = rows.read(plan).await?;

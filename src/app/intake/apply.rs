@@ -24,20 +24,24 @@ pub(super) fn decide(
     match plan.course {
         Course::AtOnce => {
             batch.remove_observations(&intake.retracted)?;
+            batch.remove_complete_reads(&intake.retracted_reads)?;
             plan.observations().try_for_each(|it| batch.add_observation(it))?;
+            plan.reads.iter().try_for_each(|it| batch.add_complete_read(it))?;
             counts = plan.context.take_all(batch, &plan.steps, now)?;
             import.n_assets_new = counts.n_new;
             import.n_assets_updated = counts.n_updated;
             announce_discovered(batch, id, &counts, now)?;
         }
         Course::Staged => stage::decide(batch, id, &plan.context, &intake.run)?,
-        Course::Undone => stage::undo(batch, id, &plan.context)?,
+        Course::Undone => {
+            stage::undo(batch, id, &plan.context)?;
+            plan.context.take_all(batch, &plan.steps, now)?;
+        }
     }
     for it in &plan.evidence {
         batch.put_evidence_of(&import.source, it)?;
     }
-    let has_news = plan.n_observations() != 0 || !plan.evidence.is_empty();
-    if has_news || !intake.retracted.is_empty() {
+    if plan.changes_facts() {
         batch.bump_facts_version()?;
     }
     batch.note_object(&id);

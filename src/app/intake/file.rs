@@ -125,14 +125,16 @@ impl App {
         let found = rows
             .read(move |snapshot| {
                 let retracted = snapshot.find_observations_of_import(id)?;
-                Ok(snapshot.find_import(id)?.map(|it| (it, retracted)))
+                let reads = snapshot.find_reads_of_import(id)?;
+                Ok(snapshot.find_import(id)?.map(|it| (it, retracted, reads)))
             })
             .await?;
-        let (import, retracted) = found.ok_or_else(|| Error::not_found("import not found"))?;
+        let (import, retracted, reads) =
+            found.ok_or_else(|| Error::not_found("import not found"))?;
         if import.retracted_at.is_some() {
             return Err(Error::conflict("the import was already undone"));
         }
-        let intake = Intake::undoing(import, retracted, now);
+        let intake = Intake::undoing(import, retracted, reads, now);
         self.ingest_locked(rows, intake, &lock).await
     }
 

@@ -3,7 +3,7 @@
 //! The assessment is planned on a snapshot, without blocking the writer. It is applied if the client's facts have not
 //! changed since, and otherwise planned again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::run::{Course, Discovery, Intake, IntakeOutcome, IntakePlan};
@@ -12,13 +12,12 @@ use crate::app::assessment::assess;
 use crate::app::assessment::evidence;
 use crate::app::assessment::statement::{Statement, Statements};
 use crate::app::event::cause::Cause;
-use crate::app::intake::account::is_derived;
 use crate::app::intake::limit::{require_members, require_observations};
 use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
-use crate::engine::fact::{Observation, Verdict};
+use crate::engine::fact::{CompleteRead, Observation, ObservedThing, SourceFacts};
 use crate::error::{Code, Error, Result};
 use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
@@ -131,34 +130,34 @@ impl App {
         rows.read(move |snapshot| {
             let source = intake.import.source.as_str();
             let origin = (source, intake.import.id);
-            let observations = snapshot.list_observations()?;
+            let seen = snapshot.read_source_facts()?;
+            let known = &seen.observations;
             let cause = Cause::Source {
                 source: source.to_owned(),
                 run: intake.import.id,
-                baseline: is_first || brings_new_part(snapshot, &intake, &observations)?,
+                baseline: is_first || brings_new_part(snapshot, &intake, known)?,
                 quiet: intake.run == Run::Quiet,
             };
-            let (known, catalog) = (&observations, &subject.catalog);
+            let catalog = &subject.catalog;
             let mut lists = match &intake.lists {
-                Some(lists) => {
-                    roster::plan(snapshot, origin, lists, &rules, catalog, (known, now))?
-                }
+                Some(lists) => roster::plan(snapshot, origin, lists, &rules, catalog, now)?,
                 None => ListsPlan::default(),
             };
             require_observations(known, &intake.observations)?;
             for (part, moved) in &lists.moved {
                 require_members(snapshot, *part, moved)?;
             }
-            let held = lists.judge_observations(
+            lists.judge_observations(
                 snapshot,
                 &intake.import,
-                (&intake.observations, &observations),
+                (&intake.observations, &seen),
                 nothing_seen(&intake),
                 intake.confirm_shrink,
             )?;
-            let gone = gone(&observations, &intake, &held);
-            let derived = lists.observations.iter().chain(&gone);
-            let observations = observations_with(snapshot, observations, &intake, derived)?;
+            lists.restore_reads(snapshot, origin, &intake.retracted_reads, &seen.reads)?;
+            let present = present(&intake.observations, &lists.complete_reads);
+            let derived = lists.observations.iter().chain(&present);
+            let seen = seen_with(snapshot, seen, &intake, derived, &lists.complete_reads)?;
             let mut statements = Statements::read(snapshot, &subject.catalog)?;
             let register = evidence::register(snapshot, &subject.catalog)?;
             lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
@@ -166,28 +165,22 @@ impl App {
                 statements = statements.with(&Statement::PutEvidence(it.clone()));
             }
             let conditions = lists.conditions.take();
-            let assessment = assess::plan(
-                snapshot,
-                &subject,
-                &observations,
-                &statements,
-                conditions,
-                &cause,
-                now,
-            )?;
-            IntakePlan::of(snapshot, intake, assessment, lists, gone, &baseline, now)
+            let assessment =
+                assess::plan(snapshot, &subject, &seen, &statements, conditions, &cause, now)?;
+            IntakePlan::of(snapshot, intake, assessment, lists, present, &baseline, now)
         })
         .await
     }
 }
 
-/// Returns the client's observations, including what the intake adds and derives, without what it retracts.
-fn observations_with<'a>(
+/// Returns what was seen of the client, including what the intake adds and derives, without what it retracts.
+fn seen_with<'a>(
     rows: &ClientSnapshot,
-    mut observations: Vec<Observation>,
+    SourceFacts { mut observations, mut reads }: SourceFacts,
     intake: &'a Intake,
     derived: impl Iterator<Item = &'a Observation>,
-) -> Result<Vec<Observation>> {
+    accepted: &[CompleteRead],
+) -> Result<SourceFacts> {
     if !intake.retracted.is_empty() {
         // The observations that the retracted ones replaced count again.
         for key in &intake.retracted {
@@ -195,8 +188,12 @@ fn observations_with<'a>(
         }
         observations.retain(|it| it.import != intake.import.id);
     }
+    if intake.is_undoing() {
+        reads.retain(|it| it.import != intake.import.id);
+    }
     observations.extend(intake.observations.iter().chain(derived).cloned());
-    Ok(observations)
+    reads.extend(accepted.iter().cloned());
+    Ok(SourceFacts { observations, reads })
 }
 
 /// Returns the scopes that are read for the first time.
@@ -226,7 +223,7 @@ fn baseline(
 fn brings_new_part(rows: &ClientSnapshot, intake: &Intake, known: &[Observation]) -> Result<bool> {
     let Some(lists) = intake.lists.as_ref().filter(|it| it.complete) else { return Ok(false) };
     let (source, scope) = (intake.import.source.as_str(), lists.scope.as_str());
-    let is_ours = |it: &Observation| it.source == source && it.scope == scope && !is_derived(it);
+    let is_ours = |it: &Observation| it.source == source && it.scope == scope && !it.is_derived();
     if intake.observations.iter().any(is_ours) && !known.iter().any(is_ours) {
         return Ok(true);
     }
@@ -240,33 +237,20 @@ fn nothing_seen(intake: &Intake) -> Option<(&str, Time)> {
     intake.observations.is_empty().then_some((lists.scope.as_str(), lists.at))
 }
 
-/// Returns observations that mark those as gone that are missing from a complete read, with the time of that read. What
-/// was seen later stays.
-///
-/// `held`: scopes whose read is not accepted.
-fn gone(known: &[Observation], intake: &Intake, held: &HashSet<String>) -> Vec<Observation> {
-    if !intake.import.complete {
-        return Vec::new();
-    }
-    let mut read_at: HashMap<&str, Time> = HashMap::new();
-    let mut has = HashSet::new();
-    if let Some((scope, at)) = nothing_seen(intake).filter(|it| !held.contains(it.0)) {
-        read_at.insert(scope, at);
-    }
-    for it in intake.observations.iter().filter(|it| !held.contains(&it.scope)) {
-        let newest = read_at.entry(&it.scope).or_insert(it.observed_at);
-        *newest = (*newest).max(it.observed_at);
-        has.insert((&it.subject, it.scope.as_str(), it.check.as_str()));
-    }
-    let mut gone = Vec::new();
-    let is_ours = |it: &&Observation| it.source == intake.import.source && !is_derived(it);
-    for it in known.iter().filter(is_ours) {
-        let Some(at) = read_at.get(it.scope.as_str()).copied() else { continue };
-        let key = (&it.subject, it.scope.as_str(), it.check.as_str());
-        let counts = it.verdict != Verdict::Gone && it.observed_at < at;
-        if counts && has.insert(key) {
-            gone.push(it.gone(at, intake.import.id));
+/// Returns what shows that a read had its checks until its end: those of a file may have been observed earlier.
+fn present(seen: &[Observation], reads: &[CompleteRead]) -> Vec<Observation> {
+    let of_checks = reads.iter().filter(|it| !it.is_of_accounts);
+    let read_at: HashMap<&str, Time> = of_checks.map(|it| (it.scope.as_str(), it.at)).collect();
+    let mut newest: BTreeMap<ObservedThing<'_>, &Observation> = BTreeMap::new();
+    for it in seen.iter().filter(|it| read_at.contains_key(it.scope.as_str())) {
+        let newest = newest.entry(it.thing()).or_insert(it);
+        if newest.observed_at < it.observed_at {
+            *newest = it;
         }
     }
-    gone
+    let earlier = newest.into_values().filter_map(|it| {
+        let at = read_at[it.scope.as_str()];
+        (it.observed_at < at).then(|| it.present(at))
+    });
+    earlier.collect()
 }

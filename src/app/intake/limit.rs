@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::app::intake::list::Moved;
-use crate::engine::fact::{Observation, Subject};
+use crate::engine::fact::{Observation, ObservedThing};
 use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
 use crate::store::per_client::roster::ListKind;
@@ -42,9 +42,9 @@ pub(super) fn require_observations(known: &[Observation], new: &[Observation]) -
     if known.len() + new.len() <= N_OBSERVATIONS_MAX {
         return Ok(());
     }
-    let mut keys: HashSet<ObservedThing<'_>> = known.iter().map(thing).collect();
+    let mut keys: HashSet<ObservedThing<'_>> = known.iter().map(Observation::thing).collect();
     let n_before = keys.len();
-    keys.extend(new.iter().map(thing));
+    keys.extend(new.iter().map(Observation::thing));
     let n = keys.len();
     if N_OBSERVATIONS_MAX < n && n_before < n {
         return Err(Error::too_large(format!(
@@ -53,12 +53,6 @@ pub(super) fn require_observations(known: &[Observation], new: &[Observation]) -
         )));
     }
     Ok(())
-}
-
-type ObservedThing<'a> = (&'a Subject, &'a str, &'a str, &'a str);
-
-fn thing(it: &Observation) -> ObservedThing<'_> {
-    (&it.subject, &it.source, &it.scope, &it.check)
 }
 
 /// # Errors

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::account::{self as derived, is_derived};
+use super::account as derived;
 use super::list::{Lists, Moved, Rules};
 use super::shrink::{ReadKind, judge};
 use super::step::Step;
@@ -14,7 +14,7 @@ use crate::app::event::condition::ConditionPlan;
 use crate::app::event::envelope::NewEvent;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Observation, Subject, Verdict};
+use crate::engine::fact::{CompleteRead, Observation, SourceFacts, Subject, Verdict};
 use crate::engine::identity::{self, AccountCondition, AppUse, Identity, Transition};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
@@ -34,11 +34,14 @@ pub struct ListsPlan {
     apps: Vec<AppUse>,
     assets: Vec<String>,
     gone: Vec<(ListKind, String)>,
+    forgotten_reads: Vec<(String, ListKind)>,
     changes: Vec<ConditionChange>,
     /// `None`: the lists change none.
     pub conditions: Option<ConditionPlan>,
     /// What complete lists show about controls.
     pub observations: Vec<Observation>,
+    /// Those of the run that are accepted.
+    pub complete_reads: Vec<CompleteRead>,
     /// New or renewed entries of the register.
     pub evidence: Vec<Evidence>,
     pub moved: BTreeMap<ListKind, Moved>,
@@ -67,22 +70,28 @@ impl App {
 }
 
 /// Plans what the lists change.
-///
-/// `known`: the stored observations.
 pub(in crate::app) fn plan(
     rows: &ClientSnapshot,
     (source, import): (&str, ImportId),
     lists: &Lists,
     rules: &Rules,
     catalog: &Catalog,
-    (known, now): (&[Observation], Time),
+    now: Time,
 ) -> Result<ListsPlan> {
     let mut plan = ListsPlan { scope: lists.scope.clone(), ..ListsPlan::default() };
     if let Some(identities) = &lists.identities {
         let (kind, merged) = plan_identities(&mut plan, rows, source, lists, rules, identities)?;
         if kind.means_gone() {
             plan.observations =
-                derived::observations(catalog, (source, import), lists, rules, &merged, known);
+                derived::observations(catalog, (source, import), lists, rules, &merged);
+            plan.complete_reads.push(CompleteRead {
+                source: source.to_owned(),
+                scope: lists.scope.clone(),
+                is_of_accounts: true,
+                at: lists.at,
+                import,
+                n: u32::try_from(identities.len()).unwrap_or(u32::MAX),
+            });
         }
     }
     if let Some(apps) = &lists.apps {
@@ -121,59 +130,87 @@ impl ListsPlan {
         Ok(kind)
     }
 
-    /// Judges a complete run's observations in each scope. Returns the scopes in which they are not accepted.
+    /// Judges a complete run's observations in each scope, and notes the reads that are accepted.
     ///
     /// `nothing_seen`: the scope and time of a read that found none.
     pub(in crate::app) fn judge_observations(
         &mut self,
         rows: &ClientSnapshot,
         import: &Import,
-        (new, known): (&[Observation], &[Observation]),
+        (new, known): (&[Observation], &SourceFacts),
         nothing_seen: Option<(&str, Time)>,
         confirm_shrink: bool,
-    ) -> Result<HashSet<String>> {
-        let mut held = HashSet::new();
+    ) -> Result<()> {
         if !import.complete {
-            return Ok(held);
+            return Ok(());
         }
         let source = import.source.as_str();
-        let of_scope = |all: &[Observation]| {
-            let mut checks: BTreeMap<String, HashSet<(Subject, String)>> = BTreeMap::new();
-            let counts = |it: &&Observation| {
-                it.source == source && it.verdict != Verdict::Gone && !is_derived(it)
-            };
-            for it in all.iter().filter(counts) {
-                let check = (it.subject.clone(), it.check.clone());
-                checks.entry(it.scope.clone()).or_default().insert(check);
-            }
-            checks
-        };
-        let (known, mut read) = (of_scope(known), of_scope(new));
-        if let Some((scope, _)) = nothing_seen {
-            read.entry(scope.to_owned()).or_default();
+        let before = checks_by_scope(&known.observations, source);
+        let earlier = reads_by_scope(&known.reads, source);
+        let mut read = checks_by_scope(new, source);
+        if let Some((scope, at)) = nothing_seen {
+            read.insert(scope, (HashSet::new(), at));
         }
-        for (scope, checks) in read {
-            let roster = Roster { source, scope: &scope, part: ListKind::Observations };
-            let n_known = known.get(&scope).map_or(0, HashSet::len);
-            let n_known = u32::try_from(n_known).unwrap_or(u32::MAX);
-            let of_scope = new.iter().filter(|it| it.scope == scope);
-            let seen_at = nothing_seen.map_or(import.at, |(_, at)| at);
-            let at = of_scope.map(|it| it.observed_at).max().unwrap_or(seen_at);
-            let before = match rows.find_reads(roster)? {
-                Some(reads) => Some(reads),
+        for (scope, (checks, at)) in read {
+            let roster = Roster { source, scope, part: ListKind::Observations };
+            let n_known = before.get(scope).map_or(0, |(checks, _)| length(checks));
+            let newest = rows.find_reads(roster)?;
+            let is_late = newest.is_some_and(|it| at < it.at);
+            let before = match newest {
+                // It is compared with the read before it.
+                Some(_) if is_late => earlier.get(scope).and_then(|it| newest_of(it, at)),
+                Some(newest) => Some(newest),
                 None if n_known == 0 => None,
                 // There were partial reads, but never a complete one.
                 None => Some(Reads { n: n_known, at: at.min(import.at), held: None }),
             };
             let lists = Lists { at, complete: true, confirm_shrink, ..Lists::default() };
             let (kind, reads) = judge(before, checks.len(), &lists);
-            self.observation_reads.extend(reads.map(|it| (scope.clone(), it)));
+            let reads = reads.filter(|_| !is_late);
+            self.observation_reads.extend(reads.map(|it| (scope.to_owned(), it)));
             if kind == ReadKind::Held {
                 self.moved.entry(ListKind::Observations).or_default().is_held = true;
-                held.insert(scope);
+                continue;
+            }
+            self.complete_reads.push(CompleteRead {
+                source: source.to_owned(),
+                scope: scope.to_owned(),
+                is_of_accounts: false,
+                at,
+                import: import.id,
+                n: length(&checks),
+            });
+        }
+        Ok(())
+    }
+
+    /// Restores what is remembered of the reads of observations before those that are undone.
+    ///
+    /// `known`: all complete reads of the client.
+    pub(in crate::app) fn restore_reads(
+        &mut self,
+        rows: &ClientSnapshot,
+        (source, import): (&str, ImportId),
+        undone: &[CompleteRead],
+        known: &[CompleteRead],
+    ) -> Result<()> {
+        let mut left = reads_by_scope(known, source);
+        for reads in left.values_mut() {
+            reads.retain(|it| it.import != import);
+        }
+        for undone in undone.iter().filter(|it| !it.is_of_accounts) {
+            let scope = undone.scope.as_str();
+            let roster = Roster { source, scope, part: ListKind::Observations };
+            let Some(stored) = rows.find_reads(roster)? else { continue };
+            match left.get(scope).and_then(|it| newest_of(it, Time::MAX)) {
+                Some(newest) => {
+                    let at = if stored.at == undone.at { newest.at } else { stored.at };
+                    self.observation_reads.push((scope.to_owned(), Reads { at, ..newest }));
+                }
+                None => self.forgotten_reads.push((scope.to_owned(), ListKind::Observations)),
             }
         }
-        Ok(held)
+        Ok(())
     }
 
     /// What is to be written, except for observations, evidence and conditions.
@@ -192,7 +229,10 @@ impl ListsPlan {
         let apps = self.apps.into_iter().map(Step::App);
         let assets = self.assets.into_iter().map(Step::ListedAsset);
         let gone = self.gone.into_iter().map(|(part, id)| Step::Gone(part, id));
-        reads.chain(observations).chain(identities).chain(apps).chain(assets).chain(gone)
+        let forgotten = self.forgotten_reads.into_iter();
+        let forgotten = forgotten.map(|(scope, part)| Step::ForgetReads { scope, part });
+        let reads = reads.chain(observations).chain(forgotten);
+        reads.chain(identities).chain(apps).chain(assets).chain(gone)
     }
 
     fn plan_conditions(&mut self, rows: &ClientSnapshot, now: Time) -> Result<()> {
@@ -225,6 +265,47 @@ impl ListsPlan {
             moved.n_changed += 1;
         }
     }
+}
+
+type SubjectAndCheck<'a> = (&'a Subject, &'a str);
+
+/// Returns the checks of a source and when they were last seen, by scope. Those of lists of accounts are left out.
+fn checks_by_scope<'a>(
+    seen: &'a [Observation],
+    source: &str,
+) -> BTreeMap<&'a str, (HashSet<SubjectAndCheck<'a>>, Time)> {
+    let mut checks: BTreeMap<&str, (HashSet<_>, Time)> = BTreeMap::new();
+    let counts =
+        |it: &&Observation| it.source == source && it.verdict != Verdict::Gone && !it.is_derived();
+    for it in seen.iter().filter(counts) {
+        let none = || (HashSet::new(), it.observed_at);
+        let (checks, at) = checks.entry(&it.scope).or_insert_with(none);
+        checks.insert((&it.subject, it.check.as_str()));
+        *at = it.observed_at.max(*at);
+    }
+    checks
+}
+
+/// Returns the complete reads of a source's checks, by scope.
+fn reads_by_scope<'a>(
+    reads: &'a [CompleteRead],
+    source: &str,
+) -> BTreeMap<&'a str, Vec<&'a CompleteRead>> {
+    let mut by_scope: BTreeMap<&str, Vec<&CompleteRead>> = BTreeMap::new();
+    for it in reads.iter().filter(|it| it.source == source && !it.is_of_accounts) {
+        by_scope.entry(&it.scope).or_default().push(it);
+    }
+    by_scope
+}
+
+/// Returns the newest of these reads that is not after `at`.
+fn newest_of(reads: &[&CompleteRead], at: Time) -> Option<Reads> {
+    let newest = reads.iter().filter(|it| it.at <= at).max_by_key(|it| it.at);
+    newest.map(|it| Reads { n: it.n, at: it.at, held: None })
+}
+
+fn length<T>(all: &HashSet<T>) -> u32 {
+    u32::try_from(all.len()).unwrap_or(u32::MAX)
 }
 
 /// Returns the list with what it does not know about MFA taken from the list before.

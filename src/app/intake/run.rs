@@ -12,7 +12,7 @@ use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
-use crate::engine::fact::Observation;
+use crate::engine::fact::{CompleteRead, Observation};
 use crate::error::Result;
 use crate::id::ImportId;
 use crate::import::fold::Folded;
@@ -35,6 +35,7 @@ pub struct Intake {
     pub scopes: Vec<String>,
     pub observations: Vec<Observation>,
     pub retracted: Vec<ObservationKey>,
+    pub retracted_reads: Vec<CompleteRead>,
     pub evidence: Vec<NewEvidence>,
     pub assets: Vec<Seen>,
     /// When assets without their own time were seen.
@@ -91,11 +92,16 @@ impl Intake {
         Self { scopes, observations, assets, ..Self::empty(import, at) }
     }
 
-    /// Makes the intake that retracts the observations of an earlier run.
+    /// Makes the intake that retracts the observations and complete reads of an earlier run.
     #[must_use]
-    pub fn undoing(import: Import, observations: Vec<ObservationKey>, at: Time) -> Self {
+    pub fn undoing(
+        import: Import,
+        retracted: Vec<ObservationKey>,
+        retracted_reads: Vec<CompleteRead>,
+        at: Time,
+    ) -> Self {
         let import = Import { retracted_at: Some(at), complete: false, ..import };
-        Self { retracted: observations, ..Self::empty(import, at) }
+        Self { retracted, retracted_reads, ..Self::empty(import, at) }
     }
 
     fn empty(import: Import, seen_at: Time) -> Self {
@@ -104,6 +110,7 @@ impl Intake {
             scopes: Vec::new(),
             observations: Vec::new(),
             retracted: Vec::new(),
+            retracted_reads: Vec::new(),
             evidence: Vec::new(),
             assets: Vec::new(),
             seen_at,
@@ -134,8 +141,10 @@ pub(super) struct IntakePlan {
     pub import: Import,
     pub assessment: AssessmentPlan,
     pub evidence: Vec<Evidence>,
-    /// What follows from lists and what is gone, beside what the intake observed.
+    /// What follows from lists and complete reads, beside what the intake observed.
     derived: Vec<Observation>,
+    /// The complete reads that are accepted.
+    pub reads: Vec<CompleteRead>,
     pub context: StepContext,
     pub steps: Vec<Step>,
     pub course: Course,
@@ -154,8 +163,9 @@ pub(super) enum Course {
 }
 
 impl Course {
-    fn of(intake: &Intake, n_observations: usize, steps: &[Step]) -> Self {
-        let n_rows = n_observations + intake.retracted.len() + steps.len();
+    fn of(intake: &Intake, n_added: usize, steps: &[Step]) -> Self {
+        let n_retracted = intake.retracted.len() + intake.retracted_reads.len();
+        let n_rows = n_added + n_retracted + steps.len();
         if n_rows <= N_ROWS_PER_COMMIT && intake.assets.len() <= N_ASSETS_PER_COMMIT {
             Self::AtOnce
         } else if intake.is_undoing() {
@@ -172,7 +182,7 @@ impl IntakePlan {
         intake: Arc<Intake>,
         assessment: AssessmentPlan,
         mut lists: ListsPlan,
-        gone: Vec<Observation>,
+        present: Vec<Observation>,
         baseline: &HashSet<String>,
         now: Time,
     ) -> Result<Self> {
@@ -199,10 +209,30 @@ impl IntakePlan {
                 steps.push(Step::Source(source_of(rows, &import, scope, now)?));
             }
         }
-        derived.extend(gone);
+        derived.extend(present);
+        let reads = std::mem::take(&mut lists.complete_reads);
         steps.extend(lists.into_steps());
-        let course = Course::of(&intake, intake.observations.len() + derived.len(), &steps);
-        Ok(Self { intake, import, assessment, evidence, derived, context, steps, course, moved })
+        let n_added = intake.observations.len() + derived.len() + reads.len();
+        let course = Course::of(&intake, n_added, &steps);
+        Ok(Self {
+            intake,
+            import,
+            assessment,
+            evidence,
+            derived,
+            reads,
+            context,
+            steps,
+            course,
+            moved,
+        })
+    }
+
+    /// Returns true if it changes what an assessment reads.
+    pub(super) fn changes_facts(&self) -> bool {
+        let Intake { retracted, retracted_reads, .. } = &*self.intake;
+        let n_retracted = retracted.len() + retracted_reads.len();
+        n_retracted + self.n_observations() + self.reads.len() + self.evidence.len() != 0
     }
 
     /// Everything that is added to the log of observations.

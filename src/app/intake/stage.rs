@@ -79,6 +79,14 @@ impl App {
             };
             rows.write(write).await?;
         }
+        for start in (0..plan.reads.len()).step_by(N_ROWS_PER_COMMIT) {
+            let plan = Arc::clone(plan);
+            let write = move |batch: &mut ClientBatch<'_>| {
+                let mut some = plan.reads.iter().skip(start).take(N_ROWS_PER_COMMIT);
+                some.try_for_each(|it| batch.add_complete_read(it))
+            };
+            rows.write(write).await?;
+        }
         for start in (0..plan.steps.len()).step_by(N_ROWS_PER_COMMIT) {
             let plan = Arc::clone(plan);
             let write = move |batch: &mut ClientBatch<'_>| {
@@ -145,13 +153,18 @@ impl App {
         Ok(())
     }
 
-    /// Removes the observations and steps of a run.
+    /// Removes the observations, complete reads and steps of a run.
     async fn discard(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
         let rows = rows.unrecorded().reserved();
         let keys = rows.read(move |it| it.find_observations_of_import(id)).await?;
         for some in keys.chunks(N_ROWS_PER_COMMIT) {
             let some = some.to_vec();
             rows.write(move |batch| batch.remove_observations(&some)).await?;
+        }
+        let reads = rows.read(move |it| it.find_reads_of_import(id)).await?;
+        for some in reads.chunks(N_ROWS_PER_COMMIT) {
+            let some = some.to_vec();
+            rows.write(move |batch| batch.remove_complete_reads(&some)).await?;
         }
         self.remove_steps(&rows, id).await?;
         let end = move |batch: &mut ClientBatch<'_>| {

@@ -42,6 +42,11 @@ pub(super) enum Step {
     },
     /// An asset that this run merged already.
     Met(AssetId),
+    /// No read of the list is left.
+    ForgetReads {
+        scope: String,
+        part: ListKind,
+    },
 }
 
 /// What all steps of a run have in common.
@@ -122,6 +127,9 @@ impl StepContext {
                 return Ok(Some(id));
             }
             Step::Met(_) => (),
+            Step::ForgetReads { scope, part } => {
+                batch.remove_reads(Roster { source: &self.source, scope, part: *part })?;
+            }
         }
         Ok(None)
     }

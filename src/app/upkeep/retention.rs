@@ -11,7 +11,7 @@ use crate::clock::Time;
 use crate::engine::asset::Asset;
 use crate::engine::catalog::Catalog;
 use crate::engine::control::valid_until;
-use crate::engine::fact::Observation;
+use crate::engine::fact::{Absences, Observation, SourceFacts};
 use crate::error::Result;
 use crate::id::{AssetId, ImportId};
 use crate::store::per_client::import::SourceScope;
@@ -44,13 +44,17 @@ impl EndedRuns {
         if imports.is_empty() && scopes.is_empty() {
             return Ok(Self { imports, scopes });
         }
-        let observations = rows.list_observations()?;
-        // As long as one of its observations is the newest, an import can be undone.
-        let newest: HashSet<ImportId> = observations.iter().map(|it| it.import).collect();
+        let SourceFacts { observations, reads } = rows.read_source_facts()?;
+        // As long as one of its observations is the newest, or its complete read counts, an import can be undone.
+        let mut newest: HashSet<ImportId> = observations.iter().map(|it| it.import).collect();
+        newest.extend(reads.iter().map(|it| it.import));
         imports.retain(|it| !newest.contains(it));
         if !scopes.is_empty() {
-            let counts =
-                |it: &&Observation| it.verdict.is_failing() || now < valid_until(catalog, it);
+            let absences = Absences::of(&reads, &observations);
+            let counts = |it: &&Observation| {
+                let is_of_interest = it.verdict.is_failing() || now < valid_until(catalog, it);
+                is_of_interest && !absences.include(it)
+            };
             let counting = observations.iter().filter(counts);
             let mut places: HashSet<(String, String)> = open_places(rows)?;
             places.extend(counting.map(|it| (it.source.clone(), it.scope.clone())));
@@ -89,6 +93,7 @@ impl App {
     pub(super) async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
         let rows = rows.reserved();
         self.forget_outdated(&rows, now.plus_days(-FACT_DAYS)).await?;
+        forget_reads(&rows).await?;
         rows.write(move |batch| batch.forget_conditions(now)).await?;
         let history = now.plus_days(-HISTORY_DAYS);
         while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}
@@ -140,6 +145,15 @@ impl App {
         }
         Ok(())
     }
+}
+
+async fn forget_reads(rows: &ClientStore) -> Result<()> {
+    let outdated = rows.read(ClientSnapshot::list_outdated_reads).await?;
+    for some in outdated.chunks(N_ROWS_AT_ONCE) {
+        let some = some.to_vec();
+        rows.write(move |batch| batch.remove_complete_reads(&some)).await?;
+    }
+    Ok(())
 }
 
 /// Removes up to [`N_ROWS_AT_ONCE`] rows of these scopes. Returns true if more may remain.

@@ -51,7 +51,7 @@ impl From<&Observation> for ObservationKey {
 }
 
 /// The last bytes of a key, after the part that names what was observed: the time and the import.
-const TAIL_BYTES: usize = 8 + 16;
+pub(super) const TAIL_BYTES: usize = 8 + 16;
 /// Sorts after every tail.
 const BEHIND_TAILS: [u8; TAIL_BYTES + 1] = [u8::MAX; TAIL_BYTES + 1];
 
@@ -77,8 +77,8 @@ fn group_key(key: &ObservationKey) -> RowKey {
     group.text(&key.source).text(&key.scope).text(&key.check)
 }
 
-/// Returns true if an observation's key is of one of these imports.
-fn is_of(imports: &[ImportId], key: &[u8]) -> bool {
+/// Returns true if the key of an observation or a complete read is of one of these imports.
+pub(super) fn is_of(imports: &[ImportId], key: &[u8]) -> bool {
     imports.iter().any(|it| key.ends_with(it.as_bytes()))
 }
 

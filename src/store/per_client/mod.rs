@@ -9,6 +9,7 @@ pub mod handle;
 pub mod history;
 pub mod import;
 pub mod posture;
+pub mod read;
 pub mod roster;
 pub mod run;
 pub mod summary_event;

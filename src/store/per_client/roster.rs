@@ -131,6 +131,10 @@ impl ClientBatch<'_> {
         self.put(FACTS, &roster.key(FACT_PART), reads)
     }
 
+    pub fn remove_reads(&mut self, roster: Roster<'_>) -> Result<bool> {
+        self.remove(FACTS, &roster.key(FACT_PART))
+    }
+
     pub fn put_member(&mut self, roster: Roster<'_>, id: &str, member: &impl Encode) -> Result<()> {
         self.put(FACTS, &roster.key(FACT_MEMBER).last_text(id), member)
     }

@@ -24,6 +24,7 @@ mod needs_samples {
     fn assessed(catalog: &Catalog, observations: &[Observation], now: Time) -> Posture {
         let facts = Facts {
             observations,
+            reads: &[],
             attestations: &[],
             decisions: &[],
             profile: &Profile::new(),

@@ -6,8 +6,8 @@ use posture::clock::Time;
 use posture::engine::assess;
 use posture::engine::catalog::{Catalog, Category, Control, Tool};
 use posture::engine::fact::{
-    Attestation, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status, Subject,
-    UNUSED_DAYS, Usage, Verdict,
+    Attestation, CompleteRead, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status,
+    Subject, UNUSED_DAYS, Usage, Verdict,
 };
 use posture::engine::framework::{
     ControlRole, Framework, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
@@ -28,6 +28,7 @@ pub(crate) fn day(day: i64) -> Time {
 pub(crate) struct World {
     pub(crate) catalog: Catalog,
     pub(crate) observations: Vec<Observation>,
+    pub(crate) reads: Vec<CompleteRead>,
     pub(crate) attestations: Vec<Attestation>,
     pub(crate) decisions: Vec<RowDecision>,
     pub(crate) profile: Profile,
@@ -41,6 +42,7 @@ impl World {
         Self {
             catalog: catalog(controls),
             observations: Vec::new(),
+            reads: Vec::new(),
             attestations: Vec::new(),
             decisions: Vec::new(),
             profile: Profile::new(),
@@ -109,6 +111,7 @@ impl World {
             &self.catalog,
             &Facts {
                 observations: &self.observations,
+                reads: &self.reads,
                 attestations: &self.attestations,
                 decisions: &self.decisions,
                 profile: &self.profile,

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::controls::control;
+use super::{MIXED, ROOT_KEY, ROOT_MFA, import, told};
 use crate::harness::Posture;
 
 #[test]
@@ -57,4 +58,128 @@ fn a_complete_read_that_finds_nothing_ends_what_was_there() {
     send(checks(7), json!({}));
     send(json!([]), json!({"confirmShrink": true}));
     assert_eq!(status(), "not_assessed");
+}
+
+/// Pushes what a source saw so many minutes ago, and returns the id of the import.
+fn push(posture: &Posture, client: &str, minutes_ago: i64, complete: bool, seen: &Value) -> String {
+    let body = json!({
+        "source": "s", "scope": "x", "complete": complete, "observations": seen,
+        "observedAt": posture.now().plus_s(-60 * minutes_ago).to_string(),
+    });
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"]["importId"].as_str().unwrap().to_owned()
+}
+
+fn undo(posture: &Posture, client: &str, import: &str) {
+    let path = format!("/api/clients/{client}/imports/{import}");
+    let answer = posture.operator("DELETE", &path, &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+/// Checks of ID-05 with a status each.
+fn checks(all: &[(&str, &str)]) -> Value {
+    let one = |(check, status): &(&str, &str)| json!({"control": "ID-05", "check": check, "status": status});
+    all.iter().map(one).collect()
+}
+
+fn standing(posture: &Posture, client: &str) -> (String, Option<u64>) {
+    let it = control(posture, client, "ID-05");
+    (it["status"].as_str().unwrap().to_owned(), it["score"].as_u64())
+}
+
+#[test]
+fn what_a_complete_read_lacks_is_gone_also_when_it_arrives_later() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    push(&posture, &client, 20, true, &checks(&[("well", "compliant")]));
+    push(&posture, &client, 30, false, &checks(&[("k", "non_compliant")]));
+    assert_eq!(standing(&posture, &client), ("compliant".into(), Some(100)));
+    assert_eq!(told(&posture, "risk_item_created"), [] as [Value; 0]);
+    push(&posture, &client, 20, false, &checks(&[("k", "non_compliant")]));
+    assert_eq!(standing(&posture, &client).0, "non_compliant", "at the same time it is not older");
+}
+
+#[test]
+fn what_a_complete_read_ended_counts_again_when_the_read_is_undone() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    push(&posture, &client, 30, true, &checks(&[("well", "compliant"), ("k", "non_compliant")]));
+    let before = standing(&posture, &client);
+    let read = push(&posture, &client, 20, true, &checks(&[("well", "compliant")]));
+    push(&posture, &client, 25, false, &checks(&[("late", "non_compliant")]));
+    assert_eq!(standing(&posture, &client), ("compliant".into(), Some(100)));
+    undo(&posture, &client, &read);
+    assert_eq!(standing(&posture, &client).0, "non_compliant");
+    let all = control(&posture, &client, "ID-05")["findings"].clone();
+    assert!(all.to_string().contains('2'), "both checks fail: {all}");
+    let posture = posture.restart();
+    assert_eq!(standing(&posture, &client).0, before.0);
+}
+
+#[test]
+fn a_check_of_which_nothing_counts_is_not_gone() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    push(&posture, &client, 30, true, &checks(&[("k", "non_compliant")]));
+    let silent = json!([{"control": "ID-05", "check": "k", "passed": 0, "failed": 0}]);
+    push(&posture, &client, 20, true, &silent);
+    assert_eq!(standing(&posture, &client).0, "non_compliant");
+}
+
+#[test]
+fn a_complete_file_has_what_it_observed_before_its_end() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let at = |file: &[u8], from: &str, to: &str| {
+        String::from_utf8(file.to_vec()).unwrap().replacen(from, to, 1).into_bytes()
+    };
+    // Its first record was observed an hour before the others; what another run says of that check is between them.
+    let file = at(&super::prowler(MIXED), "08:00:00", "07:00:00");
+    let between = super::prowler(&[(ROOT_MFA, "PASS", "critical", "root")]);
+    let between = at(&between, "08:00:00", "07:30:00");
+    assert_eq!(posture.import(&client, "complete=true", &file).status, 200);
+    assert_eq!(posture.import(&client, "", &between).status, 200);
+    assert_eq!(control(&posture, &client, "CLD-01")["status"], "compliant");
+    posture.pass_s(60);
+    import(&posture, &client, "complete=true", &[(ROOT_KEY, "PASS", "critical", "root")]);
+    assert_eq!(control(&posture, &client, "CLD-01")["status"], "not_assessed");
+}
+
+#[test]
+fn a_late_complete_read_that_lost_most_of_its_checks_is_not_believed() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let many = |n: usize| -> Value {
+        let of =
+            |n| json!({"control": "ID-05", "check": format!("c{n}"), "status": "non_compliant"});
+        (0..n).map(of).collect()
+    };
+    push(&posture, &client, 30, true, &many(7));
+    push(&posture, &client, 10, true, &many(7));
+    push(&posture, &client, 40, false, &checks(&[("k", "non_compliant")]));
+    push(&posture, &client, 20, true, &json!([]));
+    assert_eq!(standing(&posture, &client).0, "non_compliant");
+    let before = standing(&posture, &client);
+    let last = push(&posture, &client, 5, false, &many(1));
+    undo(&posture, &client, &last);
+    assert_eq!(standing(&posture, &client), before);
+}
+
+/// Of each source and scope, this many complete reads count.
+#[test]
+fn the_newest_fifty_complete_reads_count() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let silent = json!([{"control": "ID-05", "check": "k", "passed": 0, "failed": 0}]);
+    push(&posture, &client, 100, true, &checks(&[("well", "compliant")]));
+    for minutes_ago in (51..100).rev() {
+        push(&posture, &client, minutes_ago, true, &silent);
+    }
+    let late = push(&posture, &client, 101, false, &checks(&[("k", "non_compliant")]));
+    assert_eq!(standing(&posture, &client).0, "not_assessed", "the first of 50 lacks it");
+    undo(&posture, &client, &late);
+    push(&posture, &client, 50, true, &silent);
+    push(&posture, &client, 101, false, &checks(&[("k", "non_compliant")]));
+    assert_eq!(standing(&posture, &client).0, "non_compliant", "the first of 51 counts no longer");
 }

@@ -1,0 +1,80 @@
+//! Complete reads that were accepted.
+
+use std::ops::ControlFlow;
+
+use crate::engine::fact::{CompleteRead, SourceFacts};
+use crate::error::Result;
+use crate::id::ImportId;
+use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::fact::{TAIL_BYTES, is_of};
+use crate::store::table::{FACT_READ, FACTS, RowKey, Span};
+use crate::store::{ClientBatch, ClientSnapshot};
+
+/// How many complete reads of a list of a source and scope count: the newest ones.
+pub const N_READS_KEPT: usize = 50;
+
+fn read_key(it: &CompleteRead) -> RowKey {
+    let list = RowKey::of(FACT_READ).text(&it.source).text(&it.scope);
+    list.bytes(&[u8::from(it.is_of_accounts)]).falling(it.at).bytes(it.import.as_bytes())
+}
+
+impl<R: Rows> ClientTransaction<R> {
+    /// What an assessment reads of what sources saw.
+    pub fn read_source_facts(&self) -> Result<SourceFacts> {
+        let observations = self.list_observations()?;
+        let reads = self.split_complete_reads()?.0;
+        Ok(SourceFacts { observations, reads })
+    }
+
+    /// Those that count, and those that no longer do because of newer ones.
+    fn split_complete_reads(&self) -> Result<(Vec<CompleteRead>, Vec<CompleteRead>)> {
+        let (table, uncounted) = (FACTS.name(self.client), self.list_uncounted()?);
+        let (mut counting, mut outdated) = (Vec::new(), Vec::new());
+        let (mut list, mut n) = (Vec::new(), 0);
+        let span = Span::prefix(RowKey::of(FACT_READ).as_slice());
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            if is_of(&uncounted, key) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            let its_list = &key[..key.len().saturating_sub(TAIL_BYTES)];
+            if list != its_list {
+                (list, n) = (its_list.to_vec(), 0);
+            }
+            n += 1;
+            let found = if n <= N_READS_KEPT { &mut counting } else { &mut outdated };
+            found.push(self.rows.open_row(&table, key, bytes)?);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((counting, outdated))
+    }
+
+    /// The complete reads of an import, whether or not they count.
+    pub fn find_reads_of_import(&self, import: ImportId) -> Result<Vec<CompleteRead>> {
+        let (table, mut found) = (FACTS.name(self.client), Vec::new());
+        let span = Span::prefix(RowKey::of(FACT_READ).as_slice());
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            if key.ends_with(import.as_bytes()) {
+                found.push(self.rows.open_row(&table, key, bytes)?);
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(found)
+    }
+}
+
+impl ClientSnapshot {
+    /// The complete reads that newer ones make superfluous.
+    pub fn list_outdated_reads(&self) -> Result<Vec<CompleteRead>> {
+        Ok(self.split_complete_reads()?.1)
+    }
+}
+
+impl ClientBatch<'_> {
+    pub fn add_complete_read(&mut self, read: &CompleteRead) -> Result<()> {
+        self.put(FACTS, &read_key(read), read)
+    }
+
+    pub fn remove_complete_reads(&mut self, reads: &[CompleteRead]) -> Result<()> {
+        reads.iter().try_for_each(|it| self.remove(FACTS, &read_key(it)).map(|_| ()))
+    }
+}
