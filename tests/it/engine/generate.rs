@@ -2,12 +2,14 @@
 
 use posture::engine::catalog::Control;
 use posture::engine::fact::{
-    Attestation, Observation, Profile, RowDecision, RowDecisionKind, Status, Usage, Verdict,
+    Attestation, CompleteRead, Observation, Profile, RowDecision, RowDecisionKind, Status, Usage,
+    Verdict,
 };
 use posture::engine::framework::{
     ControlRole, FrameworkId, FrameworkRow, Level, Mapping, ReadinessRule, Sprs,
 };
 use posture::engine::severity::Severity;
+use posture::id::ImportId;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select, subsequence};
@@ -121,6 +123,19 @@ pub(super) fn any_observation(n_controls: usize) -> impl Strategy<Value = Observ
     )
 }
 
+/// Of source `s` or `r`. Some are of the import that all observations are of.
+pub(super) fn any_read() -> impl Strategy<Value = CompleteRead> {
+    let place = (select(vec!["s", "r"]), select(vec!["x", "y"]));
+    (place, any_day(), select(vec![7, 8])).prop_map(|((source, scope), at, import)| CompleteRead {
+        source: source.to_owned(),
+        scope: scope.to_owned(),
+        is_of_accounts: false,
+        at: day(at),
+        import: ImportId::from_bytes([import; 16]),
+        n: 0,
+    })
+}
+
 fn any_attestation(n_controls: usize) -> impl Strategy<Value = Attestation> {
     let statuses =
         vec![Status::Compliant, Status::Partial, Status::NonCompliant, Status::NotApplicable];
@@ -189,7 +204,7 @@ fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
 pub(super) fn any_world() -> impl Strategy<Value = World> {
     any_controls().prop_flat_map(|controls| {
         let observations = vec(any_observation(controls.len()), 0..14);
-        (any_ground(controls), observations)
-            .prop_map(|(ground, observations)| World { observations, ..ground })
+        (any_ground(controls), observations, vec(any_read(), 0..3))
+            .prop_map(|(ground, observations, reads)| World { observations, reads, ..ground })
     })
 }

@@ -6,17 +6,18 @@ use posture::clock::Time;
 use posture::engine::change::{Before, difference};
 use posture::engine::control::valid_until;
 use posture::engine::fact::{
-    Attestation, Observation, RowDecisionKind, Status, Subject, Usage, Verdict,
+    Attestation, CompleteRead, Observation, RowDecisionKind, Status, Subject, Usage, Verdict,
 };
 use posture::engine::posture::Posture;
 use posture::engine::severity::Severity;
+use posture::id::ImportId;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-use super::generate::{BASE_LOSS, NOW, any_observation, any_world};
+use super::generate::{BASE_LOSS, NOW, any_observation, any_read, any_world};
 use super::world::{World, attested, control, day};
 
 const CASES: u32 = 512;
@@ -166,9 +167,32 @@ proptest! {
         other.observations.reverse();
         let n = other.observations.len().max(1);
         other.observations.rotate_left(seed.index(n) % n);
+        other.reads.reverse();
         other.attestations.reverse();
         other.decisions.reverse();
         prop_assert_eq!(world.assess(), other.assess());
+    }
+
+    #[test]
+    fn what_a_complete_read_lacks_is_as_if_it_had_never_been_seen(
+        world in any_world(), read in any_read(),
+    ) {
+        let read = CompleteRead { import: ImportId::from_bytes([9; 16]), ..read };
+        let mut world = world;
+        for it in world.observations.iter_mut().filter(|it| it.observed_at == read.at) {
+            it.import = read.import; // It has what is seen at its time.
+        }
+        let mut unseen = world.clone();
+        unseen.observations.retain(|it| {
+            let is_here = (&it.source, &it.scope) == (&read.source, &read.scope);
+            let mut all = world.observations.iter().filter(|other| key(other) == key(it));
+            !is_here || read.at <= it.observed_at || all.any(|it| it.observed_at == read.at)
+        });
+        world.reads.push(read.clone());
+        prop_assert_eq!(world.assess(), unseen.assess());
+        let once = world.assess();
+        world.reads.push(read);
+        prop_assert_eq!(once, world.assess(), "twice is once");
     }
 
     #[test]

@@ -1,0 +1,113 @@
+//! The laws of facts, over runs in any order: what counts depends on what was seen and when, and not on when it arrived.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use super::controls::control;
+use super::read;
+use crate::harness::Posture;
+
+const CASES: u32 = 24;
+/// What runs report on.
+const CODE: &str = "ID-05";
+
+/// One run of the only source. A minute has at most one run.
+#[derive(Clone, Debug)]
+struct Run {
+    complete: bool,
+    observations: Vec<Value>,
+}
+
+fn any_result() -> impl Strategy<Value = Value> {
+    let statuses = vec!["compliant", "partial", "non_compliant"];
+    prop_oneof![
+        2 => select(statuses).prop_map(|it| json!({"status": it})),
+        2 => (0..3u32, 0..3u32).prop_map(|(passed, failed)| json!({"passed": passed, "failed": failed})),
+        1 => Just(Value::Null),
+    ]
+}
+
+fn any_run() -> impl Strategy<Value = Run> {
+    (any::<bool>(), vec(any_result(), 3)).prop_map(|(complete, results)| {
+        let named = ["a", "b", "c"].into_iter().zip(results);
+        let seen = named.filter(|(_, it)| !it.is_null()).map(|(check, mut it)| {
+            it["control"] = json!(CODE);
+            it["check"] = json!(check);
+            it
+        });
+        Run { complete, observations: seen.collect() }
+    })
+}
+
+/// Runs by minute, and the order in which they arrive.
+fn any_story() -> impl Strategy<Value = (Vec<Run>, Vec<usize>)> {
+    vec(any_run(), 1..6).prop_flat_map(|runs| {
+        let order: Vec<usize> = (0..runs.len()).collect();
+        (Just(runs), Just(order).prop_shuffle())
+    })
+}
+
+/// Returns the id of the import.
+fn push(posture: &Posture, client: &str, minute: usize, run: &Run) -> String {
+    let at = posture.now().plus_s(60 * i64::try_from(minute).unwrap() - 3_600);
+    let body = json!({
+        "source": "s", "scope": "x", "observedAt": at.to_string(), "complete": run.complete,
+        "observations": run.observations,
+    });
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"]["importId"].as_str().unwrap().to_owned()
+}
+
+/// What stands of a client: the control, its risk, and the scores.
+fn standing(posture: &Posture, client: &str) -> String {
+    let mut it = control(posture, client, CODE);
+    let shown = read(posture, &format!("/api/clients/{client}/posture"));
+    let risks = read(posture, &format!("/api/clients/{client}/risks"));
+    let risks: Vec<_> = risks.as_array().unwrap().iter().map(|it| &it["title"]).collect();
+    it["coverage"] = shown["coverage"].clone();
+    it["overall"] = shown["score"]["overallScore"].clone();
+    format!("{it:#} {risks:?}")
+}
+
+#[test]
+fn neither_order_nor_repetition_matters_and_undoing_restores() {
+    let posture = Posture::start();
+    let config =
+        ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+    let story = (any_story(), any_run(), 0..6usize);
+    let law = TestRunner::new(config).run(&story, |((runs, order), other, minute)| {
+        let [client, shuffled] = ["A", "B"].map(|it| posture.client(it));
+        for (minute, run) in runs.iter().enumerate() {
+            push(&posture, &client, minute, run);
+        }
+        for minute in &order {
+            push(&posture, &shuffled, *minute, &runs[*minute]);
+        }
+        let before = standing(&posture, &client);
+        prop_assert_eq!(&before, &standing(&posture, &shuffled), "in another order");
+        let again = order[0];
+        let import = push(&posture, &client, again, &runs[again]);
+        prop_assert_eq!(&before, &standing(&posture, &client), "twice");
+        undo(&posture, &client, &import);
+        prop_assert_eq!(&before, &standing(&posture, &client), "once of twice undone");
+        let import = push(&posture, &client, minute, &other);
+        undo(&posture, &client, &import);
+        prop_assert_eq!(&before, &standing(&posture, &client), "another one undone");
+        for client in [client, shuffled] {
+            let path = format!("/api/clients/{client}");
+            prop_assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);
+        }
+        Ok(())
+    });
+    law.unwrap();
+}
+
+fn undo(posture: &Posture, client: &str, import: &str) {
+    let path = format!("/api/clients/{client}/imports/{import}");
+    let answer = posture.operator("DELETE", &path, &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
