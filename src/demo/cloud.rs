@@ -53,7 +53,7 @@ const APPS: Subjects =
 const MAILBOXES: Subjects = Named(&["accounts", "info", "reception", "service"]);
 const SITES: Subjects = Named(&["Board papers", "Finance", "HR", "Projects", "Shared documents"]);
 
-const MICROSOFT: [CloudCheck; 38] = [
+const MICROSOFT: [CloudCheck; 37] = [
     ("entra_users_mfa_enabled", "All users must use MFA", Users),
     (
         "entra_admin_users_phishing_resistant_mfa_enabled",
@@ -140,11 +140,6 @@ const MICROSOFT: [CloudCheck; 38] = [
         "defender_malware_policy_notifications_internal_users_malware_enabled",
         "Malware in mail is reported to the help desk",
         Tenant,
-    ),
-    (
-        "defenderxdr_endpoint_privileged_user_exposed_credentials",
-        "No administrator has exposed credentials",
-        Administrators,
     ),
     ("entra_user_with_vm_access_has_mfa", "Remote access requires MFA", Administrators),
     ("teams_external_domains_restricted", "Chat is limited to known domains", Tenant),

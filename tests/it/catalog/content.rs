@@ -36,7 +36,7 @@ const WITHOUT_ROW_PERMILLE: [(FrameworkId, usize); 7] = [
 ];
 /// Checks of Prowler whose pass proves little: nothing was there to look at, or something narrower than the control
 /// was. With the high and critical controls that they may decide, as others decide these wherever they report.
-const PASS_PROVES_LITTLE: [(&str, &[&str]); 31] = [
+const PASS_PROVES_LITTLE: [(&str, &[&str]); 32] = [
     ("acm_certificates_with_secure_key_algorithms", &[]),
     ("apiserver_strong_ciphers_only", &["CLD-20"]),
     ("apitoken_not_super_admin", &[]),
@@ -44,6 +44,7 @@ const PASS_PROVES_LITTLE: [(&str, &[&str]); 31] = [
     ("awslambda_function_using_cross_account_layers", &[]),
     ("backup_plans_exist", &[]),
     ("backup_vaults_exist", &[]),
+    ("cloudformation_stack_cdktoolkit_bootstrap_version", &[]),
     ("defender_assessments_vm_endpoint_protection_installed", &[]),
     ("defender_ensure_system_updates_are_applied", &[]),
     ("directoryservice_radius_server_security_protocol", &[]),
@@ -68,6 +69,18 @@ const PASS_PROVES_LITTLE: [(&str, &[&str]); 31] = [
     ("s3_bucket_shadow_resource_vulnerability", &[]),
     ("storage_cross_tenant_replication_disabled", &[]),
     ("vm_backup_enabled", &["CLD-26"]),
+];
+/// Critical checks of Prowler that decide only controls of lower severity, and why.
+const CRITICAL_FOR_PROWLER_ALONE: [(&str, &str); 3] = [
+    ("teams_external_users_cannot_start_conversations", "a stranger who chats holds no account"),
+    (
+        "teams_meeting_anonymous_user_join_disabled",
+        "a guest sees one meeting, and no account or file",
+    ),
+    (
+        "teams_meeting_external_lobby_bypass_disabled",
+        "a guest sees one meeting, and no account or file",
+    ),
 ];
 /// Frameworks with fewer rows may share a control by more of them.
 const N_ROWS_CAPPED: usize = 20;
@@ -356,4 +369,18 @@ fn a_check_whose_pass_proves_little_makes_no_serious_control_compliant() {
         let codes: Vec<&str> = serious.map(|it| it.code.as_str()).collect();
         assert_eq!(codes, beside_others, "{check}");
     }
+}
+
+#[test]
+fn a_critical_check_of_prowler_opens_a_serious_risk() {
+    let catalog = real();
+    let checks = include_str!("../../data/prowler_critical_checks.txt").lines();
+    let understated = checks.filter(|check| {
+        let controls = catalog.controls_of_check("prowler", check);
+        // Without a control, the finding is a risk of its own severity.
+        let is_serious = |it: &usize| Severity::High <= catalog.controls[*it].severity;
+        !controls.is_empty() && !controls.iter().any(is_serious)
+    });
+    let excused = CRITICAL_FOR_PROWLER_ALONE.iter().map(|it| it.0);
+    assert_eq!(understated.collect::<Vec<_>>(), excused.collect::<Vec<_>>());
 }
