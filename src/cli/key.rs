@@ -40,8 +40,8 @@ pub(super) struct IssueArgs {
     /// Name of the key.
     #[arg(long)]
     name: String,
-    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments. Can be
-    /// repeated or comma-separated.
+    /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments,
+    /// read:events, read:portfolio, read:export. Can be repeated or comma-separated.
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     scopes: Vec<String>,
     /// Restrict the key to this client. Can be repeated. Default: all clients.

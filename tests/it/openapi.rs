@@ -17,6 +17,8 @@ pub(crate) struct Operation {
     pub(crate) id: String,
     /// Of a key. `None`: any key or none does.
     pub(crate) scope: Option<String>,
+    /// Each of them is enough. The first is `scope`.
+    pub(crate) scopes: Vec<String>,
     pub(crate) takes_keys: bool,
     /// Of a user, as the document's scheme says it. `None`: the versioned interface, or open to all.
     pub(crate) role: Option<String>,
@@ -46,12 +48,15 @@ fn operation(method: &str, path: &str, described: &Value) -> Operation {
         .flatten()
         .flat_map(|it| it.as_object().unwrap().keys().map(String::as_str))
         .collect();
-    let scope = text.split("Scope: `").nth(1).and_then(|it| it.split('`').next());
+    let named = text.split("Scope: ").nth(1).and_then(|it| it.split('.').next());
+    let words = named.into_iter().flat_map(|it| it.split('`').skip(1).step_by(2));
+    let scopes: Vec<String> = words.map(str::to_owned).collect();
     Operation {
         method: method.to_uppercase(),
         path: path.to_owned(),
         id: described["operationId"].as_str().unwrap_or_default().to_owned(),
-        scope: scope.map(str::to_owned),
+        scope: scopes.first().cloned(),
+        scopes,
         takes_keys: schemes.contains(&"ApiKey"),
         role: schemes.iter().find(|it| **it != "ApiKey").map(|it| it.to_lowercase()),
         described: described.clone(),
@@ -102,9 +107,9 @@ POST /api/alert-rules add_alert_rule none analyst
 PATCH /api/alert-rules/{alertRuleId} change_alert_rule none analyst
 DELETE /api/alert-rules/{alertRuleId} remove_alert_rule none analyst
 GET /api/alerts list_alerts read:risks viewer
-GET /api/conditions list_conditions read:risks viewer
-GET /api/changes list_changes read:compliance viewer
-GET /api/events list_events none viewer
+GET /api/conditions list_conditions read:events viewer
+GET /api/changes list_changes read:events viewer
+GET /api/events list_events read:events viewer
 GET /api/webhooks list_webhooks none admin
 POST /api/webhooks add_webhook none admin
 PATCH /api/webhooks/{webhookId} change_webhook none admin
@@ -128,10 +133,10 @@ PUT /api/me/password change_own_password none viewer
 GET /api/users list_users none admin
 POST /api/users add_user none admin
 PATCH /api/users/{userId} change_user none admin
-GET /api/clients/{clientId}/export export_client none viewer
+GET /api/clients/{clientId}/export export_client read:export viewer
 GET /api/audit list_audit none admin
-GET /api/dashboard/kpis get_kpis none viewer
-GET /api/portfolio/compliance list_portfolio read:compliance viewer
+GET /api/dashboard/kpis get_kpis read:portfolio viewer
+GET /api/portfolio/compliance list_portfolio read:portfolio viewer
 GET /api/audit/verify verify_audit none admin
 POST /api/scan start_scan write:assets analyst
 GET /api/scan list_scans read:assets viewer

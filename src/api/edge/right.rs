@@ -67,6 +67,27 @@ rights! {
         const SCOPES: &'static [Scope] = &[Scope::ReadCompliance];
         const ROLE: Option<Role> = VIEWER;
     }
+    ViewEvents {
+        const SCOPES: &'static [Scope] = &[Scope::ReadEvents];
+        const ROLE: Option<Role> = VIEWER;
+    }
+    ViewChanges {
+        const SCOPES: &'static [Scope] = &[Scope::ReadEvents, Scope::ReadCompliance];
+        const ROLE: Option<Role> = VIEWER;
+    }
+    ViewConditions {
+        const SCOPES: &'static [Scope] = &[Scope::ReadEvents, Scope::ReadRisks];
+        const ROLE: Option<Role> = VIEWER;
+    }
+    /// Compares clients in a framework.
+    CompareClients {
+        const SCOPES: &'static [Scope] = &[Scope::ReadPortfolio, Scope::ReadCompliance];
+        const ROLE: Option<Role> = VIEWER;
+    }
+    ViewExport {
+        const SCOPES: &'static [Scope] = &[Scope::ReadExport];
+        const ROLE: Option<Role> = VIEWER;
+    }
     /// Reads the catalog, which belongs to no client. Any API key may.
     ViewCatalog {
         const SCOPES: &'static [Scope] = &Scope::ALL;
@@ -82,6 +103,7 @@ rights! {
             Some((Operation::AddUser, [UNLIMITED, 20, UNLIMITED]));
     }
     ViewKpis {
+        const SCOPES: &'static [Scope] = &[Scope::ReadPortfolio];
         const ROLE: Option<Role> = VIEWER;
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::ShowKpis, [30, UNLIMITED, UNLIMITED]));

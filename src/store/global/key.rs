@@ -56,10 +56,13 @@ pub enum Scope {
     ReadRisks,
     ReadCompliance,
     WriteAssessments,
+    ReadEvents,
+    ReadPortfolio,
+    ReadExport,
 }
 
 impl Scope {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 10] = [
         Self::ReadClients,
         Self::ReadAssets,
         Self::WriteAssets,
@@ -67,6 +70,9 @@ impl Scope {
         Self::ReadRisks,
         Self::ReadCompliance,
         Self::WriteAssessments,
+        Self::ReadEvents,
+        Self::ReadPortfolio,
+        Self::ReadExport,
     ];
 
     #[must_use]
@@ -79,6 +85,9 @@ impl Scope {
             Self::ReadRisks => "read:risks",
             Self::ReadCompliance => "read:compliance",
             Self::WriteAssessments => "write:assessments",
+            Self::ReadEvents => "read:events",
+            Self::ReadPortfolio => "read:portfolio",
+            Self::ReadExport => "read:export",
         }
     }
 }

@@ -33,7 +33,7 @@ pub use http::{Answer, send};
 
 /// Where the clock stands when a posture starts.
 pub const START: &str = "2026-03-10T09:00:00Z";
-pub const ALL_SCOPES: [&str; 7] = [
+pub const ALL_SCOPES: [&str; 10] = [
     "read:clients",
     "read:assets",
     "write:assets",
@@ -41,6 +41,9 @@ pub const ALL_SCOPES: [&str; 7] = [
     "read:risks",
     "read:compliance",
     "write:assessments",
+    "read:events",
+    "read:portfolio",
+    "read:export",
 ];
 
 pub struct Posture {

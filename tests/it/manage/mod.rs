@@ -25,6 +25,7 @@ mod orphans;
 mod own_frameworks;
 mod portfolio;
 mod posture;
+mod programs;
 mod queries;
 mod reads;
 mod requirements;

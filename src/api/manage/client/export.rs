@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::api::edge::caller::{By, Origin};
 use crate::api::edge::page_cache::AssetsShown;
-use crate::api::edge::right::View;
+use crate::api::edge::right::ViewExport;
 use crate::api::manage::client::clients::ManagedClientView;
 use crate::api::manage::decision::controls::ClientControlView;
 use crate::api::manage::decision::evidence::EvidenceView;
@@ -211,13 +211,13 @@ impl Exports {
     /// Returns newline-delimited JSON: one line `{"kind", "data"}` per item, of the kinds `client`, `score` (one per day),
     /// `risk`, `framework`, `control`, `evidence`, `task`, `import` and `asset`. `data` is what the other operations show. Each
     /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines"}}`; an export without it is
-    /// incomplete.
+    /// incomplete. Scope: `read:export`.
     #[oai(path = "/clients/:clientId/export", method = "get", operation_id = "export_client")]
     async fn export_client(
         &self,
         web: Held<&Arc<Web>>,
         origin: Origin,
-        by: By<View>,
+        by: By<ViewExport>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Lines, Failure> {
         let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;

@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::ViewCompliance;
+use crate::api::edge::right::ViewChanges;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
@@ -61,12 +61,13 @@ impl Changes {
     /// Pull status changes of requirements
     ///
     /// Every requirement of every client's frameworks whose status changed, in commit order, including the first
-    /// assessment. Changes are stored for 90 days. Requirements of two versions of the catalog are not compared. Scope: `read:compliance`.
+    /// assessment. Changes are stored for 90 days. Requirements of two versions of the catalog are not compared.
+    /// Scope: `read:events` or `read:compliance`.
     #[oai(path = "/changes", method = "get", operation_id = "list_changes")]
     async fn list_changes(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<ViewCompliance>,
+        by: By<ViewChanges>,
         /// Return changes after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
         /// Return only those of this client. Default: all that the caller may access.

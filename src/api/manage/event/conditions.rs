@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::ViewRisks;
+use crate::api::edge::right::{ViewConditions, ViewRisks};
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Text, cut};
@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 #[oai(rename = "Condition", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
-    /// The same in all events about this condition. Unique within its client.
+    /// The same in all events about this condition. Unique over all clients.
     dedup_key: String,
     /// The type of the event that announced it.
     #[oai(rename = "type")]
@@ -106,12 +106,12 @@ impl Conditions {
     /// List open conditions
     ///
     /// Open risks that are not accepted, overdue tasks, open alerts, and every other announced condition that still holds.
-    /// Ordered by client, then by `dedupKey`. Scope: `read:risks`.
+    /// Ordered by client, then by `dedupKey`. Scope: `read:events` or `read:risks`.
     #[oai(path = "/conditions", method = "get", operation_id = "list_conditions")]
     async fn list_conditions(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<ViewRisks>,
+        by: By<ViewConditions>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
         after: Query<Option<Raw<Text>>>,

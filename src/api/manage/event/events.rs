@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::View;
+use crate::api::edge::right::ViewEvents;
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
@@ -76,11 +76,12 @@ impl Events {
     /// Pull events
     ///
     /// In commit order. A caller who always asks for events after the last sequence it received misses none.
+    /// Scope: `read:events`.
     #[oai(path = "/events", method = "get", operation_id = "list_events")]
     async fn list_events(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<View>,
+        by: By<ViewEvents>,
         /// Return events after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
         /// Return only those of this client. Default: all that the caller may access.

@@ -199,6 +199,7 @@ impl Dashboard {
     /// Get key performance indicators
     ///
     /// Of the clients that the caller may see. Each caller may ask at most 30 times per minute.
+    /// Scope: `read:portfolio`.
     #[oai(path = "/dashboard/kpis", method = "get", operation_id = "get_kpis")]
     async fn get_kpis(
         &self,

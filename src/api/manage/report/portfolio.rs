@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::ViewCompliance;
+use crate::api::edge::right::CompareClients;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
@@ -77,12 +77,12 @@ impl Portfolio {
     /// Compare clients in a framework
     ///
     /// Returns one row per active client. With `requirement`, each row also has the client's status there, and `status`
-    /// filters by it. Scope: `read:compliance`.
+    /// filters by it. Scope: `read:portfolio` or `read:compliance`.
     #[oai(path = "/portfolio/compliance", method = "get", operation_id = "list_portfolio")]
     async fn list_portfolio(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<ViewCompliance>,
+        by: By<CompareClients>,
         /// A framework identifier, in upper or lower case. Required.
         framework: Query<Option<Raw<FrameworkName>>>,
         /// A reference of the framework, for example `CC6.1`.
