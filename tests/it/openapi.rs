@@ -137,6 +137,8 @@ GET /api/clients/{clientId}/export export_client read:export viewer
 GET /api/audit list_audit none admin
 GET /api/dashboard/kpis get_kpis read:portfolio viewer
 GET /api/portfolio/compliance list_portfolio read:portfolio viewer
+GET /api/portfolio/scores list_portfolio_scores read:portfolio viewer
+GET /api/portfolio/risks list_portfolio_risks read:portfolio viewer
 GET /api/audit/verify verify_audit none admin
 POST /api/scan start_scan write:assets analyst
 GET /api/scan list_scans read:assets viewer

@@ -79,6 +79,10 @@ rights! {
         const SCOPES: &'static [Scope] = &[Scope::ReadEvents, Scope::ReadRisks];
         const ROLE: Option<Role> = VIEWER;
     }
+    ViewPortfolio {
+        const SCOPES: &'static [Scope] = &[Scope::ReadPortfolio];
+        const ROLE: Option<Role> = VIEWER;
+    }
     /// Compares clients in a framework.
     CompareClients {
         const SCOPES: &'static [Scope] = &[Scope::ReadPortfolio, Scope::ReadCompliance];

@@ -104,6 +104,17 @@ described!(
     Limit,
     integer(u64::from(LIMIT_DEFAULT), 1, Some(u64::from(LIMIT_MAX)))
 );
+/// Rows of a page of a list with a limit of its own.
+#[derive(Clone, Debug)]
+pub struct UpTo<const MAX: u32>;
+
+impl<const MAX: u32> Described for UpTo<MAX> {
+    fn schema() -> MetaSchemaRef {
+        let schema = integer(u64::from(LIMIT_DEFAULT), 1, Some(u64::from(MAX)));
+        MetaSchemaRef::Inline(Box::new(schema))
+    }
+}
+
 described!(
     /// Entries of the score history.
     HistoryLimit,
@@ -150,20 +161,24 @@ fn number(name: &str, text: &str, rule: &str) -> Result<u64> {
     text.parse().map_err(|_| Error::invalid_field(name, rule))
 }
 
-fn limit(text: Option<&str>, default: u32) -> Result<u32> {
-    let rule = format!("must be an integer from 1 to {LIMIT_MAX}");
+fn limit(text: Option<&str>, default: u32, max: u32) -> Result<u32> {
+    let rule = format!("must be an integer from 1 to {max}");
     let Some(text) = text else { return Ok(default) };
     let limit = number("limit", text, &rule)?;
-    match u32::try_from(limit) {
-        Ok(limit @ 1..=LIMIT_MAX) => Ok(limit),
-        _ => Err(Error::invalid_field("limit", rule)),
-    }
+    let limit = u32::try_from(limit).ok().filter(|it| (1..=max).contains(it));
+    limit.ok_or_else(|| Error::invalid_field("limit", rule))
+}
+
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn limit_up_to<const MAX: u32>(given: Option<&Raw<UpTo<MAX>>>) -> Result<u32> {
+    limit(given.map(|it| it.text.as_str()), LIMIT_DEFAULT, MAX)
 }
 
 /// # Errors
 /// `Invalid` with the parameter and its rule.
 pub fn cut(given_limit: Option<&Raw<Limit>>, given_offset: Option<&Raw<Offset>>) -> Result<Cut> {
-    let limit = limit(given_limit.map(|it| it.text.as_str()), LIMIT_DEFAULT)?;
+    let limit = limit(given_limit.map(|it| it.text.as_str()), LIMIT_DEFAULT, LIMIT_MAX)?;
     let rule = format!("must be an integer from 0 to {OFFSET_MAX}");
     let offset = given_offset.map_or(Ok(0), |it| number("offset", &it.text, &rule))?;
     if OFFSET_MAX < offset {
@@ -189,7 +204,7 @@ pub fn before(given: Option<&Raw<Sequence>>) -> Result<Option<u64>> {
 /// # Errors
 /// `Invalid` with the parameter and its rule.
 pub fn n_history(given: Option<&Raw<HistoryLimit>>) -> Result<u32> {
-    limit(given.map(|it| it.text.as_str()), HISTORY_DEFAULT)
+    limit(given.map(|it| it.text.as_str()), HISTORY_DEFAULT, LIMIT_MAX)
 }
 
 /// # Errors

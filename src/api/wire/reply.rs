@@ -42,6 +42,12 @@ struct Paged<'a, T> {
     pagination: Pagination,
 }
 
+#[derive(Serialize)]
+struct Stretched<'a, T> {
+    data: &'a [T],
+    next: Option<&'a str>,
+}
+
 impl Rendered {
     /// `n_bytes`: the approximate length of the body.
     fn of(value: &impl Serialize, n_bytes: usize) -> Self {
@@ -66,6 +72,13 @@ impl Rendered {
         let pagination = Pagination { total: page.total, limit, offset };
         let n_bytes = ROW_BYTES * (1 + page.items.len());
         Self::of(&Paged { data: &page.items, pagination }, n_bytes)
+    }
+
+    /// `{"data": [...], "next": ...}`.
+    fn stretch<T: ToJSON + Serialize>(stretch: &page::Stretch<T>) -> Self {
+        stretch.items.iter().for_each(check_documented);
+        let shown = Stretched { data: &stretch.items, next: stretch.next.as_deref() };
+        Self::of(&shown, ROW_BYTES * (1 + stretch.items.len()))
     }
 
     /// The answer to a GET. Only the caller may cache it, and must revalidate it each time.
@@ -209,6 +222,40 @@ impl<T: Type> ApiResponse for PageReply<T> {
     fn register(registry: &mut Registry) {
         T::register(registry);
         Pagination::register(registry);
+    }
+}
+
+/// `200 {"data": [T], "next": string or null}`.
+pub struct StretchReply<T>(Rendered, PhantomData<T>);
+
+impl<T: ToJSON + Serialize> StretchReply<T> {
+    pub fn of(stretch: &page::Stretch<T>) -> Self {
+        Self(Rendered::stretch(stretch), PhantomData)
+    }
+}
+
+impl<T: Type + Send> IntoResponse for StretchReply<T> {
+    fn into_response(self) -> Response {
+        self.0.respond()
+    }
+}
+
+impl<T: Type> ApiResponse for StretchReply<T> {
+    fn meta() -> MetaResponses {
+        let next = MetaSchema {
+            description: Some(
+                "Where the list continues: send it as the cursor. Null: these are the last rows.",
+            ),
+            nullable: true,
+            ..MetaSchema::new("string")
+        };
+        let next = MetaSchemaRef::Inline(Box::new(next));
+        let schema = object(vec![("data", array(T::schema_ref())), ("next", next)]);
+        success(200, "Success.", schema)
+    }
+
+    fn register(registry: &mut Registry) {
+        T::register(registry);
     }
 }
 

@@ -1,9 +1,8 @@
 //! Lists of open conditions, and of alerts.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Map, Value};
 
+use super::walk::{First, Mark, Part};
 use crate::app::App;
 use crate::app::event;
 use crate::app::event::envelope::{Link, NewEvent, complete, dedup_key};
@@ -11,8 +10,8 @@ use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::global::client::{Client, ClientState};
-use crate::store::per_client::condition::{Condition, order};
+use crate::store::global::client::Client;
+use crate::store::per_client::condition::Condition;
 use crate::store::per_client::summary_event::SummaryEvent;
 use crate::store::{ClientSnapshot, Installation};
 
@@ -40,14 +39,6 @@ pub struct Alert {
     pub closed_at: Option<Time>,
 }
 
-/// Where a list over all clients continues: after this condition of this client.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    pub client: ClientId,
-    /// Its key within the client.
-    pub key: String,
-}
-
 impl App {
     /// Lists the open conditions of one client or all, by client and then by `dedupKey`.
     ///
@@ -60,7 +51,7 @@ impl App {
         after: Option<Mark>,
         limit: u32,
     ) -> Result<Vec<Open>> {
-        self.list_over_clients(caller, client, after, limit, open).await
+        self.walk(caller, (client, |_| true), after, limit, open).await
     }
 
     /// Lists alerts that are open or were open recently, in the same order.
@@ -74,77 +65,7 @@ impl App {
         after: Option<Mark>,
         limit: u32,
     ) -> Result<Vec<Alert>> {
-        self.list_over_clients(caller, client, after, limit, alerts).await
-    }
-
-    /// Lists up to `limit` items after `after`, of each client in turn.
-    async fn list_over_clients<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        client: Option<ClientId>,
-        after: Option<Mark>,
-        limit: u32,
-        of_client: impl Fn(&ClientSnapshot, Part<'_>) -> Result<Vec<T>> + Send + 'static,
-    ) -> Result<Vec<T>> {
-        let mut clients: Vec<ClientId> = if let Some(id) = client {
-            vec![self.reach_any(caller, id)?.0.id]
-        } else {
-            let all = self.clients.directory.list();
-            let there = all.iter().filter(|it| it.state != ClientState::Erasing);
-            there.map(|it| it.id).filter(|it| caller.may_reach(*it)).collect()
-        };
-        clients.retain(|it| after.as_ref().is_none_or(|mark| mark.client <= *it));
-        let limit = limit as usize;
-        let store = caller.acting_on(&self.store);
-        let list = store.read(move |snapshot| {
-            let mut found = Vec::new();
-            for id in clients {
-                let left = limit - found.len();
-                if left == 0 {
-                    break;
-                }
-                let mark = after.as_ref().filter(|it| it.client == id);
-                let part = Part { after: mark.map(|it| it.key.as_str()), limit: left };
-                found.extend(of_client(&snapshot.client(id), part)?);
-            }
-            Ok(found)
-        });
-        list.await
-    }
-}
-
-/// Which part of a client's list is wanted.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    after: Option<&'a str>,
-    limit: usize,
-}
-
-/// The first items of a part, in the order of their keys, from any number in any order.
-struct First<T> {
-    after: Option<Vec<u8>>,
-    limit: usize,
-    items: BTreeMap<Vec<u8>, T>,
-}
-
-impl<T> First<T> {
-    fn of(part: Part<'_>) -> Self {
-        let after = part.after.map(order);
-        Self { after, limit: part.limit, items: BTreeMap::new() }
-    }
-
-    /// Makes the item only if it is among the first.
-    fn offer(&mut self, key: &str, item: impl FnOnce() -> T) {
-        let key = order(key);
-        let is_full = self.items.len() == self.limit;
-        let is_late = is_full && self.items.last_key_value().is_some_and(|(last, _)| *last < key);
-        if is_late || self.after.as_ref().is_some_and(|after| key <= *after) {
-            return;
-        }
-        self.items.insert(key, item());
-        if self.limit < self.items.len() {
-            self.items.pop_last();
-        }
+        self.walk(caller, (client, |_| true), after, limit, alerts).await
     }
 }
 

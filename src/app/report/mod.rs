@@ -8,3 +8,4 @@ pub mod log;
 pub mod orphan;
 pub mod portfolio;
 pub mod posture;
+pub mod walk;

@@ -1,18 +1,22 @@
-//! One framework over all clients that the caller may see.
+//! Frameworks, scores and risks over all clients that the caller may see.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::walk::{First, Mark};
 use crate::app::App;
+use crate::app::client::settings::Settings;
 use crate::auth::caller::Caller;
 use crate::engine::fact::Status;
-use crate::engine::framework::FrameworkId;
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::{FrameworkSummary, RowOutcome};
+use crate::engine::severity::Severity;
 use crate::error::Result;
-use crate::id::ClientId;
+use crate::id::{ClientId, RiskId};
 use crate::page::{Cut, Page};
-use crate::store::Snapshot;
 use crate::store::global::client::{Client, ClientState};
+use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
+use crate::store::{ClientSnapshot, Snapshot};
 
 /// What a request asks about the portfolio.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +37,97 @@ pub struct PortfolioRow {
     pub row: Option<RowOutcome>,
 }
 
+/// A client's score, and how far it is in every framework.
+#[derive(Clone, Debug)]
+pub struct ClientStanding {
+    pub client: Arc<Client>,
+    /// `None` until the first valid observation or attestation.
+    pub score: Option<ScoreEntry>,
+    /// In percent.
+    pub coverage: u8,
+    /// In the catalog's order, and whether the client must meet it.
+    pub frameworks: Vec<(FrameworkId, bool, FrameworkSummary)>,
+}
+
+/// An open risk of one of many clients.
+#[derive(Clone, Debug)]
+pub struct ClientRisk {
+    pub client: Arc<Client>,
+    pub risk: OpenRisk,
+}
+
+fn is_active(client: &Client) -> bool {
+    client.state == ClientState::Active
+}
+
 impl App {
+    /// Up to `limit` active clients after `after`, in the order in which they were added.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database is not available.
+    pub async fn list_standings(
+        self: &Arc<Self>,
+        caller: &Caller,
+        after: Option<ClientId>,
+        limit: u32,
+    ) -> Result<Vec<ClientStanding>> {
+        let app = Arc::clone(self);
+        let mark = after.map(|client| Mark { client, key: String::new() });
+        self.walk(caller, (None, is_active), mark, limit, move |rows, part| {
+            let client = app.clients.directory.find(rows.id());
+            let Some(client) = client.filter(|_| part.after.is_none()) else {
+                return Ok(Vec::new());
+            };
+            Ok(vec![app.standing(rows, client)?])
+        })
+        .await
+    }
+
+    fn standing(&self, rows: &ClientSnapshot, client: Arc<Client>) -> Result<ClientStanding> {
+        let catalog = self.catalog();
+        let in_scope = Settings::of(&client.settings).frameworks();
+        let summary = |it: &Framework| {
+            let summary = self.framework_outcome(rows, it)?.summary;
+            Ok((it.id, in_scope.contains(&it.id), summary))
+        };
+        Ok(ClientStanding {
+            score: rows.find_score()?,
+            coverage: rows.find_assessed()?.map_or(0, |it| it.coverage),
+            frameworks: catalog.frameworks.iter().map(summary).collect::<Result<_>>()?,
+            client,
+        })
+    }
+
+    /// Up to `limit` open risks of active clients after `after`, by client and then by id. Includes accepted ones.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database is not available.
+    pub async fn list_risks_of_all(
+        self: &Arc<Self>,
+        caller: &Caller,
+        severity: Option<Severity>,
+        after: Option<(ClientId, RiskId)>,
+        limit: u32,
+    ) -> Result<Vec<ClientRisk>> {
+        let app = Arc::clone(self);
+        let mark = after.map(|(client, risk)| Mark { client, key: risk.to_string() });
+        self.walk(caller, (None, is_active), mark, limit, move |rows, part| {
+            let Some(client) = app.clients.directory.find(rows.id()) else {
+                return Ok(Vec::new());
+            };
+            let mut first = First::of(part);
+            rows.visit_risks(|risk| {
+                let is_wanted = severity.is_none_or(|it| it == risk.risk.severity);
+                if risk.closed.is_none() && is_wanted {
+                    first.offer(&risk.id.to_string(), || risk);
+                }
+            })?;
+            let risks = first.items.into_values();
+            Ok(risks.map(|risk| ClientRisk { client: Arc::clone(&client), risk }).collect())
+        })
+        .await
+    }
+
     /// A page of active clients that the caller may access, in the order in which they were added.
     ///
     /// # Errors

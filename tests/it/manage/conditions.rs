@@ -127,7 +127,7 @@ fn each_parameter_tells_its_rule() {
         ("clientId=x", "clientId"),
         ("after=x", "after"),
         ("after=x/risk", "after"),
-        ("limit=101", "limit"),
+        ("limit=1001", "limit"),
     ] {
         let answer = posture.operator("GET", &format!("/api/conditions?{query}"), &Value::Null);
         assert_eq!(refused_field(&answer).0, field);

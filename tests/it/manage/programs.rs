@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MIXED, import};
+use super::{GOOD, MIXED, import, patched, posted, read, refused_field};
 use crate::harness::{Answer, Posture, send};
 
 /// Reads with a key.
@@ -27,6 +27,8 @@ fn a_key_reads_events_key_figures_and_the_export_of_its_clients_alone() {
         "/api/conditions",
         "/api/dashboard/kpis",
         "/api/portfolio/compliance?framework=SOC2",
+        "/api/portfolio/scores",
+        "/api/portfolio/risks?severity=critical",
     ] {
         let seen = with(&posture, &limited, path).text();
         assert!(seen.contains(&own) && !seen.contains(&other), "{path}: {seen:.300}");
@@ -40,4 +42,166 @@ fn a_key_reads_events_key_figures_and_the_export_of_its_clients_alone() {
     assert!(with(&posture, &limited, &export(&own)).text().ends_with("}\n"));
     let foreign = send(posture.address, "GET", &export(&other), &[("X-API-Key", &limited)], b"");
     assert_eq!(foreign.status, 403);
+}
+
+/// Clients whose ids are in the order of their names here.
+pub(super) fn in_order<const N: usize>(posture: &Posture, names: [&str; N]) -> [String; N] {
+    names.map(|it| {
+        posture.pass_s(1);
+        posture.client(it)
+    })
+}
+
+/// All rows of a list, this many at a time.
+fn pulled(posture: &Posture, path: &str, cursor: &str, limit: u32) -> Vec<Value> {
+    let joint = if path.contains('?') { '&' } else { '?' };
+    let first = format!("{path}{joint}limit={limit}");
+    let (mut rows, mut at) = (Vec::new(), first.clone());
+    loop {
+        let answer = posture.operator("GET", &at, &Value::Null);
+        assert_eq!(answer.status, 200, "{at}: {}", answer.text());
+        let page = answer.json();
+        let data = page["data"].as_array().unwrap();
+        assert!(data.len() <= limit as usize, "{at}");
+        rows.extend(data.iter().cloned());
+        let Some(next) = page["next"].as_str() else { return rows };
+        assert_eq!(data.len(), limit as usize, "{at}: a page before the last one is full");
+        at = format!("{first}&{cursor}={next}");
+    }
+}
+
+#[test]
+fn every_list_with_a_cursor_says_where_it_continues() {
+    let posture = Posture::start_with(crate::webhook::allow_loopback);
+    let webhook = crate::webhook::add(&posture, "http://127.0.0.1:9/");
+    let rule = json!({"name": "low", "condition": {"type": "score_below", "value": 99}});
+    posted(&posture, "/api/alert-rules", &rule);
+    for name in ["A", "B", "C"] {
+        let client = posture.client(name);
+        import(&posture, &client, "", MIXED);
+        posted(&posture, "/api/tasks", &json!({"clientId": client, "title": name}));
+    }
+    let deliveries = format!("/api/webhooks/{}/deliveries", webhook["id"].as_str().unwrap());
+    for (path, cursor, limit_max) in [
+        ("/api/tasks", "after", 1_000),
+        ("/api/alerts", "after", 1_000),
+        ("/api/conditions", "after", 1_000),
+        ("/api/changes", "after", 5_000),
+        ("/api/events", "after", 1_000),
+        ("/api/portfolio/scores", "after", 1_000),
+        ("/api/portfolio/risks", "after", 5_000),
+        ("/api/audit", "before", 100),
+        (deliveries.as_str(), "after", 100),
+    ] {
+        let whole = pulled(&posture, path, cursor, 100);
+        assert!(3 <= whole.len(), "{path}: {}", whole.len());
+        let is_log = path.contains("webhooks");
+        let ids = |rows: &[Value]| -> Vec<String> {
+            rows.iter()
+                .map(|it| if is_log { it["eventId"].to_string() } else { it.to_string() })
+                .collect()
+        };
+        assert_eq!(ids(&pulled(&posture, path, cursor, 2)), ids(&whole), "{path}");
+        assert_eq!(ids(&pulled(&posture, path, cursor, 1)), ids(&whole), "{path}");
+        let beyond = format!("{path}?limit={}", limit_max + 1);
+        let refused = refused_field(&posture.operator("GET", &beyond, &Value::Null));
+        let rule = format!("must be an integer from 1 to {limit_max}");
+        assert_eq!(refused, ("limit".to_owned(), rule), "{path}");
+        let most = format!("{path}?limit={limit_max}");
+        assert_eq!(posture.operator("GET", &most, &Value::Null).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn the_scores_of_all_clients_are_what_each_client_shows() {
+    let posture = Posture::start();
+    let clients = in_order(&posture, ["Good", "Mixed", "Unknown", "Left"]);
+    import(&posture, &clients[0], "", GOOD);
+    import(&posture, &clients[1], "", MIXED);
+    patched(&posture, &format!("/api/clients/{}", clients[3]), &json!({"active": false}));
+    let scoped = json!({"settings": {"frameworks": ["SOC2"]}});
+    patched(&posture, &format!("/api/clients/{}", clients[1]), &scoped);
+    let key = posture.key();
+    let rows = read(&posture, "/api/portfolio/scores");
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 3, "an inactive client is not listed");
+    for (row, client) in rows.iter().zip(&clients) {
+        assert_eq!(row["clientId"], *client);
+        let scores = posture.read(&key, &format!("/clients/{client}/scores"));
+        assert_eq!(row["score"], scores["data"]["current"]);
+        let shown = read(&posture, &format!("/api/clients/{client}/posture"));
+        assert_eq!(
+            (&row["coverage"], &row["provisional"]),
+            (&shown["coverage"], &shown["provisional"])
+        );
+        let frameworks = row["frameworks"].as_array().unwrap();
+        let versioned = posture.read(&key, &format!("/clients/{client}/compliance"));
+        for summary in versioned["data"].as_array().unwrap() {
+            let name = &summary["framework"];
+            let own = frameworks.iter().find(|it| it["framework"] == *name).unwrap();
+            for (member, value) in summary.as_object().unwrap() {
+                assert_eq!(own[member], *value, "{name} {member}");
+            }
+        }
+    }
+    let in_scope = |row: &Value| {
+        let all = row["frameworks"].as_array().unwrap().iter();
+        all.filter(|it| it["inScope"] == true).map(|it| it["framework"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(in_scope(&rows[1]), ["SOC2"]);
+}
+
+#[test]
+fn the_risks_of_all_clients_are_what_each_client_shows() {
+    let posture = Posture::start();
+    let clients = in_order(&posture, ["A", "B", "Left"]);
+    for client in &clients {
+        import(&posture, client, "", MIXED);
+    }
+    patched(&posture, &format!("/api/clients/{}", clients[2]), &json!({"active": false}));
+    let own = |client: &str| read(&posture, &format!("/api/clients/{client}/risks?limit=100"));
+    let first = own(&clients[0])[0]["id"].as_str().unwrap().to_owned();
+    let accepted = json!({"accepted": true, "until": "2026-04-01T00:00:00Z", "reason": "replaced"});
+    patched(&posture, &format!("/api/clients/{}/risks/{first}", clients[0]), &accepted);
+    let mut expected = Vec::new();
+    for (client, name) in clients.iter().zip(["A", "B"]) {
+        let mut risks = own(client).as_array().unwrap().clone();
+        risks.sort_by_key(|it| it["id"].to_string());
+        for risk in &mut risks {
+            risk["clientId"] = json!(client);
+            risk["clientName"] = json!(name);
+        }
+        expected.extend(risks);
+    }
+    assert_eq!(read(&posture, "/api/portfolio/risks"), json!(expected));
+    assert!(expected.iter().any(|it| it["acceptance"]["reason"] == "replaced"));
+    let critical = read(&posture, "/api/portfolio/risks?severity=critical");
+    expected.retain(|it| it["severity"] == "critical");
+    assert_eq!(critical, json!(expected));
+    for after in ["x", "x/y", "0195a000-0000-7000-8000-000000000000"] {
+        let path = format!("/api/portfolio/risks?after={after}");
+        let refused = refused_field(&posture.operator("GET", &path, &Value::Null));
+        assert_eq!(refused.1, "must be <clientId>/<riskId> of a row");
+    }
+}
+
+#[test]
+fn a_night_of_many_clients_is_five_calls_of_a_default_key() {
+    let posture = Posture::start();
+    for n in 0..30 {
+        import(&posture, &posture.client(&format!("Client {n}")), "", MIXED);
+    }
+    let body = json!({"name": "bi", "scopes": ["read:events", "read:portfolio"]});
+    let issued = posture.operator("POST", "/api/keys", &body).json();
+    let key = issued["data"]["key"].as_str().unwrap().to_owned();
+    for path in [
+        "/api/portfolio/scores?limit=1000",
+        "/api/portfolio/risks?limit=5000",
+        "/api/changes?limit=5000",
+        "/api/events?limit=1000",
+        "/api/conditions?limit=1000",
+    ] {
+        let page = with(&posture, &key, path).json();
+        assert!(30 <= page["data"].as_array().unwrap().len() && page["next"].is_null(), "{path}");
+    }
 }

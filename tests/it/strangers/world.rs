@@ -33,7 +33,7 @@ pub(crate) enum Names {
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
 pub(crate) type Tried = (&'static str, Names, &'static str, u16);
 
-pub(crate) const TRIED: [Tried; 79] = [
+pub(crate) const TRIED: &[Tried] = &[
     ("list_clients", Names::Nothing, "limit=0", 200),
     ("get_client", Names::Client, "", 200),
     ("list_assets", Names::Client, "assetType=x", 200),
@@ -107,6 +107,8 @@ pub(crate) const TRIED: [Tried; 79] = [
     ("verify_audit", Names::Nothing, "", 200),
     ("get_kpis", Names::Nothing, "", 200),
     ("list_portfolio", Names::Nothing, "status=x", 200),
+    ("list_portfolio_scores", Names::Nothing, "after=x", 200),
+    ("list_portfolio_risks", Names::Nothing, "severity=x", 200),
     ("start_scan", Names::Nothing, "", 202),
     ("list_scans", Names::Nothing, "clientId=x", 200),
     ("get_scan", Names::Scan, "", 200),

@@ -12,10 +12,11 @@ use crate::api::edge::right::Administer;
 use crate::api::wire::param;
 use crate::api::wire::param::{Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Null};
+use crate::api::wire::reply::{Data, Null, StretchReply};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::access::audit::Audit;
+use crate::page::Stretch;
 use crate::store::global::audit::AuditEntry;
 
 /// Who did what, or was denied.
@@ -113,11 +114,12 @@ impl AuditLog {
         /// Only entries before this sequence. Default: from the newest entry.
         before: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<AuditView>>, Failure> {
+    ) -> Result<StretchReply<AuditView>, Failure> {
         let before = param::before(before.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let entries = web.app.list_audit(before, limit).await?;
-        Ok(Data::of(&entries.into_iter().map(AuditView::of).collect::<Vec<_>>()))
+        let entries = web.app.list_audit(before, limit + 1).await?;
+        let entries = Stretch::of(entries, limit, |it| it.sequence.to_string());
+        Ok(StretchReply::of(&entries.map(AuditView::of)))
     }
 
     /// Verify the audit log

@@ -127,7 +127,7 @@ impl MoveView {
 }
 
 /// Below this coverage a score is provisional.
-const COVERAGE_MIN: u8 = 40;
+pub const COVERAGE_MIN: u8 = 40;
 /// Requirements that are shown of a question.
 const N_WAITING_SHOWN: usize = 100;
 /// Moves that are shown.

@@ -66,7 +66,7 @@ impl AcceptanceView {
 }
 
 impl ManagedRiskView {
-    fn of(open: OpenRisk) -> Self {
+    pub fn of(open: OpenRisk) -> Self {
         let OpenRisk { id, risk, created_at, closed: _, occurrence, opened_at, accepted } = open;
         Self {
             id: Uid::of(id.as_bytes()),

@@ -13,14 +13,15 @@ use crate::api::edge::right::{ViewRisks, Work};
 use crate::api::wire::body::{Body, change, example, present};
 use crate::api::wire::input::Ref;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Raw, cut};
+use crate::api::wire::param::{Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Made, Null};
+use crate::api::wire::reply::{Data, Made, Null, StretchReply};
 use crate::api::wire::view::{TaskStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::task::{NewTask, TaskChange};
 use crate::clock::Time;
 use crate::id::{ClientId, RiskId, TaskId};
+use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::task::Task;
 
 /// A task to remedy something.
@@ -169,15 +170,16 @@ impl Tasks {
         status: Query<Option<Raw<TaskStatusView>>>,
         /// Continue after this task: the id of the last task of the previous page.
         after: Query<Option<Raw<Id>>>,
-        limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<TaskView>>, Failure> {
-        let limit = cut(limit.0.as_ref(), None)?.limit;
+        limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<TaskView>, Failure> {
+        let limit = limit_up_to(limit.0.as_ref())?;
         let status = param::word("status", status.0.as_ref())?.map(|it: TaskStatusView| it.0);
         let after = param::id("after", after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let tasks = web.app.list_tasks(&by.0, client, status, after, limit).await?;
+        let tasks = web.app.list_tasks(&by.0, client, status, after, limit + 1).await?;
         let now = web.app.clock.now();
-        Ok(Data::of(&tasks.into_iter().map(|it| TaskView::of(it, now)).collect::<Vec<_>>()))
+        let tasks = Stretch::of(tasks, limit, |it| it.id.to_string());
+        Ok(StretchReply::of(&tasks.map(|it| TaskView::of(it, now))))
     }
 
     /// Add a remediation task

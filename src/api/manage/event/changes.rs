@@ -11,11 +11,12 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewChanges;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
+use crate::api::wire::param::{Id, Raw, Sequence, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::Data;
+use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{LevelView, StatusView, Uid, When};
 use crate::api::{Group, Web};
+use crate::page::{SMALL_PULL_LIMIT_MAX, Stretch};
 use crate::store::global::change::Placed;
 
 /// A status change of one requirement of one client.
@@ -73,12 +74,13 @@ impl Changes {
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
-        limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<RowChangeView>>, Failure> {
+        limit: Query<Option<Raw<UpTo<SMALL_PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<RowChangeView>, Failure> {
         let after = param::after(after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let limit = cut(limit.0.as_ref(), None)?.limit;
-        let changes = web.app.list_changes(&by.0, client, after, limit).await?;
-        Ok(Data::of(&changes.into_iter().map(RowChangeView::of).collect::<Vec<_>>()))
+        let limit = limit_up_to(limit.0.as_ref())?;
+        let changes = web.app.list_changes(&by.0, client, after, limit + 1).await?;
+        let changes = Stretch::of(changes, limit, |it| it.sequence.to_string());
+        Ok(StretchReply::of(&changes.map(RowChangeView::of)))
     }
 }

@@ -11,13 +11,15 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{ViewConditions, ViewRisks};
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Raw, Text, cut};
+use crate::api::wire::param::{Id, Raw, Text, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Null};
+use crate::api::wire::reply::{Null, StretchReply};
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::report::condition::{Alert, Mark, Open};
+use crate::app::report::condition::{Alert, Open};
+use crate::app::report::walk::Mark;
 use crate::error::{Error, Result};
+use crate::page::{PULL_LIMIT_MAX, Stretch};
 
 /// A condition that is open: something that is wrong now.
 #[derive(Object, Serialize)]
@@ -99,6 +101,11 @@ fn mark(given: Option<&Raw<Text>>) -> Result<Option<Mark>> {
     Ok(Some(Mark { client, key }))
 }
 
+/// What [`mark`] reads.
+fn cursor(it: &Open) -> String {
+    format!("{}/{}", it.client, it.dedup_key)
+}
+
 pub struct Conditions;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -115,13 +122,13 @@ impl Conditions {
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
         after: Query<Option<Raw<Text>>>,
-        limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<ConditionView>>, Failure> {
-        let limit = cut(limit.0.as_ref(), None)?.limit;
+        limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<ConditionView>, Failure> {
+        let limit = limit_up_to(limit.0.as_ref())?;
         let after = mark(after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let open = web.app.list_conditions(&by.0, client, after, limit).await?;
-        Ok(Data::of(&open.into_iter().map(ConditionView::of).collect::<Vec<_>>()))
+        let open = web.app.list_conditions(&by.0, client, after, limit + 1).await?;
+        Ok(StretchReply::of(&Stretch::of(open, limit, cursor).map(ConditionView::of)))
     }
 
     /// List alerts
@@ -135,12 +142,13 @@ impl Conditions {
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         /// Continue after this row: `<clientId>/<dedupKey>` of the last row of the previous page.
         after: Query<Option<Raw<Text>>>,
-        limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<AlertView>>, Failure> {
-        let limit = cut(limit.0.as_ref(), None)?.limit;
+        limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<AlertView>, Failure> {
+        let limit = limit_up_to(limit.0.as_ref())?;
         let after = mark(after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let alerts = web.app.list_alerts(&by.0, client, after, limit).await?;
-        Ok(Data::of(&alerts.into_iter().map(AlertView::of).collect::<Vec<_>>()))
+        let alerts = web.app.list_alerts(&by.0, client, after, limit + 1).await?;
+        let alerts = Stretch::of(alerts, limit, |it| cursor(&it.open));
+        Ok(StretchReply::of(&alerts.map(AlertView::of)))
     }
 }

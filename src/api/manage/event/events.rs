@@ -12,12 +12,13 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewEvents;
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
+use crate::api::wire::param::{Id, Raw, Sequence, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::Data;
+use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::error::{Error, Result};
+use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::event::Event;
 
 /// One event, exactly as a webhook delivery contains it.
@@ -87,13 +88,14 @@ impl Events {
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
-        limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<EventView>>, Failure> {
+        limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<EventView>, Failure> {
         let after = param::after(after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let limit = cut(limit.0.as_ref(), None)?.limit;
-        let events = web.app.list_events(&by.0, client, after, limit).await?;
-        let views = events.iter().map(EventView::of);
-        Ok(Data::of(&views.collect::<Result<Vec<_>>>()?))
+        let limit = limit_up_to(limit.0.as_ref())?;
+        let events = web.app.list_events(&by.0, client, after, limit + 1).await?;
+        let Stretch { items, next } = Stretch::of(events, limit, |it| it.sequence.to_string());
+        let items = items.iter().map(EventView::of).collect::<Result<_>>()?;
+        Ok(StretchReply::of(&Stretch { items, next }))
     }
 }

@@ -1,4 +1,4 @@
-//! One framework, or one requirement of it, over all clients.
+//! Frameworks, scores and risks over all clients.
 
 use std::sync::Arc;
 
@@ -8,18 +8,23 @@ use poem_openapi::{Object, OpenApi};
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::CompareClients;
+use crate::api::edge::right::{CompareClients, ViewPortfolio};
+use crate::api::manage::client::posture::COVERAGE_MIN;
+use crate::api::manage::decision::risks::ManagedRiskView;
+use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::framework::FrameworkName;
-use crate::api::wire::param::{Limit, Offset, Raw, Text, cut};
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, UpTo, cut, limit_up_to};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Null, Rendered};
-use crate::api::wire::view::{StatusView, Uid};
+use crate::api::wire::reply::{Null, Rendered, StretchReply};
+use crate::api::wire::view::{SeverityView, StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
-use crate::app::report::portfolio::{PortfolioQuery, PortfolioRow};
+use crate::app::report::portfolio::{ClientRisk, ClientStanding, PortfolioQuery, PortfolioRow};
 use crate::engine::framework::{Framework, FrameworkId};
+use crate::engine::posture::FrameworkSummary;
 use crate::error::{Error, Result};
-use crate::page::Page;
+use crate::id::{ClientId, RiskId};
+use crate::page::{PULL_LIMIT_MAX, Page, SMALL_PULL_LIMIT_MAX, Stretch};
 
 /// The compliance of one client with a framework.
 #[derive(Object, Serialize)]
@@ -60,6 +65,98 @@ impl LineView {
             compliance_score: row.map(|it| it.score).into(),
         }
     }
+}
+
+/// A client's score, and its summary in every framework.
+#[derive(Object, Serialize)]
+#[oai(rename = "PortfolioScore", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct StandingView {
+    client_id: Uid,
+    client_name: String,
+    /// Null until the client's first valid observation or attestation.
+    score: Null<SecurityScoreView>,
+    /// The share of the applicable controls, by weight, that is assessed, in percent.
+    coverage: u8,
+    /// The coverage is below 40.
+    provisional: bool,
+    frameworks: Vec<FrameworkStandingView>,
+}
+
+/// How far a client is in a framework.
+#[derive(Object, Serialize)]
+#[oai(rename = "PortfolioFramework", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct FrameworkStandingView {
+    framework: FrameworkName,
+    /// True if the client must meet it: `settings.frameworks` names it.
+    in_scope: bool,
+    /// 0 to 100.
+    readiness_score: u8,
+    /// Applicable requirements. Those that are not passed, partial or failed are not assessed yet.
+    total_controls: u32,
+    passed_controls: u32,
+    partial_controls: u32,
+    failed_controls: u32,
+}
+
+impl StandingView {
+    fn of(it: ClientStanding) -> Self {
+        let ClientStanding { client, score, coverage, frameworks } = it;
+        Self {
+            client_id: Uid::of(client.id.as_bytes()),
+            client_name: client.name.clone(),
+            score: score.map(SecurityScoreView::of).into(),
+            coverage,
+            provisional: coverage < COVERAGE_MIN,
+            frameworks: frameworks.into_iter().map(FrameworkStandingView::of).collect(),
+        }
+    }
+}
+
+impl FrameworkStandingView {
+    fn of((id, in_scope, summary): (FrameworkId, bool, FrameworkSummary)) -> Self {
+        Self {
+            framework: FrameworkName(id),
+            in_scope,
+            readiness_score: summary.readiness,
+            total_controls: summary.total,
+            passed_controls: summary.passed,
+            partial_controls: summary.partial,
+            failed_controls: summary.failed,
+        }
+    }
+}
+
+/// An open risk of one of the clients.
+#[derive(Object, Serialize)]
+#[oai(rename = "PortfolioRisk", rename_all = "camelCase")]
+#[serde(rename_all = "camelCase")]
+pub struct ClientRiskView {
+    client_id: Uid,
+    client_name: String,
+    #[oai(flatten)]
+    #[serde(flatten)]
+    risk: ManagedRiskView,
+}
+
+impl ClientRiskView {
+    fn of(ClientRisk { client, risk }: ClientRisk) -> Self {
+        Self {
+            client_id: Uid::of(client.id.as_bytes()),
+            client_name: client.name.clone(),
+            risk: ManagedRiskView::of(risk),
+        }
+    }
+}
+
+/// Reads `<clientId>/<riskId>` of the last row of the previous page.
+fn risk_mark(given: Option<&Raw<Text>>) -> Result<Option<(ClientId, RiskId)>> {
+    let Some(Raw { text, .. }) = given else { return Ok(None) };
+    let read = |(client, risk): (&str, &str)| Some((client.parse().ok()?, risk.parse().ok()?));
+    let mark = text.split_once('/').and_then(read);
+    mark.map(Some)
+        .ok_or_else(|| Error::invalid_field("after", "must be <clientId>/<riskId> of a row"))
 }
 
 /// Finds the row of a requirement.
@@ -108,5 +205,47 @@ impl Portfolio {
         let view = |it| LineView::of(it, framework, requirement.as_deref());
         let items = items.into_iter().map(view).collect();
         Ok(reply::PageReply::rendered(Rendered::page(&Page { items, total, cut })))
+    }
+
+    /// List the scores of all clients
+    ///
+    /// Returns one row per active client, in the order in which they were added: the score, and the summary of every
+    /// framework. Scope: `read:portfolio`.
+    #[oai(path = "/portfolio/scores", method = "get", operation_id = "list_portfolio_scores")]
+    async fn list_portfolio_scores(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewPortfolio>,
+        /// Continue after this client: `next` of the previous page.
+        after: Query<Option<Raw<Id>>>,
+        limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<StandingView>, Failure> {
+        let after = param::id("after", after.0.as_ref())?;
+        let limit = limit_up_to(limit.0.as_ref())?;
+        let all = web.app.list_standings(&by.0, after, limit + 1).await?;
+        let all = Stretch::of(all, limit, |it| it.client.id.to_string());
+        Ok(StretchReply::of(&all.map(StandingView::of)))
+    }
+
+    /// List the open risks of all clients
+    ///
+    /// Of active clients, by client and then by id. Includes accepted risks and risks whose evidence has expired.
+    /// Scope: `read:portfolio`.
+    #[oai(path = "/portfolio/risks", method = "get", operation_id = "list_portfolio_risks")]
+    async fn list_portfolio_risks(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewPortfolio>,
+        severity: Query<Option<Raw<SeverityView>>>,
+        /// Continue after this row: `next` of the previous page.
+        after: Query<Option<Raw<Text>>>,
+        limit: Query<Option<Raw<UpTo<SMALL_PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<ClientRiskView>, Failure> {
+        let severity = param::word("severity", severity.0.as_ref())?.map(|it: SeverityView| it.0);
+        let after = risk_mark(after.0.as_ref())?;
+        let limit = limit_up_to(limit.0.as_ref())?;
+        let all = web.app.list_risks_of_all(&by.0, severity, after, limit + 1).await?;
+        let all = Stretch::of(all, limit, |it| format!("{}/{}", it.client.id, it.risk.id));
+        Ok(StretchReply::of(&all.map(ClientRiskView::of)))
     }
 }

@@ -16,7 +16,7 @@ use crate::api::wire::input::{ClientIds, TextOf, Url, Words};
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Raw, Sequence, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Gone, Made, Null};
+use crate::api::wire::reply::{Data, Gone, Made, Null, StretchReply};
 use crate::api::wire::view::{DisabledReasonView, EventChoice, EventTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::webhook::endpoint::{
@@ -26,6 +26,7 @@ use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
 use crate::id::WebhookId;
+use crate::page::Stretch;
 use crate::store::global::webhook::WebhookState;
 use crate::webhook::sign::SigningSecret;
 
@@ -432,11 +433,12 @@ impl ManagedWebhooks {
         /// List deliveries after this sequence. Default: 0, from the start.
         after: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<Limit>>>,
-    ) -> Result<Data<Vec<DeliveryView>>, Failure> {
+    ) -> Result<StretchReply<DeliveryView>, Failure> {
         let after = param::after(after.0.as_ref())?;
         let limit = cut(limit.0.as_ref(), None)?.limit;
-        let list = web.app.list_deliveries(webhook_id.read()?, after, limit).await?;
-        Ok(Data::of(&list.into_iter().map(DeliveryView::of).collect::<Vec<_>>()))
+        let list = web.app.list_deliveries(webhook_id.read()?, after, limit + 1).await?;
+        let list = Stretch::of(list, limit, |it| it.sequence.to_string());
+        Ok(StretchReply::of(&list.map(DeliveryView::of)))
     }
 
     /// Send events again
