@@ -7,6 +7,7 @@ use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
+use super::compression::{accepts_gzip, compress};
 use super::metric::{MemoryUse, resident_bytes};
 use super::operation::Operations;
 use crate::api::Web;
@@ -71,6 +72,7 @@ async fn finish(
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let address = client_address(&request, web);
     let conditional = matches!(method, Method::GET | Method::HEAD);
+    let accepts_gzip = method == Method::GET && accepts_gzip(request.headers());
     let known = request.headers().get(header::IF_NONE_MATCH).cloned().filter(|_| conditional);
     let mut response = inner.call(request).await?;
     if let Some(known) = known
@@ -107,6 +109,9 @@ async fn finish(
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
         let value = operations.allow(&path).unwrap_or(HeaderValue::from_static("GET, HEAD"));
         response.headers_mut().insert(header::ALLOW, value);
+    }
+    if method == Method::GET {
+        compress(&mut response, accepts_gzip);
     }
     Ok(response)
 }

@@ -1,6 +1,7 @@
 //! The outer layer of every request: who calls, what they may do, limits, and the cache of pages.
 
 pub mod caller;
+mod compression;
 pub mod layer;
 pub mod metric;
 pub mod operation;

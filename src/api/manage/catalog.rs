@@ -193,7 +193,7 @@ impl CatalogReads {
     ) -> Result<Data<Vec<FrameworkView>>, Failure> {
         let catalog = &web.app.catalog();
         let views = catalog.frameworks.iter().map(|it| FrameworkView::of(catalog, it));
-        Ok(Data::of(&views.collect()))
+        Ok(Data::kept(&views.collect()))
     }
 
     /// Get a framework
@@ -211,7 +211,7 @@ impl CatalogReads {
         let catalog = &web.app.catalog();
         let framework = catalog.framework_named(&framework_id.text)?;
         let rows = framework.rows.iter().map(|it| RowView::of(catalog, framework, it));
-        Ok(Data::of(&FrameworkDetailView {
+        Ok(Data::kept(&FrameworkDetailView {
             framework_id: FrameworkName(framework.id),
             framework_name: framework.name.clone(),
             framework_version: framework.version.clone(),
@@ -231,6 +231,6 @@ impl CatalogReads {
         let catalog = &web.app.catalog();
         let controls = catalog.controls.iter().enumerate();
         let views = controls.map(|(index, it)| ControlView::of(catalog, index, it));
-        Ok(Data::of(&views.collect()))
+        Ok(Data::kept(&views.collect()))
     }
 }

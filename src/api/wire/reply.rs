@@ -124,6 +124,11 @@ impl<T> Data<T> {
 }
 
 impl<T: Type + ToJSON + Serialize> Data<T> {
+    /// A large answer, which the caller may cache and revalidate.
+    pub fn kept(value: &T) -> Self {
+        Self::rendered(Rendered::data(value))
+    }
+
     /// An answer that must not be cached.
     pub fn of(value: &T) -> Self {
         Self { is_kept: false, ..Self::rendered(Rendered::data(value)) }

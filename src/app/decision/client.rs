@@ -59,6 +59,14 @@ impl App {
         Err(Error::not_found("client not found"))
     }
 
+    /// All clients that the caller may access, inactive ones too, in the order in which they were added.
+    #[must_use]
+    pub fn list_reachable(&self, caller: &Caller) -> Vec<ClientId> {
+        let all = self.clients.directory.list().into_iter();
+        let there = all.filter(|it| it.state != ClientState::Erasing && caller.may_reach(it.id));
+        there.map(|it| it.id).collect()
+    }
+
     /// The clients whose rows to list: the one that was asked for, or those that the caller may access. `None`: all.
     ///
     /// # Errors

@@ -29,6 +29,14 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
+    /// The body, which must be compressed.
+    pub fn unpacked(&self) -> Self {
+        assert_eq!(self.header("content-encoding"), Some("gzip"));
+        let mut body = Vec::new();
+        flate2::read::GzDecoder::new(self.body.as_slice()).read_to_end(&mut body).unwrap();
+        Self { status: self.status, headers: self.headers.clone(), body }
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))

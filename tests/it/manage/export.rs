@@ -1,8 +1,8 @@
-//! The export of a client.
+//! The export of one client and of all.
 
 use serde_json::{Value, json};
 
-use crate::harness::Posture;
+use crate::harness::{Posture, send};
 
 /// Each line's kind and data.
 fn lines(text: &str) -> Vec<(String, Value)> {
@@ -38,7 +38,7 @@ fn an_export_has_everything_once_and_says_where_it_ends() {
         lines.iter().filter(|it| it.0 == kind).map(|it| &it.1).collect()
     };
     let (last, before) = lines.split_last().unwrap();
-    assert_eq!(*last, ("end".to_owned(), json!({"lines": before.len()})));
+    assert_eq!(*last, ("end".to_owned(), json!({"lines": before.len(), "clients": 1})));
     assert_eq!(of_kind("client")[0]["name"], "Canary");
     let read = |rest: &str| posture.read(&key, &format!("/clients/{client}{rest}"));
     let assets = read("/assets?limit=1");
@@ -64,4 +64,84 @@ fn an_export_has_everything_once_and_says_where_it_ends() {
     }
     assert_eq!(of_kind("control").len(), posture.app.catalog().controls.len());
     assert_eq!((of_kind("import").len(), of_kind("score").len()), (1, 1));
+}
+
+#[test]
+fn the_export_of_all_clients_is_that_of_each_and_ends_once() {
+    let posture = Posture::start();
+    let clients = super::programs::in_order(&posture, ["A", "B", "C"]);
+    for client in &clients {
+        super::import(&posture, client, "", super::MIXED);
+    }
+    super::patched(&posture, &format!("/api/clients/{}", clients[2]), &json!({"active": false}));
+    let text = |path: &str| posture.operator("GET", path, &Value::Null).text();
+    let without_end = |text: &str| {
+        let (rest, last) = text.trim_end().rsplit_once('\n').unwrap();
+        assert!(last.contains("\"kind\":\"end\""), "{last}");
+        format!("{rest}\n")
+    };
+    let all = text("/api/export");
+    let each: String =
+        clients.iter().map(|it| without_end(&text(&format!("/api/clients/{it}/export")))).collect();
+    assert_eq!(without_end(&all), each);
+    let lines = lines(&all);
+    let end = json!({"lines": lines.len() - 1, "clients": 3});
+    assert_eq!(lines.last().unwrap().1, end);
+    let ids = all.lines().filter_map(|it| {
+        let line: Value = serde_json::from_str(it).unwrap();
+        line["clientId"].as_str().map(str::to_owned)
+    });
+    let mut ids: Vec<_> = ids.collect();
+    ids.dedup();
+    assert_eq!(ids, clients, "every line names its client");
+    let key = posture.key_with(&json!({"scopes": ["read:export"], "clientIds": [clients[1]]}));
+    let own = send(posture.address, "GET", "/api/export", &[("X-API-Key", &key)], b"").text();
+    assert_eq!(own, text(&format!("/api/clients/{}/export", clients[1])));
+}
+
+#[test]
+fn large_answers_are_compressed_for_who_asks_and_revalidated() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    super::import(&posture, &client, "", super::MIXED);
+    let key = posture.key();
+    let get = |path: &str, headers: &[(&str, &str)]| {
+        let all = [&[("X-API-Key", key.as_str())], headers].concat();
+        send(posture.address, "GET", path, &all, b"")
+    };
+    for path in [
+        "/api/export",
+        "/api/controls",
+        "/openapi.json",
+        "/docs/",
+        "/api/portfolio/scores",
+        &format!("/api/clients/{client}/controls"),
+        &format!("/api/clients/{client}/compliance/SOC2"),
+        &format!("/api/v1/clients/{client}/compliance/SOC2"),
+    ] {
+        let plain = get(path, &[]);
+        assert_eq!((plain.status, plain.header("content-encoding")), (200, None), "{path}");
+        assert_eq!(plain.header("vary"), Some("accept-encoding"), "{path}");
+        for refusal in ["identity", "gzip;q=0", "br, gzip; q=0.0"] {
+            let answer = get(path, &[("Accept-Encoding", refusal)]);
+            assert_eq!(answer.header("content-encoding"), None, "{path} {refusal}");
+        }
+        for wish in ["gzip", "br;q=1.0, gzip;q=0.5", "deflate, GZIP"] {
+            let packed = get(path, &[("Accept-Encoding", wish)]);
+            assert!(packed.body.len() * 2 < plain.body.len(), "{path} {wish}");
+            assert_eq!(packed.unpacked().text(), plain.text(), "{path} {wish}");
+        }
+        let Some(etag) = plain.header("etag") else { continue };
+        let weak = get(path, &[("Accept-Encoding", "gzip")]).header("etag").unwrap().to_owned();
+        assert_eq!(weak, format!("W/{etag}"), "{path}");
+        for known in [etag, weak.as_str()] {
+            let again = get(path, &[("Accept-Encoding", "gzip"), ("If-None-Match", known)]);
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path} {known}");
+        }
+    }
+    for path in ["/api/controls", &format!("/api/clients/{client}/controls"), "/api/frameworks"] {
+        assert!(get(path, &[]).header("etag").is_some(), "{path}");
+    }
+    let small = get("/healthz", &[("Accept-Encoding", "gzip")]);
+    assert_eq!(small.header("content-encoding"), None, "it would not be shorter");
 }

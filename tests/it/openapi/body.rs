@@ -348,7 +348,7 @@ fn walk_conditions(trial: &Trial<'_>, rule: &Value) {
 fn every_operation_answers_as_it_is_documented() {
     let (world, document) = (World::new(), document());
     // The lines of an export are not one JSON text.
-    let operations = operations().into_iter().filter(|it| it.id != "export_client");
+    let operations = operations().into_iter().filter(|it| !it.path.ends_with("/export"));
     for operation in in_order(operations.collect()) {
         let (path, body) = world.filled(&operation, None, &world.client);
         check(&document, &operation.id, &world.operator(&operation, &path, &body));

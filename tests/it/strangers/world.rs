@@ -103,6 +103,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("add_user", Names::Nothing, "", 201),
     ("change_user", Names::User, "", 200),
     ("export_client", Names::Client, "", 200),
+    ("export_clients", Names::Nothing, "", 200),
     ("list_audit", Names::Nothing, "before=x", 200),
     ("verify_audit", Names::Nothing, "", 200),
     ("get_kpis", Names::Nothing, "", 200),

@@ -1,5 +1,6 @@
-//! The export of a client: everything about it, one line per item.
+//! The export of one client or of all: everything about them, one line per item.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use poem::web::Data as Held;
 use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::edge::caller::{By, Origin};
 use crate::api::edge::page_cache::AssetsShown;
@@ -29,15 +30,17 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
 use crate::app::report::posture::page_risks;
+use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
 use crate::error::{Chain, Result};
+use crate::id::ClientId;
 use crate::page::Cut;
 use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// How many assets are read at once.
-const N_ASSETS_AT_ONCE: u32 = 1_000;
+/// How many assets or risks are read at once.
+const N_ROWS_AT_ONCE: u32 = 1_000;
 const N_DAYS_MAX: u32 = u32::MAX;
 
 /// The kinds of items, in the order of an export.
@@ -74,15 +77,14 @@ struct ExportLines {
 }
 
 impl ExportLines {
-    fn put(&mut self, kind: &str, data: &impl Serialize) {
-        let line = json!({ "kind": kind, "data": data }).to_string();
-        self.bytes.extend_from_slice(line.as_bytes());
+    fn put(&mut self, line: &Value) {
+        self.bytes.extend_from_slice(line.to_string().as_bytes());
         self.bytes.push(b'\n');
         self.n_lines += 1;
     }
 }
 
-/// What an export reads from.
+/// The client that an export reads.
 #[derive(Clone)]
 struct ExportSource {
     app: Arc<App>,
@@ -91,6 +93,10 @@ struct ExportSource {
 }
 
 impl ExportSource {
+    fn put(&self, written: &mut ExportLines, kind: &str, data: &impl Serialize) {
+        written.put(&json!({ "kind": kind, "clientId": self.client.id.to_string(), "data": data }));
+    }
+
     /// Reads the lines of a part from `offset`. Returns true if more may remain.
     async fn read(&self, part: ExportPart, offset: u64) -> Result<(ExportLines, bool)> {
         let source = self.clone();
@@ -105,50 +111,53 @@ impl ExportSource {
     ) -> Result<(ExportLines, bool)> {
         let Self { app, client, .. } = self;
         let mut written = ExportLines::default();
+        let cut = Cut { limit: N_ROWS_AT_ONCE, offset };
+        let continues = |total: u64| offset + u64::from(N_ROWS_AT_ONCE) < total;
+        let mut more = false;
         match part {
             ExportPart::Client => {
                 let defaults = &app.options.settings;
-                written.put("client", &ManagedClientView::of(client, defaults));
+                self.put(&mut written, "client", &ManagedClientView::of(client, defaults));
             }
             ExportPart::Scores => {
-                let days = rows.list_days(N_DAYS_MAX)?.into_iter();
-                days.for_each(|it| written.put("score", &SecurityScoreView::of(it)));
+                let days = rows.list_days(N_DAYS_MAX)?.into_iter().map(SecurityScoreView::of);
+                days.for_each(|it| self.put(&mut written, "score", &it));
             }
             ExportPart::Risks => {
-                let cut = Cut { limit: u32::MAX, offset: 0 };
-                let risks = page_risks(rows, None, cut)?.items.into_iter();
-                risks.for_each(|it| written.put("risk", &RiskItemView::of(it)));
+                let page = page_risks(rows, None, cut)?.map(RiskItemView::of);
+                page.items.iter().for_each(|it| self.put(&mut written, "risk", it));
+                more = continues(page.total);
             }
             ExportPart::Requirements => self.put_requirements(rows, &mut written)?,
             ExportPart::Controls => {
                 let catalog = app.catalog();
                 let states = app.control_states(rows)?.into_iter().zip(&catalog.controls);
                 for (it, control) in states {
-                    written.put("control", &ClientControlView::of(it, control, &catalog));
+                    let view = ClientControlView::of(it, control, &catalog);
+                    self.put(&mut written, "control", &view);
                 }
             }
             ExportPart::Evidence => {
                 let all = register(rows, &app.catalog())?.into_iter();
-                all.for_each(|it| written.put("evidence", &EvidenceView::of_registered(it)));
+                let views = all.map(EvidenceView::of_registered);
+                views.for_each(|it| self.put(&mut written, "evidence", &it));
             }
             ExportPart::Tasks => {
                 let now = app.clock.now();
-                let all = rows.list_all_tasks()?.into_iter();
-                all.for_each(|it| written.put("task", &TaskView::of(it, now)));
+                let all = rows.list_all_tasks()?.into_iter().map(|it| TaskView::of(it, now));
+                all.for_each(|it| self.put(&mut written, "task", &it));
             }
             ExportPart::Imports => {
-                let all = rows.list_imports()?.into_iter();
-                all.for_each(|it| written.put("import", &ImportView::of(it)));
+                let all = rows.list_imports()?.into_iter().map(ImportView::of);
+                all.for_each(|it| self.put(&mut written, "import", &it));
             }
             ExportPart::Assets => {
-                let cut = Cut { limit: N_ASSETS_AT_ONCE, offset };
                 let page = assets::views(&self.rows, rows, AssetsShown::default(), cut)?;
-                let more = offset + u64::from(N_ASSETS_AT_ONCE) < page.total;
-                page.items.iter().for_each(|it| written.put("asset", it));
-                return Ok((written, more));
+                page.items.iter().for_each(|it| self.put(&mut written, "asset", it));
+                more = continues(page.total);
             }
         }
-        Ok((written, false))
+        Ok((written, more))
     }
 
     fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
@@ -157,7 +166,7 @@ impl ExportSource {
             let outcome = self.app.framework_outcome(rows, framework)?;
             let level = Level::Requirement;
             let view = ClientFrameworkView::of(&report, framework, &outcome, level);
-            written.put("framework", &view);
+            self.put(written, "framework", &view);
         }
         Ok(())
     }
@@ -165,41 +174,82 @@ impl ExportSource {
 
 /// How far an export has come.
 struct ExportProgress {
-    source: ExportSource,
-    /// Parts that are complete; one more once the last line was sent.
+    app: Arc<App>,
+    caller: Caller,
+    /// Clients that are still to come. The first is being read.
+    clients: VecDeque<ClientId>,
+    /// Parts of the first client that are complete.
     n_parts: usize,
     /// Where the current part continues.
     offset: u64,
     n_lines: u64,
+    n_clients: u64,
+    is_ended: bool,
 }
 
 impl ExportProgress {
+    fn of(app: &Arc<App>, caller: Caller, clients: VecDeque<ClientId>) -> Self {
+        let app = Arc::clone(app);
+        let (n_parts, offset, n_lines, n_clients) = (0, 0, 0, 0);
+        Self { app, caller, clients, n_parts, offset, n_lines, n_clients, is_ended: false }
+    }
+
     /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
     /// find it does not have the complete export.
     async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
-        let Some(part) = PARTS.get(self.n_parts) else {
-            if self.n_parts != PARTS.len() {
-                return None;
-            }
-            let mut end = ExportLines::default();
-            end.put("end", &json!({ "lines": self.n_lines }));
-            self.n_parts += 1;
-            return Some((Ok(end.bytes.into()), self));
-        };
-        match self.source.read(*part, self.offset).await {
-            Ok((written, more)) => {
-                self.n_lines += written.n_lines;
-                self.offset = if more { self.offset + u64::from(N_ASSETS_AT_ONCE) } else { 0 };
-                self.n_parts += usize::from(!more);
-                Some((Ok(written.bytes.into()), self))
-            }
+        if self.is_ended {
+            return None;
+        }
+        match self.read().await {
+            Ok(bytes) => Some((Ok(bytes), self)),
             Err(error) => {
                 tracing::error!(error = %Chain(&error), "an export failed: {}", Chain(&error));
-                self.n_parts = PARTS.len() + 1;
+                self.is_ended = true;
                 Some((Err(std::io::Error::other(error)), self))
             }
         }
     }
+
+    async fn read(&mut self) -> Result<Bytes> {
+        while let Some(id) = self.clients.front().copied() {
+            let Some(part) = PARTS.get(self.n_parts) else {
+                self.clients.pop_front();
+                self.n_parts = 0;
+                self.n_clients += 1;
+                continue;
+            };
+            let Ok((client, rows)) = self.app.reach_any(&self.caller, id) else {
+                // It was removed since the export began.
+                self.clients.pop_front();
+                (self.n_parts, self.offset) = (0, 0);
+                continue;
+            };
+            let source = ExportSource { app: Arc::clone(&self.app), client, rows };
+            let (written, more) = source.read(*part, self.offset).await?;
+            self.offset = if more { self.offset + u64::from(N_ROWS_AT_ONCE) } else { 0 };
+            self.n_parts += usize::from(!more);
+            self.n_lines += written.n_lines;
+            if written.n_lines != 0 {
+                return Ok(written.bytes.into());
+            }
+        }
+        self.is_ended = true;
+        let mut end = ExportLines::default();
+        let counts = json!({ "lines": self.n_lines, "clients": self.n_clients });
+        end.put(&json!({ "kind": "end", "data": counts }));
+        Ok(end.bytes.into())
+    }
+
+    fn lines(self) -> Lines {
+        Lines::of(stream::unfold(self, Self::next))
+    }
+}
+
+/// Counts an export in the audit log.
+fn tally(app: &App, (by, origin): (&Caller, &Origin), action: &str, about: String) {
+    let (by, address) = (by.name(), origin.address.shown());
+    let act = Act { by, address, action: action.to_owned(), about, ..Act::default() };
+    app.tally(act, AuditOutcome::Done);
 }
 
 pub struct Exports;
@@ -208,9 +258,9 @@ pub struct Exports;
 impl Exports {
     /// Export a client
     ///
-    /// Returns newline-delimited JSON: one line `{"kind", "data"}` per item, of the kinds `client`, `score` (one per day),
+    /// Returns newline-delimited JSON: one line `{"kind", "clientId", "data"}` per item, of the kinds `client`, `score` (one per day),
     /// `risk`, `framework`, `control`, `evidence`, `task`, `import` and `asset`. `data` is what the other operations show. Each
-    /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines"}}`; an export without it is
+    /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines", "clients"}}`; an export without it is
     /// incomplete. Scope: `read:export`.
     #[oai(path = "/clients/:clientId/export", method = "get", operation_id = "export_client")]
     async fn export_client(
@@ -220,17 +270,26 @@ impl Exports {
         by: By<ViewExport>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Lines, Failure> {
-        let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let act = Act {
-            by: by.0.name(),
-            address: origin.address.shown(),
-            action: "GET /api/clients/{clientId}/export".to_owned(),
-            about: format!("client {}", client.id),
-            ..Act::default()
-        };
-        web.app.tally(act, AuditOutcome::Done);
-        let source = ExportSource { app: Arc::clone(&web.app), client, rows };
-        let progress = ExportProgress { source, n_parts: 0, offset: 0, n_lines: 0 };
-        Ok(Lines::of(stream::unfold(progress, ExportProgress::next)))
+        let (client, _) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let about = format!("client {}", client.id);
+        tally(&web.app, (&by.0, &origin), "GET /api/clients/{clientId}/export", about);
+        Ok(ExportProgress::of(&web.app, by.0, [client.id].into()).lines())
+    }
+
+    /// Export all clients
+    ///
+    /// The lines of all clients that the caller may see, one client after the other, each as in the export of one client.
+    /// Send `Accept-Encoding: gzip` to get them compressed. An export without the last line is incomplete.
+    /// Scope: `read:export`.
+    #[oai(path = "/export", method = "get", operation_id = "export_clients")]
+    async fn export_clients(
+        &self,
+        web: Held<&Arc<Web>>,
+        origin: Origin,
+        by: By<ViewExport>,
+    ) -> Result<Lines, Failure> {
+        let clients = web.app.list_reachable(&by.0);
+        tally(&web.app, (&by.0, &origin), "GET /api/export", "all clients".to_owned());
+        Ok(ExportProgress::of(&web.app, by.0, clients.into()).lines())
     }
 }

@@ -174,6 +174,6 @@ impl Postures {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let app = Arc::clone(&web.app);
         let posture = rows.read(move |snapshot| PostureView::read(&app, snapshot)).await?;
-        Ok(Data::of(&posture))
+        Ok(Data::kept(&posture))
     }
 }

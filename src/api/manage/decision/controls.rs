@@ -219,7 +219,7 @@ impl ManagedControls {
             let view = |(it, control)| ClientControlView::of(it, control, &catalog);
             Ok(states.map(view).collect::<Vec<_>>())
         };
-        Ok(Data::of(&rows.read(list).await?))
+        Ok(Data::kept(&rows.read(list).await?))
     }
 
     /// Attest a control

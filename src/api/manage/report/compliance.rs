@@ -225,7 +225,7 @@ impl ClientCompliance {
     ) -> Result<Data<Vec<ClientFrameworkSummaryView>>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let app = Arc::clone(&web.app);
-        Ok(Data::of(&rows.read(move |snapshot| summaries(&app, snapshot)).await?))
+        Ok(Data::kept(&rows.read(move |snapshot| summaries(&app, snapshot)).await?))
     }
 
     /// Explain a client's compliance with a framework
@@ -259,6 +259,6 @@ impl ClientCompliance {
             let outcome = app.framework_outcome(snapshot, framework)?;
             Ok(ClientFrameworkView::of(&report, framework, &outcome, level))
         };
-        Ok(Data::of(&rows.read(read).await?))
+        Ok(Data::kept(&rows.read(read).await?))
     }
 }
