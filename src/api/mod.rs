@@ -123,6 +123,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::client::export::Exports,
             manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
+            manage::client::observations::Observations,
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")

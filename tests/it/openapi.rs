@@ -135,6 +135,7 @@ POST /api/users add_user none admin
 PATCH /api/users/{userId} change_user none admin
 GET /api/clients/{clientId}/export export_client read:export viewer
 GET /api/export export_clients read:export viewer
+GET /api/clients/{clientId}/observations list_observations read:compliance viewer
 GET /api/audit list_audit none admin
 GET /api/dashboard/kpis get_kpis read:portfolio viewer
 GET /api/portfolio/compliance list_portfolio read:portfolio viewer

@@ -5,6 +5,7 @@ pub mod client;
 pub mod condition;
 pub mod kpi;
 pub mod log;
+pub mod observation;
 pub mod orphan;
 pub mod portfolio;
 pub mod posture;

@@ -1,11 +1,12 @@
 //! Facts: the log of observations, and the statements of people.
 
+use std::fmt;
 use std::ops::ControlFlow;
 
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::fact::{Attestation, Observation, RowDecision, Subject};
+use crate::engine::fact::{Attestation, Observation, RowDecision, Subject, Verdict};
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{EvidenceId, ImportId};
@@ -49,6 +50,31 @@ impl From<&Observation> for ObservationKey {
         }
     }
 }
+
+/// Names an observation in a list, to continue after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObservationCursor(Vec<u8>);
+
+impl ObservationCursor {
+    /// Reads what [`fmt::Display`] writes. `None`: it is something else.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let key = hex::decode(text).ok()?;
+        let is_key = log_start().is_start_of(&key) && TAIL_BYTES < key.len();
+        (is_key && key.len() <= KEY_BYTES_MAX).then_some(Self(key))
+    }
+}
+
+impl fmt::Display for ObservationCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(&self.0))
+    }
+}
+
+type Visit<'a> = dyn FnMut(&[u8], Observation) -> ControlFlow<()> + 'a;
+
+/// No key of an observation is longer.
+const KEY_BYTES_MAX: usize = 2 * 1_024;
 
 /// The last bytes of a key, after the part that names what was observed: the time and the import.
 pub(super) const TAIL_BYTES: usize = 8 + 16;
@@ -96,20 +122,55 @@ impl<R: Rows> ClientTransaction<R> {
     /// on the length of the log.
     pub fn list_observations(&self) -> Result<Vec<Observation>> {
         let mut found = Vec::new();
-        let mut from = log_start().as_slice().to_vec();
-        let uncounted = self.list_uncounted()?;
-        while let Some(next) = self.collect_current(&from, &uncounted, &mut found)? {
-            from = next;
-        }
+        self.visit_current(&log_start(), &mut |_, observation| {
+            found.push(observation);
+            ControlFlow::Continue(())
+        })?;
         Ok(found)
     }
 
-    /// Collects from `from` up to the first outdated row, and returns where the next key begins.
-    fn collect_current(
+    /// Up to `limit` observations that count and are wanted, by key, after a cursor. Of each (subject, source, scope, check)
+    /// the newest effective ones, unless the check is gone.
+    pub fn list_current_observations(
+        &self,
+        after: Option<&ObservationCursor>,
+        limit: usize,
+        is_wanted: impl Fn(&Observation) -> bool,
+    ) -> Result<Vec<(ObservationCursor, Observation)>> {
+        let mut found = Vec::new();
+        // From the first row of the key, so that the newest effective one is known.
+        let group =
+            |it: &ObservationCursor| RowKey::empty().bytes(&it.0[..it.0.len() - TAIL_BYTES]);
+        let from = after.map_or_else(log_start, group);
+        self.visit_current(&from, &mut |key, observation| {
+            let is_present =
+                observation.verdict.is_effective() && observation.verdict != Verdict::Gone;
+            let is_next = after.is_none_or(|it| it.0.as_slice() < key);
+            if is_next && is_present && is_wanted(&observation) {
+                found.push((ObservationCursor(key.to_vec()), observation));
+            }
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(found)
+    }
+
+    /// Visits what [`Self::list_observations`] lists, from a key on.
+    fn visit_current(&self, from: &RowKey, visit: &mut Visit<'_>) -> Result<()> {
+        let uncounted = self.list_uncounted()?;
+        let mut from = from.as_slice().to_vec();
+        while let Some(next) = self.visit_up_to_outdated(&from, &uncounted, visit)? {
+            from = next;
+        }
+        Ok(())
+    }
+
+    /// Visits from `from` up to the first outdated row, and returns where the next key begins. `None`: it came to the end, or
+    /// `visit` needs no more.
+    fn visit_up_to_outdated(
         &self,
         from: &[u8],
         uncounted: &[ImportId],
-        found: &mut Vec<Observation>,
+        visit: &mut Visit<'_>,
     ) -> Result<Option<Vec<u8>>> {
         let table = FACTS.name(self.client);
         let span = Span::prefix(log_start().as_slice()).starting(from);
@@ -136,8 +197,7 @@ impl<R: Rows> ClientTransaction<R> {
             if observation.verdict.is_effective() {
                 effective_at = Some(observation.observed_at);
             }
-            found.push(observation);
-            Ok(ControlFlow::Continue(()))
+            Ok(visit(key, observation))
         })?;
         Ok(next)
     }

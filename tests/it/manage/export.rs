@@ -63,6 +63,9 @@ fn an_export_has_everything_once_and_says_where_it_ends() {
         assert_eq!(ours, versioned);
     }
     assert_eq!(of_kind("control").len(), posture.app.catalog().controls.len());
+    let observations =
+        posture.operator("GET", &path.replace("export", "observations"), &Value::Null);
+    assert_eq!(json!(of_kind("observation")), observations.json()["data"]);
     assert_eq!((of_kind("import").len(), of_kind("score").len()), (1, 1));
 }
 

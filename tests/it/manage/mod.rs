@@ -20,6 +20,7 @@ mod imports;
 mod keys;
 mod kpis;
 mod lapse;
+mod observations;
 mod order;
 mod orphans;
 mod own_frameworks;

@@ -63,6 +63,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("get_client_framework", Names::Client, "level=x", 200),
     ("attest_control", Names::Client, "", 200),
     ("decide_requirement", Names::Client, "", 200),
+    ("list_observations", Names::Client, "failing=x", 200),
     ("list_evidence", Names::Client, "limit=x", 200),
     ("list_open_risks", Names::Client, "limit=x", 200),
     ("add_evidence", Names::Client, "", 201),

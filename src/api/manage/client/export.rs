@@ -15,6 +15,7 @@ use crate::api::edge::caller::{By, Origin};
 use crate::api::edge::page_cache::AssetsShown;
 use crate::api::edge::right::ViewExport;
 use crate::api::manage::client::clients::ManagedClientView;
+use crate::api::manage::client::observations::ObservationView;
 use crate::api::manage::decision::controls::ClientControlView;
 use crate::api::manage::decision::evidence::EvidenceView;
 use crate::api::manage::decision::tasks::TaskView;
@@ -29,6 +30,7 @@ use crate::api::wire::reply::Lines;
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
+use crate::app::report::observation::{ObservationFilter, list_observations};
 use crate::app::report::posture::page_risks;
 use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
@@ -37,14 +39,15 @@ use crate::id::ClientId;
 use crate::page::Cut;
 use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
+use crate::store::per_client::fact::ObservationCursor;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// How many assets or risks are read at once.
+/// How many assets, risks or observations are read at once.
 const N_ROWS_AT_ONCE: u32 = 1_000;
 const N_DAYS_MAX: u32 = u32::MAX;
 
 /// The kinds of items, in the order of an export.
-const PARTS: [ExportPart; 9] = [
+const PARTS: [ExportPart; 10] = [
     ExportPart::Client,
     ExportPart::Scores,
     ExportPart::Risks,
@@ -53,6 +56,7 @@ const PARTS: [ExportPart; 9] = [
     ExportPart::Evidence,
     ExportPart::Tasks,
     ExportPart::Imports,
+    ExportPart::Observations,
     ExportPart::Assets,
 ];
 
@@ -66,7 +70,15 @@ enum ExportPart {
     Evidence,
     Tasks,
     Imports,
+    Observations,
     Assets,
+}
+
+/// Where a part continues.
+#[derive(Clone, Default)]
+struct ExportPlace {
+    offset: u64,
+    after: Option<ObservationCursor>,
 }
 
 /// Lines to send, and how many they are.
@@ -97,23 +109,30 @@ impl ExportSource {
         written.put(&json!({ "kind": kind, "clientId": self.client.id.to_string(), "data": data }));
     }
 
-    /// Reads the lines of a part from `offset`. Returns true if more may remain.
-    async fn read(&self, part: ExportPart, offset: u64) -> Result<(ExportLines, bool)> {
+    /// Reads the lines of a part from a place on, and returns where it continues. `None`: it is complete.
+    async fn read(
+        &self,
+        part: ExportPart,
+        place: ExportPlace,
+    ) -> Result<(ExportLines, Option<ExportPlace>)> {
         let source = self.clone();
-        self.rows.read(move |snapshot| source.read_now(snapshot, part, offset)).await
+        self.rows.read(move |snapshot| source.read_now(snapshot, part, &place)).await
     }
 
     fn read_now(
         &self,
         rows: &ClientSnapshot,
         part: ExportPart,
-        offset: u64,
-    ) -> Result<(ExportLines, bool)> {
+        place: &ExportPlace,
+    ) -> Result<(ExportLines, Option<ExportPlace>)> {
         let Self { app, client, .. } = self;
         let mut written = ExportLines::default();
-        let cut = Cut { limit: N_ROWS_AT_ONCE, offset };
-        let continues = |total: u64| offset + u64::from(N_ROWS_AT_ONCE) < total;
-        let mut more = false;
+        let cut = Cut { limit: N_ROWS_AT_ONCE, offset: place.offset };
+        let continues = |total: u64| {
+            let offset = place.offset + u64::from(N_ROWS_AT_ONCE);
+            (offset < total).then_some(ExportPlace { offset, after: None })
+        };
+        let mut next = None;
         match part {
             ExportPart::Client => {
                 let defaults = &app.options.settings;
@@ -126,7 +145,7 @@ impl ExportSource {
             ExportPart::Risks => {
                 let page = page_risks(rows, None, cut)?.map(RiskItemView::of);
                 page.items.iter().for_each(|it| self.put(&mut written, "risk", it));
-                more = continues(page.total);
+                next = continues(page.total);
             }
             ExportPart::Requirements => self.put_requirements(rows, &mut written)?,
             ExportPart::Controls => {
@@ -151,13 +170,23 @@ impl ExportSource {
                 let all = rows.list_imports()?.into_iter().map(ImportView::of);
                 all.for_each(|it| self.put(&mut written, "import", &it));
             }
+            ExportPart::Observations => {
+                let (catalog, now, all) =
+                    (app.catalog(), app.clock.now(), ObservationFilter::default());
+                let (after, limit) = (place.after.as_ref(), N_ROWS_AT_ONCE);
+                let found = list_observations(rows, &catalog, &all, after, limit)?;
+                let last = found.last().filter(|_| found.len() == limit as usize);
+                next = last.map(|it| ExportPlace { offset: 0, after: Some(it.0.clone()) });
+                let views = found.into_iter().map(|it| ObservationView::of(it.1, &catalog, now));
+                views.for_each(|it| self.put(&mut written, "observation", &it));
+            }
             ExportPart::Assets => {
                 let page = assets::views(&self.rows, rows, AssetsShown::default(), cut)?;
                 page.items.iter().for_each(|it| self.put(&mut written, "asset", it));
-                more = continues(page.total);
+                next = continues(page.total);
             }
         }
-        Ok((written, more))
+        Ok((written, next))
     }
 
     fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
@@ -181,7 +210,7 @@ struct ExportProgress {
     /// Parts of the first client that are complete.
     n_parts: usize,
     /// Where the current part continues.
-    offset: u64,
+    place: ExportPlace,
     n_lines: u64,
     n_clients: u64,
     is_ended: bool,
@@ -190,8 +219,9 @@ struct ExportProgress {
 impl ExportProgress {
     fn of(app: &Arc<App>, caller: Caller, clients: VecDeque<ClientId>) -> Self {
         let app = Arc::clone(app);
-        let (n_parts, offset, n_lines, n_clients) = (0, 0, 0, 0);
-        Self { app, caller, clients, n_parts, offset, n_lines, n_clients, is_ended: false }
+        let (n_parts, n_lines, n_clients, is_ended) = (0, 0, 0, false);
+        let place = ExportPlace::default();
+        Self { app, caller, clients, n_parts, place, n_lines, n_clients, is_ended }
     }
 
     /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
@@ -221,13 +251,13 @@ impl ExportProgress {
             let Ok((client, rows)) = self.app.reach_any(&self.caller, id) else {
                 // It was removed since the export began.
                 self.clients.pop_front();
-                (self.n_parts, self.offset) = (0, 0);
+                (self.n_parts, self.place) = (0, ExportPlace::default());
                 continue;
             };
             let source = ExportSource { app: Arc::clone(&self.app), client, rows };
-            let (written, more) = source.read(*part, self.offset).await?;
-            self.offset = if more { self.offset + u64::from(N_ROWS_AT_ONCE) } else { 0 };
-            self.n_parts += usize::from(!more);
+            let (written, next) = source.read(*part, std::mem::take(&mut self.place)).await?;
+            self.n_parts += usize::from(next.is_none());
+            self.place = next.unwrap_or_default();
             self.n_lines += written.n_lines;
             if written.n_lines != 0 {
                 return Ok(written.bytes.into());
@@ -259,7 +289,8 @@ impl Exports {
     /// Export a client
     ///
     /// Returns newline-delimited JSON: one line `{"kind", "clientId", "data"}` per item, of the kinds `client`, `score` (one per day),
-    /// `risk`, `framework`, `control`, `evidence`, `task`, `import` and `asset`. `data` is what the other operations show. Each
+    /// `risk`, `framework`, `control`, `evidence`, `task`, `import`,
+    /// `observation` and `asset`. `data` is what the other operations show. Each
     /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines", "clients"}}`; an export without it is
     /// incomplete. Scope: `read:export`.
     #[oai(path = "/clients/:clientId/export", method = "get", operation_id = "export_client")]

@@ -2,4 +2,5 @@
 
 pub mod clients;
 pub mod export;
+pub mod observations;
 pub mod posture;
