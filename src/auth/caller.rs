@@ -132,7 +132,7 @@ impl Caller {
         }
     }
 
-    /// The name to store with a statement: of a user always the user's own, also if the user names another person.
+    /// The name to store with a statement: of a user or API key always its own, also if it names another person.
     ///
     /// # Errors
     /// `Invalid` if the given name is blank.
@@ -145,7 +145,11 @@ impl Caller {
             (Principal::User(user), Some(given)) => {
                 Some(format!("{given}, entered by {}", user.email))
             }
-            (Principal::Key(_) | Principal::Operator { .. }, given) => given,
+            (Principal::Key(_), None) => Some(self.name()),
+            (Principal::Key(_), Some(given)) => {
+                Some(format!("{given}, entered by {}", self.name()))
+            }
+            (Principal::Operator { .. }, given) => given,
         })
     }
 

@@ -41,7 +41,7 @@ pub(super) struct IssueArgs {
     #[arg(long)]
     name: String,
     /// read:clients, read:assets, write:assets, read:scores, read:risks, read:compliance, write:assessments,
-    /// read:events, read:portfolio, read:export. Can be repeated or comma-separated.
+    /// read:events, read:portfolio, read:export, manage:clients, manage:decisions. Can be repeated or comma-separated.
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     scopes: Vec<String>,
     /// Restrict the key to this client. Can be repeated. Default: all clients.

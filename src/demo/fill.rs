@@ -117,7 +117,7 @@ async fn issue(app: &App) -> Result<(KeyText, bool)> {
     }
     let new = NewKey {
         name: KEY_NAME.to_owned(),
-        scopes: Scope::ALL.to_vec(),
+        scopes: Scope::ALL.into_iter().filter(|it| !it.as_str().starts_with("manage:")).collect(),
         clients: Vec::new(),
         networks: Vec::new(),
         quota: [None; 3],

@@ -157,6 +157,12 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         }
     }
     caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
+    if R::FOR_ALL_CLIENTS
+        && let Principal::Key(held) = &caller.identity
+        && !held.key.clients.is_empty()
+    {
+        return Err(Error::forbidden("an API key that is limited to clients cannot do this"));
+    }
     if let Principal::User(user) = &caller.identity
         && user.must_change_password
         && !R::BEFORE_NEW_PASSWORD

@@ -10,6 +10,8 @@ pub trait Right: Send + Sync + 'static {
     const SCOPES: &'static [Scope] = &[];
     /// A user needs this role. `None`: the versioned interface, which accepts only API keys.
     const ROLE: Option<Role> = None;
+    /// An API key that is limited to clients is refused.
+    const FOR_ALL_CLIENTS: bool = false;
     /// The operation's own rate limit, instead of the caller's.
     const QUOTA: Option<(Operation, Quota)> = None;
     /// Allowed for a user who must replace the initial password first.
@@ -49,6 +51,21 @@ rights! {
     View { const ROLE: Option<Role> = VIEWER; }
     /// Changes what belongs to clients.
     Work { const ROLE: Option<Role> = ANALYST; }
+    /// Decides about what belongs to clients: tasks, attestations, requirements, evidence, acceptances.
+    Decide {
+        const SCOPES: &'static [Scope] = &[Scope::ManageDecisions];
+        const ROLE: Option<Role> = ANALYST;
+    }
+    /// Adds clients, of which a key that is limited to others would see nothing.
+    AddClients {
+        const SCOPES: &'static [Scope] = &[Scope::ManageClients];
+        const ROLE: Option<Role> = ADMIN;
+        const FOR_ALL_CLIENTS: bool = true;
+    }
+    ChangeClients {
+        const SCOPES: &'static [Scope] = &[Scope::ManageClients];
+        const ROLE: Option<Role> = ADMIN;
+    }
     /// Changes the installation.
     Administer { const ROLE: Option<Role> = ADMIN; }
     ViewClients {

@@ -59,10 +59,12 @@ pub enum Scope {
     ReadEvents,
     ReadPortfolio,
     ReadExport,
+    ManageClients,
+    ManageDecisions,
 }
 
 impl Scope {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::ReadClients,
         Self::ReadAssets,
         Self::WriteAssets,
@@ -73,6 +75,8 @@ impl Scope {
         Self::ReadEvents,
         Self::ReadPortfolio,
         Self::ReadExport,
+        Self::ManageClients,
+        Self::ManageDecisions,
     ];
 
     #[must_use]
@@ -88,6 +92,8 @@ impl Scope {
             Self::ReadEvents => "read:events",
             Self::ReadPortfolio => "read:portfolio",
             Self::ReadExport => "read:export",
+            Self::ManageClients => "manage:clients",
+            Self::ManageDecisions => "manage:decisions",
         }
     }
 }

@@ -33,7 +33,7 @@ pub use http::{Answer, send};
 
 /// Where the clock stands when a posture starts.
 pub const START: &str = "2026-03-10T09:00:00Z";
-pub const ALL_SCOPES: [&str; 10] = [
+pub const ALL_SCOPES: [&str; 12] = [
     "read:clients",
     "read:assets",
     "write:assets",
@@ -44,6 +44,8 @@ pub const ALL_SCOPES: [&str; 10] = [
     "read:events",
     "read:portfolio",
     "read:export",
+    "manage:clients",
+    "manage:decisions",
 ];
 
 pub struct Posture {

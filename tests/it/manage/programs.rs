@@ -205,3 +205,73 @@ fn a_night_of_many_clients_is_five_calls_of_a_default_key() {
         assert!(30 <= page["data"].as_array().unwrap().len() && page["next"].is_null(), "{path}");
     }
 }
+
+/// Does something with a key, with a JSON body.
+fn act(posture: &Posture, key: &str, method: &str, path: &str, body: &Value) -> Answer {
+    let headers = [("X-API-Key", key), ("Content-Type", "application/json")];
+    send(posture.address, method, path, &headers, body.to_string().as_bytes())
+}
+
+#[test]
+fn a_key_onboards_a_client_and_decides_for_it_and_no_more() {
+    let posture = Posture::start();
+    let scopes = ["manage:clients", "manage:decisions", "read:clients", "write:assessments"];
+    let issued = posture.issue(&json!({"scopes": scopes}));
+    let key = issued["key"].as_str().unwrap();
+    let made = act(&posture, key, "POST", "/api/clients", &json!({"name": "New"}));
+    assert_eq!(made.status, 201, "{}", made.text());
+    let client = made.json()["data"]["id"].as_str().unwrap().to_owned();
+    let path = |rest: &str| format!("/api/clients/{client}{rest}");
+    let profile = json!({"industry": "Legal", "settings": {"profile": {"aws": "used"}}});
+    assert_eq!(
+        act(&posture, key, "PATCH", &path(""), &profile).json()["data"]["industry"],
+        "Legal"
+    );
+    let attested = json!({"status": "compliant", "reason": "seen", "by": "Ada"});
+    let answer = act(&posture, key, "PUT", &path("/controls/CLD-01"), &attested);
+    let by = format!("key {}", issued["prefix"].as_str().unwrap());
+    let told = &answer.json()["data"]["attestation"]["by"];
+    assert_eq!(*told, format!("Ada, entered by {by}"), "{}", answer.text());
+    let nameless = json!({"status": "compliant", "reason": "seen"});
+    let answer = act(&posture, key, "PUT", &path("/controls/CLD-01"), &nameless);
+    assert_eq!(answer.json()["data"]["attestation"]["by"], by);
+    let task = act(&posture, key, "POST", "/api/tasks", &json!({"clientId": client, "title": "T"}));
+    assert_eq!(task.status, 201);
+    let task = format!("/api/tasks/{}", task.json()["data"]["id"].as_str().unwrap());
+    let done = act(&posture, key, "PATCH", &task, &json!({"status": "done"}));
+    assert_eq!(done.json()["data"]["status"], "done");
+    let audit = read(&posture, "/api/audit?limit=100");
+    let of_key = audit.as_array().unwrap().iter().filter(|it| it["by"] == by).count();
+    assert_eq!(of_key, 6, "each change is recorded as the key's: {audit}");
+    for (method, path) in [
+        ("DELETE", path("")),
+        ("GET", "/api/keys".to_owned()),
+        ("POST", "/api/keys".to_owned()),
+        ("POST", "/api/users".to_owned()),
+        ("POST", "/api/webhooks".to_owned()),
+        ("POST", "/api/alert-rules".to_owned()),
+        ("POST", path("/imports")),
+    ] {
+        let refused = act(&posture, key, method, &path, &json!({}));
+        let message = refused.problem().1;
+        let told = (refused.status, message.as_str());
+        assert_eq!(told, (403, "an API key cannot do this; log in as a user"), "{method} {path}");
+    }
+}
+
+#[test]
+fn a_key_that_is_limited_changes_its_clients_and_adds_none() {
+    let posture = Posture::start();
+    let (own, other) = (posture.client("Own"), posture.client("Other"));
+    let key = posture.key_with(&json!({"scopes": ["manage:clients"], "clientIds": [own]}));
+    let change = json!({"industry": "Legal"});
+    let path = |client: &str| format!("/api/clients/{client}");
+    assert_eq!(act(&posture, &key, "PATCH", &path(&own), &change).status, 200);
+    assert_eq!(act(&posture, &key, "PATCH", &path(&other), &change).status, 403);
+    assert_eq!(read(&posture, &path(&other))["industry"], Value::Null);
+    let refused = act(&posture, &key, "POST", "/api/clients", &json!({"name": "New"}));
+    let told = (refused.status, refused.problem().1);
+    let rule = "an API key that is limited to clients cannot do this";
+    assert_eq!(told, (403, rule.to_owned()));
+    assert_eq!(read(&posture, "/api/clients").as_array().unwrap().len(), 2);
+}

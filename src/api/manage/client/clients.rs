@@ -9,7 +9,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{Administer, ViewClients};
+use crate::api::edge::right::{AddClients, Administer, ChangeClients, ViewClients};
 use crate::api::wire::body::{Body, change, example, present};
 use crate::api::wire::input::Members;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
@@ -145,12 +145,14 @@ impl ManagedClients {
 
     /// Add a client
     ///
-    /// Adds a client organization. Its id never changes.
+    /// Adds a client organization. Its id never changes. An API key that is limited to clients cannot add one; the new client
+    /// belongs to the keys that are not.
+    /// Scope: `manage:clients`.
     #[oai(path = "/clients", method = "post", operation_id = "add_client")]
     async fn add_client(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Administer>,
+        by: By<AddClients>,
         body: Body<NewClientBody>,
     ) -> Result<Made<ManagedClientView>, Failure> {
         let change = body.read()?.into();
@@ -175,11 +177,12 @@ impl ManagedClients {
     /// Change a client
     ///
     /// A change of industry, size or settings reassesses the client.
+    /// Scope: `manage:clients`.
     #[oai(path = "/clients/:clientId", method = "patch", operation_id = "change_client")]
     async fn change_client(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Administer>,
+        by: By<ChangeClients>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<ClientBody>,
     ) -> Result<Data<ManagedClientView>, Failure> {

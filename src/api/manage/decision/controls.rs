@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{ViewCompliance, Work};
+use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::wire::body::{Body, example, nullable, present};
 use crate::api::wire::input::Ref;
@@ -140,8 +140,8 @@ pub struct AttestationBody {
     #[oai(rename = "override")]
     #[serde(default, rename = "override", deserialize_with = "present")]
     overrides: Option<bool>,
-    /// Who attests it. Default: the user who calls. If a user names another person, both are recorded. The operator must
-    /// send it.
+    /// Who attests it. Default: the caller. If a user or key names another person, both are recorded. The operator
+    /// must send it.
     #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
@@ -227,6 +227,7 @@ impl ManagedControls {
     /// Records what a person knows about a control, or that it is out of scope, and reassesses the client. The
     /// attestation decides the control while no technical observation is valid; with `override`, or out of scope, it
     /// always does. It replaces an earlier attestation.
+    /// Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/controls/:controlCode",
         method = "put",
@@ -235,7 +236,7 @@ impl ManagedControls {
     async fn attest_control(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "controlCode")] control_code: Path<Raw<Text>>,
         body: Body<AttestationBody>,

@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{ViewCompliance, Work};
+use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::input::Sha256Text;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
@@ -86,8 +86,8 @@ pub struct EvidenceBody {
     /// When it expires. Default: it does not expire.
     #[serde(default, deserialize_with = "present")]
     valid_until: Option<When>,
-    /// Who adds it. Default: the user who calls. If a user names another person, both are recorded. The operator must send
-    /// it.
+    /// Who adds it. Default: the caller. If a user or key names another person, both are recorded. The operator
+    /// must send it.
     #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
@@ -143,11 +143,12 @@ impl Register {
     ///
     /// Adds an entry to the register, which an attestation can refer to. If a person already added an entry with this
     /// reference for the control, that entry is renewed. Entries that a source reports stay as they are.
+    /// Scope: `manage:decisions`.
     #[oai(path = "/clients/:clientId/evidence", method = "post", operation_id = "add_evidence")]
     async fn add_evidence(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         body: Body<EvidenceBody>,
     ) -> Result<Made<EvidenceView>, Failure> {
@@ -162,6 +163,7 @@ impl Register {
     /// Remove evidence
     ///
     /// Attestations that refer to it count as attestations without evidence from then on.
+    /// Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/evidence/:evidenceId",
         method = "delete",
@@ -170,7 +172,7 @@ impl Register {
     async fn remove_evidence(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "evidenceId")] evidence_id: Path<Raw<Id>>,
     ) -> Result<Gone, Failure> {

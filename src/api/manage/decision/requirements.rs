@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::Work;
+use crate::api::edge::right::Decide;
 use crate::api::manage::decision::controls::require_alone;
 use crate::api::wire::body::{Body, example, nullable, present};
 use crate::api::wire::framework::FrameworkName;
@@ -108,8 +108,8 @@ pub struct DecisionBody {
     /// At most three years from now. Default: one year for `attested`; `out_of_scope` does not expire.
     #[serde(default, deserialize_with = "present")]
     until: Option<When>,
-    /// Who decided. Default: the user who calls. If a user names another person, both are recorded. The operator must send
-    /// it.
+    /// Who decided. Default: the caller. If a user or key names another person, both are recorded. The operator
+    /// must send it.
     #[oai(validator(min_length = 1, max_length = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
@@ -162,6 +162,7 @@ impl Requirements {
     ///
     /// Attests a requirement with evidence, or takes it out of scope, and reassesses the client. It replaces an earlier
     /// decision.
+    /// Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/compliance/:frameworkId/:requirement",
         method = "put",
@@ -170,7 +171,7 @@ impl Requirements {
     async fn decide_requirement(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// A framework identifier, in upper or lower case.
         #[oai(name = "frameworkId")]

@@ -8,7 +8,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{ViewRisks, Work};
+use crate::api::edge::right::{Decide, ViewRisks};
 use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
@@ -154,6 +154,7 @@ impl ManagedRisks {
     /// An accepted risk is announced as resolved. The versioned interface does not list it until the acceptance expires, is
     /// revoked, or no longer covers the risk because it became more severe. It is then announced as created again. Scores
     /// do not change.
+    /// Scope: `manage:decisions`.
     #[oai(
         path = "/clients/:clientId/risks/:riskId",
         method = "patch",
@@ -162,7 +163,7 @@ impl ManagedRisks {
     async fn change_risk(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         #[oai(name = "riskId")] risk_id: Path<Raw<Id>>,
         body: Body<RiskBody>,

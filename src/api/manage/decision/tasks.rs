@@ -9,7 +9,7 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{ViewRisks, Work};
+use crate::api::edge::right::{Decide, ViewRisks};
 use crate::api::wire::body::{Body, change, example, present};
 use crate::api::wire::input::Ref;
 use crate::api::wire::param;
@@ -185,11 +185,12 @@ impl Tasks {
     /// Add a remediation task
     ///
     /// The task is announced as an event.
+    /// Scope: `manage:decisions`.
     #[oai(path = "/tasks", method = "post", operation_id = "add_task")]
     async fn add_task(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         body: Body<NewTaskBody>,
     ) -> Result<Made<TaskView>, Failure> {
         let new = body.read()?.new_task();
@@ -200,11 +201,12 @@ impl Tasks {
     /// Change a remediation task
     ///
     /// An overdue task is announced once. It is announced again if the due date is moved and passes again.
+    /// Scope: `manage:decisions`.
     #[oai(path = "/tasks/:taskId", method = "patch", operation_id = "change_task")]
     async fn change_task(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<Work>,
+        by: By<Decide>,
         #[oai(name = "taskId")] task_id: Path<Raw<Id>>,
         body: Body<TaskBody>,
     ) -> Result<Data<TaskView>, Failure> {
