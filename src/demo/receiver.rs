@@ -56,7 +56,7 @@ impl Receiver {
         }
         let (description, kinds, clients) = (DESCRIPTION.to_owned(), Vec::new(), Vec::new());
         let frameworks = FrameworkChoice::All;
-        let new = NewWebhook { url, description, kinds, clients, frameworks };
+        let new = NewWebhook { url, description, kinds, clients, frameworks, headers: Vec::new() };
         let (added, secret) = app.add_webhook(&by, new).await?;
         let until = app.clock.now();
         let since = until.plus_days(-RECOVERED_DAYS);

@@ -9,6 +9,7 @@ mod refusal;
 mod resolve;
 mod target;
 
+use std::borrow::Cow;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -140,7 +141,7 @@ impl Egress {
     pub async fn post(
         &self,
         url: String,
-        headers: Vec<(&'static str, String)>,
+        headers: Vec<(Cow<'static, str>, String)>,
         body: Arc<str>,
     ) -> Posted {
         let uri = match self.target(&url) {
@@ -182,10 +183,15 @@ impl Drop for Egress {
     }
 }
 
-fn send(agent: &Agent, uri: Uri, headers: Vec<(&'static str, String)>, body: &str) -> PostOutcome {
+fn send(
+    agent: &Agent,
+    uri: Uri,
+    headers: Vec<(Cow<'static, str>, String)>,
+    body: &str,
+) -> PostOutcome {
     let mut request = agent.post(uri);
     for (name, value) in headers {
-        request = request.header(name, value);
+        request = request.header(&*name, value);
     }
     match request.send(body.as_bytes()) {
         Ok(response) => answer::read(response),

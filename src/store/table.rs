@@ -242,6 +242,11 @@ pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
 /// Key: webhook id. Value: `FrameworkChoice`.
 pub(super) const WEBHOOK_FRAMEWORKS: &str = "webhook_frameworks";
 
+/// Headers that a webhook sends besides those of the service; their values are encrypted. No row: none.
+///
+/// Key: webhook id. Value: `WebhookHeaders`.
+pub(super) const WEBHOOK_HEADERS: &str = "webhook_headers";
+
 /// Deliveries of events to webhooks.
 ///
 /// Key: webhook id, sequence of the event. Value: `Delivery`.

@@ -59,6 +59,7 @@ pub fn post_with(
     body: &str,
 ) -> Posted {
     let start = Instant::now();
+    let headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
     let posted = runtime().block_on(egress.post(url.to_owned(), headers, Arc::from(body)));
     let took = start.elapsed();
     assert!(took < HANGS_AFTER, "{url} took {took:?}: {posted:?}");

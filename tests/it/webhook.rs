@@ -5,6 +5,7 @@ mod endpoint;
 mod erasure;
 mod fair;
 mod frameworks;
+mod header;
 mod hostile;
 mod metric;
 mod queue;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use super::AttemptCounts;
+use super::header::{self, WebhookHeader};
 use crate::app::App;
 use crate::clock::Time;
 use crate::egress::{EgressPolicy, PostFailure as Unsent, PostOutcome, Posted};
@@ -68,6 +69,7 @@ pub struct Ready {
     claim: Claim,
     secret: SigningSecret,
     previous: Option<SigningSecret>,
+    headers: Vec<WebhookHeader>,
 }
 
 impl Ready {
@@ -121,15 +123,20 @@ impl App {
         let now = self.clock.now();
         let due = self.store.read(move |snapshot| {
             let enabled = snapshot.list_webhooks()?.into_iter().filter(Webhook::is_enabled);
-            let due = enabled.map(|it| Ok((snapshot.is_due(it.id, now)?, it)));
+            let due = enabled.filter_map(|it| match snapshot.is_due(it.id, now) {
+                Ok(false) => None,
+                Ok(true) => Some(snapshot.find_webhook_headers(it.id).map(|headers| (headers, it))),
+                Err(error) => Some(Err(error)),
+            });
             due.collect::<Result<Vec<_>>>()
         });
         let mut wanted = Vec::new();
-        for (_, webhook) in due.await?.into_iter().filter(|(is_due, _)| *is_due) {
+        for (headers, webhook) in due.await? {
             let n_free = n_free(webhook.id);
-            let secrets = self.secrets(&webhook, now);
-            if let (1.., Ok(secrets)) = (n_free, secrets) {
-                wanted.push((webhook.id, n_free, secrets));
+            let (secrets, own) =
+                (self.secrets(&webhook, now), self.open_headers(webhook.id, &headers));
+            if let (1.., Ok(secrets), Ok(own)) = (n_free, secrets, own) {
+                wanted.push((webhook.id, n_free, (secrets, own)));
             }
         }
         if wanted.is_empty() {
@@ -138,9 +145,9 @@ impl App {
         let queues: Vec<_> = wanted.iter().map(|(id, n_free, _)| (*id, *n_free)).collect();
         let claimed = self.store.write(move |batch| claim(batch, &queues, now)).await?;
         let ready = claimed.into_iter().filter_map(|(webhook, url, claim)| {
-            let (_, _, secrets) = wanted.iter().find(|(id, _, _)| *id == webhook)?;
-            let (secret, previous) = secrets.clone();
-            Some(Ready { webhook, url, claim, secret, previous })
+            let (_, _, found) = wanted.iter().find(|(id, _, _)| *id == webhook)?;
+            let ((secret, previous), headers) = found.clone();
+            Some(Ready { webhook, url, claim, secret, previous, headers })
         });
         Ok(ready.collect())
     }
@@ -158,7 +165,8 @@ impl App {
             at,
             body: &ready.claim.body,
         };
-        let headers = sign::headers(&sending, &ready.secret, ready.previous.as_ref());
+        let signed = sign::headers(&sending, &ready.secret, ready.previous.as_ref());
+        let headers = header::with(ready.headers, signed);
         let body = ready.claim.body.clone().into();
         let posted = self.webhooks.egress.post(ready.url.clone(), headers, body).await;
         let settled = self.judge(&posted, delivery.n_failures + 1, at);

@@ -1,5 +1,6 @@
 //! Webhook endpoints: register, change, rotate, test, recover, remove.
 
+use super::header::{self, WebhookHeader};
 use crate::app::App;
 use crate::app::event::envelope::NewEvent;
 use crate::app::input::require_length;
@@ -40,6 +41,7 @@ pub struct NewWebhook {
     /// Empty: all.
     pub clients: Vec<ClientId>,
     pub frameworks: FrameworkChoice,
+    pub headers: Vec<WebhookHeader>,
 }
 
 /// What to change of an endpoint. `None` leaves a field as it is.
@@ -50,6 +52,7 @@ pub struct WebhookChange {
     pub kinds: Option<Vec<EventKind>>,
     pub clients: Option<Vec<ClientId>>,
     pub frameworks: Option<FrameworkChoice>,
+    pub headers: Option<Vec<WebhookHeader>>,
     pub enabled: Option<bool>,
 }
 
@@ -58,8 +61,11 @@ pub struct WebhookChange {
 pub struct WebhookWithHealth {
     pub webhook: Webhook,
     pub frameworks: FrameworkChoice,
+    /// The names of its own headers.
+    pub headers: Vec<String>,
     pub queue: DeliveryQueue,
-    /// Its secret was sealed with a key that this server does not have. It needs a new secret, and its queue waits.
+    /// Its secret or its headers were sealed with a key that this server does not have. It needs new ones, and its queue
+    /// waits.
     pub needs_secret: bool,
 }
 
@@ -120,6 +126,8 @@ impl App {
         };
         self.check_webhook(&webhook, None)?;
         self.check_frameworks(&new.frameworks)?;
+        header::check(&new.headers)?;
+        let sealed = self.seal_headers(id, &new.headers);
         let chosen = new.frameworks.clone();
         let write = move |batch: &mut crate::store::Batch| {
             if N_WEBHOOKS_MAX <= batch.list_webhooks()?.len() {
@@ -130,11 +138,14 @@ impl App {
             let webhook = Webhook { state: WebhookState::Enabled { after }, ..webhook.clone() };
             batch.note_object(&webhook.id);
             batch.put_webhook_frameworks(webhook.id, &chosen)?;
+            batch.put_webhook_headers(webhook.id, &sealed)?;
             batch.put_webhook(&webhook).map(|()| webhook)
         };
         let webhook = by.acting_on(&self.store).write(write).await?;
         let (frameworks, queue) = (new.frameworks, DeliveryQueue::default());
-        Ok((WebhookWithHealth { webhook, frameworks, queue, needs_secret: false }, secret))
+        let headers = new.headers.into_iter().map(|it| it.name).collect();
+        let needs_secret = false;
+        Ok((WebhookWithHealth { webhook, frameworks, headers, queue, needs_secret }, secret))
     }
 
     /// Oldest first.
@@ -158,9 +169,11 @@ impl App {
     }
 
     fn shown(&self, stored: Subscription) -> WebhookWithHealth {
-        let Subscription { webhook, frameworks, queue } = stored;
-        let needs_secret = self.secrets(&webhook, self.clock.now()).is_err();
-        WebhookWithHealth { webhook, frameworks, queue, needs_secret }
+        let Subscription { webhook, frameworks, headers, queue } = stored;
+        let needs_secret = self.secrets(&webhook, self.clock.now()).is_err()
+            || self.open_headers(webhook.id, &headers).is_err();
+        let headers = headers.0.into_iter().map(|it| it.0).collect();
+        WebhookWithHealth { webhook, frameworks, headers, queue, needs_secret }
     }
 
     /// # Errors
@@ -177,6 +190,8 @@ impl App {
         apply(&mut wanted, &change, 0, self.clock.now());
         self.check_webhook(&wanted, Some(&before))?;
         change.frameworks.as_ref().map_or(Ok(()), |it| self.check_frameworks(it))?;
+        change.headers.as_ref().map_or(Ok(()), |it| header::check(it))?;
+        let sealed = change.headers.as_ref().map(|it| self.seal_headers(id, it));
         let now = self.clock.now();
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
@@ -185,6 +200,9 @@ impl App {
             batch.put_webhook(&webhook)?;
             if let Some(frameworks) = &change.frameworks {
                 batch.put_webhook_frameworks(id, frameworks)?;
+            }
+            if let Some(sealed) = &sealed {
+                batch.put_webhook_headers(id, sealed)?;
             }
             if webhook.is_enabled() && !was_enabled {
                 batch.reset_failures(id)?;
@@ -280,6 +298,8 @@ impl App {
         };
         let now = self.clock.now();
         let (secret, previous) = self.secrets(&webhook, now).map_err(|_| needs_secret())?;
+        let own = self.store.read(move |it| it.find_webhook_headers(id)).await?;
+        let own = self.open_headers(id, &own).map_err(|_| needs_secret())?;
         let client = webhook.clients.first().copied().unwrap_or(ClientId::from_bytes([0; 16]));
         let name = self
             .clients
@@ -298,7 +318,7 @@ impl App {
             at: now,
             body: &body,
         };
-        let headers = sign::headers(&sending, &secret, previous.as_ref());
+        let headers = header::with(own, sign::headers(&sending, &secret, previous.as_ref()));
         let posted = self.webhooks.egress.post(webhook.url.clone(), headers, body.into()).await;
         Ok(Tested { event_id, kind, posted })
     }
@@ -470,6 +490,7 @@ fn absent() -> Error {
 
 fn needs_secret() -> Error {
     Error::conflict(
-        "the webhook's secret was sealed with a key that this server does not have; rotate the secret",
+        "the webhook's secret or headers were sealed with a key that this server does not have; rotate the secret, and set \
+         the headers again",
     )
 }

@@ -2,6 +2,7 @@
 
 pub mod delivery;
 pub mod endpoint;
+pub mod header;
 pub mod key_file;
 
 use std::sync::atomic::AtomicU64;

@@ -13,8 +13,8 @@ use crate::store::global::queue::{self, DeliveryQueue, N_WAITING_DISABLES, N_WAI
 use crate::store::global::webhook::{self, Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOK_FRAMEWORKS, WEBHOOKS,
-    rising,
+    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOK_FRAMEWORKS,
+    WEBHOOK_HEADERS, WEBHOOKS, rising,
 };
 use crate::store::{Batch, ClientBatch};
 
@@ -453,6 +453,7 @@ impl Batch {
         }
         queue::remove(&mut self.rows, id)?;
         self.rows.remove_row(WEBHOOK_FRAMEWORKS, id.as_bytes())?;
+        self.rows.remove_row(WEBHOOK_HEADERS, id.as_bytes())?;
         self.rows.remove_row(WEBHOOKS, id.as_bytes())?;
         Ok(false)
     }

@@ -11,7 +11,7 @@ use crate::store::global::audit::{self, Act, AuditOutcome, SERVICE};
 use crate::store::global::event::Event;
 use crate::store::global::queue::DeliveryQueue;
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
-use crate::store::table::{Span, WEBHOOK_FRAMEWORKS, WEBHOOKS};
+use crate::store::table::{Span, WEBHOOK_FRAMEWORKS, WEBHOOK_HEADERS, WEBHOOKS};
 
 /// An endpoint that events are sent to.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -98,11 +98,16 @@ impl FrameworkChoice {
     }
 }
 
+/// Headers that a webhook sends besides those of the service: names, and encrypted values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct WebhookHeaders(pub Vec<(String, Vec<u8>)>);
+
 /// A webhook with the rest of what is stored about it.
 #[derive(Clone, Debug)]
 pub struct Subscription {
     pub webhook: Webhook,
     pub frameworks: FrameworkChoice,
+    pub headers: WebhookHeaders,
     pub queue: DeliveryQueue,
 }
 
@@ -138,7 +143,13 @@ impl<R: Rows> Transaction<R> {
 
     pub fn subscription_of(&self, webhook: Webhook) -> Result<Subscription> {
         let frameworks = find_frameworks(&self.rows, webhook.id)?;
-        Ok(Subscription { frameworks, queue: self.find_delivery_queue(webhook.id)?, webhook })
+        let headers = self.find_webhook_headers(webhook.id)?;
+        let queue = self.find_delivery_queue(webhook.id)?;
+        Ok(Subscription { webhook, frameworks, headers, queue })
+    }
+
+    pub fn find_webhook_headers(&self, id: WebhookId) -> Result<WebhookHeaders> {
+        Ok(self.rows.find_row(WEBHOOK_HEADERS, id.as_bytes())?.unwrap_or_default())
     }
 
     /// Returns true if the webhook subscribes to this event.
@@ -184,5 +195,12 @@ impl Batch {
         frameworks: &FrameworkChoice,
     ) -> Result<()> {
         self.rows.put_row(WEBHOOK_FRAMEWORKS, id.as_bytes(), frameworks)
+    }
+
+    pub fn put_webhook_headers(&mut self, id: WebhookId, headers: &WebhookHeaders) -> Result<()> {
+        if headers.0.is_empty() {
+            return self.rows.remove_row(WEBHOOK_HEADERS, id.as_bytes()).map(|_| ());
+        }
+        self.rows.put_row(WEBHOOK_HEADERS, id.as_bytes(), headers)
     }
 }

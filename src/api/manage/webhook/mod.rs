@@ -1,4 +1,5 @@
 //! Webhooks and their deliveries.
 
 pub mod delivery_view;
+pub mod header_body;
 pub mod webhooks;

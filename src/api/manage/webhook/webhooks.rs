@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
 use crate::api::manage::webhook::delivery_view::DeliveryView;
+use crate::api::manage::webhook::header_body::HeaderBody;
 use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::framework::FrameworkWord;
 use crate::api::wire::input::{ClientIds, TextOf, Url, Words};
@@ -45,12 +46,14 @@ pub struct WebhookView {
     /// Only `contract`: events about frameworks of the contract are sent. Only `all`: about all frameworks. Otherwise about
     /// these. Events that are about no framework are always sent.
     frameworks: Vec<TextOf<FrameworkWord>>,
+    /// The names of the headers that are sent besides those of the service. Their values are never shown.
+    headers: Vec<String>,
     enabled: bool,
     /// Null while it is enabled.
     disabled_because: Null<DisabledReasonView>,
     disabled_at: Null<When>,
-    /// The secret was encrypted with a key that is not available on this server. Nothing is sent until the secret is
-    /// rotated.
+    /// The secret or the headers were encrypted with a key that is not available on this server. Nothing is sent until the
+    /// secret is rotated and the headers are set again.
     needs_secret: bool,
     /// Until when deliveries are or were also signed with the secret before the last rotation. Null: it was never
     /// rotated.
@@ -72,7 +75,7 @@ pub struct WebhookView {
 
 impl WebhookView {
     fn of(shown: &WebhookWithHealth, secret: Option<&SigningSecret>) -> Self {
-        let WebhookWithHealth { webhook, frameworks, queue, needs_secret } = shown;
+        let WebhookWithHealth { webhook, frameworks, headers, queue, needs_secret } = shown;
         let (disabled_because, disabled_at) = match webhook.state {
             WebhookState::Disabled { at, why } => (Some(DisabledReasonView(why)), Some(When(at))),
             WebhookState::Enabled { .. } | WebhookState::Removing => (None, None),
@@ -84,6 +87,7 @@ impl WebhookView {
             events: events(&webhook.kinds),
             client_ids: webhook.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             frameworks: FrameworkWord::all_of(frameworks),
+            headers: headers.clone(),
             enabled: webhook.is_enabled(),
             disabled_because: disabled_because.into(),
             disabled_at: disabled_at.into(),
@@ -120,6 +124,10 @@ pub struct NewWebhookBody {
     /// no framework are always sent.
     #[serde(default, deserialize_with = "present")]
     frameworks: Option<Words<FrameworkWord>>,
+    /// Headers to send besides those of the service, for receivers that cannot verify a signature.
+    #[oai(validator(max_items = 5))]
+    #[serde(default, deserialize_with = "present")]
+    headers: Option<Vec<HeaderBody>>,
     /// Must be true if present: a new webhook is enabled.
     #[serde(default, deserialize_with = "present")]
     enabled: Option<bool>,
@@ -147,6 +155,7 @@ impl NewWebhookBody {
                 .map(FrameworkWord::choice)
                 .transpose()?
                 .unwrap_or_default(),
+            headers: self.headers.map(HeaderBody::all).unwrap_or_default(),
         })
     }
 }
@@ -171,6 +180,11 @@ pub struct WebhookBody {
     /// Send only events about these frameworks, or only `contract` or `all`.
     #[serde(deserialize_with = "present")]
     frameworks: Option<Words<FrameworkWord>>,
+    /// Headers to send besides those of the service, for receivers that cannot verify a signature. They replace all that
+    /// were set before.
+    #[oai(validator(max_items = 5))]
+    #[serde(deserialize_with = "present")]
+    headers: Option<Vec<HeaderBody>>,
     /// Events that occur while it is disabled are not sent when it is enabled again. Recover them.
     #[serde(deserialize_with = "present")]
     enabled: Option<bool>,
@@ -186,6 +200,7 @@ impl WebhookBody {
             kinds: self.events.as_ref().map(kinds).transpose()?,
             clients: self.client_ids.map(|it| it.0),
             frameworks: self.frameworks.as_ref().map(FrameworkWord::choice).transpose()?,
+            headers: self.headers.map(HeaderBody::all),
             enabled: self.enabled,
         })
     }
