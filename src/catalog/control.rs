@@ -38,6 +38,8 @@ const REMEDIATION_CHARS: RangeInclusive<usize> = 40..=600;
 /// An observation is valid for at least a day and at most ten years.
 pub(super) const MAX_AGE_DAYS: RangeInclusive<u16> = 1..=3_650;
 
+const CHECKS_MIN: RangeInclusive<u16> = 1..=1_000;
+
 const SEVERITIES: [(&str, Severity); 4] = [
     ("critical", Severity::Critical),
     ("high", Severity::High),
@@ -161,8 +163,9 @@ fn open_findings(item: &mut ItemTable<'_>) -> Option<OpenFindings> {
     let mut table = item.find_table("open_findings")?;
     let tools = table.find_texts("tools", &TOOL_CHARS).into_iter().map(|it| it.text).collect();
     let severity = table.word("severity", &SEVERITIES);
+    let n_checks_min = table.number("checks_min", CHECKS_MIN);
     item.absorb(table);
-    Some(OpenFindings { tools, severity })
+    Some(OpenFindings { tools, severity, n_checks_min })
 }
 
 fn category_of(code: &str, categories: &[Category]) -> Option<usize> {

@@ -206,6 +206,8 @@ pub struct Control {
 pub struct OpenFindings {
     pub tools: Vec<String>,
     pub severity: Severity,
+    /// With fewer different checks, only failures count: a narrow look cannot show that nothing is open.
+    pub n_checks_min: u16,
 }
 
 impl Control {

@@ -1,7 +1,7 @@
 //! Assesses each control: collects the observations and attestations about it and determines which of them decide.
 
 use std::cell::LazyCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::catalog::{Catalog, CheckWalk, Control, OpenFindings};
 use super::current::{Current, EvidenceClaim, lapse};
@@ -92,7 +92,7 @@ pub(super) fn assess<'a>(
     current: &'a [Current<'a>],
     horizon: &mut Horizon,
 ) -> (Vec<AssessedControl<'a>>, Vec<&'a Current<'a>>) {
-    let (claims, unmapped) = by_control(catalog, current);
+    let (claims, unmapped) = by_control(catalog, current, facts.now);
     let attestations = statement::newest(facts.attestations, horizon);
     let controls = catalog.controls.iter().zip(claims).map(|(control, claims)| {
         for claim in &claims {
@@ -114,6 +114,7 @@ pub(super) fn assess<'a>(
 fn by_control<'a>(
     catalog: &'a Catalog,
     current: &'a [Current<'a>],
+    now: Time,
 ) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
     let codes = LazyCell::new(|| {
         let mut codes: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -145,7 +146,11 @@ fn by_control<'a>(
     for (control, claims) in catalog.controls.iter().zip(&mut claims) {
         let Some(findings) = &control.open_findings else { continue };
         let taken = current.iter().filter(|it| takes(control, findings, it.worst));
-        claims.extend(taken.filter_map(|it| it.claim(control.max_age_days)));
+        let taken: Vec<_> = taken.filter_map(|it| it.claim(control.max_age_days)).collect();
+        let valid = taken.iter().filter(|it| now < it.until);
+        let checks: BTreeSet<&str> = valid.map(|it| it.current.worst.check.as_str()).collect();
+        let is_narrow = checks.len() < usize::from(findings.n_checks_min);
+        claims.extend(taken.into_iter().filter(|it| !is_narrow || it.result.is_failing()));
     }
     (claims, unmapped)
 }

@@ -45,7 +45,7 @@ risk = "Whoever finds it first walks in."
 remediation = "Close the ports that nobody outside needs to reach."
 gap = "Risky services are exposed"
 formerly = ["NET-90", "NET-91"]
-open_findings = { tools = ["prowler"], severity = "high" }
+open_findings = { tools = ["prowler"], severity = "high", checks_min = 20 }
 "#;
 
 const PROWLER: &str = r#"
@@ -200,7 +200,8 @@ controls.toml:34 | Risky services are exposed => No | control "NET-01": gap: mus
 controls.toml:35 | "NET-90" => "NET-91" | control "NET-01": formerly: "NET-91" appears more than once
 controls.toml:35 | "NET-90" => "ID-01" | control "NET-01": formerly: "ID-01" is still a control
 controls.toml:10 | gap =  => # | control "ID-01": missing key "gap"
-controls.toml:36 | severity = "high" } => severity = "bad" } | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "bad"
+controls.toml:36 | severity = "high", checks_min => severity = "bad", checks_min | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "bad"
+controls.toml:36 | checks_min = 20 => checks_min = 0 | control "NET-01": checks_min: must be 1 to 1000, not 0
 controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
 controls.toml:7 | code = "NET" => code = "ID" | category "ID": another category has this code
 controls.toml:8 | "Network" => "Identity" | category "NET": another category has the name "Identity"

@@ -1,6 +1,6 @@
 //! Why a requirement of a client is not compliant, in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Time;
 use crate::engine::catalog::{Catalog, Control};
@@ -17,6 +17,8 @@ pub struct ReasonInput<'a> {
     /// In the catalog's order.
     pub controls: &'a [ControlOutcome],
     pub profile: &'a Profile,
+    /// Platforms that a source reported about.
+    pub seen: &'a BTreeSet<String>,
     pub now: Time,
 }
 
@@ -131,10 +133,12 @@ impl ReasonInput<'_> {
         gaps
     }
 
-    /// The questions that may take a control out of scope: none if the client uses one of its platforms.
+    /// The questions that may take a control out of scope: none if the client uses one of its platforms, or a source
+    /// reported about it.
     fn open_questions_of<'a>(&self, control: &'a Control) -> Vec<&'a str> {
         let usage = |it: &String| self.profile.get(it);
-        if control.platforms.iter().any(|it| usage(it) == Some(&Usage::Used)) {
+        let is_used = |it: &String| usage(it) == Some(&Usage::Used) || self.seen.contains(it);
+        if control.platforms.iter().any(is_used) {
             return Vec::new();
         }
         let is_open = |it: &&String| match usage(it) {

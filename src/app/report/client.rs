@@ -1,5 +1,6 @@
 //! What the reports about one client read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::because::{OpenQuestion, ReasonInput};
@@ -23,14 +24,16 @@ pub struct ClientReport {
     pub frameworks: Vec<FrameworkId>,
     decisions: Vec<RowDecision>,
     profile: Profile,
+    /// Platforms that a source reported about.
+    seen: BTreeSet<String>,
     now: Time,
 }
 
 impl ClientReport {
     #[must_use]
     pub fn reasons(&self) -> ReasonInput<'_> {
-        let Self { catalog, controls, profile, now, .. } = self;
-        ReasonInput { catalog, controls, profile, now: *now }
+        let Self { catalog, controls, profile, seen, now, .. } = self;
+        ReasonInput { catalog, controls, profile, seen, now: *now }
     }
 
     #[must_use]
@@ -50,6 +53,7 @@ impl App {
             frameworks: settings.frameworks(),
             decisions: Statements::read(rows, &catalog)?.decisions,
             profile: settings.profile(),
+            seen: rows.list_sources()?.iter().filter_map(|it| platform_of(&it.scope)).collect(),
             now: self.clock.now(),
             catalog,
         })
@@ -68,4 +72,9 @@ impl App {
         let both: Vec<_> = frameworks.into_iter().zip(outcomes.iter().map(Vec::as_slice)).collect();
         Ok(report.reasons().open_questions(&both))
     }
+}
+
+/// The platform with which the scopes of assessors begin, such as `aws/123456789012`.
+fn platform_of(scope: &str) -> Option<String> {
+    scope.split_once('/').map(|(platform, _)| platform.to_owned())
 }

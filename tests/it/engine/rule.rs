@@ -311,14 +311,18 @@ fn out_of_scope_stands_whatever_is_observed_and_ends_with_the_next_observation()
 
 #[test]
 fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms() {
-    let world = |observation: Observation| {
+    let of = || {
         let mut world = World::new(vec![control("A-1", Severity::High)]);
         world.map("other", &[]);
         world.catalog.controls[0].platforms = vec!["p".into()];
-        world.catalog.controls[0].open_findings =
-            Some(OpenFindings { tools: vec!["t".into()], severity: Severity::High });
-        world.seen(observation).outcome()
+        world.catalog.controls[0].open_findings = Some(OpenFindings {
+            tools: vec!["t".into()],
+            severity: Severity::High,
+            n_checks_min: 1,
+        });
+        world
     };
+    let world = |observation| of().seen(observation).outcome();
     let found = |severity, scope: &str| Observation {
         severity,
         ..seen(0, 2).check("unmapped").scope(scope)
@@ -331,5 +335,22 @@ fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms
         verdict: Verdict::Counted { passed: 2, failed: 0 },
         ..found(Severity::High, "p/x")
     };
-    assert_eq!(world(good), (Compliant, Some(100)));
+    assert_eq!(world(good.clone()), (Compliant, Some(100)));
+    // A narrow look shows what is open, and never that nothing is.
+    let three = |checks: &[(&str, &Observation)]| {
+        let mut world = of();
+        world.catalog.controls[0].open_findings.as_mut().unwrap().n_checks_min = 3;
+        let all = checks
+            .iter()
+            .map(|(check, it)| Observation { check: (*check).to_owned(), ..(*it).clone() });
+        all.fold(world, World::seen).outcome()
+    };
+    let bad = found(Severity::High, "p/x");
+    let twice = Observation { scope: "p/y".to_owned(), ..good.clone() };
+    assert_eq!(three(&[("a", &good), ("b", &good), ("b", &twice)]), SILENT);
+    assert_eq!(three(&[("a", &good), ("b", &good), ("c", &good)]), (Compliant, Some(100)));
+    assert_eq!(three(&[("a", &good), ("b", &bad)]), (NonCompliant, Some(0)));
+    assert_eq!(three(&[("a", &good), ("b", &bad), ("c", &good)]), (NonCompliant, Some(32)));
+    let old = Observation { observed_at: day(TODAY - 40), ..good.clone() };
+    assert_eq!(three(&[("a", &good), ("b", &good), ("c", &old)]), SILENT);
 }

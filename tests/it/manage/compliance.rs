@@ -58,6 +58,12 @@ fn reasons_name_the_control_its_state_and_the_open_question() {
     let access = because(row(&hipaa, "164.312(a)(1)"));
     let asked = |it: &Vec<String>| it.iter().any(|it| it.starts_with("aws: used or not? "));
     assert!(asked(&access), "{access:?}");
+    // What was seen on a platform answers its question.
+    import(&posture, &client, "", MIXED);
+    let seen = because(row(&framework(&posture, &client, "hipaa"), "164.312(a)(1)"));
+    assert!(!asked(&seen), "{seen:?}");
+    let posture = Posture::start();
+    let client = posture.client("A");
     set_profile(&posture, &client, &json!({"aws": "unused"}));
     let access = because(row(&framework(&posture, &client, "HIPAA"), "164.312(a)(1)"));
     assert!(!asked(&access), "{access:?}");
