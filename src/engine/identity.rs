@@ -51,7 +51,7 @@ pub struct AccountChange {
 }
 
 /// What can be wrong with an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccountCondition {
     MfaDisabled,
     AdminMfaMissing,
@@ -59,7 +59,7 @@ pub enum AccountCondition {
     Dormant,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transition {
     Open,
     /// It grew while it was open, so it is announced again.

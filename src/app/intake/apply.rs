@@ -38,6 +38,8 @@ pub(super) fn decide(
             plan.context.take_all(batch, &plan.steps, now)?;
         }
     }
+    batch.remove_observations(&plan.corrected.removed)?;
+    plan.corrected.replaced.iter().try_for_each(|it| batch.add_observation(it))?;
     for it in &plan.evidence {
         batch.put_evidence_of(&import.source, it)?;
     }

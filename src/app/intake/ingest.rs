@@ -13,12 +13,14 @@ use crate::app::assessment::evidence;
 use crate::app::assessment::statement::{Statement, Statements};
 use crate::app::event::cause::Cause;
 use crate::app::intake::limit::{require_members, require_observations};
+use crate::app::intake::list::AccountJudge;
 use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::engine::fact::{CompleteRead, Observation, ObservedThing, SourceFacts};
 use crate::error::{Code, Error, Result};
+use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
@@ -139,8 +141,12 @@ impl App {
                 quiet: intake.run == Run::Quiet,
             };
             let catalog = &subject.catalog;
+            let judge = AccountJudge { rules: &rules, catalog, now };
             let mut lists = match &intake.lists {
-                Some(lists) => roster::plan(snapshot, origin, lists, &rules, catalog, now)?,
+                Some(lists) => roster::plan(snapshot, origin, lists, &judge)?,
+                None if intake.is_undoing() => {
+                    roster::undo(snapshot, origin, &intake.import.scopes, &judge)?
+                }
                 None => ListsPlan::default(),
             };
             require_observations(known, &intake.observations)?;
@@ -157,7 +163,7 @@ impl App {
             lists.restore_reads(snapshot, origin, &intake.retracted_reads, &seen.reads)?;
             let present = present(&intake.observations, &lists.complete_reads);
             let derived = lists.observations.iter().chain(&present);
-            let seen = seen_with(snapshot, seen, &intake, derived, &lists.complete_reads)?;
+            let seen = seen_with(snapshot, seen, &intake, derived, &lists)?;
             let mut statements = Statements::read(snapshot, &subject.catalog)?;
             let register = evidence::register(snapshot, &subject.catalog)?;
             lists.evidence = evidence::entries(&register, source, &intake.evidence, now)?;
@@ -179,20 +185,24 @@ fn seen_with<'a>(
     SourceFacts { mut observations, mut reads }: SourceFacts,
     intake: &'a Intake,
     derived: impl Iterator<Item = &'a Observation>,
-    accepted: &[CompleteRead],
+    lists: &'a ListsPlan,
 ) -> Result<SourceFacts> {
-    if !intake.retracted.is_empty() {
+    let corrected: HashSet<ObservationKey> = lists.corrected.keys().collect();
+    if !intake.retracted.is_empty() || !corrected.is_empty() {
         // The observations that the retracted ones replaced count again.
-        for key in &intake.retracted {
+        for key in intake.retracted.iter().chain(&corrected) {
             observations.extend(rows.list_observations_like(key)?);
         }
-        observations.retain(|it| it.import != intake.import.id);
+        observations.retain(|it| {
+            it.import != intake.import.id && !corrected.contains(&ObservationKey::from(it))
+        });
     }
     if intake.is_undoing() {
         reads.retain(|it| it.import != intake.import.id);
     }
-    observations.extend(intake.observations.iter().chain(derived).cloned());
-    reads.extend(accepted.iter().cloned());
+    let added = intake.observations.iter().chain(derived).chain(&lists.corrected.replaced);
+    observations.extend(added.cloned());
+    reads.extend(lists.complete_reads.iter().cloned());
     Ok(SourceFacts { observations, reads })
 }
 

@@ -1,6 +1,7 @@
 //! Lists that a source sends about a client, and how they changed.
 
 use crate::clock::Time;
+use crate::engine::catalog::Catalog;
 use crate::engine::identity::{AppUse, Identity};
 
 /// What one run of a source listed.
@@ -25,6 +26,14 @@ pub struct Rules {
     pub dormant_after_days: u16,
     /// In lower case.
     pub sanctioned_apps: Vec<String>,
+}
+
+/// What lists of accounts are judged by.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountJudge<'a> {
+    pub rules: &'a Rules,
+    pub catalog: &'a Catalog,
+    pub now: Time,
 }
 
 /// How one list changed.

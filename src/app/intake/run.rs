@@ -8,7 +8,7 @@ use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::event::change::Announced;
 use crate::app::intake::list::{Lists, Moved};
-use crate::app::intake::roster::ListsPlan;
+use crate::app::intake::roster::{Corrections, ListsPlan};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
@@ -143,6 +143,8 @@ pub(super) struct IntakePlan {
     pub evidence: Vec<Evidence>,
     /// What follows from lists and complete reads, beside what the intake observed.
     derived: Vec<Observation>,
+    /// Of earlier runs, what follows from lists of accounts now that one more or one less is known.
+    pub corrected: Corrections,
     /// The complete reads that are accepted.
     pub reads: Vec<CompleteRead>,
     pub context: StepContext,
@@ -190,7 +192,7 @@ impl IntakePlan {
         let listed = intake.lists.as_ref();
         let context = StepContext {
             source: import.source.clone(),
-            scope: listed.map(|it| it.scope.clone()).unwrap_or_default(),
+            scope: lists.scope.clone(),
             listed_at: listed.map_or(now, |it| it.at),
             seen_at: intake.seen_at,
         };
@@ -210,6 +212,7 @@ impl IntakePlan {
             }
         }
         derived.extend(present);
+        let corrected = std::mem::take(&mut lists.corrected);
         let reads = std::mem::take(&mut lists.complete_reads);
         steps.extend(lists.into_steps());
         let n_added = intake.observations.len() + derived.len() + reads.len();
@@ -220,6 +223,7 @@ impl IntakePlan {
             assessment,
             evidence,
             derived,
+            corrected,
             reads,
             context,
             steps,
@@ -232,7 +236,8 @@ impl IntakePlan {
     pub(super) fn changes_facts(&self) -> bool {
         let Intake { retracted, retracted_reads, .. } = &*self.intake;
         let n_retracted = retracted.len() + retracted_reads.len();
-        n_retracted + self.n_observations() + self.reads.len() + self.evidence.len() != 0
+        let n_added = self.n_observations() + self.reads.len() + self.evidence.len();
+        n_retracted + n_added != 0 || !self.corrected.is_empty()
     }
 
     /// Everything that is added to the log of observations.

@@ -13,6 +13,7 @@ use crate::engine::identity::{AppUse, Identity};
 use crate::error::Result;
 use crate::id::AssetId;
 use crate::store::ClientBatch;
+use crate::store::per_client::account_list::{AccountRows, ListMark};
 use crate::store::per_client::import::SourceScope;
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
 
@@ -46,6 +47,14 @@ pub(super) enum Step {
     ForgetReads {
         scope: String,
         part: ListKind,
+    },
+    /// A list of accounts that is no longer kept.
+    ForgetList(ListMark),
+    /// A part of a list of accounts.
+    KeepAccounts {
+        list: ListMark,
+        number: u32,
+        rows: AccountRows,
     },
 }
 
@@ -127,6 +136,12 @@ impl StepContext {
                 return Ok(Some(id));
             }
             Step::Met(_) => (),
+            Step::ForgetList(list) => {
+                batch.remove_account_list((&self.source, &self.scope), *list)?;
+            }
+            Step::KeepAccounts { list, number, rows } => {
+                batch.put_account_rows((&self.source, &self.scope), *list, (*number, rows))?;
+            }
             Step::ForgetReads { scope, part } => {
                 batch.remove_reads(Roster { source: &self.source, scope, part: *part })?;
             }

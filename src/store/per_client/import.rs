@@ -11,8 +11,8 @@ use crate::page::{Cut, Page};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::table::{
-    FACT_IMPORT, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_MEMBER, FACT_PART,
-    FACT_SOURCE, FACTS, RowKey, Span,
+    FACT_IMPORT, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_LIST, FACT_MEMBER,
+    FACT_PART, FACT_SOURCE, FACTS, RowKey, Span,
 };
 
 /// One imported file, push of facts, scan or connector run.
@@ -199,7 +199,7 @@ impl ClientBatch<'_> {
     pub fn remove_scope(&mut self, source: &str, scope: &str, n_max: usize) -> Result<usize> {
         let table = FACTS.name(self.client);
         let mut n = 0;
-        for kind in [FACT_MEMBER, FACT_PART] {
+        for kind in [FACT_MEMBER, FACT_PART, FACT_LIST] {
             let span = Span::prefix(RowKey::of(kind).text(source).text(scope).as_slice());
             for key in self.rows.list_keys_of(&table, &span, n_max - n)? {
                 self.rows.remove_row(&table, &key)?;

@@ -1,5 +1,6 @@
 //! Rows in tables of one client each: nothing here can name another client.
 
+pub mod account_list;
 pub mod asset;
 pub mod condition;
 pub mod due;

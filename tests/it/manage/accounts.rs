@@ -82,3 +82,111 @@ fn a_privileged_role_makes_an_administrator_and_enforcement_counts() {
     list(&posture, &client, &json!([ann(true), account("bob", Some(true))]));
     assert_eq!(standing(&posture, &client, "ID-03"), ("compliant".into(), Some(100)));
 }
+
+/// Sends a list that was made so many minutes ago, and returns the id of the import.
+fn list_of(posture: &Posture, client: &str, minutes_ago: i64, identities: &Value) -> String {
+    let body = json!({
+        "source": "s", "scope": "x", "complete": true, "identities": identities,
+        "observedAt": posture.now().plus_s(-60 * minutes_ago).to_string(),
+    });
+    let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["data"]["importId"].as_str().unwrap().to_owned()
+}
+
+fn undo(posture: &Posture, client: &str, import: &str) {
+    let path = format!("/api/clients/{client}/imports/{import}");
+    let answer = posture.operator("DELETE", &path, &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn admin(user: &str, mfa: Option<bool>) -> Value {
+    json!({"user": user, "admin": true, "enabled": true, "mfa": mfa})
+}
+
+/// Type and user of each open condition of an account.
+fn conditions(posture: &Posture) -> Vec<String> {
+    let open = read(posture, "/api/conditions?limit=100");
+    let of_accounts = open.as_array().unwrap().iter().filter(|it| it["object"]["user"].is_string());
+    let text = |it: &Value| it.as_str().unwrap().to_owned();
+    let mut all: Vec<_> = of_accounts
+        .map(|it| format!("{} {}", text(&it["type"]), text(&it["object"]["user"])))
+        .collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn undoing_the_only_list_closes_its_conditions() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let only = list_of(&posture, &client, 0, &json!([admin("ann", Some(false))]));
+    assert_eq!(conditions(&posture), ["admin_mfa_missing ann"]);
+    undo(&posture, &client, &only);
+    assert_eq!(conditions(&posture), [] as [&str; 0]);
+    assert_eq!(standing(&posture, &client, "ID-03").0, "not_assessed");
+    // The next list is a first one again.
+    posture.pass_s(60);
+    list_of(&posture, &client, 0, &json!([admin("bob", Some(true))]));
+    assert_eq!(conditions(&posture), [] as [&str; 0]);
+}
+
+#[test]
+fn a_late_list_counts_when_newer_ones_are_undone() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    list_of(&posture, &client, 30, &json!([admin("ann", Some(true)), admin("cat", Some(true))]));
+    let newest = list_of(&posture, &client, 10, &json!([admin("ann", Some(true))]));
+    let n_events = posture.events().len();
+    list_of(&posture, &client, 20, &json!([admin("ann", Some(false)), admin("bob", Some(true))]));
+    let kinds: Vec<_> = posture.events()[n_events..].iter().map(|it| it["type"].clone()).collect();
+    assert_eq!(kinds, ["risk_assessment_completed", "integration_sync_completed"]);
+    assert_eq!(standing(&posture, &client, "ID-03").0, "compliant");
+    let posture = posture.restart();
+    undo(&posture, &client, &newest);
+    let open = ["admin_mfa_missing ann", "mfa_disabled ann", "privilege_escalation bob"];
+    assert_eq!(conditions(&posture), open);
+    assert_eq!(standing(&posture, &client, "ID-03"), ("partial".into(), Some(74)));
+    posture.pass_s(60);
+    list_of(&posture, &client, 0, &json!([admin("ann", Some(true)), admin("bob", Some(true))]));
+    let told = super::told(&posture, "privilege_escalation");
+    assert_eq!(told.len(), 1, "bob was known from the late list");
+}
+
+#[test]
+fn what_is_known_of_a_second_factor_follows_the_lists_that_are_left() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let first = list_of(&posture, &client, 30, &json!([admin("ann", Some(false))]));
+    list_of(&posture, &client, 10, &json!([admin("ann", None)]));
+    assert_eq!(standing(&posture, &client, "ID-03").0, "non_compliant");
+    let late = list_of(&posture, &client, 20, &json!([admin("ann", Some(true))]));
+    assert_eq!(standing(&posture, &client, "ID-03").0, "compliant");
+    assert_eq!(conditions(&posture), [] as [&str; 0]);
+    undo(&posture, &client, &late);
+    assert_eq!(standing(&posture, &client, "ID-03").0, "non_compliant");
+    assert_eq!(conditions(&posture), ["admin_mfa_missing ann"]);
+    undo(&posture, &client, &first);
+    assert_eq!(standing(&posture, &client, "ID-03").0, "not_assessed");
+    assert_eq!(conditions(&posture), [] as [&str; 0]);
+}
+
+/// Of each source and scope, this many lists are kept; what was known before them remains known.
+#[test]
+fn the_newest_five_lists_can_be_undone() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let ann = |n: i64| json!([admin("ann", Some(n % 2 == 0))]);
+    let lists: Vec<_> = (0..7).map(|n| list_of(&posture, &client, 70 - 10 * n, &ann(n))).collect();
+    let status = || standing(&posture, &client, "ID-03").0;
+    assert_eq!((status(), conditions(&posture)), ("compliant".into(), vec![]));
+    let too_late = json!([admin("eve", Some(false))]);
+    list_of(&posture, &client, 65, &too_late);
+    for n in (2..7).rev() {
+        undo(&posture, &client, &lists[n]);
+    }
+    assert_eq!(conditions(&posture), ["admin_mfa_missing ann"], "the second list is what is left");
+    assert_eq!(status(), "non_compliant");
+    undo(&posture, &client, &lists[1]);
+    assert_eq!(conditions(&posture), ["admin_mfa_missing ann"], "it is not kept by itself");
+}

@@ -13,12 +13,16 @@ use crate::harness::Posture;
 const CASES: u32 = 24;
 /// What runs report on.
 const CODE: &str = "ID-05";
+/// And what lists of accounts show something about.
+const CODES: [&str; 4] = [CODE, "ID-02", "ID-03", "ID-10"];
 
 /// One run of the only source. A minute has at most one run.
 #[derive(Clone, Debug)]
 struct Run {
     complete: bool,
     observations: Vec<Value>,
+    /// Some runs list no accounts.
+    identities: Option<Vec<Value>>,
 }
 
 fn any_result() -> impl Strategy<Value = Value> {
@@ -30,15 +34,32 @@ fn any_result() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// Null: the account is not listed.
+fn any_account() -> impl Strategy<Value = Value> {
+    let some = (any::<bool>(), prop::option::of(any::<bool>()), prop::bool::weighted(0.8));
+    let some = some
+        .prop_map(|(admin, mfa, enabled)| json!({"admin": admin, "mfa": mfa, "enabled": enabled}));
+    prop_oneof![4 => some, 1 => Just(Value::Null)]
+}
+
 fn any_run() -> impl Strategy<Value = Run> {
-    (any::<bool>(), vec(any_result(), 3)).prop_map(|(complete, results)| {
+    let identities = prop::option::of(vec(any_account(), 2));
+    (any::<bool>(), vec(any_result(), 3), identities).prop_map(|(complete, results, identities)| {
         let named = ["a", "b", "c"].into_iter().zip(results);
         let seen = named.filter(|(_, it)| !it.is_null()).map(|(check, mut it)| {
             it["control"] = json!(CODE);
             it["check"] = json!(check);
             it
         });
-        Run { complete, observations: seen.collect() }
+        let identities = identities.map(|all| {
+            let named = ["ann", "bob"].into_iter().zip(all);
+            let listed = named.filter(|(_, it)| !it.is_null()).map(|(user, mut it)| {
+                it["user"] = json!(user);
+                it
+            });
+            listed.collect()
+        });
+        Run { complete, observations: seen.collect(), identities }
     })
 }
 
@@ -55,16 +76,20 @@ fn push(posture: &Posture, client: &str, minute: usize, run: &Run) -> String {
     let at = posture.now().plus_s(60 * i64::try_from(minute).unwrap() - 3_600);
     let body = json!({
         "source": "s", "scope": "x", "observedAt": at.to_string(), "complete": run.complete,
-        "observations": run.observations,
+        "observations": run.observations, "identities": run.identities,
     });
     let answer = posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["data"]["importId"].as_str().unwrap().to_owned()
 }
 
-/// What stands of a client: the control, its risk, and the scores.
+/// What stands of a client: controls, risks, scores, and administrators without a second factor.
 fn standing(posture: &Posture, client: &str) -> String {
-    let mut it = control(posture, client, CODE);
+    let all = CODES.map(|code| control(posture, client, code));
+    let mut it = json!({"controls": all});
+    let open = read(posture, &format!("/api/conditions?clientId={client}&limit=100"));
+    let missing = open.as_array().unwrap().iter().filter(|it| it["type"] == "admin_mfa_missing");
+    it["missing"] = missing.map(|it| it["object"]["user"].clone()).collect();
     let shown = read(posture, &format!("/api/clients/{client}/posture"));
     let risks = read(posture, &format!("/api/clients/{client}/risks"));
     let risks: Vec<_> = risks.as_array().unwrap().iter().map(|it| &it["title"]).collect();

@@ -107,13 +107,15 @@ pub struct OutcomeView {
 #[oai(rename = "PostureChange", rename_all = "camelCase")]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedView {
-    /// Controls whose result changed.
+    /// Controls whose status changed.
     controls: u32,
     /// Frameworks whose readiness changed.
     frameworks: u32,
     risks_opened: u32,
     risks_closed: u32,
+    /// The overall score before. Null if it did not move.
     score_before: Null<u8>,
+    /// The overall score now. Null if it did not move.
     score_after: Null<u8>,
     /// Events that were announced.
     events: u32,
@@ -232,7 +234,8 @@ impl Imports {
 
     /// Undo an import
     ///
-    /// Removes the facts of an import and reassesses the client. Assets that it found stay.
+    /// Removes the facts of an import and reassesses the client: what it replaced or removed counts again. Accounts are as
+    /// the lists before it said. Assets and apps that it found stay.
     #[oai(
         path = "/clients/:clientId/imports/:importId",
         method = "delete",

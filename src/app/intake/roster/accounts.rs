@@ -1,0 +1,404 @@
+//! Lists of accounts: what a new one changes, what one changes that arrives late, and what undoing one changes.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::lists_plan::{ConditionChange, ListsPlan};
+use crate::app::event::account::{self, AccountOrigin};
+use crate::app::event::envelope::NewEvent;
+use crate::app::intake::account as derived;
+use crate::app::intake::list::{AccountJudge, Lists};
+use crate::app::intake::shrink::{ReadKind, judge as judge_read};
+use crate::clock::Time;
+use crate::engine::fact::{CompleteRead, Observation};
+use crate::engine::identity::{self, AccountCondition, Identity, Transition};
+use crate::error::Result;
+use crate::id::ImportId;
+use crate::store::ClientSnapshot;
+use crate::store::per_client::account_list::{AccountList, ListMark, N_LISTS_KEPT};
+use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::roster::{ListKind, Reads, Roster};
+
+/// Plans what a list changes.
+pub(super) fn plan(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    (source, import): (&str, ImportId),
+    lists: &Lists,
+    accounts: &[Identity],
+    judge: &AccountJudge<'_>,
+) -> Result<()> {
+    let place = (source, lists.scope.as_str());
+    let roster = roster(place);
+    let reads = rows.find_reads(roster)?;
+    let marks = rows.list_account_lists(source, &lists.scope)?;
+    let newest_at = marks.last().map(|it| it.at).max(reads.map(|it| it.at));
+    let same_time = marks.iter().filter(|it| it.at == lists.at).map(|it| it.arrived_at);
+    let arrived_at = same_time.max().map_or(judge.now, |it| judge.now.max(it.plus_ms(1)));
+    let mark = ListMark { at: lists.at, arrived_at, import };
+    let list = AccountList { mark, is_complete: false, accounts: accounts.to_vec() };
+    if newest_at.is_some_and(|it| lists.at < it) {
+        return plan_late(plan, rows, place, lists, (list, &marks), judge);
+    }
+    let known: Vec<Identity> = rows.list_members(roster)?;
+    let kind = plan.take_reads(rows, roster, accounts.len(), lists)?;
+    let list = AccountList { is_complete: kind.means_gone(), ..list };
+    let merged = plan_newest(plan, source, lists, (&list, &known), reads.is_some(), judge);
+    if list.is_complete {
+        accept(plan, place, &list);
+        let run = (source, import);
+        plan.observations = derived::observations(judge.catalog, run, lists, judge.rules, &merged);
+    }
+    if marks.is_empty() && (reads.is_some() || !known.is_empty()) {
+        // Lists before this one were not kept.
+        let at = reads.map_or(Time::EPOCH, |it| it.at);
+        let mark = ListMark { at, arrived_at: Time::EPOCH, import: ListMark::BEFORE };
+        let accounts = known;
+        plan.kept_lists.push(AccountList { mark, is_complete: reads.is_some(), accounts });
+    }
+    plan.kept_lists.push(list);
+    let n_kept = marks.iter().filter(|it| !it.is_before_all()).count() + 1;
+    if N_LISTS_KEPT < n_kept {
+        let oldest = marks.iter().take(if marks[0].is_before_all() { 2 } else { 1 });
+        let oldest = oldest.map(|it| rows.read_account_list(place, *it));
+        merge_oldest(plan, &oldest.collect::<Result<Vec<_>>>()?);
+    }
+    Ok(())
+}
+
+/// Plans what the newest list changes. Returns it with what it does not know about MFA taken from the list before.
+fn plan_newest(
+    plan: &mut ListsPlan,
+    source: &str,
+    lists: &Lists,
+    (list, known): (&AccountList, &[Identity]),
+    has_baseline: bool,
+    judge: &AccountJudge<'_>,
+) -> Vec<Identity> {
+    let mut known: BTreeMap<&str, &Identity> =
+        known.iter().map(|it| (it.external_id.as_str(), it)).collect();
+    let mut merged = Vec::with_capacity(list.accounts.len());
+    let (place, days) = ((source, lists.scope.as_str()), judge.rules.dormant_after_days);
+    for seen in &list.accounts {
+        let before = known.remove(seen.external_id.as_str());
+        let after = seen.clone().over(before);
+        let has_baseline = has_baseline || before.is_some();
+        for (condition, to) in transitions(before, Some(&after), (lists.at, days), has_baseline) {
+            let event = event(condition, before, &after, place, (lists.at, days));
+            // An administrator without MFA is announced even if it was so from the start.
+            let is_announced = has_baseline || condition == AccountCondition::AdminMfaMissing;
+            plan.changes.push(ConditionChange { event, to, is_announced });
+        }
+        if before != Some(&after) {
+            plan.count(ListKind::Identities, before.is_none());
+            plan.identities.push(after.clone());
+        }
+        merged.push(after);
+    }
+    if list.is_complete {
+        for (id, before) in known {
+            for (condition, to) in transitions(Some(before), None, (lists.at, days), true) {
+                let event = event(condition, Some(before), before, place, (lists.at, days));
+                plan.changes.push(ConditionChange { event, to, is_announced: true });
+            }
+            plan.gone.push((ListKind::Identities, id.to_owned()));
+        }
+    }
+    plan.moved.entry(ListKind::Identities).or_default().n_gone = plan.n_gone(ListKind::Identities);
+    merged
+}
+
+/// Plans what a list changes that is older than one that is known.
+fn plan_late(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    place: (&str, &str),
+    lists: &Lists,
+    (list, marks): (AccountList, &[ListMark]),
+    judge: &AccountJudge<'_>,
+) -> Result<()> {
+    plan.moved.entry(ListKind::Identities).or_default();
+    if marks.first().is_none_or(|it| it.is_before_all() && list.mark < *it) {
+        return Ok(()); // What was known then is not known any more.
+    }
+    let before = read_all(rows, place, marks)?;
+    let earlier = before.iter().rfind(|it| it.is_complete && it.mark < list.mark);
+    let earlier = earlier.map(reads_of);
+    let (kind, _) = judge_read(earlier, list.accounts.len(), lists);
+    plan.moved.entry(ListKind::Identities).or_default().is_held = kind == ReadKind::Held;
+    let list = AccountList { is_complete: kind.means_gone(), ..list };
+    if list.is_complete {
+        accept(plan, place, &list);
+    }
+    let mut after = before.clone();
+    let index = after.partition_point(|it| it.mark < list.mark);
+    after.insert(index, list.clone());
+    let replays = (Replay::of(&before, place, judge), Replay::of(&after, place, judge));
+    restate(plan, rows, place, replays, Some(&list.mark.import), judge)?;
+    plan.kept_lists.push(list);
+    let has_base = after[0].mark.is_before_all();
+    if N_LISTS_KEPT < after.len() - usize::from(has_base) {
+        after.truncate(if has_base { 2 } else { 1 });
+        merge_oldest(plan, &after);
+    }
+    Ok(())
+}
+
+/// Plans what undoing a list changes. Returns false if the run has no list that is kept.
+pub(super) fn undo(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    (source, import): (&str, ImportId),
+    scope: &str,
+    judge: &AccountJudge<'_>,
+) -> Result<bool> {
+    let place = (source, scope);
+    let marks = rows.list_account_lists(source, scope)?;
+    let Some(index) = marks.iter().position(|it| it.import == import) else { return Ok(false) };
+    let before = read_all(rows, place, &marks)?;
+    let mut after = before.clone();
+    after.remove(index);
+    let replays = (Replay::of(&before, place, judge), Replay::of(&after, place, judge));
+    restate(plan, rows, place, replays, None, judge)?;
+    plan.corrected.removed.retain(|it| it.import != import); // Undoing retracts them.
+    plan.forgotten_lists.push(marks[index]);
+    let accepted = after.iter().rfind(|it| it.is_complete);
+    match (accepted, after.last()) {
+        (Some(accepted), Some(newest)) => {
+            let reads = Reads { at: newest.mark.at, ..reads_of(accepted) };
+            plan.reads.push((ListKind::Identities, reads));
+        }
+        _ => plan.forgotten_reads.push((scope.to_owned(), ListKind::Identities)),
+    }
+    Ok(true)
+}
+
+fn roster<'a>((source, scope): (&'a str, &'a str)) -> Roster<'a> {
+    Roster { source, scope, part: ListKind::Identities }
+}
+
+fn reads_of(list: &AccountList) -> Reads {
+    Reads { n: length(&list.accounts), at: list.mark.at, held: None }
+}
+
+fn length(accounts: &[Identity]) -> u32 {
+    u32::try_from(accounts.len()).unwrap_or(u32::MAX)
+}
+
+/// Notes that a list is complete and accepted.
+fn accept(plan: &mut ListsPlan, (source, scope): (&str, &str), list: &AccountList) {
+    plan.complete_reads.push(CompleteRead {
+        source: source.to_owned(),
+        scope: scope.to_owned(),
+        is_of_accounts: true,
+        at: list.mark.at,
+        import: list.mark.import,
+        n: length(&list.accounts),
+    });
+}
+
+fn read_all(
+    rows: &ClientSnapshot,
+    place: (&str, &str),
+    marks: &[ListMark],
+) -> Result<Vec<AccountList>> {
+    marks.iter().map(|it| rows.read_account_list(place, *it)).collect()
+}
+
+/// Keeps what the oldest lists together say instead of the lists.
+fn merge_oldest(plan: &mut ListsPlan, oldest: &[AccountList]) {
+    let Some(last) = oldest.last() else { return };
+    let mark = ListMark { arrived_at: Time::EPOCH, import: ListMark::BEFORE, ..last.mark };
+    let is_complete = oldest.iter().any(|it| it.is_complete);
+    let mut known = BTreeMap::new();
+    for it in oldest {
+        known = merged(known, it);
+        plan.kept_lists.retain(|kept| kept.mark != it.mark);
+        plan.forgotten_lists.push(it.mark);
+    }
+    let accounts = known.into_values().collect();
+    plan.kept_lists.push(AccountList { mark, is_complete, accounts });
+}
+
+/// Returns the accounts that are known after a list.
+fn merged(
+    mut before: BTreeMap<String, Identity>,
+    list: &AccountList,
+) -> BTreeMap<String, Identity> {
+    let over = |it: &Identity| it.clone().over(before.get(&it.external_id));
+    let listed: Vec<Identity> = list.accounts.iter().map(over).collect();
+    if list.is_complete {
+        before.clear();
+    }
+    before.extend(listed.into_iter().map(|it| (it.external_id.clone(), it)));
+    before
+}
+
+/// What opens or closes between two lists.
+fn transitions(
+    before: Option<&Identity>,
+    after: Option<&Identity>,
+    (at, days): (Time, u16),
+    has_baseline: bool,
+) -> impl Iterator<Item = (AccountCondition, Transition)> {
+    let changes = identity::account_changes(before, after, at, days).into_iter();
+    changes.map(|it| (it.condition, it.to)).filter(move |(condition, to)| {
+        // Privileges at the source's first read were not gained.
+        let is_gain = *condition == AccountCondition::PrivilegeEscalation;
+        has_baseline || !is_gain || *to == Transition::Close
+    })
+}
+
+fn event(
+    condition: AccountCondition,
+    before: Option<&Identity>,
+    shown: &Identity,
+    (source, scope): (&str, &str),
+    (at, days): (Time, u16),
+) -> NewEvent {
+    let origin = AccountOrigin { source, scope };
+    match condition {
+        AccountCondition::MfaDisabled => account::mfa_disabled(shown, origin, at),
+        AccountCondition::AdminMfaMissing => account::admin_mfa_missing(shown, origin, at),
+        AccountCondition::PrivilegeEscalation => {
+            account::privilege_escalation(before, shown, origin, at)
+        }
+        AccountCondition::Dormant => account::dormant(shown, origin, days, at),
+    }
+}
+
+/// What a condition of an account last was.
+struct Told {
+    at: Time,
+    /// The account before and after the list that opened it. `None`: it is closed.
+    opened: Option<(Option<Identity>, Identity)>,
+}
+
+/// What lists say one after the other.
+#[derive(Default)]
+struct Replay {
+    accounts: BTreeMap<String, Identity>,
+    /// By account.
+    told: BTreeMap<(String, AccountCondition), Told>,
+    /// What each of them shows about controls.
+    observations: BTreeMap<ObservationKey, Observation>,
+}
+
+impl Replay {
+    fn of(lists: &[AccountList], place: (&str, &str), judge: &AccountJudge<'_>) -> Self {
+        let mut replay = Self::default();
+        let mut has_baseline = false;
+        for list in lists {
+            replay.take(list, place, has_baseline, judge);
+            has_baseline |= list.is_complete;
+        }
+        replay
+    }
+
+    fn take(
+        &mut self,
+        list: &AccountList,
+        (source, scope): (&str, &str),
+        has_baseline: bool,
+        judge: &AccountJudge<'_>,
+    ) {
+        let before = std::mem::take(&mut self.accounts);
+        let after = merged(before.clone(), list);
+        let when = (list.mark.at, judge.rules.dormant_after_days);
+        let ids: HashSet<&String> = before.keys().chain(after.keys()).collect();
+        let listed: HashSet<&str> =
+            list.accounts.iter().map(|it| it.external_id.as_str()).collect();
+        for id in ids {
+            let (before, after) = (before.get(id), after.get(id));
+            if after.is_some() && !listed.contains(id.as_str()) {
+                continue;
+            }
+            let has_baseline = has_baseline || before.is_some();
+            for (condition, to) in transitions(before, after, when, has_baseline) {
+                let opened = after.filter(|_| to != Transition::Close);
+                let opened = opened.map(|it| (before.cloned(), it.clone()));
+                self.told.insert((id.clone(), condition), Told { at: when.0, opened });
+            }
+        }
+        if list.is_complete && !list.mark.is_before_all() {
+            let lists = Lists { scope: scope.to_owned(), at: list.mark.at, ..Lists::default() };
+            let known: Vec<Identity> = after.values().cloned().collect();
+            let run = (source, list.mark.import);
+            let shown = derived::observations(judge.catalog, run, &lists, judge.rules, &known);
+            self.observations.extend(shown.into_iter().map(|it| (ObservationKey::from(&it), it)));
+        }
+        self.accounts = after;
+    }
+}
+
+/// Plans everything that differs between what was known and what is known now.
+///
+/// `late`: the list that is new, if one is.
+fn restate(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    place: (&str, &str),
+    (before, after): (Replay, Replay),
+    late: Option<&ImportId>,
+    judge: &AccountJudge<'_>,
+) -> Result<()> {
+    let stored: Vec<Identity> = rows.list_members(roster(place))?;
+    let mut stored: BTreeMap<&str, &Identity> =
+        stored.iter().map(|it| (it.external_id.as_str(), it)).collect();
+    for it in after.accounts.values() {
+        let known = stored.remove(it.external_id.as_str());
+        if known != Some(it) {
+            plan.count(ListKind::Identities, known.is_none());
+            plan.identities.push(it.clone());
+        }
+    }
+    plan.gone.extend(stored.keys().map(|it| (ListKind::Identities, (*it).to_owned())));
+    plan.moved.entry(ListKind::Identities).or_default().n_gone = plan.n_gone(ListKind::Identities);
+
+    restate_conditions(plan, place, (&before, &after), late.is_some(), judge);
+
+    for (key, it) in &after.observations {
+        if before.observations.get(key) == Some(it) {
+            continue;
+        }
+        if late == Some(&it.import) {
+            plan.observations.push(it.clone());
+        } else {
+            plan.corrected.replaced.push(it.clone());
+        }
+    }
+    let removed = before.observations.into_keys();
+    plan.corrected.removed.extend(removed.filter(|it| !after.observations.contains_key(it)));
+    Ok(())
+}
+
+/// What a late list tells happened long ago: only what is still so opens a condition.
+fn restate_conditions(
+    plan: &mut ListsPlan,
+    place: (&str, &str),
+    (before, after): (&Replay, &Replay),
+    is_late: bool,
+    judge: &AccountJudge<'_>,
+) {
+    let days = judge.rules.dormant_after_days;
+    let is_open = |replay: &Replay, key| replay.told.get(key).is_some_and(|it| it.opened.is_some());
+    for (key, told) in &after.told {
+        let Some((was, now)) = &told.opened else { continue };
+        let condition = key.1;
+        let is_state =
+            matches!(condition, AccountCondition::AdminMfaMissing | AccountCondition::Dormant);
+        if is_open(before, key) || (is_late && !is_state) {
+            continue;
+        }
+        let event = event(condition, was.as_ref(), now, place, (told.at, days));
+        let is_announced = !is_late || condition == AccountCondition::AdminMfaMissing;
+        plan.changes.push(ConditionChange { event, to: Transition::Open, is_announced });
+    }
+    for (key, told) in &before.told {
+        let Some((was, then)) = &told.opened else { continue };
+        if !is_open(after, key) {
+            let event = event(key.1, was.as_ref(), then, place, (told.at, days));
+            let to = Transition::Close;
+            plan.changes.push(ConditionChange { event, to, is_announced: false });
+        }
+    }
+}
