@@ -114,9 +114,8 @@ impl EventBody for AdminMfaMissing<'_> {
 pub struct PrivilegeEscalation<'a> {
     #[serde(flatten)]
     account: AccountFields<'a>,
-    /// The privileges that are new: `admin`, and names of roles.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gained: Option<Vec<&'a str>>,
+    /// The privileges that are new: `admin`, and names of roles. All of them if the account is new or was disabled.
+    pub gained: Vec<&'a str>,
 }
 
 /// The account's privileges before.
@@ -172,10 +171,9 @@ pub fn privilege_escalation<'a>(
     origin: AccountOrigin<'a>,
     now: Time,
 ) -> NewEvent {
-    let gained = before.map(|before| {
-        let had = before.privileges();
-        it.privileges().into_iter().filter(|it| !had.contains(it)).collect()
-    });
+    let enabled = before.filter(|it| it.is_enabled);
+    let had = enabled.map(Identity::privileges).unwrap_or_default();
+    let gained = it.privileges().into_iter().filter(|it| !had.contains(it)).collect();
     let body = PrivilegeEscalation { account: AccountFields::of(it, origin), gained };
     let before = before.map(|it| PrivilegesBefore { admin: it.is_admin, roles: &it.roles });
     NewEvent::after(&body, before.as_ref(), now)

@@ -190,3 +190,19 @@ fn the_newest_five_lists_can_be_undone() {
     undo(&posture, &client, &lists[1]);
     assert_eq!(conditions(&posture), ["admin_mfa_missing ann"], "it is not kept by itself");
 }
+
+#[test]
+fn what_an_account_gained_is_told_also_when_it_is_new_or_enabled_again() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let ann = admin("ann", Some(true));
+    let eve =
+        |enabled: bool| json!({"user": "eve", "admin": true, "enabled": enabled, "mfa": true});
+    list(&posture, &client, &json!([ann]));
+    for (n, eve) in [(1, eve(true)), (1, eve(false)), (2, eve(true))] {
+        list(&posture, &client, &json!([ann, eve]));
+        let told = super::told(&posture, "privilege_escalation");
+        assert_eq!(told.len(), n);
+        assert_eq!(told[n - 1]["object"]["gained"], json!(["admin"]));
+    }
+}
