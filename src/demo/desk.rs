@@ -8,7 +8,7 @@ use crate::app::App;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::decision::control::NewAttestation;
 use crate::app::decision::evidence::Entered;
-use crate::app::decision::risk::NewAcceptance;
+use crate::app::decision::risk::{NewAcceptance, RiskChange};
 use crate::app::decision::task::{NewTask, TITLE_CHARS_MAX, TaskChange};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
@@ -188,6 +188,7 @@ impl Desk<'_> {
             control,
             assignee: Some((*assignee).to_owned()),
             due_at: Some(self.at.plus_days(TASK_DAYS)),
+            references: Vec::new(),
         };
         self.app.add_task(self.by, new).await.map(|_| ())
     }
@@ -218,7 +219,8 @@ impl Desk<'_> {
             by: Some(person::ADVISER.to_owned()),
         };
         let (client, id) = (self.rows.id(), risk.id);
-        self.app.change_risk(self.by, client, id, || Ok(Some(new))).await.map(|_| ())
+        let change = RiskChange { acceptance: Some(Some(new)), references: None };
+        self.app.change_risk(self.by, client, id, || Ok(change)).await.map(|_| ())
     }
 }
 

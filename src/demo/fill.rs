@@ -172,6 +172,7 @@ async fn welcome(app: &App, started: Time) -> Result<World> {
 
 async fn add(app: &App, profile: &'static DemoClient) -> Result<ClientId> {
     let change = ClientChange {
+        references: None,
         name: Some(profile.name.to_owned()),
         industry: Some(Some(profile.industry.to_owned())),
         employee_count: Some(Some(profile.employees)),

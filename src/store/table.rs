@@ -108,6 +108,7 @@ pub(super) const FACT_LIST: u8 = 27;
 /// Key: [`POSTURE_SUMMARY_EVENT`], its key. Value: `SummaryEvent`.
 /// Key: [`POSTURE_SUMMARIZED`], key of a condition or risk. Value: `SummaryMark`.
 /// Key: [`POSTURE_LOSS`]. Value: `ExpectedLoss`. None if an input is unknown.
+/// Key: [`POSTURE_REFERENCES`], what it is about: 1; 2 and a risk id; 3 and a task id. Value: `Vec<ExternalReference>`.
 /// Key: [`POSTURE_DIGEST`], framework. Value: u64, what the framework was as it was assessed.
 pub(super) const POSTURE: PerClient = PerClient { noun: "posture", part: ClientPart::Posture };
 pub(super) const POSTURE_ASSESSED: u8 = 1;
@@ -121,6 +122,7 @@ pub(super) const POSTURE_SUMMARY_EVENT: u8 = 8;
 pub(super) const POSTURE_SUMMARIZED: u8 = 9;
 pub(super) const POSTURE_LOSS: u8 = 10;
 pub(super) const POSTURE_DIGEST: u8 = 11;
+pub(super) const POSTURE_REFERENCES: u8 = 12;
 
 /// The history of the score.
 ///

@@ -6,6 +6,7 @@ pub mod input;
 pub mod kind;
 pub mod param;
 pub mod problem;
+pub mod reference;
 pub mod reply;
 pub mod upload;
 pub mod view;

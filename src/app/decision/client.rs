@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::reference;
 use crate::app::App;
 use crate::app::client::settings;
 use crate::app::event::cause::Cause;
@@ -13,6 +14,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::store::global::client::{Client, ClientState};
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{Batch, ClientStore, Snapshot, Store};
 
 pub const NAME_CHARS_MAX: usize = 500;
@@ -29,6 +31,7 @@ pub struct ClientChange {
     pub employee_count: Option<Option<u32>>,
     pub active: Option<bool>,
     pub settings: Option<Map<String, Value>>,
+    pub references: Option<Vec<ExternalReference>>,
 }
 
 impl App {
@@ -88,6 +91,8 @@ impl App {
         if change.name.is_none() {
             return Err(Error::invalid_field("name", "is required"));
         }
+        reference::check(change.references.as_ref())?;
+        let references = change.references.clone();
         let now = self.clock.now();
         let client = Client {
             id: ClientId::made_at(now),
@@ -100,7 +105,7 @@ impl App {
             updated_at: now,
         };
         let client = self.changed(client, change, &by.name())?;
-        self.keep_client(&by.acting_on(&self.store), client, None).await
+        self.keep_client(&by.acting_on(&self.store), client, None, references).await
     }
 
     /// # Errors
@@ -116,12 +121,15 @@ impl App {
         let changing = self.clients.lock(id).await;
         let (client, rows) = self.reach_any(caller, id)?;
         let change = change()?;
+        reference::check(change.references.as_ref())?;
+        let references = change.references.clone();
         let reassess = change.settings.is_some()
             || change.employee_count.is_some()
             || change.industry.is_some();
         let client = self.changed((*client).clone(), change, &caller.name())?;
         let due = reassess.then(|| self.clock.now());
-        let client = self.keep_client(&caller.acting_on(&self.store), client, due).await?;
+        let store = caller.acting_on(&self.store);
+        let client = self.keep_client(&store, client, due, references).await?;
         drop(changing);
         if reassess {
             self.reassess(&rows, Cause::Scope).await?;
@@ -138,7 +146,7 @@ impl App {
         let _lock = self.clients.lock(id).await;
         let (client, _) = self.reach_any(caller, id)?;
         let erasing = Client { state: ClientState::Erasing, ..(*client).clone() };
-        self.keep_client(&caller.acting_on(&self.store).reserved(), erasing, None).await?;
+        self.keep_client(&caller.acting_on(&self.store).reserved(), erasing, None, None).await?;
         self.erase_client(id).await
     }
 
@@ -177,6 +185,7 @@ impl App {
         store: &Store,
         client: Client,
         due: Option<Time>,
+        references: Option<Vec<ExternalReference>>,
     ) -> Result<Arc<Client>> {
         let client = Arc::new(client);
         let (row, kept) = (Arc::clone(&client), Arc::clone(&client));
@@ -186,6 +195,9 @@ impl App {
         let write = move |batch: &mut Batch| {
             batch.note_object(&row.id);
             batch.put_client(&row)?;
+            if let Some(references) = &references {
+                batch.client(row.id).put_references(Referenced::Client, references)?;
+            }
             due.map_or(Ok(()), |at| batch.client(row.id).put_due(at))
         };
         store.write_then(write, put).await?;

@@ -4,6 +4,7 @@ pub mod alert_rule;
 pub mod client;
 pub mod control;
 pub mod evidence;
+pub mod reference;
 pub mod requirement;
 pub mod risk;
 pub mod state;

@@ -1,5 +1,6 @@
 //! The acceptance of a risk: a person's decision to tolerate the risk until a given time.
 
+use super::reference;
 use crate::app::App;
 use crate::app::assessment::condition;
 use crate::app::event;
@@ -9,6 +10,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId};
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 pub const REASON_CHARS_MAX: usize = 500;
@@ -25,6 +27,16 @@ pub struct NewAcceptance {
     pub by: Option<String>,
 }
 
+/// What to change of a risk. `None` leaves it as it is.
+#[derive(Clone, Debug, Default)]
+pub struct RiskChange {
+    /// `Some(None)` revokes the acceptance.
+    pub acceptance: Option<Option<NewAcceptance>>,
+    pub references: Option<Vec<ExternalReference>>,
+}
+
+type References = Option<Vec<ExternalReference>>;
+
 impl App {
     /// Returns an open risk, accepted or not.
     ///
@@ -37,7 +49,7 @@ impl App {
     }
 
     /// Accepts a risk until a given time, or changes the time and reason of its acceptance. The risk is not shown
-    /// meanwhile. Its control keeps its score. `None` revokes the acceptance.
+    /// meanwhile. Its control keeps its score. Or revokes the acceptance, or says what other systems call the risk.
     ///
     /// # Errors
     /// As [`App::get_risk`]; `Invalid` with the field that breaks a rule.
@@ -46,12 +58,23 @@ impl App {
         caller: &Caller,
         client: ClientId,
         id: RiskId,
-        change: impl FnOnce() -> Result<Option<NewAcceptance>>,
+        change: impl FnOnce() -> Result<RiskChange>,
     ) -> Result<OpenRisk> {
         let condition = self.get_risk(caller, client, id).await?.risk.condition;
-        match change()? {
-            Some(new) => self.accept_risk(caller, client, (id, condition), new).await,
-            None => self.unaccept_risk(caller, client, (id, condition)).await,
+        let RiskChange { acceptance, references } = change()?;
+        reference::check(references.as_ref())?;
+        let risk = (id, condition);
+        match acceptance {
+            Some(Some(new)) => self.accept_risk(caller, client, risk, new, references).await,
+            Some(None) => self.unaccept_risk(caller, client, risk, references).await,
+            None => {
+                let write = move |batch: &mut ClientBatch<'_>| {
+                    let open = find(batch, &risk)?;
+                    refer(batch, id, &references)?;
+                    Ok(open)
+                };
+                self.write_risk(caller, client, write).await
+            }
         }
     }
 
@@ -61,12 +84,14 @@ impl App {
         client: ClientId,
         risk: (RiskId, String),
         new: NewAcceptance,
+        references: References,
     ) -> Result<OpenRisk> {
         let now = self.clock.now();
         check(&new, now)?;
         let by = new.by.clone().unwrap_or_else(|| caller.name());
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
+            refer(batch, open.id, &references)?;
             let is_new = open.accepted.is_none();
             let (until, reason, by) = (new.until, new.reason.clone(), by.clone());
             let severity = open.risk.severity;
@@ -89,10 +114,12 @@ impl App {
         caller: &Caller,
         client: ClientId,
         risk: (RiskId, String),
+        references: References,
     ) -> Result<OpenRisk> {
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut open = find(batch, &risk)?;
+            refer(batch, open.id, &references)?;
             if open.accepted.take().is_none() {
                 return Ok(open);
             }
@@ -125,6 +152,12 @@ impl App {
 fn find(batch: &ClientBatch<'_>, (id, condition): &(RiskId, String)) -> Result<OpenRisk> {
     let found = batch.find_risk(condition)?;
     found.filter(|it| it.id == *id && it.closed.is_none()).ok_or_else(absent)
+}
+
+/// Replaces the references of a risk if others are given.
+fn refer(batch: &mut ClientBatch<'_>, id: RiskId, references: &References) -> Result<()> {
+    let Some(references) = references else { return Ok(()) };
+    batch.put_references(Referenced::Risk(id), references)
 }
 
 fn absent() -> Error {

@@ -1,5 +1,6 @@
 //! Remediation tasks: add, change, list.
 
+use super::reference;
 use crate::app::App;
 use crate::app::assessment::condition;
 use crate::app::event;
@@ -9,6 +10,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId, TaskId};
 use crate::store::global::task::{Task, TaskFilter, TaskStatus};
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientBatch, ClientStore};
 
 pub const TITLE_CHARS_MAX: usize = 200;
@@ -28,6 +30,7 @@ pub struct NewTask {
     pub control: Option<String>,
     pub assignee: Option<String>,
     pub due_at: Option<Time>,
+    pub references: Vec<ExternalReference>,
 }
 
 /// What to change of a task. `None` leaves a field as it is.
@@ -38,6 +41,7 @@ pub struct TaskChange {
     pub assignee: Option<Option<String>>,
     pub due_at: Option<Option<Time>>,
     pub status: Option<TaskStatus>,
+    pub references: Option<Vec<ExternalReference>>,
 }
 
 impl App {
@@ -47,6 +51,8 @@ impl App {
     pub async fn add_task(&self, caller: &Caller, new: NewTask) -> Result<Task> {
         let (_, rows) = self.reach_any(caller, new.client)?;
         let now = self.clock.now();
+        reference::check(Some(&new.references))?;
+        let references = new.references;
         let task = Task {
             id: TaskId::made_at(now),
             client: new.client,
@@ -78,6 +84,7 @@ impl App {
             require_room(batch)?;
             batch.note_object(&task.id);
             batch.put_task(&task)?;
+            batch.put_references(Referenced::Task(task.id), &references)?;
             event::task::created(&task, now).add(batch)?;
             condition::reevaluate_task(batch, task.id, now)?;
             as_it_is(batch, task.id)
@@ -107,6 +114,7 @@ impl App {
         let client = self.get_task(caller, id).await?.client;
         let (_, rows) = self.reach_any(caller, client)?;
         let change = change()?;
+        reference::check(change.references.as_ref())?;
         let now = self.clock.now();
         let write = move |batch: &mut ClientBatch<'_>| {
             let before = as_it_is(batch, id)?;
@@ -117,6 +125,9 @@ impl App {
                 require_room(batch)?;
             }
             batch.put_task(&task)?;
+            if let Some(references) = &change.references {
+                batch.put_references(Referenced::Task(id), references)?;
+            }
             if task.status == TaskStatus::Done && before.status != TaskStatus::Done {
                 event::task::completed(&task, before.status, now).add(batch)?;
             }
@@ -175,7 +186,7 @@ async fn require_risk(rows: &ClientStore, risk: RiskId) -> Result<()> {
 }
 
 fn apply(task: &mut Task, change: &TaskChange, now: Time) {
-    let TaskChange { title, description, assignee, due_at, status } = change.clone();
+    let TaskChange { title, description, assignee, due_at, status, references: _ } = change.clone();
     if let Some(title) = title {
         task.title = title;
     }

@@ -3,7 +3,7 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::clock::Time;
 use crate::engine::event::EventKind;
@@ -11,6 +11,7 @@ use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, RiskId, TaskId};
 use crate::store::per_client::condition::Condition;
+use crate::store::per_client::reference::Referenced;
 use crate::store::{ClientBatch, Installation};
 
 /// The object of one event type.
@@ -182,9 +183,30 @@ impl NewEvent {
         let installation = batch.installation()?;
         let client = batch.id();
         let name = batch.find_profile()?.map_or_else(String::new, |it| it.name);
+        let mut referring = self.clone();
+        referring.add_references(batch)?;
         batch.add_event(self.id, self.kind, self.created, |sequence| {
-            self.body(client, &name, &installation, sequence)
+            referring.body(client, &name, &installation, sequence)
         })
+    }
+
+    /// Adds what other systems call the client and the risk or task that the event is about.
+    fn add_references(&mut self, batch: &ClientBatch<'_>) -> Result<()> {
+        let about = match self.link {
+            Link::Risk(id) => Some(Referenced::Risk(id)),
+            Link::Task(id) => Some(Referenced::Task(id)),
+            Link::Client | Link::Requirements(_) | Link::Source(_) => None,
+        };
+        let mut put = |member: &str, about: Referenced| {
+            let all = batch.list_references(about)?.into_iter();
+            let all: Vec<_> = all.map(|it| json!({ "system": it.system, "id": it.id })).collect();
+            if !all.is_empty() {
+                self.object.insert(member.to_owned(), all.into());
+            }
+            Ok(())
+        };
+        put("clientExternalReferences", Referenced::Client)?;
+        about.map_or(Ok(()), |it| put("externalReferences", it))
     }
 
     /// The body of a delivery: made once, signed, stored, and sent again byte for byte.

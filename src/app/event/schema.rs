@@ -120,7 +120,22 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 
 /// The members that `envelope` adds to the object of every event.
 fn add_common_members(object: &mut Value) {
+    let references = |description: &str| {
+        json!({
+            "type": "array",
+            "description": description,
+            "items": {
+                "type": "object",
+                "required": ["system", "id"],
+                "properties": {"system": {"type": "string"}, "id": {"type": "string"}},
+            },
+        })
+    };
     let common = json!({
+        "clientExternalReferences": references("What the client is called in other systems. Absent if it has no such name."),
+        "externalReferences": references(
+            "What the risk or task that the event is about is called in other systems. Absent if it has no such name.",
+        ),
         "dedupKey": {
             "type": "string",
             "description": "The same in all events about one condition, and unique over all clients.",

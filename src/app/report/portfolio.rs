@@ -16,6 +16,7 @@ use crate::id::{ClientId, RiskId};
 use crate::page::{Cut, Page};
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientSnapshot, Snapshot};
 
 /// What a request asks about the portfolio.
@@ -54,6 +55,7 @@ pub struct ClientStanding {
 pub struct ClientRisk {
     pub client: Arc<Client>,
     pub risk: OpenRisk,
+    pub references: Vec<ExternalReference>,
 }
 
 fn is_active(client: &Client) -> bool {
@@ -122,8 +124,11 @@ impl App {
                     first.offer(&risk.id.to_string(), || risk);
                 }
             })?;
-            let risks = first.items.into_values();
-            Ok(risks.map(|risk| ClientRisk { client: Arc::clone(&client), risk }).collect())
+            let of_client = |risk: OpenRisk| {
+                let references = rows.list_references(Referenced::Risk(risk.id))?;
+                Ok(ClientRisk { client: Arc::clone(&client), risk, references })
+            };
+            first.items.into_values().map(of_client).collect()
         })
         .await
     }

@@ -8,6 +8,7 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::id::{ClientId, RiskId, TaskId};
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::per_client::reference::Referenced;
 use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, RowKey, Span, TASKS};
 use crate::store::{Batch, ClientBatch};
 
@@ -212,6 +213,7 @@ impl Batch {
     /// Removes a task, unless it is open or was changed since `time`.
     pub fn remove_ended_task(&mut self, id: TaskId, time: Time) -> Result<()> {
         if let Some(task) = self.find_task(id)?.filter(|it| has_ended_before(it, time)) {
+            self.client(task.client).put_references(Referenced::Task(id), &[])?;
             self.rows.remove_row(CLIENT_TASKS, client_key(task.client, id).as_slice())?;
             self.rows.remove_row(TASKS, id.as_bytes())?;
         }

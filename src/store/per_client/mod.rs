@@ -11,6 +11,7 @@ pub mod history;
 pub mod import;
 pub mod posture;
 pub mod read;
+pub mod reference;
 pub mod roster;
 pub mod run;
 pub mod summary_event;

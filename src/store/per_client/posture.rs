@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::id::{RiskId, ScoreId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::reference::Referenced;
 use crate::store::table::ClientPart;
 use crate::store::table::{
     POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_DIGEST, POSTURE_FRAMEWORK, POSTURE_LOSS,
@@ -236,6 +237,9 @@ impl ClientBatch<'_> {
     pub fn remove_risk(&mut self, condition: &str) -> Result<bool> {
         let before = self.find_risk(condition)?;
         self.count_risk(before.as_ref(), None)?;
+        if let Some(before) = before {
+            self.put_references(Referenced::Risk(before.id), &[])?;
+        }
         self.remove(POSTURE, &risk_key(condition))
     }
 

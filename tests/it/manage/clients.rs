@@ -49,7 +49,7 @@ fn a_new_client_shows_what_it_is_and_the_defaults() {
     let id = client["id"].as_str().unwrap();
     let expected = json!({
         "id": id, "name": "Müller & Söhne", "industry": null, "employeeCount": null,
-        "active": true, "settings": settings,
+        "active": true, "settings": settings, "externalReferences": [],
         "createdAt": "2026-03-10T09:00:00.000Z", "updatedAt": "2026-03-10T09:00:00.000Z",
     });
     assert_eq!(client, expected);

@@ -29,6 +29,7 @@ mod posture;
 mod programs;
 mod queries;
 mod reads;
+mod references;
 mod requirements;
 mod retention;
 mod risk_acceptance;

@@ -48,7 +48,7 @@ fn a_new_task_shows_what_it_was_given_and_is_told_of() {
     let now = posture.now().to_string();
     let made = json!({
         "id": task["id"], "status": "open", "overdue": false, "createdAt": now, "updatedAt": now,
-        "completedAt": null,
+        "completedAt": null, "externalReferences": [],
     });
     expected.as_object_mut().unwrap().extend(made.as_object().unwrap().clone());
     assert_eq!(task, expected);

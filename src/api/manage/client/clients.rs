@@ -14,14 +14,18 @@ use crate::api::wire::body::{Body, change, example, present};
 use crate::api::wire::input::Members;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
+use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Gone, Made, Null, Rendered};
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::client::settings::{Defaults, Settings};
 use crate::app::decision::client::ClientChange;
+use crate::auth::caller::Caller;
+use crate::error::Result;
 use crate::page::Page;
 use crate::store::global::client::{Client, ClientState};
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 
 /// A client organization, with what only the management API shows.
 #[derive(Object, Serialize)]
@@ -36,12 +40,14 @@ pub struct ManagedClientView {
     active: bool,
     /// Effective settings: the client's own settings on top of the service's defaults.
     settings: Free,
+    /// What the client is called in other systems.
+    external_references: Vec<ReferenceView>,
     created_at: When,
     updated_at: When,
 }
 
 impl ManagedClientView {
-    pub fn of(client: &Client, defaults: &Defaults) -> Self {
+    pub fn of(client: &Client, references: Vec<ExternalReference>, defaults: &Defaults) -> Self {
         Self {
             id: Uid::of(client.id.as_bytes()),
             name: client.name.clone(),
@@ -49,6 +55,7 @@ impl ManagedClientView {
             employee_count: client.employee_count.into(),
             active: client.state == ClientState::Active,
             settings: Free(Settings::of(&client.settings).effective(defaults)),
+            external_references: ReferenceView::all(references),
             created_at: When(client.created_at),
             updated_at: When(client.updated_at),
         }
@@ -71,6 +78,10 @@ pub struct NewClientBody {
     active: Option<bool>,
     #[serde(default, deserialize_with = "present")]
     settings: Option<Members>,
+    /// What the client is called in other systems, at most 10.
+    #[oai(validator(max_items = 10))]
+    #[serde(default, deserialize_with = "present")]
+    external_references: Option<Vec<ReferenceView>>,
 }
 
 example!(NewClientBody, {"name": "Acme Ltd", "industry": "Legal", "employeeCount": 40});
@@ -83,6 +94,7 @@ impl From<NewClientBody> for ClientChange {
             employee_count: body.employee_count.map(Some),
             active: body.active,
             settings: body.settings.map(|it| it.0),
+            references: ReferenceView::read(body.external_references),
         }
     }
 }
@@ -104,6 +116,10 @@ pub struct ClientBody {
     /// Members replace those of the same name, and null removes one. The answers in `profile` are merged one by one.
     #[serde(deserialize_with = "present")]
     settings: Option<Members>,
+    /// What the client is called in other systems, at most 10. They replace all that it has.
+    #[oai(validator(max_items = 10))]
+    #[serde(deserialize_with = "present")]
+    external_references: Option<Vec<ReferenceView>>,
 }
 
 example!(ClientBody, {"employeeCount": 45, "settings": {"profile": {"aws": "unused"}}});
@@ -116,8 +132,14 @@ impl From<ClientBody> for ClientChange {
             employee_count: change(body.employee_count),
             active: body.active,
             settings: body.settings.map(|it| it.0),
+            references: ReferenceView::read(body.external_references),
         }
     }
+}
+
+async fn shown(web: &Web, caller: &Caller, client: &Client) -> Result<ManagedClientView> {
+    let references = web.app.references(caller, client.id, Referenced::Client).await?;
+    Ok(ManagedClientView::of(client, references, &web.app.options.settings))
 }
 
 pub struct ManagedClients;
@@ -139,7 +161,12 @@ impl ManagedClients {
         let mut all = web.app.clients.directory.list();
         all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
         let defaults = &web.app.options.settings;
-        let page = Page::of(all.into_iter(), cut).map(|it| ManagedClientView::of(&it, defaults));
+        let Page { items, total, cut } = Page::of(all.into_iter(), cut);
+        let about = items.iter().map(|it| (it.id, Referenced::Client)).collect();
+        let references = web.app.references_of(&by.0, about).await?;
+        let both = items.into_iter().zip(references);
+        let views = both.map(|(it, references)| ManagedClientView::of(&it, references, defaults));
+        let page = Page { items: views.collect(), total, cut };
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 
@@ -157,7 +184,7 @@ impl ManagedClients {
     ) -> Result<Made<ManagedClientView>, Failure> {
         let change = body.read()?.into();
         let client = web.app.add_client(&by.0, change).await?;
-        Ok(Made::Added(ManagedClientView::of(&client, &web.app.options.settings)))
+        Ok(Made::Added(shown(&web, &by.0, &client).await?))
     }
 
     /// Get a client
@@ -171,7 +198,7 @@ impl ManagedClients {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
     ) -> Result<Data<ManagedClientView>, Failure> {
         let (client, _) = web.app.reach_any(&by.0, client_id.read()?)?;
-        Ok(Data::of(&ManagedClientView::of(&client, &web.app.options.settings)))
+        Ok(Data::of(&shown(&web, &by.0, &client).await?))
     }
 
     /// Change a client
@@ -188,7 +215,7 @@ impl ManagedClients {
     ) -> Result<Data<ManagedClientView>, Failure> {
         let change = || Ok(body.read()?.into());
         let client = web.app.change_client(&by.0, client_id.read()?, change).await?;
-        Ok(Data::of(&ManagedClientView::of(&client, &web.app.options.settings)))
+        Ok(Data::of(&shown(&web, &by.0, &client).await?))
     }
 
     /// Erase a client

@@ -40,6 +40,7 @@ use crate::page::Cut;
 use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
 use crate::store::per_client::fact::ObservationCursor;
+use crate::store::per_client::reference::Referenced;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// How many assets, risks or observations are read at once.
@@ -136,7 +137,12 @@ impl ExportSource {
         match part {
             ExportPart::Client => {
                 let defaults = &app.options.settings;
-                self.put(&mut written, "client", &ManagedClientView::of(client, defaults));
+                let references = rows.list_references(Referenced::Client)?;
+                self.put(
+                    &mut written,
+                    "client",
+                    &ManagedClientView::of(client, references, defaults),
+                );
             }
             ExportPart::Scores => {
                 let days = rows.list_days(N_DAYS_MAX)?.into_iter().map(SecurityScoreView::of);
@@ -163,8 +169,10 @@ impl ExportSource {
             }
             ExportPart::Tasks => {
                 let now = app.clock.now();
-                let all = rows.list_all_tasks()?.into_iter().map(|it| TaskView::of(it, now));
-                all.for_each(|it| self.put(&mut written, "task", &it));
+                for it in rows.list_all_tasks()? {
+                    let references = rows.list_references(Referenced::Task(it.id))?;
+                    self.put(&mut written, "task", &TaskView::of(it, references, now));
+                }
             }
             ExportPart::Imports => {
                 let all = rows.list_imports()?.into_iter().map(ImportView::of);

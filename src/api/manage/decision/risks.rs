@@ -12,16 +12,20 @@ use crate::api::edge::right::{Decide, ViewRisks};
 use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
+use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Null, Rendered};
 use crate::api::wire::view::{SeverityView, SourceTypeView, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::decision::risk::NewAcceptance;
+use crate::app::decision::risk::{NewAcceptance, RiskChange};
 use crate::app::report::posture::page_open_risks;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::RiskId;
+use crate::page::Page;
+use crate::store::ClientSnapshot;
 use crate::store::per_client::posture::{Acceptance, OpenRisk};
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 
 /// An open risk, with what only the management API shows.
 #[derive(Object, Serialize)]
@@ -46,6 +50,8 @@ pub struct ManagedRiskView {
     verified: bool,
     /// Null: the risk is not accepted.
     acceptance: Null<AcceptanceView>,
+    /// What the risk is called in other systems, for example its ticket.
+    external_references: Vec<ReferenceView>,
 }
 
 /// A decision to accept a risk until a point in time.
@@ -66,7 +72,7 @@ impl AcceptanceView {
 }
 
 impl ManagedRiskView {
-    pub fn of(open: OpenRisk) -> Self {
+    pub fn of(open: OpenRisk, references: Vec<ExternalReference>) -> Self {
         let OpenRisk { id, risk, created_at, closed: _, occurrence, opened_at, accepted } = open;
         Self {
             id: Uid::of(id.as_bytes()),
@@ -82,16 +88,20 @@ impl ManagedRiskView {
             opened_at: When(opened_at),
             verified: risk.verified,
             acceptance: accepted.map(AcceptanceView::of).into(),
+            external_references: ReferenceView::all(references),
         }
     }
 }
 
-/// Whether a risk is accepted. `until` and `reason` are required to accept it and must be absent otherwise.
+/// Whether a risk is accepted, and what it is called in other systems. `until` and `reason` are required to accept it and
+/// must be absent otherwise.
 #[derive(Object, Deserialize)]
 #[oai(rename = "RiskChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct RiskBody {
-    accepted: bool,
+    /// Absent: stays as it is.
+    #[serde(default, deserialize_with = "present")]
+    accepted: Option<bool>,
     /// When the acceptance expires, at most two years from now. The risk is shown again from then on.
     #[serde(default, deserialize_with = "present")]
     until: Option<When>,
@@ -102,6 +112,10 @@ pub struct RiskBody {
     #[oai(validator(min_length = 1, max_length = 255))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
+    /// What the risk is called in other systems, at most 10. They replace all that it has.
+    #[oai(validator(max_items = 10))]
+    #[serde(default, deserialize_with = "present")]
+    external_references: Option<Vec<ReferenceView>>,
 }
 
 example!(RiskBody, {
@@ -111,19 +125,25 @@ example!(RiskBody, {
 });
 
 impl RiskBody {
-    /// `None`: the risk is no longer accepted.
-    fn acceptance(self, caller: &Caller) -> Result<Option<NewAcceptance>> {
-        let Self { accepted, until, reason, by } = self;
-        if !accepted {
+    fn change(self, caller: &Caller) -> Result<RiskChange> {
+        let Self { accepted, until, reason, by, external_references } = self;
+        let references = ReferenceView::read(external_references);
+        if accepted.is_none() && references.is_none() {
+            return Err(Error::invalid_field("accepted", "is required"));
+        }
+        if accepted != Some(true) {
             let given =
                 [("until", until.is_some()), ("reason", reason.is_some()), ("by", by.is_some())];
-            let Some((field, _)) = given.into_iter().find(|it| it.1) else { return Ok(None) };
-            return Err(Error::invalid_field(field, "must be absent unless accepted is true"));
+            if let Some((field, _)) = given.into_iter().find(|it| it.1) {
+                return Err(Error::invalid_field(field, "must be absent unless accepted is true"));
+            }
+            return Ok(RiskChange { acceptance: accepted.map(|_| None), references });
         }
         let required = |field| move || Error::invalid_field(field, "is required");
         let until = until.ok_or_else(required("until"))?.0;
         let reason = reason.ok_or_else(required("reason"))?;
-        Ok(Some(NewAcceptance { until, reason, by: caller.signature(by)? }))
+        let new = NewAcceptance { until, reason, by: caller.signature(by)? };
+        Ok(RiskChange { acceptance: Some(Some(new)), references })
     }
 }
 
@@ -145,11 +165,19 @@ impl ManagedRisks {
     ) -> Result<reply::PageReply<ManagedRiskView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let page = rows.read(move |it| page_open_risks(it, cut, |_| true)).await?;
-        Ok(reply::PageReply::rendered(Rendered::page(&page.map(ManagedRiskView::of))))
+        let page = move |it: &ClientSnapshot| {
+            let Page { items, total, cut } = page_open_risks(it, cut, |_| true)?;
+            let view = |risk: OpenRisk| {
+                let references = it.list_references(Referenced::Risk(risk.id))?;
+                Ok(ManagedRiskView::of(risk, references))
+            };
+            let items = items.into_iter().map(view).collect::<Result<Vec<_>>>()?;
+            Ok(Page { items, total, cut })
+        };
+        Ok(reply::PageReply::rendered(Rendered::page(&rows.read(page).await?)))
     }
 
-    /// Accept a risk, or revoke the acceptance
+    /// Accept a risk, revoke the acceptance, or set its external references
     ///
     /// An accepted risk is announced as resolved. The versioned interface does not list it until the acceptance expires, is
     /// revoked, or no longer covers the risk because it became more severe. It is then announced as created again. Scores
@@ -169,8 +197,9 @@ impl ManagedRisks {
         body: Body<RiskBody>,
     ) -> Result<Data<ManagedRiskView>, Failure> {
         let (client, id) = (client_id.read()?, risk_id.read::<RiskId>()?);
-        let change = || body.read()?.acceptance(&by.0);
+        let change = || body.read()?.change(&by.0);
         let risk = web.app.change_risk(&by.0, client, id, change).await?;
-        Ok(Data::of(&ManagedRiskView::of(risk)))
+        let references = web.app.references(&by.0, client, Referenced::Risk(id)).await?;
+        Ok(Data::of(&ManagedRiskView::of(risk, references)))
     }
 }

@@ -15,14 +15,18 @@ use crate::api::wire::input::Ref;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
+use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply::{Data, Made, Null, StretchReply};
 use crate::api::wire::view::{TaskStatusView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::decision::task::{NewTask, TaskChange};
+use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::error::Result;
 use crate::id::{ClientId, RiskId, TaskId};
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::task::Task;
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 
 /// A task to remedy something.
 #[derive(Object, Serialize)]
@@ -44,11 +48,14 @@ pub struct TaskView {
     updated_at: When,
     /// When the task became `done`. Null: it is not done.
     completed_at: Null<When>,
+    /// What the task is called in other systems, for example its ticket.
+    external_references: Vec<ReferenceView>,
 }
 
 impl TaskView {
-    pub fn of(task: Task, now: Time) -> Self {
+    pub fn of(task: Task, references: Vec<ExternalReference>, now: Time) -> Self {
         Self {
+            external_references: ReferenceView::all(references),
             id: Uid::of(task.id.as_bytes()),
             client_id: Uid::of(task.client.as_bytes()),
             overdue: task.is_overdue(now),
@@ -92,6 +99,10 @@ pub struct NewTaskBody {
     assignee: Option<String>,
     #[oai(nullable)]
     due_at: Option<When>,
+    /// What the task is called in other systems, at most 10.
+    #[oai(validator(max_items = 10))]
+    #[serde(default, deserialize_with = "present")]
+    external_references: Option<Vec<ReferenceView>>,
 }
 
 example!(NewTaskBody, {
@@ -112,6 +123,7 @@ impl NewTaskBody {
             control: self.control_code.map(|it| it.to_ascii_uppercase()),
             assignee: self.assignee,
             due_at: self.due_at.map(|it| it.0),
+            references: ReferenceView::read(self.external_references).unwrap_or_default(),
         }
     }
 }
@@ -138,6 +150,10 @@ pub struct TaskBody {
     due_at: MaybeUndefined<When>,
     #[serde(deserialize_with = "present")]
     status: Option<TaskStatusView>,
+    /// What the task is called in other systems, at most 10. They replace all that it has.
+    #[oai(validator(max_items = 10))]
+    #[serde(deserialize_with = "present")]
+    external_references: Option<Vec<ReferenceView>>,
 }
 
 example!(TaskBody, {"status": "done"});
@@ -150,8 +166,14 @@ impl TaskBody {
             assignee: change(self.assignee),
             due_at: change(self.due_at).map(|it| it.map(|it| it.0)),
             status: self.status.map(|it| it.0),
+            references: ReferenceView::read(self.external_references),
         }
     }
+}
+
+async fn shown(web: &Web, caller: &Caller, task: Task) -> Result<TaskView> {
+    let references = web.app.references(caller, task.client, Referenced::Task(task.id)).await?;
+    Ok(TaskView::of(task, references, web.app.clock.now()))
 }
 
 pub struct Tasks;
@@ -178,8 +200,12 @@ impl Tasks {
         let client = param::id("clientId", client_id.0.as_ref())?;
         let tasks = web.app.list_tasks(&by.0, client, status, after, limit + 1).await?;
         let now = web.app.clock.now();
-        let tasks = Stretch::of(tasks, limit, |it| it.id.to_string());
-        Ok(StretchReply::of(&tasks.map(|it| TaskView::of(it, now))))
+        let Stretch { items, next } = Stretch::of(tasks, limit, |it| it.id.to_string());
+        let about = items.iter().map(|it| (it.client, Referenced::Task(it.id))).collect();
+        let references = web.app.references_of(&by.0, about).await?;
+        let both = items.into_iter().zip(references);
+        let items = both.map(|(it, references)| TaskView::of(it, references, now)).collect();
+        Ok(StretchReply::of(&Stretch { items, next }))
     }
 
     /// Add a remediation task
@@ -195,7 +221,7 @@ impl Tasks {
     ) -> Result<Made<TaskView>, Failure> {
         let new = body.read()?.new_task();
         let task = web.app.add_task(&by.0, new).await?;
-        Ok(Made::Added(TaskView::of(task, web.app.clock.now())))
+        Ok(Made::Added(shown(&web, &by.0, task).await?))
     }
 
     /// Change a remediation task
@@ -213,6 +239,6 @@ impl Tasks {
         let id = task_id.read::<TaskId>()?;
         let change = || Ok(body.read()?.change());
         let task = web.app.change_task(&by.0, id, change).await?;
-        Ok(Data::of(&TaskView::of(task, web.app.clock.now())))
+        Ok(Data::of(&shown(&web, &by.0, task).await?))
     }
 }

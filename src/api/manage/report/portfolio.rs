@@ -141,11 +141,11 @@ pub struct ClientRiskView {
 }
 
 impl ClientRiskView {
-    fn of(ClientRisk { client, risk }: ClientRisk) -> Self {
+    fn of(ClientRisk { client, risk, references }: ClientRisk) -> Self {
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
-            risk: ManagedRiskView::of(risk),
+            risk: ManagedRiskView::of(risk, references),
         }
     }
 }
