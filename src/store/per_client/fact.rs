@@ -1,12 +1,15 @@
 //! Facts: the log of observations, and the statements of people.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::fact::{Attestation, Observation, RowDecision, Subject, Verdict};
+use crate::engine::fact::{
+    Absences, Attestation, CompleteRead, Observation, RowDecision, Subject, Verdict,
+};
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{EvidenceId, ImportId};
@@ -130,7 +133,7 @@ impl<R: Rows> ClientTransaction<R> {
     }
 
     /// Up to `limit` observations that count and are wanted, by key, after a cursor. Of each (subject, source, scope, check)
-    /// the newest effective ones, unless the check is gone.
+    /// the newest effective ones, unless a complete read after them lacks it.
     pub fn list_current_observations(
         &self,
         after: Option<&ObservationCursor>,
@@ -142,9 +145,22 @@ impl<R: Rows> ClientTransaction<R> {
         let group =
             |it: &ObservationCursor| RowKey::empty().bytes(&it.0[..it.0.len() - TAIL_BYTES]);
         let from = after.map_or_else(log_start, group);
+        let mut reads: BTreeMap<(String, String), Vec<CompleteRead>> = BTreeMap::new();
+        for it in self.list_complete_reads()? {
+            reads.entry((it.source.clone(), it.scope.clone())).or_default().push(it);
+        }
+        // Newer rows of the same key that only show that a read had the check.
+        let mut silent: Vec<Observation> = Vec::new();
         self.visit_current(&from, &mut |key, observation| {
-            let is_present =
-                observation.verdict.is_effective() && observation.verdict != Verdict::Gone;
+            silent.retain(|it| it.thing() == observation.thing());
+            if !observation.is_effective() {
+                silent.push(observation);
+                return ControlFlow::Continue(());
+            }
+            let scope = (observation.source.clone(), observation.scope.clone());
+            let reads = reads.get(&scope).map_or(&[][..], Vec::as_slice);
+            let is_present = observation.verdict != Verdict::Gone
+                && !Absences::of(reads, &silent).include(&observation);
             let is_next = after.is_none_or(|it| it.0.as_slice() < key);
             if is_next && is_present && is_wanted(&observation) {
                 found.push((ObservationCursor(key.to_vec()), observation));

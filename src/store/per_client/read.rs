@@ -22,8 +22,12 @@ impl<R: Rows> ClientTransaction<R> {
     /// What an assessment reads of what sources saw.
     pub fn read_source_facts(&self) -> Result<SourceFacts> {
         let observations = self.list_observations()?;
-        let reads = self.split_complete_reads()?.0;
-        Ok(SourceFacts { observations, reads })
+        Ok(SourceFacts { observations, reads: self.list_complete_reads()? })
+    }
+
+    /// The complete reads that count.
+    pub fn list_complete_reads(&self) -> Result<Vec<CompleteRead>> {
+        Ok(self.split_complete_reads()?.0)
     }
 
     /// Those that count, and those that no longer do because of newer ones.
