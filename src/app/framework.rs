@@ -181,7 +181,7 @@ impl App {
             let is_new = batch.find_own_framework(id)?.is_none();
             if !is_new && !replace {
                 return Err(Error::conflict(format!(
-                    "there is a framework {} already; set `replace` to put this one in its place",
+                    "there is a framework {} already; set `replace` (`--replace`) to put this one in its place",
                     id.as_str()
                 )));
             }

@@ -317,9 +317,16 @@ fn mappings(item: &mut ItemTable<'_>, author: &Author<'_>) -> Vec<Mapping> {
             alone: table.flag("alone"),
         };
         for control in controls {
-            // The code of an earlier release may mean a control that the row names too.
-            if mappings.iter().all(|it| it.control != control) {
-                mappings.push(Mapping { control, ..mapping.clone() });
+            // The code of an earlier release may mean a control that the row names too: the stricter mapping counts.
+            match mappings.iter_mut().find(|it| it.control == control) {
+                Some(same) => {
+                    if mapping.role == ControlRole::Decides {
+                        same.role = ControlRole::Decides;
+                    }
+                    let days = same.within_days.into_iter().chain(mapping.within_days);
+                    same.within_days = days.min();
+                }
+                None => mappings.push(Mapping { control, ..mapping.clone() }),
             }
         }
         item.absorb(table);

@@ -98,11 +98,7 @@ impl OwnFrameworkDetailView {
 }
 
 fn own_id(text: &str) -> Result<OwnFrameworkId> {
-    match text.parse() {
-        Ok(FrameworkId::Own(id)) => Ok(id),
-        Ok(_) => Err(Error::not_found("this framework is part of the release")),
-        Err(_) => Err(Error::not_found("own framework not found")),
-    }
+    text.parse().map_err(|_| Error::not_found("own framework not found"))
 }
 
 pub struct OwnFrameworks;

@@ -284,14 +284,15 @@ pub fn apply(batch: &mut ClientBatch<'_>, plan: &AssessmentPlan) -> Result<Annou
     for control in &plan.controls {
         batch.put_control_outcome(control)?;
     }
+    // First, because a release may bring a framework with the identifier of one that it replaces.
+    for framework in &plan.forgotten_frameworks {
+        batch.remove_framework(*framework)?;
+    }
     for framework in &plan.frameworks {
         batch.put_framework(framework)?;
     }
     for (framework, digest) in &plan.digests {
         batch.put_framework_digest(*framework, *digest)?;
-    }
-    for framework in &plan.forgotten_frameworks {
-        batch.remove_framework(*framework)?;
     }
     if let Some(score) = &plan.score {
         batch.put_score(score)?;

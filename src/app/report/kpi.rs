@@ -198,7 +198,12 @@ fn counted(
             let score = match id.contract_index() {
                 Some(index) => figures.readiness[index],
                 None if catalog.find_framework(id).is_none() => continue,
-                None => rows.find_framework(id)?.map_or(0, |it| it.summary.readiness),
+                None => {
+                    let is_current = rows.find_framework_digest(id)?
+                        == catalog.find_framework(id).map(|it| it.digest);
+                    let outcome = rows.find_framework(id)?.filter(|_| is_current);
+                    outcome.map_or(0, |it| it.summary.readiness)
+                }
             };
             readiness.push((id, score));
         }
