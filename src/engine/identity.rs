@@ -26,6 +26,15 @@ pub struct Identity {
     pub last_sign_in: LastSignIn,
 }
 
+impl Identity {
+    /// How many bytes its texts have.
+    #[must_use]
+    pub fn n_text_bytes(&self) -> usize {
+        let names = [&self.external_id, &self.user].into_iter().chain(&self.display_name);
+        names.chain(&self.roles).map(String::len).sum()
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum LastSignIn {
     Unknown,

@@ -160,7 +160,7 @@ impl App {
                 nothing_seen(&intake),
                 intake.confirm_shrink,
             )?;
-            lists.restore_reads(snapshot, origin, &intake.retracted_reads, &seen.reads)?;
+            lists.restore_reads(snapshot, &intake.import, &intake.retracted_reads, &seen.reads)?;
             let present = present(&intake.observations, &lists.complete_reads);
             let derived = lists.observations.iter().chain(&present);
             let seen = seen_with(snapshot, seen, &intake, derived, &lists)?;

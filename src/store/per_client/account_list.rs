@@ -16,8 +16,10 @@ use crate::store::table::{FACT_LIST, FACTS, RowKey, Span};
 /// How many lists of accounts of each source and scope are kept: the newest ones. What was known before them is kept as one
 /// more.
 pub const N_LISTS_KEPT: usize = 5;
-/// How many accounts a row has.
-pub const N_ROW_ACCOUNTS: usize = 500;
+/// How many accounts a row has at most.
+const N_ROW_ACCOUNTS: usize = 500;
+/// A row ends once its accounts have so many bytes.
+const ROW_BYTES: usize = 64 * 1024;
 
 /// Which list. Lists of a source and scope are in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]
@@ -53,6 +55,27 @@ pub struct AccountList {
 pub struct AccountRows {
     pub is_complete: bool,
     pub accounts: Vec<Identity>,
+}
+
+impl AccountList {
+    /// The rows that store it: at least one.
+    #[must_use]
+    pub fn into_rows(self) -> Vec<AccountRows> {
+        let Self { is_complete, accounts, .. } = self;
+        let mut rows = vec![AccountRows { is_complete, accounts: Vec::new() }];
+        let mut n_bytes = 0;
+        for account in accounts {
+            let last = rows.last_mut().expect("there is a first row");
+            if N_ROW_ACCOUNTS <= last.accounts.len() || ROW_BYTES <= n_bytes {
+                rows.push(AccountRows { is_complete, accounts: Vec::new() });
+                n_bytes = 0;
+            }
+            n_bytes += account.n_text_bytes();
+            let last = rows.last_mut().expect("there is a first row");
+            last.accounts.push(account);
+        }
+        rows
+    }
 }
 
 /// The last bytes of a key: two times, the import, and the number of the row.

@@ -206,3 +206,19 @@ fn what_an_account_gained_is_told_also_when_it_is_new_or_enabled_again() {
         assert_eq!(told[n - 1]["object"]["gained"], json!(["admin"]));
     }
 }
+
+/// Lists are stored in rows of many accounts, and a record of the database has a limit.
+#[test]
+fn a_list_of_accounts_with_many_roles_is_taken() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let roles: Vec<String> = (0..20).map(|it| format!("{it:0>60}")).collect();
+    let of = |it: usize| {
+        let mut account = account(&format!("user{it}"), Some(true));
+        account["roles"] = json!(roles);
+        account
+    };
+    let all: Vec<Value> = (0..600).map(of).collect();
+    list(&posture, &client, &json!(all));
+    list(&posture, &client, &json!(all));
+}

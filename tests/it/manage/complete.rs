@@ -150,20 +150,44 @@ fn a_complete_file_has_what_it_observed_before_its_end() {
 fn a_late_complete_read_that_lost_most_of_its_checks_is_not_believed() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let many = |n: usize| -> Value {
-        let of =
-            |n| json!({"control": "ID-05", "check": format!("c{n}"), "status": "non_compliant"});
-        (0..n).map(of).collect()
-    };
-    push(&posture, &client, 30, true, &many(7));
-    push(&posture, &client, 10, true, &many(7));
-    push(&posture, &client, 40, false, &checks(&[("k", "non_compliant")]));
-    push(&posture, &client, 20, true, &json!([]));
+    let names: Vec<String> = (0..7).map(|it| format!("c{it}")).collect();
+    let seven: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "compliant")).collect();
+    push(&posture, &client, 30, true, &checks(&seven));
+    push(&posture, &client, 25, false, &checks(&[("k", "non_compliant")]));
+    push(&posture, &client, 10, false, &checks(&seven));
     assert_eq!(standing(&posture, &client).0, "non_compliant");
-    let before = standing(&posture, &client);
-    let last = push(&posture, &client, 5, false, &many(1));
-    undo(&posture, &client, &last);
-    assert_eq!(standing(&posture, &client), before);
+    push(&posture, &client, 20, true, &json!([]));
+    assert_eq!(standing(&posture, &client).0, "non_compliant", "seven checks cannot all be gone");
+    push(&posture, &client, 19, true, &checks(&seven));
+    assert_eq!(standing(&posture, &client).0, "compliant", "it lacks k and nothing else");
+}
+
+#[test]
+fn a_late_complete_read_is_compared_with_what_partial_ones_had_shown() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let names: Vec<String> = (0..10).map(|it| format!("c{it}")).collect();
+    let ten: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "non_compliant")).collect();
+    push(&posture, &client, 30, false, &checks(&ten));
+    for minutes_ago in [10, 20] {
+        push(&posture, &client, minutes_ago, true, &json!([]));
+        assert_eq!(standing(&posture, &client).0, "non_compliant", "{minutes_ago}");
+    }
+}
+
+#[test]
+fn a_held_read_that_is_undone_is_not_the_first_of_two_that_agree() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let names: Vec<String> = (0..10).map(|it| format!("c{it}")).collect();
+    let ten: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "non_compliant")).collect();
+    push(&posture, &client, 30, true, &checks(&ten));
+    let held = push(&posture, &client, 20, true, &checks(&ten[..1]));
+    undo(&posture, &client, &held);
+    push(&posture, &client, 10, true, &checks(&[("c0", "compliant")]));
+    assert_eq!(standing(&posture, &client).0, "non_compliant", "one run says so");
+    push(&posture, &client, 5, true, &checks(&[("c0", "compliant")]));
+    assert_eq!(standing(&posture, &client).0, "compliant", "two runs agree");
 }
 
 /// Of each source and scope, this many complete reads count.

@@ -11,9 +11,8 @@ use crate::clock::Time;
 use crate::engine::fact::{CompleteRead, Observation, SourceFacts, Subject, Verdict};
 use crate::engine::identity::{AppUse, Identity, Transition};
 use crate::error::Result;
-use crate::id::ImportId;
 use crate::store::ClientSnapshot;
-use crate::store::per_client::account_list::{AccountList, AccountRows, ListMark, N_ROW_ACCOUNTS};
+use crate::store::per_client::account_list::{AccountList, ListMark};
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::Import;
@@ -116,7 +115,12 @@ impl ListsPlan {
             let is_late = newest.is_some_and(|it| at < it.at);
             let before = match newest {
                 // It is compared with the read before it.
-                Some(_) if is_late => earlier.get(scope).and_then(|it| newest_of(it, at)),
+                Some(_) if is_late => {
+                    let earlier = earlier.get(scope).and_then(|it| newest_of(it, at));
+                    // Or with what partial reads had shown by then.
+                    let partial = || n_seen_by(known, (source, scope), at);
+                    earlier.or_else(|| partial().map(|n| Reads { n, at, held: None }))
+                }
                 Some(newest) => Some(newest),
                 None if n_known == 0 => None,
                 // There were partial reads, but never a complete one.
@@ -148,10 +152,22 @@ impl ListsPlan {
     pub(in crate::app) fn restore_reads(
         &mut self,
         rows: &ClientSnapshot,
-        (source, import): (&str, ImportId),
+        import: &Import,
         undone: &[CompleteRead],
         known: &[CompleteRead],
     ) -> Result<()> {
+        if import.retracted_at.is_none() {
+            return Ok(());
+        }
+        let (source, import, scopes) = (import.source.as_str(), import.id, &import.scopes);
+        let is_undone = |scope: &String| undone.iter().any(|it| it.scope == *scope);
+        for scope in scopes.iter().filter(|it| !is_undone(it)) {
+            let roster = Roster { source, scope, part: ListKind::Observations };
+            // A read that was held and undone is not the first of two that agree.
+            if let Some(stored) = rows.find_reads(roster)?.filter(|it| it.held.is_some()) {
+                self.observation_reads.push((scope.clone(), Reads { held: None, ..stored }));
+            }
+        }
         let mut left = reads_by_scope(known, source);
         for reads in left.values_mut() {
             reads.retain(|it| it.import != import);
@@ -229,12 +245,11 @@ impl ListsPlan {
 
 /// Returns the steps that keep a list: at least one, also of an empty list.
 fn kept_steps(list: AccountList) -> impl Iterator<Item = Step> {
-    let AccountList { mark, is_complete, accounts } = list;
-    let n_rows = u32::try_from(accounts.len().div_ceil(N_ROW_ACCOUNTS).max(1)).unwrap_or(u32::MAX);
-    let mut accounts = accounts.into_iter();
-    (0..n_rows).map(move |number| {
-        let accounts = accounts.by_ref().take(N_ROW_ACCOUNTS).collect();
-        Step::KeepAccounts { list: mark, number, rows: AccountRows { is_complete, accounts } }
+    let mark = list.mark;
+    (0..).zip(list.into_rows()).map(move |(number, rows)| Step::KeepAccounts {
+        list: mark,
+        number,
+        rows,
     })
 }
 
@@ -255,6 +270,20 @@ fn checks_by_scope<'a>(
         *at = it.observed_at.max(*at);
     }
     checks
+}
+
+/// How many checks of a source and scope were seen until a time. `None`: none.
+fn n_seen_by(known: &SourceFacts, (source, scope): (&str, &str), until: Time) -> Option<u32> {
+    let counts = |it: &&Observation| {
+        (it.source.as_str(), it.scope.as_str()) == (source, scope)
+            && it.verdict != Verdict::Gone
+            && !it.is_derived()
+            && it.observed_at <= until
+    };
+    let seen = known.observations.iter().filter(counts);
+    let checks: HashSet<SubjectAndCheck<'_>> =
+        seen.map(|it| (&it.subject, it.check.as_str())).collect();
+    (!checks.is_empty()).then(|| length(&checks))
 }
 
 /// Returns the complete reads of a source's checks, by scope.
