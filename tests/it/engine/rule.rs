@@ -351,6 +351,11 @@ fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms
     assert_eq!(three(&[("a", &good), ("b", &good), ("c", &good)]), (Compliant, Some(100)));
     assert_eq!(three(&[("a", &good), ("b", &bad)]), (NonCompliant, Some(0)));
     assert_eq!(three(&[("a", &good), ("b", &bad), ("c", &good)]), (NonCompliant, Some(32)));
+    let mut unused = of();
+    unused.catalog.controls[0].open_findings.as_mut().unwrap().n_checks_min = 3;
+    let unused = unused.says("p", unused_since(TODAY - 3));
+    assert_eq!(unused.clone().outcome(), OUT);
+    assert_eq!(unused.seen(good.clone()).outcome(), SILENT, "something was seen on it");
     let old = Observation { observed_at: day(TODAY - 40), ..good.clone() };
     assert_eq!(three(&[("a", &good), ("b", &good), ("c", &old)]), SILENT);
 }

@@ -12,7 +12,8 @@ use crate::strangers::world::{OF_A_SESSION, PASSWORD, World, in_order};
 /// Operations that ignore fields they do not know.
 const IGNORING: [&str; 3] = ["create_asset", "update_asset", "log_in"];
 /// Fields that the document does not require, because they are required only together with others.
-const CONDITIONAL: [(&str, &str); 9] = [
+const CONDITIONAL: [(&str, &str); 10] = [
+    ("change_risk", "accepted"),
     ("change_risk", "until"),
     ("change_risk", "reason"),
     ("attest_control", "reason"),
