@@ -195,8 +195,12 @@ impl App {
         let now = self.clock.now();
         let write = move |batch: &mut crate::store::Batch| {
             let mut webhook = batch.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
-            let was_enabled = webhook.is_enabled();
+            let (was_enabled, url) = (webhook.is_enabled(), webhook.url.clone());
             apply(&mut webhook, &change, batch.last_sequence(), now);
+            let has_headers = !batch.find_webhook_headers(id)?.0.is_empty();
+            if webhook.url != url && has_headers && sealed.is_none() {
+                return Err(Error::invalid_field("headers", HEADERS_OF_OLD_URL));
+            }
             batch.put_webhook(&webhook)?;
             if let Some(frameworks) = &change.frameworks {
                 batch.put_webhook_frameworks(id, frameworks)?;
@@ -448,6 +452,10 @@ impl App {
         self.require_clients(&webhook.clients, before.map_or(&[], |it| &it.clients))
     }
 }
+
+/// Nobody can read the values of headers again, and so nobody can have them sent elsewhere.
+const HEADERS_OF_OLD_URL: &str =
+    "must be in the same request as another url: the values belong to the receiver at the old one";
 
 fn words(kinds: &[EventKind]) -> Vec<String> {
     let mut words: Vec<_> = kinds.iter().map(|it| it.as_str().to_owned()).collect();

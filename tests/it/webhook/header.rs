@@ -56,7 +56,16 @@ fn a_change_replaces_all_headers_or_keeps_them() {
     push(&posture, &posture.client("A"), "web-1");
     let request = receiver.wait(1);
     assert_eq!((request.header("a"), request.header("c")), (None, Some("3")));
-    assert_eq!(change(json!({"headers": []})), json!([]));
+    // Values that nobody can read again are not sent elsewhere.
+    let elsewhere = receiver.sink.url() + "/elsewhere";
+    let moved = posture.operator("PATCH", &path(&webhook), &json!({"url": elsewhere}));
+    assert_eq!(moved.status, 400, "{}", moved.text());
+    assert!(moved.problem().1.starts_with("headers: must be in the same request as another url"));
+    let both = json!({"url": elsewhere, "headers": [{"name": "D", "value": "4"}]});
+    assert_eq!(change(both), json!(["D"]));
+    assert_eq!(change(json!({"url": receiver.sink.url(), "headers": []})), json!([]));
+    assert_eq!(change(json!({"url": elsewhere})), json!([]));
+    assert_eq!(change(json!({"url": receiver.sink.url()})), json!([]));
     push(&posture, &posture.client("B"), "web-2");
     assert_eq!(receiver.wait(2).header("c"), None);
 }
