@@ -83,6 +83,18 @@ pub(super) fn check(headers: &[WebhookHeader]) -> Result<()> {
     Ok(())
 }
 
+/// Nobody can read the values again, and so nobody can have them sent elsewhere.
+///
+/// # Errors
+/// `Invalid` if there are headers.
+pub(super) fn require_none(stored: &WebhookHeaders) -> Result<()> {
+    if stored.0.is_empty() {
+        return Ok(());
+    }
+    let rule = "must be in the same request as another url: the values belong to the receiver at the old one";
+    Err(Error::invalid_field("headers", rule))
+}
+
 /// The headers of an attempt: those of the service, and the own ones.
 #[must_use]
 pub(super) fn with(
