@@ -116,12 +116,22 @@ impl Identity {
         last.map(|it| it.plus_days(i64::from(days)) <= at)
     }
 
-    /// Returns the account with what this read does not know about MFA taken from the read before.
+    /// Returns the account with what this read does not know taken from the read before: MFA, and the last sign-in of an
+    /// account that was dormant then.
+    ///
+    /// `read_before`: its time, and after how many days an account is dormant.
     #[must_use]
-    pub fn over(self, before: Option<&Self>) -> Self {
-        let mfa = self.mfa.or_else(|| before.and_then(|it| it.mfa));
-        let mfa_enforced = self.mfa_enforced.or_else(|| before.and_then(|it| it.mfa_enforced));
-        Self { mfa, mfa_enforced, ..self }
+    pub fn over(self, before: Option<&Self>, read_before: (Time, u16)) -> Self {
+        let Some(before) = before else { return self };
+        let mfa = self.mfa.or(before.mfa);
+        let mfa_enforced = self.mfa_enforced.or(before.mfa_enforced);
+        let (at, days) = read_before;
+        let was_dormant = before.is_dormant(at, days) == Some(true);
+        let is_unknown = self.last_sign_in == LastSignIn::Unknown;
+        let last_sign_in =
+            if is_unknown && was_dormant { before.last_sign_in } else { self.last_sign_in };
+        let created_at = self.created_at.or(before.created_at.filter(|_| was_dormant));
+        Self { mfa, mfa_enforced, created_at, last_sign_in, ..self }
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::controls::control;
-use super::read;
+use super::{read, told};
 use crate::harness::Posture;
 
 fn list(posture: &Posture, client: &str, identities: &Value) {
@@ -39,6 +39,34 @@ fn an_unknown_second_factor_heals_nothing() {
     assert!(types.iter().all(|it| it != "risk_item_resolved"), "{types:?}");
     list(&posture, &client, &json!([ann(Some(true)), bob]));
     assert_eq!(of("ID-03"), ("compliant".into(), Some(100)));
+}
+
+#[test]
+fn a_dormant_account_stays_so_until_a_list_shows_a_sign_in() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let ann = |last: Value| {
+        let created = "2024-01-01T00:00:00Z";
+        json!({"user": "ann", "admin": false, "enabled": true, "mfa": true, "createdAt": created,
+               "lastSignIn": last})
+    };
+    let now = || json!(posture.now().to_string());
+    let bob = || json!({"user": "bob", "admin": false, "enabled": true, "mfa": true, "lastSignIn": now()});
+    let of = || standing(&posture, &client, "ID-11");
+    let failing = ("partial".into(), Some(74));
+    list(&posture, &client, &json!([ann(now()), bob()]));
+    for last in [json!("2025-01-01T00:00:00Z"), Value::Null, Value::Null] {
+        list(&posture, &client, &json!([ann(last.clone()), bob()]));
+        assert_eq!(of(), failing, "{last}");
+        assert_eq!(told(&posture, "risk_item_resolved"), Vec::<Value>::new());
+    }
+    assert_eq!(told(&posture, "dormant_account_detected").len(), 1);
+    list(&posture, &client, &json!([ann(now()), bob()]));
+    assert_eq!(of(), ("compliant".into(), Some(100)));
+    posture.pass_s(100 * 86_400);
+    list(&posture, &client, &json!([ann(Value::Null), bob()]));
+    assert_eq!(of().0, "partial", "nobody saw whether it is dormant");
+    assert_eq!(told(&posture, "dormant_account_detected").len(), 1);
 }
 
 #[test]

@@ -42,7 +42,9 @@ pub(super) fn plan(
     let known: Vec<Identity> = rows.list_members(roster)?;
     let kind = plan.take_reads(rows, roster, accounts.len(), lists)?;
     let list = AccountList { is_complete: kind.means_gone(), ..list };
-    let merged = plan_newest(plan, source, lists, (&list, &known), reads.is_some(), judge);
+    let known_at = newest_at.unwrap_or(list.mark.at);
+    let merged =
+        plan_newest(plan, source, lists, (&list, &known, known_at), reads.is_some(), judge);
     if list.is_complete {
         accept(plan, place, &list);
         let run = (source, import);
@@ -60,17 +62,17 @@ pub(super) fn plan(
     if N_LISTS_KEPT < n_kept {
         let oldest = marks.iter().take(if marks[0].is_before_all() { 2 } else { 1 });
         let oldest = oldest.map(|it| rows.read_account_list(place, *it));
-        merge_oldest(plan, &oldest.collect::<Result<Vec<_>>>()?);
+        merge_oldest(plan, &oldest.collect::<Result<Vec<_>>>()?, judge.rules.dormant_after_days);
     }
     Ok(())
 }
 
-/// Plans what the newest list changes. Returns it with what it does not know about MFA taken from the list before.
+/// Plans what the newest list changes. Returns it with what it does not know taken from what was known before.
 fn plan_newest(
     plan: &mut ListsPlan,
     source: &str,
     lists: &Lists,
-    (list, known): (&AccountList, &[Identity]),
+    (list, known, known_at): (&AccountList, &[Identity], Time),
     has_baseline: bool,
     judge: &AccountJudge<'_>,
 ) -> Vec<Identity> {
@@ -80,7 +82,7 @@ fn plan_newest(
     let (place, days) = ((source, lists.scope.as_str()), judge.rules.dormant_after_days);
     for seen in &list.accounts {
         let before = known.remove(seen.external_id.as_str());
-        let after = seen.clone().over(before);
+        let after = seen.clone().over(before, (known_at, days));
         let has_baseline = has_baseline || before.is_some();
         for (condition, to) in transitions(before, Some(&after), (lists.at, days), has_baseline) {
             let event = event(condition, before, &after, place, (lists.at, days));
@@ -138,7 +140,7 @@ fn plan_late(
     let has_base = after[0].mark.is_before_all();
     if N_LISTS_KEPT < after.len() - usize::from(has_base) {
         after.truncate(if has_base { 2 } else { 1 });
-        merge_oldest(plan, &after);
+        merge_oldest(plan, &after, judge.rules.dormant_after_days);
     }
     Ok(())
 }
@@ -205,13 +207,14 @@ fn read_all(
 }
 
 /// Keeps what the oldest lists together say instead of the lists.
-fn merge_oldest(plan: &mut ListsPlan, oldest: &[AccountList]) {
+fn merge_oldest(plan: &mut ListsPlan, oldest: &[AccountList], dormant_after_days: u16) {
     let Some(last) = oldest.last() else { return };
     let mark = ListMark { arrived_at: Time::EPOCH, import: ListMark::BEFORE, ..last.mark };
     let is_complete = oldest.iter().any(|it| it.is_complete);
-    let mut known = BTreeMap::new();
+    let (mut known, mut known_at) = (BTreeMap::new(), last.mark.at);
     for it in oldest {
-        known = merged(known, it);
+        known = merged((known, known_at), it, dormant_after_days);
+        known_at = it.mark.at;
         plan.kept_lists.retain(|kept| kept.mark != it.mark);
         plan.forgotten_lists.push(it.mark);
     }
@@ -221,10 +224,12 @@ fn merge_oldest(plan: &mut ListsPlan, oldest: &[AccountList]) {
 
 /// Returns the accounts that are known after a list.
 fn merged(
-    mut before: BTreeMap<String, Identity>,
+    (mut before, known_at): (BTreeMap<String, Identity>, Time),
     list: &AccountList,
+    dormant_after_days: u16,
 ) -> BTreeMap<String, Identity> {
-    let over = |it: &Identity| it.clone().over(before.get(&it.external_id));
+    let read_before = (known_at, dormant_after_days);
+    let over = |it: &Identity| it.clone().over(before.get(&it.external_id), read_before);
     let listed: Vec<Identity> = list.accounts.iter().map(over).collect();
     if list.is_complete {
         before.clear();
@@ -277,6 +282,8 @@ struct Told {
 #[derive(Default)]
 struct Replay {
     accounts: BTreeMap<String, Identity>,
+    /// When the newest of the lists was read.
+    known_at: Time,
     /// By account.
     told: BTreeMap<(String, AccountCondition), Told>,
     /// What each of them shows about controls.
@@ -302,8 +309,8 @@ impl Replay {
         judge: &AccountJudge<'_>,
     ) {
         let before = std::mem::take(&mut self.accounts);
-        let after = merged(before.clone(), list);
         let when = (list.mark.at, judge.rules.dormant_after_days);
+        let after = merged((before.clone(), self.known_at), list, when.1);
         let ids: HashSet<&String> = before.keys().chain(after.keys()).collect();
         let listed: HashSet<&str> =
             list.accounts.iter().map(|it| it.external_id.as_str()).collect();
@@ -327,6 +334,7 @@ impl Replay {
             self.observations.extend(shown.into_iter().map(|it| (ObservationKey::from(&it), it)));
         }
         self.accounts = after;
+        self.known_at = when.0;
     }
 }
 
