@@ -61,16 +61,34 @@ fn seen(folder: &Folder, client: &str) -> (usize, u64, usize) {
 }
 
 /// Sends a request to a server that may be killed meanwhile.
-fn push_into_the_void(socket: &Path, path: &str, body: &[u8]) {
+fn send_into_the_void(socket: &Path, (method, path): (&str, &str), body: &[u8]) {
     let mut stream = UnixStream::connect(socket).unwrap();
     let head = format!(
-        "POST {path} HTTP/1.1\r\nHost: posture\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nHost: posture\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
     );
     let sent = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body));
     if sent.is_ok() {
         drop(stream.read(&mut [0; 1_024]));
     }
+}
+
+/// Kills the server so long after a request, and starts another.
+fn kill_during(
+    folder: &Folder,
+    server: Server,
+    after: Duration,
+    call: (&str, &str),
+    body: &[u8],
+) -> Server {
+    let socket = folder.socket();
+    std::thread::scope(|scope| {
+        let sent = scope.spawn(|| send_into_the_void(&socket, call, body));
+        sleep(after);
+        Server::kill(server);
+        sent.join().unwrap();
+    });
+    folder.serve()
 }
 
 #[test]
@@ -94,14 +112,7 @@ fn a_large_run_counts_whole_or_leaves_nothing_when_the_service_is_killed() {
     for round in 0..n_rounds {
         let client = folder.client(&format!("round {round}"));
         let after = took * u32::try_from(100 + random.below(900)).unwrap() / 1_000;
-        let socket = folder.socket();
-        std::thread::scope(|scope| {
-            let push = scope.spawn(|| push_into_the_void(&socket, &path(&client), &body));
-            sleep(after);
-            Server::kill(server);
-            push.join().unwrap();
-        });
-        server = folder.serve();
+        server = kill_during(&folder, server, after, ("POST", &path(&client)), &body);
         let is_decided = seen(&folder, &client).0 == 1;
         let whole = if is_decided { expected } else { (0, 0, 0) };
         let is_settled = wait_until(HANGS_AFTER, || seen(&folder, &client) == whole);
@@ -121,4 +132,58 @@ fn a_large_run_counts_whole_or_leaves_nothing_when_the_service_is_killed() {
         assert!(is_decided || n == 0, "{n}");
         assert_eq!(rows.list_uncounted().unwrap(), [], "nothing is left of what was staged");
     }
+}
+
+/// A complete list of accounts, by when it was read.
+fn list(prefix: &str, at: &str) -> Vec<u8> {
+    let identity =
+        |i| json!({"user": format!("{prefix}{i}"), "admin": false, "mfa": true, "enabled": true});
+    let identities: Vec<Value> = (0..N_IDENTITIES).map(identity).collect();
+    let body = json!({"source": "s", "scope": "", "complete": true, "observedAt": at,
+        "confirmShrink": true, "identities": identities});
+    serde_json::to_vec(&body).unwrap()
+}
+
+#[test]
+fn a_large_undo_is_whole_or_not_begun_when_the_service_is_killed() {
+    let n_rounds = if std::env::var_os("POSTURE_LONG").is_some() { 60 } else { 8 };
+    let folder = Folder::new();
+    let seed = Clock::System.now().micros().unsigned_abs();
+    let mut random = Random::from_seed(seed);
+    let headers = [("Content-Type", "application/json")];
+    let mut server = folder.serve();
+    let hours_ago = |n: i64| Clock::System.now().plus_ms(-n * 3_600_000).to_string();
+    let mut took = Duration::ZERO;
+    let mut n_undone = 0;
+    for round in 0..=n_rounds {
+        let client = folder.client(&format!("round {round}"));
+        let push = |body: &[u8]| {
+            let path = format!("/api/clients/{client}/facts");
+            let answer = send_socket(&folder.socket(), "POST", &path, &headers, body);
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            answer.json()["data"].clone()
+        };
+        push(&list("a", &hours_ago(3)));
+        let second = push(&list("b", &hours_ago(2)));
+        let id = second["importId"].as_str().unwrap();
+        let path = format!("/api/clients/{client}/imports/{id}");
+        if round == 0 {
+            let start = Instant::now();
+            assert_eq!(send_socket(&folder.socket(), "DELETE", &path, &[], b"").status, 200);
+            took = start.elapsed();
+        } else {
+            let after = took * u32::try_from(random.below(1_000)).unwrap() / 1_000;
+            server = kill_during(&folder, server, after, ("DELETE", &path), b"");
+        }
+        let imports = get(&folder, &format!("/api/clients/{client}/imports"));
+        let imports = imports["data"].as_array().unwrap();
+        let is_undone = imports.iter().any(|it| it["id"] == id && it["undoneAt"].is_string());
+        n_undone += u32::from(is_undone);
+        let again = push(&list("a", &hours_ago(1)))["identities"].clone();
+        let n_moved = if is_undone { 0 } else { N_IDENTITIES };
+        let expected = json!({"added": n_moved, "changed": 0, "gone": n_moved, "held": false});
+        assert_eq!(again, expected, "seed {seed}, round {round}");
+    }
+    eprintln!("of {n_rounds} undos that were killed, {} counted", n_undone - 1);
+    assert!(server.stop().success());
 }

@@ -33,10 +33,7 @@ pub(super) fn decide(
             announce_discovered(batch, id, &counts, now)?;
         }
         Course::Staged => stage::decide(batch, id, &plan.context, &intake.run)?,
-        Course::Undone => {
-            stage::undo(batch, id, &plan.context)?;
-            plan.context.take_all(batch, &plan.steps, now)?;
-        }
+        Course::Undone => stage::undo(batch, id, &plan.context)?,
     }
     batch.remove_observations(&plan.corrected.removed)?;
     plan.corrected.replaced.iter().try_for_each(|it| batch.add_observation(it))?;

@@ -12,7 +12,7 @@ use crate::app::assessment::assess;
 use crate::app::assessment::evidence;
 use crate::app::assessment::statement::{Statement, Statements};
 use crate::app::event::cause::Cause;
-use crate::app::intake::limit::{require_members, require_observations};
+use crate::app::intake::limit::{require_lists, require_members, require_observations};
 use crate::app::intake::list::AccountJudge;
 use crate::app::intake::roster::ListsPlan;
 use crate::app::intake::source::Run;
@@ -56,7 +56,7 @@ impl App {
         let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
             let plan = self.plan(rows, &intake, &baseline, now).await?;
-            match self.carry_out(rows, plan, now).await {
+            match self.carry_out(rows, plan, now, lock).await {
                 Err(error) if error.code == Code::Conflict => (),
                 other => return other,
             }
@@ -70,28 +70,32 @@ impl App {
         rows: &ClientStore,
         plan: IntakePlan,
         now: Time,
+        lock: &ClientLock,
     ) -> Result<IntakeOutcome> {
-        let (id, plan) = (plan.import.id, Arc::new(plan));
+        let plan = Arc::new(plan);
         if !plan.intake.is_undoing() {
             // Undoing makes outdated observations count again, so none may be removed under its plan.
             self.make_room(rows, plan.n_observations(), now).await?;
         }
         let to_decide = Arc::clone(&plan);
         let decide = move |batch: &mut ClientBatch<'_>| apply::decide(batch, &to_decide, now);
-        let is_staged = plan.course == Course::Staged;
-        let staged = if is_staged { self.stage(rows, &plan).await } else { Ok(()) };
+        let staged = match plan.course {
+            Course::AtOnce => Ok(()),
+            Course::Staged => self.stage(rows, &plan).await,
+            Course::Undone => self.stage_undo(rows, &plan).await,
+        };
         let decided = match staged {
             Ok(()) => rows.write(decide).await,
             Err(error) => Err(error),
         };
-        if decided.is_err() && is_staged {
-            self.unstage(rows, id).await;
+        if decided.is_err() && plan.course != Course::AtOnce {
+            self.unstage(rows, lock).await;
         }
         let mut outcome = decided?;
         self.touch_rest(rows, &plan.assessment).await?;
         match plan.course {
             Course::AtOnce => (),
-            Course::Undone => self.unstage(rows, id).await,
+            Course::Undone => self.unstage(rows, lock).await,
             Course::Staged => self.finish_run(rows, &plan, &mut outcome, now).await?,
         }
         Ok(outcome)
@@ -153,6 +157,7 @@ impl App {
             for (part, moved) in &lists.moved {
                 require_members(snapshot, *part, moved)?;
             }
+            require_lists(snapshot, lists.n_kept_rows())?;
             lists.judge_observations(
                 snapshot,
                 &intake.import,

@@ -23,6 +23,8 @@ pub const N_RUN_EVIDENCE_MAX: usize = 5_000;
 pub const N_OBSERVATIONS_MAX: usize = 500_000;
 pub const N_IDENTITIES_MAX: usize = 200_000;
 pub const N_APPS_MAX: usize = 100_000;
+/// How many rows the lists of accounts of a client may take. Each has up to 500 accounts.
+pub const N_LIST_ROWS_MAX: usize = 20_000;
 
 /// Refuses a run with more than `max` of something.
 pub(super) fn require_run(what: &str, n: Option<usize>, max: usize) -> Result<()> {
@@ -72,6 +74,23 @@ pub(super) fn require_members(rows: &ClientSnapshot, part: ListKind, moved: &Mov
         return Err(Error::too_large(format!(
             "{what}: the client would have {n}, and {max} is the most; send an empty complete list for each scope that no \
              longer exists (\"complete\": true, \"{what}\": [])"
+        )));
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `TooLarge` if the lists of accounts that are kept would take too many rows.
+pub(super) fn require_lists(rows: &ClientSnapshot, n_new: usize) -> Result<()> {
+    if n_new == 0 {
+        return Ok(());
+    }
+    let n = rows.count_account_rows()? + n_new;
+    if N_LIST_ROWS_MAX < n {
+        return Err(Error::too_large(format!(
+            "identities: the lists of accounts that are kept for the client would take {n} rows, and {N_LIST_ROWS_MAX} is \
+             the most; undo imports of lists that are no longer needed (DELETE \
+             /api/clients/{{clientId}}/imports/{{importId}})"
         )));
     }
     Ok(())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext};
+use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, n_rows};
 use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::event::change::Announced;
@@ -160,14 +160,15 @@ pub(super) enum Course {
     AtOnce,
     /// Stored before the commit that decides, and finished after it.
     Staged,
-    /// Decided in one commit. What no longer counts is removed after it.
+    /// Its steps are stored before the commit that decides. They are done, and what no longer counts is removed, after
+    /// it.
     Undone,
 }
 
 impl Course {
     fn of(intake: &Intake, n_added: usize, steps: &[Step]) -> Self {
         let n_retracted = intake.retracted.len() + intake.retracted_reads.len();
-        let n_rows = n_added + n_retracted + steps.len();
+        let n_rows = n_added + n_retracted + n_rows(steps);
         if n_rows <= N_ROWS_PER_COMMIT && intake.assets.len() <= N_ASSETS_PER_COMMIT {
             Self::AtOnce
         } else if intake.is_undoing() {

@@ -10,7 +10,9 @@ use bincode::{Decode, Encode};
 use super::announce::{announce_discovered, announce_run};
 use super::run::IntakePlan;
 use super::source::Run;
-use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, StepCounts};
+use super::step::{
+    N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, StepCounts, n_in_commit,
+};
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::error::{Chain, Error, Result};
@@ -25,8 +27,10 @@ enum Phase {
     Staged,
     /// It counts. Its steps are being done.
     Decided,
-    /// It was undone. Its observations do not count and are being removed.
+    /// It was undone. Its observations do not count and are being removed, once the steps are done.
     Undone,
+    /// It counts. The steps that undo it are being stored.
+    Undoing,
 }
 
 /// A run that takes more than one commit.
@@ -87,24 +91,28 @@ impl App {
             };
             rows.write(write).await?;
         }
-        for start in (0..plan.steps.len()).step_by(N_ROWS_PER_COMMIT) {
-            let plan = Arc::clone(plan);
-            let write = move |batch: &mut ClientBatch<'_>| {
-                let mut some = (0..).zip(&plan.steps).skip(start).take(N_ROWS_PER_COMMIT);
-                some.try_for_each(|(number, step)| batch.put_step(id, number, step))
-            };
-            rows.write(write).await?;
-        }
-        Ok(())
+        store_steps(&rows, plan).await
     }
 
-    /// Removes what a run staged, after it was refused. What cannot be removed now is removed before the client's next
-    /// run, or at the next start.
-    pub(super) async fn unstage(&self, rows: &ClientStore, id: ImportId) {
-        if let Err(error) = self.discard(rows, id).await {
+    /// Stores what undoing a run changes so that nobody sees it.
+    pub(super) async fn stage_undo(
+        &self,
+        rows: &ClientStore,
+        plan: &Arc<IntakePlan>,
+    ) -> Result<()> {
+        let (rows, id) = (rows.unrecorded(), plan.import.id);
+        let record = RunRecord::new(Phase::Undoing, plan.context.clone(), Run::Quiet);
+        rows.write(move |batch| batch.put_run(id, &record)).await?;
+        store_steps(&rows, plan).await
+    }
+
+    /// Finishes a run that was undone, or removes what one staged that was refused. What fails now is done before the
+    /// client's next run, or at the next start.
+    pub(super) async fn unstage(&self, rows: &ClientStore, lock: &ClientLock) {
+        if let Err(error) = self.settle_runs(rows, lock).await {
             tracing::warn!(
                 client.id = %rows.id(), error = %Chain(&error),
-                "what import {id} staged is still to be removed: {}", Chain(&error)
+                "what a run staged is still to be removed: {}", Chain(&error)
             );
         }
     }
@@ -117,7 +125,16 @@ impl App {
     ) -> Result<()> {
         for (id, record) in rows.read(ClientSnapshot::list_runs::<RunRecord>).await? {
             match record.phase {
-                Phase::Staged | Phase::Undone => self.discard(rows, id).await?,
+                Phase::Staged => self.discard(rows, id).await?,
+                Phase::Undone => {
+                    self.do_steps(&rows.unrecorded().reserved(), id).await?;
+                    self.discard(rows, id).await?;
+                }
+                Phase::Undoing => {
+                    let rows = rows.unrecorded().reserved();
+                    remove_steps(&rows, id).await?;
+                    rows.write(move |batch| batch.remove_run(id)).await?;
+                }
                 Phase::Decided => {
                     self.finish(rows, id).await?;
                 }
@@ -166,25 +183,12 @@ impl App {
             let some = some.to_vec();
             rows.write(move |batch| batch.remove_complete_reads(&some)).await?;
         }
-        self.remove_steps(&rows, id).await?;
+        remove_steps(&rows, id).await?;
         let end = move |batch: &mut ClientBatch<'_>| {
             batch.set_counted(id, true)?;
             batch.remove_run(id)
         };
         rows.write(end).await
-    }
-
-    async fn remove_steps(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
-        loop {
-            let some = rows.read(move |it| it.list_steps::<Step>(id, 0, N_ROWS_PER_COMMIT)).await?;
-            if some.is_empty() {
-                return Ok(());
-            }
-            let remove = move |batch: &mut ClientBatch<'_>| {
-                some.iter().try_for_each(|(number, _)| batch.remove_step(id, *number))
-            };
-            rows.write(remove).await?;
-        }
     }
 
     /// Does the steps of a run that counts. Returns its record with the final counts, how many assets were retired, and
@@ -195,20 +199,56 @@ impl App {
         id: ImportId,
     ) -> Result<Option<(Import, u32, u32)>> {
         let rows = rows.unrecorded();
+        self.do_steps(&rows, id).await?;
+        remove_steps(&rows, id).await?;
+        let now = self.clock.now();
+        rows.write(move |batch| end(batch, id, now)).await
+    }
+
+    /// Does the steps of a run, and leaves only those that say which assets were met.
+    async fn do_steps(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
         let (mut from, mut met) = (0, Arc::new(HashSet::new()));
         loop {
             let read =
                 move |it: &ClientSnapshot| it.list_steps::<Step>(id, from, N_ASSETS_PER_COMMIT);
-            let some = rows.read(read).await?;
-            let Some((last, _)) = some.last() else { break };
+            let mut some = rows.read(read).await?;
+            some.truncate(n_in_commit(some.iter().map(|(_, it)| it), N_ROWS_PER_COMMIT));
+            let Some((last, _)) = some.last() else { return Ok(()) };
             from = *last + 1;
             let (some, before, now) = (Arc::new(some), Arc::clone(&met), self.clock.now());
             let write = move |batch: &mut ClientBatch<'_>| take(batch, id, &some, &before, now);
             Arc::make_mut(&mut met).extend(rows.write(write).await?);
         }
-        self.remove_steps(&rows, id).await?;
-        let now = self.clock.now();
-        rows.write(move |batch| end(batch, id, now)).await
+    }
+}
+
+/// Stores the steps of a plan.
+async fn store_steps(rows: &ClientStore, plan: &Arc<IntakePlan>) -> Result<()> {
+    let id = plan.import.id;
+    let mut start = 0;
+    while start < plan.steps.len() {
+        let end = start + n_in_commit(&plan.steps[start..], N_ROWS_PER_COMMIT);
+        let plan = Arc::clone(plan);
+        let write = move |batch: &mut ClientBatch<'_>| {
+            let mut some = (0..).zip(&plan.steps).take(end).skip(start);
+            some.try_for_each(|(number, step)| batch.put_step(id, number, step))
+        };
+        rows.write(write).await?;
+        start = end;
+    }
+    Ok(())
+}
+
+async fn remove_steps(rows: &ClientStore, id: ImportId) -> Result<()> {
+    loop {
+        let some = rows.read(move |it| it.list_steps::<Step>(id, 0, N_ROWS_PER_COMMIT)).await?;
+        if some.is_empty() {
+            return Ok(());
+        }
+        let remove = move |batch: &mut ClientBatch<'_>| {
+            some.iter().try_for_each(|(number, _)| batch.remove_step(id, *number))
+        };
+        rows.write(remove).await?;
     }
 }
 

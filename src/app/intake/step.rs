@@ -58,6 +58,29 @@ pub(super) enum Step {
     },
 }
 
+impl Step {
+    /// How many rows it is worth: a part of a list has many accounts.
+    fn n_rows(&self) -> usize {
+        if let Self::KeepAccounts { rows, .. } = self { rows.accounts.len().max(1) } else { 1 }
+    }
+}
+
+/// How many rows steps are worth.
+pub(super) fn n_rows<'a>(steps: impl IntoIterator<Item = &'a Step>) -> usize {
+    steps.into_iter().map(Step::n_rows).sum()
+}
+
+/// How many of the first steps one commit does: at least one.
+pub(super) fn n_in_commit<'a>(steps: impl IntoIterator<Item = &'a Step>, n_max: usize) -> usize {
+    let mut left = n_max;
+    let fits = |it: &&Step| {
+        let fits = it.n_rows() <= left;
+        left = left.saturating_sub(it.n_rows());
+        fits
+    };
+    steps.into_iter().take_while(fits).count().max(1)
+}
+
 /// What all steps of a run have in common.
 #[derive(Clone, Debug, Encode, Decode)]
 pub(super) struct StepContext {

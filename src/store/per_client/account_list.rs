@@ -61,21 +61,32 @@ impl AccountList {
     /// The rows that store it: at least one.
     #[must_use]
     pub fn into_rows(self) -> Vec<AccountRows> {
+        let lengths = row_lengths(&self.accounts);
         let Self { is_complete, accounts, .. } = self;
-        let mut rows = vec![AccountRows { is_complete, accounts: Vec::new() }];
-        let mut n_bytes = 0;
-        for account in accounts {
-            let last = rows.last_mut().expect("there is a first row");
-            if N_ROW_ACCOUNTS <= last.accounts.len() || ROW_BYTES <= n_bytes {
-                rows.push(AccountRows { is_complete, accounts: Vec::new() });
-                n_bytes = 0;
-            }
-            n_bytes += account.n_text_bytes();
-            let last = rows.last_mut().expect("there is a first row");
-            last.accounts.push(account);
-        }
-        rows
+        let mut accounts = accounts.into_iter();
+        let row = |n| AccountRows { is_complete, accounts: accounts.by_ref().take(n).collect() };
+        lengths.into_iter().map(row).collect()
     }
+
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        row_lengths(&self.accounts).len()
+    }
+}
+
+/// How many accounts each row has.
+fn row_lengths(accounts: &[Identity]) -> Vec<usize> {
+    let (mut lengths, mut n, mut n_bytes) = (Vec::new(), 0, 0);
+    for account in accounts {
+        if N_ROW_ACCOUNTS <= n || ROW_BYTES <= n_bytes {
+            lengths.push(n);
+            (n, n_bytes) = (0, 0);
+        }
+        n += 1;
+        n_bytes += account.n_text_bytes();
+    }
+    lengths.push(n);
+    lengths
 }
 
 /// The last bytes of a key: two times, the import, and the number of the row.
@@ -114,6 +125,17 @@ impl<R: Rows> ClientTransaction<R> {
         marks.sort_unstable();
         marks.dedup();
         Ok(marks)
+    }
+
+    /// How many rows the lists of accounts take, over all sources and scopes.
+    pub fn count_account_rows(&self) -> Result<usize> {
+        let mut n = 0;
+        let span = Span::prefix(RowKey::of(FACT_LIST).as_slice());
+        self.rows.visit_rows(&FACTS.name(self.client), &span, &mut |_, _| {
+            n += 1;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(n)
     }
 
     pub fn read_account_list(

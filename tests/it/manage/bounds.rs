@@ -2,7 +2,12 @@
 
 use posture::app::decision::task::N_OPEN_MAX;
 use posture::app::event::summary::{N_SAMPLE, N_SINGLE_MAX};
-use posture::app::intake::limit::{N_RUN_APPS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_OBSERVATIONS_MAX};
+use posture::app::intake::limit::{
+    N_LIST_ROWS_MAX, N_RUN_APPS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_OBSERVATIONS_MAX,
+};
+use posture::id::{ClientId, ImportId};
+use posture::store::per_client::account_list::{AccountRows, ListMark};
+use posture::store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{Finding, import, patched, prowler, read};
@@ -264,4 +269,38 @@ fn a_large_run_is_undone_whole() {
     assert_eq!(shown("ID-01"), "not_assessed");
     assert_eq!(push(&posture, &client, &json!({"observations": all})).status, 200);
     assert_eq!(shown("ID-01"), "compliant");
+}
+
+#[test]
+fn the_lists_of_accounts_that_are_kept_are_bounded() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let now = posture.now();
+    let id: ClientId = client.parse().unwrap();
+    let fill = |dir: &std::path::Path| {
+        let options = StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
+        let store = Store::open(&options, now).unwrap();
+        let mark = ListMark { at: now, arrived_at: now, import: ImportId::from_bytes([7; 16]) };
+        let rows = AccountRows { is_complete: true, accounts: Vec::new() };
+        let write = store.client_store(id).write_now(move |batch| {
+            let mut all = 0..u32::try_from(N_LIST_ROWS_MAX).unwrap() - 1;
+            all.try_for_each(|n| batch.put_account_rows(("s", "x"), mark, (n, &rows)))
+        });
+        write.unwrap();
+    };
+    let posture = posture.restart_after(fill, |_| ());
+    assert_eq!(push(&posture, &client, &admins(500, true)).status, 200, "one row more");
+    let imports = || read(&posture, &format!("/api/clients/{client}/imports"));
+    let before = imports();
+    let answer = push(&posture, &client, &admins(1, true));
+    assert_eq!(answer.status, 413);
+    assert_eq!(
+        answer.problem().1,
+        "identities: the lists of accounts that are kept for the client would take 20001 rows, and 20000 is the most; \
+         undo imports of lists that are no longer needed (DELETE /api/clients/{clientId}/imports/{importId})"
+    );
+    assert_eq!(imports(), before);
+    let undo = format!("/api/clients/{client}/imports/{}", before[0]["id"].as_str().unwrap());
+    assert_eq!(posture.operator("DELETE", &undo, &Value::Null).status, 200);
+    assert_eq!(push(&posture, &client, &admins(1, true)).status, 200);
 }

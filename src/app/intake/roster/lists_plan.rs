@@ -187,6 +187,11 @@ impl ListsPlan {
         Ok(())
     }
 
+    /// How many rows the lists take that are kept.
+    pub(in crate::app::intake) fn n_kept_rows(&self) -> usize {
+        self.kept_lists.iter().map(AccountList::n_rows).sum()
+    }
+
     /// What is to be written, except for observations, evidence and conditions.
     pub(in crate::app::intake) fn into_steps(self) -> impl Iterator<Item = Step> {
         let scope = self.scope;
