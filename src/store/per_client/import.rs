@@ -10,6 +10,7 @@ use crate::id::ImportId;
 use crate::page::{Cut, Page};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::read::reads_key;
 use crate::store::table::{
     FACT_IMPORT, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_LIST, FACT_MEMBER,
     FACT_PART, FACT_SOURCE, FACTS, RowKey, Span,
@@ -194,14 +195,23 @@ impl ClientBatch<'_> {
         self.remove(FACTS, &import_key(import.at, id))
     }
 
-    /// Removes up to `n_max` rows of a scope: its lists, and then the record of its source. Returns how many. If it is
-    /// `n_max`, more may remain.
+    /// Removes up to `n_max` rows of a scope: its lists, its complete reads but the newest, and then the record of its
+    /// source. Returns how many. If it is `n_max`, more may remain.
     pub fn remove_scope(&mut self, source: &str, scope: &str, n_max: usize) -> Result<usize> {
         let table = FACTS.name(self.client);
         let mut n = 0;
         for kind in [FACT_MEMBER, FACT_PART, FACT_LIST] {
             let span = Span::prefix(RowKey::of(kind).text(source).text(scope).as_slice());
             for key in self.rows.list_keys_of(&table, &span, n_max - n)? {
+                self.rows.remove_row(&table, &key)?;
+                self.moved(FACTS.part);
+                n += 1;
+            }
+        }
+        for is_of_accounts in [false, true] {
+            let span = Span::prefix(reads_key(source, scope, is_of_accounts).as_slice());
+            // What the newest one lacks stays gone.
+            for key in self.rows.list_keys_of(&table, &span, n_max - n + 1)?.into_iter().skip(1) {
                 self.rows.remove_row(&table, &key)?;
                 self.moved(FACTS.part);
                 n += 1;

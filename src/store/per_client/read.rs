@@ -11,11 +11,16 @@ use crate::store::table::{FACT_READ, FACTS, RowKey, Span};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// How many complete reads of a list of a source and scope count: the newest ones.
-pub const N_READS_KEPT: usize = 50;
+pub const N_READS_KEPT: usize = 10;
+
+/// The start of the keys of the complete reads of a scope, newest first.
+pub(super) fn reads_key(source: &str, scope: &str, is_of_accounts: bool) -> RowKey {
+    RowKey::of(FACT_READ).text(source).text(scope).bytes(&[u8::from(is_of_accounts)])
+}
 
 fn read_key(it: &CompleteRead) -> RowKey {
-    let list = RowKey::of(FACT_READ).text(&it.source).text(&it.scope);
-    list.bytes(&[u8::from(it.is_of_accounts)]).falling(it.at).bytes(it.import.as_bytes())
+    let reads = reads_key(&it.source, &it.scope, it.is_of_accounts);
+    reads.falling(it.at).bytes(it.import.as_bytes())
 }
 
 impl<R: Rows> ClientTransaction<R> {

@@ -1,5 +1,7 @@
 //! What ended long ago is removed, and what is open stays however old it is.
 
+use posture::id::ClientId;
+use posture::store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{evidence, patched, posted, prowler, read};
@@ -115,6 +117,7 @@ fn the_lists_of_a_silent_scope_are_removed_unless_something_about_it_is_open() {
     };
     let n_added = |moved: &Value| moved["added"].as_u64().unwrap();
     list("quiet", true);
+    list("quiet", true);
     list("open", false);
     seen(&posture, &client, "failing", (0, 1));
     push(&posture, &client, &json!({"scope": "failing", "identities": accounts(&["eve"], true)}));
@@ -133,6 +136,18 @@ fn the_lists_of_a_silent_scope_are_removed_unless_something_about_it_is_open() {
     let moved = push(&posture, &client, &again)["identities"].clone();
     assert_eq!(n_added(&moved), 0, "a risk is open");
     assert!(!known("quiet", true), "nothing of it is open");
+    let (now, id) = (posture.now(), client.parse::<ClientId>().unwrap());
+    let n_reads = |dir: &std::path::Path| {
+        let options = StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
+        let rows = Store::open(&options, now).unwrap().client_store(id).snapshot().unwrap();
+        let reads = rows.list_complete_reads().unwrap();
+        let n = reads.iter().filter(|it| it.scope == "quiet" && it.is_of_accounts).count();
+        assert_eq!(
+            n, 2,
+            "the newest of before, so that what it lacked stays gone, and the new one"
+        );
+    };
+    posture.restart_after(n_reads, |_| ());
 }
 
 #[test]
