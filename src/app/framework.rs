@@ -1,5 +1,6 @@
 //! Frameworks that the managed service provider writes, and the catalog with them.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, RwLock};
 
 use tokio::sync::Mutex as AsyncMutex;
@@ -9,7 +10,7 @@ use crate::auth::caller::Caller;
 use crate::blocking;
 use crate::catalog::{Problem, read_own};
 use crate::engine::catalog::Catalog;
-use crate::engine::framework::{Framework, FrameworkId, OwnFrameworkId};
+use crate::engine::framework::{Framework, FrameworkId, FrameworkRow, OwnFrameworkId};
 use crate::error::{Detail, Error, Result};
 use crate::store::global::framework::OwnFramework;
 use crate::store::global::webhook::{FrameworkChoice, Subscription};
@@ -23,8 +24,8 @@ pub const N_OWN_MAX: usize = 32;
 pub const OWN_BYTES_MAX: usize = 240 * 1024;
 /// How many problems with a text are told.
 const N_PROBLEMS_SHOWN: usize = 20;
-/// How many that use a framework are named.
-const N_USERS_SHOWN: usize = 5;
+/// How many that use a framework, or requirements that people decided about, are named.
+const N_SHOWN: usize = 5;
 
 const UNPOISONED: &str = "no holder of this lock panics";
 
@@ -57,6 +58,15 @@ pub struct OwnFrameworkState {
     pub stored: OwnFramework,
     /// Empty: it is in use.
     pub problems: Vec<String>,
+}
+
+/// A framework to add.
+pub struct NewOwnFramework {
+    pub toml: String,
+    /// It may take the place of the one with its id.
+    pub replace: bool,
+    /// What was decided about a requirement counts although its text is another.
+    pub keep_decisions: bool,
 }
 
 impl Frameworks {
@@ -156,13 +166,12 @@ impl App {
     /// within seconds. Returns true if there was none.
     ///
     /// # Errors
-    /// `Invalid` with everything that is wrong with the text; `Conflict` if there are too many frameworks, or one has this
-    /// id and is not to be replaced.
+    /// `Invalid` with everything that is wrong with the text; `Conflict` if there are too many frameworks, one has this id
+    /// and is not to be replaced, or decisions that are not to be kept were made about another text.
     pub async fn add_own_framework(
         &self,
         by: &Caller,
-        toml: String,
-        replace: bool,
+        NewOwnFramework { toml, replace, keep_decisions }: NewOwnFramework,
     ) -> Result<(OwnFrameworkId, bool)> {
         if OWN_BYTES_MAX < toml.len() {
             let rule = format!("must have at most {OWN_BYTES_MAX} bytes");
@@ -176,6 +185,9 @@ impl App {
             Ok((id, frameworks.with(id, Some(framework))))
         };
         let (id, next) = blocking::run((), read).await?;
+        if !keep_decisions {
+            self.require_same_texts(id, &next.catalog).await?;
+        }
         let row = OwnFramework { id, toml, by: by.name(), at: self.clock.now() };
         let write = move |batch: &mut Batch| {
             let is_new = batch.find_own_framework(id)?.is_none();
@@ -204,7 +216,38 @@ impl App {
         Ok((id, is_new))
     }
 
-    /// Removes a framework with its results. Decisions about its requirements stay, and count again if it returns.
+    /// # Errors
+    /// `Conflict` if people decided about requirements that would have another text.
+    async fn require_same_texts(&self, own: OwnFrameworkId, next: &Arc<Catalog>) -> Result<()> {
+        let id = FrameworkId::Own(own);
+        let (catalog, next) = (self.catalog(), Arc::clone(next));
+        let clients = self.clients.directory.list();
+        let find = move |snapshot: &Snapshot| {
+            let (old, new) = (catalog.find_framework(id), next.get_framework(id)?);
+            let mut unlike = BTreeSet::new();
+            for client in &clients {
+                let decisions = snapshot.client(client.id).list_row_decisions()?;
+                let decided = decisions.iter().filter(|it| it.framework == id);
+                unlike.extend(decided.flat_map(|it| rows_unlike(old, new, &it.reference)));
+            }
+            Ok(unlike)
+        };
+        let unlike = self.store.read(find).await?;
+        if unlike.is_empty() {
+            return Ok(());
+        }
+        let mut shown: Vec<String> = unlike.iter().take(N_SHOWN).cloned().collect();
+        if N_SHOWN < unlike.len() {
+            shown.push(format!("{} more", unlike.len() - N_SHOWN));
+        }
+        Err(Error::conflict(format!(
+            "decisions about {} were made while the text was another or not there; give what asks something else another \
+             reference, or set `keepDecisions` (`--keep-decisions`) if it asks the same",
+            shown.join(", ")
+        )))
+    }
+
+    /// Removes a framework with its results. Decisions about its requirements stay.
     ///
     /// # Errors
     /// `NotFound`; `Conflict` if a client's settings, a webhook or an alert rule names it.
@@ -233,6 +276,20 @@ impl App {
         let now = self.clock.now();
         self.write_clients(|_| true, move |rows| rows.put_due(now)).await
     }
+}
+
+/// The rows that a decision about `reference` would count for although it was made about another text. A row that names the
+/// reference as its former one is meant to get it.
+fn rows_unlike(old: Option<&Framework>, new: &Framework, reference: &str) -> Vec<String> {
+    let is_unlike = |row: &&FrameworkRow| {
+        let before = old.and_then(|it| Some(&it.rows[it.find_row(&row.reference)?]));
+        match before {
+            Some(before) => (&before.title, &before.description) != (&row.title, &row.description),
+            None => row.reference == reference,
+        }
+    };
+    let rows = new.rows_named(reference).into_iter().map(|it| &new.rows[it]);
+    rows.filter(is_unlike).map(|it| it.reference.clone()).collect()
 }
 
 /// # Errors
@@ -264,7 +321,7 @@ fn require_unused(batch: &Batch, caller: &Caller, own: OwnFrameworkId) -> Result
     let mut named: Vec<String> = shown
         .filter(|(_, clients)| caller.may_reach_all(clients))
         .map(|(name, _)| name)
-        .take(N_USERS_SHOWN)
+        .take(N_SHOWN)
         .collect();
     if named.len() < n_users {
         named.push(format!("{} more", n_users - named.len()));

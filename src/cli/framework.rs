@@ -21,6 +21,9 @@ pub(super) enum FrameworkCommand {
         /// Put it in the place of the framework with its id.
         #[arg(long)]
         replace: bool,
+        /// Let decisions about a requirement count although its text changed.
+        #[arg(long)]
+        keep_decisions: bool,
     },
     /// List your own frameworks. `posture catalog list` lists all.
     List,
@@ -29,7 +32,7 @@ pub(super) enum FrameworkCommand {
         /// Framework identifier, as shown by `posture framework list`.
         id: String,
     },
-    /// Remove a framework with its results. Decisions about its requirements are kept, and count again if it returns.
+    /// Remove a framework with its results. Decisions about its requirements are kept.
     Remove {
         /// Framework identifier, as shown by `posture framework list`.
         id: String,
@@ -38,8 +41,10 @@ pub(super) enum FrameworkCommand {
 
 pub(super) fn run(options: &Config, json: bool, command: FrameworkCommand) -> Result<()> {
     match command {
-        FrameworkCommand::Add { file, replace } => {
-            let body = json!({ "toml": text(&file)?, "replace": replace });
+        FrameworkCommand::Add { file, replace, keep_decisions } => {
+            let body = json!({
+                "toml": text(&file)?, "replace": replace, "keepDecisions": keep_decisions,
+            });
             let answer = call(options, Call::of("POST", "/api/own-frameworks", &body))?;
             let id = print::cell(&answer["data"]["frameworkId"]);
             let text = format!("added {id}; `posture catalog show {id}` shows its requirements");

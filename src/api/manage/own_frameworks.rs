@@ -16,7 +16,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
-use crate::app::framework::{OWN_BYTES_MAX, OwnFrameworkState};
+use crate::app::framework::{NewOwnFramework, OWN_BYTES_MAX, OwnFrameworkState};
 use crate::engine::framework::{FrameworkId, OwnFrameworkId};
 use crate::error::{Error, Result};
 
@@ -67,6 +67,10 @@ pub struct NewOwnFrameworkBody {
     /// Puts it in the place of the framework with its id, if there is one. Default: false.
     #[serde(default, deserialize_with = "present")]
     replace: Option<bool>,
+    /// Decisions about a requirement count although its text is another than the one that they were made about. Without
+    /// it, 409 if there are any. Default: false.
+    #[serde(default, deserialize_with = "present")]
+    keep_decisions: Option<bool>,
 }
 
 example!(NewOwnFrameworkBody, {
@@ -149,9 +153,13 @@ impl OwnFrameworks {
         by: By<Administer>,
         body: Body<NewOwnFrameworkBody, BYTES_MAX>,
     ) -> Result<Made<OwnFrameworkView>, Failure> {
-        let NewOwnFrameworkBody { toml, replace } = body.read()?;
-        let replace = replace.unwrap_or(false);
-        let (id, is_new) = web.app.add_own_framework(&by.0, toml, replace).await?;
+        let NewOwnFrameworkBody { toml, replace, keep_decisions } = body.read()?;
+        let new = NewOwnFramework {
+            toml,
+            replace: replace.unwrap_or(false),
+            keep_decisions: keep_decisions.unwrap_or(false),
+        };
+        let (id, is_new) = web.app.add_own_framework(&by.0, new).await?;
         let view = OwnFrameworkView::of(web.app.get_own_framework(id).await?);
         Ok(if is_new { Made::Added(view) } else { Made::Known(view) })
     }
@@ -159,7 +167,7 @@ impl OwnFrameworks {
     /// Remove an own framework
     ///
     /// With its results. 409 while a client's `settings.frameworks`, a webhook or an alert rule names it. Decisions about
-    /// its requirements are kept, and count again if it returns.
+    /// its requirements are kept. They count again if it returns with `keepDecisions`.
     #[oai(
         path = "/own-frameworks/:frameworkId",
         method = "delete",

@@ -21,6 +21,12 @@ fn replace(posture: &Posture, toml: &str) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
+fn add_kept(posture: &Posture, toml: &str) {
+    let body = json!({"toml": toml, "replace": true, "keepDecisions": true});
+    let answer = posture.operator("POST", PATH, &body);
+    assert!([200, 201].contains(&answer.status), "{}", answer.text());
+}
+
 fn remove(posture: &Posture, id: &str) -> Answer {
     posture.operator("DELETE", &format!("{PATH}/{id}"), &Value::Null)
 }
@@ -222,10 +228,55 @@ fn a_decision_follows_its_row_and_outlives_the_framework() {
     assert_eq!(remove(&posture, "OURS").status, 204);
     posture.sweep();
     assert_eq!(read(&posture, "/api/system")["orphans"][0]["about"], "OURS a");
-    add(&posture, &framework("OURS", &[("a", "GOV-06")]));
+    let refused = add(&posture, &framework("OURS", &[("a", "GOV-06")]));
+    assert_eq!(refused.status, 409, "nobody knows whether it asks the same");
+    add_kept(&posture, &framework("OURS", &[("a", "GOV-06")]));
     assert_eq!(statuses(&posture, &client, "OURS"), ["not_assessed"], "results are not kept");
     posture.sweep();
     assert_eq!(statuses(&posture, &client, "OURS"), ["not_applicable"]);
+}
+
+#[test]
+fn a_decision_does_not_count_for_another_text_unless_somebody_says_so() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let ours = framework("OURS", &[("a", ""), ("b", ""), ("c", "")]);
+    add(&posture, &ours);
+    for reference in ["a", "b"] {
+        let attested =
+            json!({"decision": "attested", "evidence": "here", "reason": "seen", "by": "Ada"});
+        let path = format!("/api/clients/{client}/compliance/ours/{reference}");
+        let answer = posture.operator("PUT", &path, &attested);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let try_replace =
+        |toml: &str| posture.operator("POST", PATH, &json!({"toml": toml, "replace": true}));
+    let reworded = ours.replace("'Row a'", "'Row A'").replace("'Row c'", "'Row C'");
+    let refused = try_replace(&reworded);
+    assert_eq!(refused.status, 409);
+    assert_eq!(
+        refused.problem().1,
+        "decisions about a were made while the text was another or not there; give what asks something else another \
+         reference, or set `keepDecisions` (`--keep-decisions`) if it asks the same"
+    );
+    let shown = || {
+        posture.sweep();
+        statuses(&posture, &client, "OURS")
+    };
+    assert_eq!(shown(), ["compliant", "compliant", "not_assessed"]);
+    let other =
+        ours.replace("reference = 'a'\ntitle = 'Row a'", "reference = 'd'\ntitle = 'Row A'");
+    assert_eq!(try_replace(&other).status, 200);
+    assert_eq!(shown(), ["not_assessed", "compliant", "not_assessed"]);
+    let back = try_replace(&ours);
+    assert_eq!(back.status, 409, "the reference was gone: {}", back.text());
+    assert_eq!(
+        try_replace(&other.replace("reference = 'd'", "reference = 'd'\nformerly = ['a']")).status,
+        200
+    );
+    assert_eq!(shown(), ["compliant", "compliant", "not_assessed"]);
+    add_kept(&posture, &reworded);
+    assert_eq!(shown(), ["compliant", "compliant", "not_assessed"]);
 }
 
 #[test]
