@@ -21,6 +21,7 @@ use crate::clock::Time;
 use crate::engine::fact::{CompleteRead, Observation, ObservedThing, SourceFacts};
 use crate::error::{Code, Error, Result};
 use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::read::split_by_age;
 use crate::store::per_client::roster::{ListKind, Roster};
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore};
 
@@ -202,13 +203,14 @@ fn seen_with<'a>(
             it.import != intake.import.id && !corrected.contains(&ObservationKey::from(it))
         });
     }
-    if intake.is_undoing() {
+    if !intake.retracted_reads.is_empty() {
+        reads = rows.list_stored_reads()?; // Older ones count again.
         reads.retain(|it| it.import != intake.import.id);
     }
     let added = intake.observations.iter().chain(derived).chain(&lists.corrected.replaced);
     observations.extend(added.cloned());
     reads.extend(lists.complete_reads.iter().cloned());
-    Ok(SourceFacts { observations, reads })
+    Ok(SourceFacts { observations, reads: split_by_age(reads).0 })
 }
 
 /// Returns the scopes that are read for the first time.

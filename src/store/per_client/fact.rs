@@ -80,7 +80,7 @@ type Visit<'a> = dyn FnMut(&[u8], Observation) -> ControlFlow<()> + 'a;
 const KEY_BYTES_MAX: usize = 2 * 1_024;
 
 /// The last bytes of a key, after the part that names what was observed: the time and the import.
-pub(super) const TAIL_BYTES: usize = 8 + 16;
+const TAIL_BYTES: usize = 8 + 16;
 /// Sorts after every tail.
 const BEHIND_TAILS: [u8; TAIL_BYTES + 1] = [u8::MAX; TAIL_BYTES + 1];
 

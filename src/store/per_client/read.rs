@@ -6,7 +6,7 @@ use crate::engine::fact::{CompleteRead, SourceFacts};
 use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::per_client::fact::{TAIL_BYTES, is_of};
+use crate::store::per_client::fact::is_of;
 use crate::store::table::{FACT_READ, FACTS, RowKey, Span};
 use crate::store::{ClientBatch, ClientSnapshot};
 
@@ -23,6 +23,24 @@ fn read_key(it: &CompleteRead) -> RowKey {
     reads.falling(it.at).bytes(it.import.as_bytes())
 }
 
+/// Returns the reads that count, and those that no longer do because of newer ones.
+#[must_use]
+pub fn split_by_age(mut reads: Vec<CompleteRead>) -> (Vec<CompleteRead>, Vec<CompleteRead>) {
+    fn list(it: &CompleteRead) -> (&str, &str, bool) {
+        (&it.source, &it.scope, it.is_of_accounts)
+    }
+    reads.sort_by(|a, b| list(a).cmp(&list(b)).then(b.at.cmp(&a.at)).then(a.import.cmp(&b.import)));
+    let (mut counting, mut outdated) = (Vec::new(), Vec::new());
+    let mut n = 0;
+    for it in reads {
+        let is_next = counting.last().is_some_and(|last| list(last) == list(&it));
+        n = if is_next { n + 1 } else { 1 };
+        let found = if n <= N_READS_KEPT { &mut counting } else { &mut outdated };
+        found.push(it);
+    }
+    (counting, outdated)
+}
+
 impl<R: Rows> ClientTransaction<R> {
     /// What an assessment reads of what sources saw.
     pub fn read_source_facts(&self) -> Result<SourceFacts> {
@@ -32,29 +50,21 @@ impl<R: Rows> ClientTransaction<R> {
 
     /// The complete reads that count.
     pub fn list_complete_reads(&self) -> Result<Vec<CompleteRead>> {
-        Ok(self.split_complete_reads()?.0)
+        Ok(split_by_age(self.list_stored_reads()?).0)
     }
 
-    /// Those that count, and those that no longer do because of newer ones.
-    fn split_complete_reads(&self) -> Result<(Vec<CompleteRead>, Vec<CompleteRead>)> {
+    /// The complete reads that count, or would if newer ones were undone.
+    pub fn list_stored_reads(&self) -> Result<Vec<CompleteRead>> {
         let (table, uncounted) = (FACTS.name(self.client), self.list_uncounted()?);
-        let (mut counting, mut outdated) = (Vec::new(), Vec::new());
-        let (mut list, mut n) = (Vec::new(), 0);
+        let mut found = Vec::new();
         let span = Span::prefix(RowKey::of(FACT_READ).as_slice());
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
-            if is_of(&uncounted, key) {
-                return Ok(ControlFlow::Continue(()));
+            if !is_of(&uncounted, key) {
+                found.push(self.rows.open_row(&table, key, bytes)?);
             }
-            let its_list = &key[..key.len().saturating_sub(TAIL_BYTES)];
-            if list != its_list {
-                (list, n) = (its_list.to_vec(), 0);
-            }
-            n += 1;
-            let found = if n <= N_READS_KEPT { &mut counting } else { &mut outdated };
-            found.push(self.rows.open_row(&table, key, bytes)?);
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok((counting, outdated))
+        Ok(found)
     }
 
     /// The complete reads of an import, whether or not they count.
@@ -74,7 +84,7 @@ impl<R: Rows> ClientTransaction<R> {
 impl ClientSnapshot {
     /// The complete reads that newer ones make superfluous.
     pub fn list_outdated_reads(&self) -> Result<Vec<CompleteRead>> {
-        Ok(self.split_complete_reads()?.1)
+        Ok(split_by_age(self.list_stored_reads()?).1)
     }
 }
 

@@ -203,7 +203,9 @@ fn the_newest_ten_complete_reads_count() {
     let late = push(&posture, &client, 101, false, &checks(&[("k", "non_compliant")]));
     assert_eq!(standing(&posture, &client).0, "not_assessed", "the first of 10 lacks it");
     undo(&posture, &client, &late);
-    push(&posture, &client, 90, true, &silent);
+    let newest = push(&posture, &client, 90, true, &silent);
     push(&posture, &client, 101, false, &checks(&[("k", "non_compliant")]));
     assert_eq!(standing(&posture, &client).0, "non_compliant", "the first of 11 counts no longer");
+    undo(&posture, &client, &newest);
+    assert_eq!(standing(&posture, &client).0, "not_assessed", "it is the first of 10 again");
 }
