@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::id::WebhookId;
 use crate::store::global::delivery::{Attempt, Claim, Settled};
 use crate::store::global::queue::DeliveryQueue;
-use crate::store::global::webhook::{Disabling, Webhook, WebhookState};
+use crate::store::global::webhook::{Disabling, Webhook, WebhookHeaders, WebhookState};
 use crate::store::{Batch, Snapshot};
 use crate::webhook::schedule::{self, DeliveryFailure};
 use crate::webhook::sign::{self, Sending, SigningSecret};
@@ -60,6 +60,13 @@ pub struct DeliveryHealth {
     pub n_waiting: u64,
     /// Endpoints that are disabled, for any reason.
     pub n_disabled: u64,
+}
+
+/// An endpoint and its sealed headers, read at one moment.
+#[derive(Clone)]
+struct Endpoint {
+    webhook: Webhook,
+    headers: WebhookHeaders,
 }
 
 /// An attempt that may begin: it is counted and durable.
@@ -122,31 +129,34 @@ impl App {
     pub async fn claim_due(&self, n_free: impl Fn(WebhookId) -> usize) -> Result<Vec<Ready>> {
         let now = self.clock.now();
         let due = self.store.read(move |snapshot| {
-            let enabled = snapshot.list_webhooks()?.into_iter().filter(Webhook::is_enabled);
-            let due = enabled.filter_map(|it| match snapshot.is_due(it.id, now) {
-                Ok(false) => None,
-                Ok(true) => Some(snapshot.find_webhook_headers(it.id).map(|headers| (headers, it))),
-                Err(error) => Some(Err(error)),
-            });
-            due.collect::<Result<Vec<_>>>()
+            let mut due = Vec::new();
+            for webhook in snapshot.list_webhooks()?.into_iter().filter(Webhook::is_enabled) {
+                if snapshot.is_due(webhook.id, now)? {
+                    let headers = snapshot.find_webhook_headers(webhook.id)?;
+                    due.push(Endpoint { webhook, headers });
+                }
+            }
+            Ok(due)
         });
         let mut wanted = Vec::new();
-        for (headers, webhook) in due.await? {
+        for endpoint in due.await? {
+            let Endpoint { webhook, headers } = &endpoint;
             let n_free = n_free(webhook.id);
             let (secrets, own) =
-                (self.secrets(&webhook, now), self.open_headers(webhook.id, &headers));
+                (self.secrets(webhook, now), self.open_headers(webhook.id, headers));
             if let (1.., Ok(secrets), Ok(own)) = (n_free, secrets, own) {
-                wanted.push((webhook.id, n_free, (secrets, own)));
+                wanted.push((endpoint, n_free, (secrets, own)));
             }
         }
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let queues: Vec<_> = wanted.iter().map(|(id, n_free, _)| (*id, *n_free)).collect();
+        let queues: Vec<_> = wanted.iter().map(|(it, n_free, _)| (it.clone(), *n_free)).collect();
         let claimed = self.store.write(move |batch| claim(batch, &queues, now)).await?;
-        let ready = claimed.into_iter().filter_map(|(webhook, url, claim)| {
-            let (_, _, found) = wanted.iter().find(|(id, _, _)| *id == webhook)?;
+        let ready = claimed.into_iter().filter_map(|(webhook, claim)| {
+            let (endpoint, _, found) = wanted.iter().find(|it| it.0.webhook.id == webhook)?;
             let ((secret, previous), headers) = found.clone();
+            let url = endpoint.webhook.url.clone();
             Some(Ready { webhook, url, claim, secret, previous, headers })
         });
         Ok(ready.collect())
@@ -248,16 +258,23 @@ impl App {
     }
 }
 
+/// Claims only for endpoints that are still as they were read: secrets and headers were opened for that url, and go to no
+/// other. One that was changed meanwhile is read again at the next look.
 fn claim(
     batch: &mut Batch,
-    queues: &[(WebhookId, usize)],
+    queues: &[(Endpoint, usize)],
     now: Time,
-) -> Result<Vec<(WebhookId, String, Claim)>> {
+) -> Result<Vec<(WebhookId, Claim)>> {
     let mut claimed = Vec::new();
-    for (id, n_free) in queues {
-        let Some(webhook) = batch.find_webhook(*id)? else { continue };
-        let claims = batch.claim_deliveries(&webhook, now, *n_free)?;
-        claimed.extend(claims.into_iter().map(|it| (*id, webhook.url.clone(), it)));
+    for (Endpoint { webhook, headers }, n_free) in queues {
+        let id = webhook.id;
+        if batch.find_webhook(id)?.as_ref() != Some(webhook)
+            || batch.find_webhook_headers(id)? != *headers
+        {
+            continue;
+        }
+        let claims = batch.claim_deliveries(webhook, now, *n_free)?;
+        claimed.extend(claims.into_iter().map(|it| (id, it)));
     }
     Ok(claimed)
 }

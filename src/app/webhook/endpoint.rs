@@ -2,11 +2,9 @@
 
 use super::header::{self, WebhookHeader};
 use crate::app::App;
-use crate::app::event::envelope::NewEvent;
 use crate::app::input::require_length;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::egress::Posted;
 use crate::engine::event::EventKind;
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, WebhookId};
@@ -16,7 +14,7 @@ use crate::store::global::queue::DeliveryQueue;
 use crate::store::global::webhook::{
     Disabling, FrameworkChoice, PreviousSecret, Subscription, Webhook, WebhookState,
 };
-use crate::webhook::sign::{self, Sending, SigningSecret};
+use crate::webhook::sign::SigningSecret;
 
 pub const N_WEBHOOKS_MAX: usize = 50;
 pub const DESCRIPTION_CHARS_MAX: usize = 200;
@@ -86,14 +84,6 @@ pub struct RecoveryResult {
     pub next: Option<u64>,
 }
 
-/// The answer to a test delivery.
-#[derive(Clone, Debug)]
-pub struct Tested {
-    pub event_id: String,
-    pub kind: EventKind,
-    pub posted: Posted,
-}
-
 /// Identifies the sealed secret of an endpoint.
 fn place(id: WebhookId) -> String {
     format!("webhooks/{id}/secret")
@@ -161,11 +151,19 @@ impl App {
     /// # Errors
     /// `NotFound`.
     pub async fn get_webhook(&self, id: WebhookId) -> Result<WebhookWithHealth> {
+        Ok(self.shown(self.find_subscription(id).await?))
+    }
+
+    /// All of it at one moment.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub(super) async fn find_subscription(&self, id: WebhookId) -> Result<Subscription> {
         let found = self.store.read(move |snapshot| {
             let webhook = snapshot.find_webhook(id)?.filter(is_there).ok_or_else(absent)?;
             snapshot.subscription_of(webhook)
         });
-        Ok(self.shown(found.await?))
+        found.await
     }
 
     fn shown(&self, stored: Subscription) -> WebhookWithHealth {
@@ -275,55 +273,6 @@ impl App {
             self.erase_webhook(webhook.id).await?;
         }
         Ok(())
-    }
-
-    /// Sends a made-up event at once, whose object says `test`. Nothing of it is stored.
-    ///
-    /// # Errors
-    /// `NotFound`; `Invalid` if the endpoint does not subscribe to `kind`; `Conflict` if it needs a new secret.
-    pub async fn test_webhook(
-        &self,
-        id: WebhookId,
-        kind: impl FnOnce() -> Result<Option<EventKind>>,
-    ) -> Result<Tested> {
-        let webhook = self.get_webhook(id).await?.webhook;
-        let kind = kind()?;
-        let subscribed = |it: &EventKind| {
-            webhook.kinds.is_empty() || webhook.kinds.iter().any(|word| word == it.as_str())
-        };
-        let kind = match kind {
-            Some(kind) if subscribed(&kind) => kind,
-            Some(_) => {
-                let rule = "must be an event type that the webhook subscribes to";
-                return Err(Error::invalid_field("type", rule));
-            }
-            None => EventKind::ALL.into_iter().find(subscribed).ok_or_else(absent)?,
-        };
-        let now = self.clock.now();
-        let (secret, previous) = self.secrets(&webhook, now).map_err(|_| needs_secret())?;
-        let own = self.store.read(move |it| it.find_webhook_headers(id)).await?;
-        let own = self.open_headers(id, &own).map_err(|_| needs_secret())?;
-        let client = webhook.clients.first().copied().unwrap_or(ClientId::from_bytes([0; 16]));
-        let name = self
-            .clients
-            .directory
-            .find(client)
-            .map_or_else(|| "Test".to_owned(), |it| it.name.clone());
-        let installation = self.store.read(crate::store::Snapshot::installation).await?;
-        let new = NewEvent::test(kind, &id.to_string(), now);
-        let body = new.body(client, &name, &installation, 0)?;
-        let event_id = new.id().wire();
-        let sending = Sending {
-            event_id: &event_id,
-            kind: kind.as_str(),
-            sequence: 0,
-            attempt: 1,
-            at: now,
-            body: &body,
-        };
-        let headers = header::with(own, sign::headers(&sending, &secret, previous.as_ref()));
-        let posted = self.webhooks.egress.post(webhook.url.clone(), headers, body.into()).await;
-        Ok(Tested { event_id, kind, posted })
     }
 
     /// Lists up to `limit` deliveries after a sequence, oldest first.
@@ -487,13 +436,6 @@ fn is_there(webhook: &Webhook) -> bool {
     webhook.state != WebhookState::Removing
 }
 
-fn absent() -> Error {
+pub(super) fn absent() -> Error {
     Error::not_found("webhook not found")
-}
-
-fn needs_secret() -> Error {
-    Error::conflict(
-        "the webhook's secret or headers were sealed with a key that this server does not have; rotate the secret, and set \
-         the headers again",
-    )
 }

@@ -4,6 +4,7 @@ pub mod delivery;
 pub mod endpoint;
 pub mod header;
 pub mod key_file;
+pub mod test_delivery;
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;

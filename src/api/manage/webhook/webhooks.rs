@@ -21,8 +21,9 @@ use crate::api::wire::reply::{Data, Gone, Made, Null, StretchReply};
 use crate::api::wire::view::{DisabledReasonView, EventChoice, EventTypeView, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::webhook::endpoint::{
-    NewWebhook, OVERLAP_S, Recovery, RecoveryResult, Tested, WebhookChange, WebhookWithHealth,
+    NewWebhook, OVERLAP_S, Recovery, RecoveryResult, WebhookChange, WebhookWithHealth,
 };
+use crate::app::webhook::test_delivery::Tested;
 use crate::clock::Time;
 use crate::engine::event::EventKind;
 use crate::error::{Error, Result};
