@@ -13,18 +13,36 @@ const BYTES_MIN: u64 = 1_024;
 const CONTENT: [&str; 4] =
     ["application/json", "application/x-ndjson", "application/openmetrics-text", "text/"];
 
-/// Returns true if a caller accepts gzip.
+/// Returns true if a caller accepts gzip, and does not prefer no coding to it.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let values = headers.get_all(header::ACCEPT_ENCODING).iter();
     let codings = values.filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(','));
-    codings.map(coding).any(|(name, is_wanted)| is_wanted && name.eq_ignore_ascii_case("gzip"))
+    let codings: Vec<_> = codings.map(coding).collect();
+    let weight = |names: &[&str]| {
+        let is_meant = |given: &str| names.iter().any(|it| it.eq_ignore_ascii_case(given));
+        codings.iter().filter(|it| is_meant(it.0)).map(|it| it.1).max()
+    };
+    let gzip = weight(&["gzip", "x-gzip"]).or_else(|| weight(&["*"])).unwrap_or(0);
+    0 < gzip && weight(&["identity"]).is_none_or(|it| it <= gzip)
 }
 
-/// The name of a coding, and whether its weight is above 0.
-fn coding(text: &str) -> (&str, bool) {
-    let (name, parameter) = text.split_once(';').unwrap_or((text, ""));
-    let weight = parameter.trim().strip_prefix("q=").unwrap_or("1");
-    (name.trim(), weight.bytes().any(|it| (b'1'..=b'9').contains(&it)))
+/// The name of a coding, and its weight in thousandths. A coding whose weight cannot be read is not accepted.
+fn coding(text: &str) -> (&str, u16) {
+    let mut parts = text.split(';').map(str::trim);
+    let name = parts.next().unwrap_or_default();
+    let mut parameters = parts.filter_map(|it| it.split_once('='));
+    let weight = parameters.find(|(name, _)| name.trim_end().eq_ignore_ascii_case("q"));
+    (name, weight.map_or(1_000, |(_, value)| thousandths(value.trim_start()).unwrap_or(0)))
+}
+
+/// Reads a number from 0 to 1 with up to three decimals.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let is_weight = matches!(whole, "0" | "1")
+        && decimals.len() <= 3
+        && decimals.bytes().all(|it| it.is_ascii_digit());
+    let weight = is_weight.then(|| format!("{whole}{decimals:0<3}").parse().ok())?;
+    weight.filter(|it| *it <= 1_000)
 }
 
 /// Compresses a complete answer or one that is still being read, piece by piece, if that makes it shorter.

@@ -148,3 +148,42 @@ fn large_answers_are_compressed_for_who_asks_and_revalidated() {
     let small = get("/healthz", &[("Accept-Encoding", "gzip")]);
     assert_eq!(small.header("content-encoding"), None, "it would not be shorter");
 }
+
+#[test]
+fn weights_of_codings_are_read_as_the_standard_says() {
+    let posture = Posture::start();
+    let is_packed = |wish: &str| {
+        let headers = [("Accept-Encoding", wish)];
+        let answer = send(posture.address, "GET", "/openapi.json", &headers, b"");
+        answer.header("content-encoding").is_some()
+    };
+    for wish in [
+        "x-gzip",
+        "*",
+        "br, *;q=0.1",
+        "gzip;Q=1",
+        "gzip ; q=0.001",
+        "gzip;q=1.000",
+        "gzip;q=0.5, identity;q=0",
+        "gzip;q=0.5, identity; q=0.5",
+        "identity;q=0.5, gzip",
+    ] {
+        assert!(is_packed(wish), "{wish}");
+    }
+    for refusal in [
+        "",
+        "br",
+        "gzip;Q=0",
+        "gzip ; q = 0",
+        "gzip\t;\tq=0.000",
+        "gzip;q=0, *",
+        "*;q=0",
+        "gzip;q=",
+        "gzip;q=2",
+        "gzip;q=1.001",
+        "gzip;q=high",
+        "identity, gzip;q=0.5",
+    ] {
+        assert!(!is_packed(refusal), "{refusal}");
+    }
+}
