@@ -45,32 +45,36 @@ fn thousandths(text: &str) -> Option<u16> {
     weight.filter(|it| *it <= 1_000)
 }
 
-/// Compresses a complete answer or one that is still being read, piece by piece, if that makes it shorter.
-pub(super) fn compress(response: &mut Response, is_accepted: bool) {
+/// Says that the answer depends on what the caller accepts, if compression makes it shorter. Returns true if it does.
+///
+/// The compressed and the plain form then have one tag, which is weak: the same content in other bytes.
+pub(super) fn vary(response: &mut Response) -> bool {
     let kind = response.headers().get(header::CONTENT_TYPE).and_then(|it| it.to_str().ok());
     let becomes_shorter = kind.is_some_and(|kind| CONTENT.iter().any(|it| kind.starts_with(it)));
     if response.status() != StatusCode::OK || !becomes_shorter {
-        return;
+        return false;
     }
     let body: BoxBody<_, _> = response.take_body().into();
-    if body.size_hint().upper().is_some_and(|it| it < BYTES_MIN) {
-        response.set_body(Body::from(body));
-        return;
+    let is_short = body.size_hint().upper().is_some_and(|it| it < BYTES_MIN);
+    response.set_body(Body::from(body));
+    if is_short {
+        return false;
     }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_name(header::ACCEPT_ENCODING));
-    if !is_accepted {
-        response.set_body(Body::from(body));
-        return;
+    let headers = response.headers_mut();
+    headers.insert(header::VARY, HeaderValue::from_name(header::ACCEPT_ENCODING));
+    let strong = headers.get(header::ETAG).and_then(|it| it.to_str().ok());
+    let weak = strong.filter(|it| !it.starts_with("W/")).map(|it| format!("W/{it}"));
+    if let Some(weak) = weak.and_then(|it| HeaderValue::from_str(&it).ok()) {
+        headers.insert(header::ETAG, weak);
     }
-    let plain = BufReader::new(Body::from(body).into_async_read());
+    true
+}
+
+/// Compresses a complete answer or one that is still being read, piece by piece.
+pub(super) fn compress(response: &mut Response) {
+    let plain = BufReader::new(response.take_body().into_async_read());
     response.set_body(Body::from_async_read(GzipEncoder::new(plain)));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     headers.remove(header::CONTENT_LENGTH);
-    // The same content in other bytes.
-    let etag =
-        headers.get(header::ETAG).and_then(|it| it.to_str().ok()).map(|it| format!("W/{it}"));
-    if let Some(etag) = etag.and_then(|it| HeaderValue::from_str(&it).ok()) {
-        headers.insert(header::ETAG, etag);
-    }
 }

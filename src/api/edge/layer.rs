@@ -7,7 +7,7 @@ use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
-use super::compression::{accepts_gzip, compress};
+use super::compression::{accepts_gzip, compress, vary};
 use super::metric::{MemoryUse, resident_bytes};
 use super::operation::Operations;
 use crate::api::Web;
@@ -72,9 +72,10 @@ async fn finish(
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let address = client_address(&request, web);
     let conditional = matches!(method, Method::GET | Method::HEAD);
-    let accepts_gzip = method == Method::GET && accepts_gzip(request.headers());
+    let accepts_gzip = accepts_gzip(request.headers());
     let known = request.headers().get(header::IF_NONE_MATCH).cloned().filter(|_| conditional);
     let mut response = inner.call(request).await?;
+    let is_compressed = method == Method::GET && vary(&mut response) && accepts_gzip;
     if let Some(known) = known
         && response.status() == StatusCode::OK
         && response.headers().get(header::ETAG).is_some_and(|it| names(&known, it))
@@ -110,8 +111,8 @@ async fn finish(
         let value = operations.allow(&path).unwrap_or(HeaderValue::from_static("GET, HEAD"));
         response.headers_mut().insert(header::ALLOW, value);
     }
-    if method == Method::GET {
-        compress(&mut response, accepts_gzip);
+    if is_compressed && response.status() == StatusCode::OK {
+        compress(&mut response);
     }
     Ok(response)
 }
@@ -132,11 +133,11 @@ fn counted_outcome(status: StatusCode, method: &Method, path: &str) -> Option<Au
     is_push.then_some(AuditOutcome::Done)
 }
 
-/// Returns true if `If-None-Match` names this tag.
+/// Returns true if `If-None-Match` names this tag, in its weak or its strong form.
 fn names(known: &HeaderValue, etag: &HeaderValue) -> bool {
     let (Ok(known), Ok(etag)) = (known.to_str(), etag.to_str()) else { return false };
-    let mut tags = known.split(',').map(|it| it.trim().trim_start_matches("W/"));
-    tags.any(|it| it == "*" || it == etag)
+    let opaque = |it: &str| it.trim().trim_start_matches("W/").to_owned();
+    known.split(',').map(opaque).any(|it| it == "*" || it == opaque(etag))
 }
 
 fn put_limits(headers: &mut poem::http::HeaderMap, standing: &Standing) {
