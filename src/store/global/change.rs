@@ -9,9 +9,10 @@ use crate::engine::fact::Status;
 use crate::engine::framework::{FrameworkId, Level};
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::store::global::merge::{MergedLog, client_key, sequence_of};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{CHANGES, CLIENT_CHANGES, RowKey, Span};
+use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
 use crate::store::{Batch, ClientBatch};
 
 /// The maximum number of rows in one record. More rows take another record.
@@ -75,14 +76,6 @@ impl ChangeRecord {
     }
 }
 
-fn client_key(client: ClientId, last: u64) -> RowKey {
-    RowKey::empty().bytes(client.as_bytes()).bytes(&last.to_be_bytes())
-}
-
-fn sequence_of(key: &[u8]) -> u64 {
-    u64::from_be_bytes(*key.last_chunk().expect("every key of a change ends with its sequence"))
-}
-
 impl<R: Rows> Transaction<R> {
     /// Up to `limit` changes after a sequence, oldest first, of some clients or of all.
     pub fn list_changes(
@@ -112,18 +105,11 @@ impl<R: Rows> Transaction<R> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Placed>> {
-        let mut sequences = Vec::new();
-        for client in clients {
-            let span = Span::prefix(client.as_bytes()).after(client_key(*client, after).as_slice());
-            let keys = self.rows.list_keys_of(CLIENT_CHANGES, &span, limit)?;
-            sequences.extend(keys.iter().map(|it| sequence_of(it)));
-        }
-        sequences.sort_unstable();
+        let mut log = MergedLog::of((&self.rows, CLIENT_CHANGES), clients, after, limit)?;
         let mut found = Vec::new();
-        for sequence in sequences {
-            if found.len() == limit {
-                break;
-            }
+        while found.len() < limit
+            && let Some(sequence) = log.next()?
+        {
             let record: Option<ChangeRecord> =
                 self.rows.find_row(CHANGES, &sequence.to_be_bytes())?;
             let n_left = limit - found.len();

@@ -8,6 +8,7 @@ use crate::engine::event::EventKind;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{ClientId, EventId};
+use crate::store::global::merge::{MergedLog, client_key, sequence_of};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
@@ -65,14 +66,6 @@ impl Event {
     }
 }
 
-fn client_key(client: ClientId, sequence: u64) -> RowKey {
-    RowKey::empty().bytes(client.as_bytes()).bytes(&sequence.to_be_bytes())
-}
-
-fn sequence_of(key: &[u8]) -> u64 {
-    u64::from_be_bytes(*key.last_chunk().expect("every key of an event ends with its sequence"))
-}
-
 impl<R: Rows> Transaction<R> {
     /// Up to `limit` events after a sequence, oldest first, of some clients or of all.
     pub fn list_events(
@@ -84,18 +77,14 @@ impl<R: Rows> Transaction<R> {
         let Some(clients) = clients else {
             return self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit);
         };
-        let mut sequences = Vec::new();
-        for client in clients {
-            let span = Span::prefix(client.as_bytes()).after(client_key(*client, after).as_slice());
-            let keys = self.rows.list_keys_of(CLIENT_EVENTS, &span, limit)?;
-            sequences.extend(keys.iter().map(|it| sequence_of(it)));
+        let mut log = MergedLog::of((&self.rows, CLIENT_EVENTS), clients, after, limit)?;
+        let mut keys = Vec::new();
+        while keys.len() < limit
+            && let Some(sequence) = log.next()?
+        {
+            keys.push(RowKey::empty().bytes(&sequence.to_be_bytes()));
         }
-        sequences.sort_unstable();
-        let mut events = Vec::new();
-        for sequence in sequences.into_iter().take(limit) {
-            events.extend(self.rows.find_row(EVENTS, &sequence.to_be_bytes())?);
-        }
-        Ok(events)
+        Ok(self.rows.find_rows(EVENTS, &keys)?.into_iter().flatten().collect())
     }
 }
 

@@ -11,6 +11,7 @@ pub mod event;
 pub mod framework;
 pub mod key;
 pub mod limit;
+mod merge;
 pub mod queue;
 pub mod scan;
 pub mod summary;
