@@ -23,6 +23,7 @@ use crate::app::inventory::asset::{AssetChange, NewAsset, PushedAsset};
 use crate::engine::asset::Asset;
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::page::{Cut, Page};
 use crate::store::per_client::asset::AssetFilter;
 use crate::store::{ClientSnapshot, ClientStore};
 
@@ -257,27 +258,22 @@ fn page(
     rows: &ClientStore,
     snapshot: &ClientSnapshot,
     shown: AssetsShown,
-    cut: crate::page::Cut,
+    cut: Cut,
 ) -> Result<Rendered> {
-    Ok(Rendered::page(&views(rows, snapshot, shown, cut)?))
+    let AssetsShown { category, asset_type, critical_only } = shown;
+    let filter = AssetFilter { category, asset_type, critical_only };
+    let Page { items, total, cut } = rows.page_assets(&filter, cut)?;
+    Ok(Rendered::page(&Page { items: views(snapshot, items)?, total, cut }))
 }
 
 /// Assets with the scores of what touches them.
-pub fn views(
-    rows: &ClientStore,
-    snapshot: &ClientSnapshot,
-    shown: AssetsShown,
-    cut: crate::page::Cut,
-) -> Result<crate::page::Page<AssetView>> {
-    let AssetsShown { category, asset_type, critical_only } = shown;
-    let page = rows.page_assets(&AssetFilter { category, asset_type, critical_only }, cut)?;
-    let subjects: Vec<Vec<u64>> = page.items.iter().map(Asset::subjects).collect();
+pub fn views(snapshot: &ClientSnapshot, assets: Vec<Asset>) -> Result<Vec<AssetView>> {
+    let subjects: Vec<Vec<u64>> = assets.iter().map(Asset::subjects).collect();
     let mut scores = snapshot.touched_scores(&subjects.concat())?.into_iter();
-    let mut subjects = subjects.iter();
-    let view = |asset| {
-        let n = subjects.next().map_or(0, Vec::len);
-        let worst = scores.by_ref().take(n).flatten().max();
+    let both = assets.into_iter().zip(subjects);
+    let view = |(asset, subjects): (Asset, Vec<u64>)| {
+        let worst = scores.by_ref().take(subjects.len()).flatten().max();
         AssetView::of(asset, worst)
     };
-    Ok(page.map(view))
+    Ok(both.map(view).collect())
 }

@@ -40,7 +40,7 @@ pub struct RiskItemView {
 }
 
 impl RiskItemView {
-    pub fn of(open: OpenRisk) -> Self {
+    fn of(open: OpenRisk) -> Self {
         Self {
             id: Uid::of(open.id.as_bytes()),
             title: open.risk.title,

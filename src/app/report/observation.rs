@@ -43,7 +43,7 @@ pub fn list_observations(
     catalog: &Catalog,
     filter: &ObservationFilter,
     after: Option<&ObservationCursor>,
-    limit: u32,
+    limit: usize,
 ) -> Result<Vec<(ObservationCursor, Observation)>> {
-    rows.list_current_observations(after, limit as usize, |it| filter.matches(catalog, it))
+    rows.list_current_observations(after, limit, |it| filter.matches(catalog, it))
 }

@@ -168,18 +168,25 @@ impl<R: Rows> Transaction<R> {
 impl<R: Rows> ClientTransaction<R> {
     /// Tasks that are open or in progress, in id order.
     pub fn list_open_tasks(&self) -> Result<Vec<Task>> {
-        self.list_own_tasks(OPEN_TASKS)
+        self.list_own_tasks((OPEN_TASKS, None), usize::MAX)
     }
 
-    /// All tasks in id order, including done ones.
-    pub fn list_all_tasks(&self) -> Result<Vec<Task>> {
-        self.list_own_tasks(CLIENT_TASKS)
+    /// Up to `limit` tasks after one of them, in id order, including done ones.
+    pub fn list_tasks_after(&self, after: Option<TaskId>, limit: usize) -> Result<Vec<Task>> {
+        self.list_own_tasks((CLIENT_TASKS, after), limit)
     }
 
-    fn list_own_tasks(&self, table: &str) -> Result<Vec<Task>> {
-        let span = Span::prefix(self.client.as_bytes());
+    fn list_own_tasks(
+        &self,
+        (table, after): (&str, Option<TaskId>),
+        limit: usize,
+    ) -> Result<Vec<Task>> {
+        let mut span = Span::prefix(self.client.as_bytes());
+        if let Some(after) = after {
+            span = span.after(client_key(self.client, after).as_slice());
+        }
         let mut tasks = Vec::new();
-        for key in self.rows.list_keys_of(table, &span, usize::MAX)? {
+        for key in self.rows.list_keys_of(table, &span, limit)? {
             tasks.extend(self.rows.find_row::<Task>(TASKS, id_of(&key).as_bytes())?);
         }
         Ok(tasks)

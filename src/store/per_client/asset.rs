@@ -96,6 +96,12 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(self.find_all(ASSETS, &keys)?.into_iter().flatten().collect())
     }
 
+    /// Up to `limit` assets after one of them, in id order.
+    pub fn list_assets_after(&self, after: Option<AssetId>, limit: usize) -> Result<Vec<Asset>> {
+        let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));
+        self.rows.list_rows(&ASSETS.name(self.client), &span, limit)
+    }
+
     /// Like [`Self::get_assets`], for assets that follow each other. Reading them in one pass is faster than finding each.
     fn get_neighbours(&self, ids: &[AssetId]) -> Result<Vec<Asset>> {
         let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(Vec::new()) };

@@ -1,5 +1,7 @@
 //! The results of a client's last assessment.
 
+use std::ops::ControlFlow;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
@@ -144,8 +146,29 @@ impl<R: Rows> ClientTransaction<R> {
         let span = Span::prefix(RowKey::of(POSTURE_RISK).as_slice());
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
             each(self.rows.open_row(&table, key, bytes)?);
-            Ok(std::ops::ControlFlow::Continue(()))
+            Ok(ControlFlow::Continue(()))
         })
+    }
+
+    /// Up to `limit` open risks after a condition, ordered by condition. Includes accepted ones.
+    pub fn list_open_risks_after(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<OpenRisk>> {
+        let table = POSTURE.name(self.client);
+        let mut span = Span::prefix(RowKey::of(POSTURE_RISK).as_slice());
+        if let Some(after) = after {
+            span = span.after(risk_key(after).as_slice());
+        }
+        let mut found = Vec::new();
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            let risk = self.rows.open_row::<OpenRisk>(&table, key, bytes)?;
+            found.extend(Some(risk).filter(|it| it.closed.is_none()));
+            let is_full = limit <= found.len();
+            Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(found)
     }
 
     /// A stored risk, also a closed one, by its id. Reads all risks up to it: call it on a snapshot.
@@ -156,10 +179,10 @@ impl<R: Rows> ClientTransaction<R> {
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
             let risk: OpenRisk = self.rows.open_row(&table, key, bytes)?;
             if risk.id != id {
-                return Ok(std::ops::ControlFlow::Continue(()));
+                return Ok(ControlFlow::Continue(()));
             }
             found = Some(risk);
-            Ok(std::ops::ControlFlow::Break(()))
+            Ok(ControlFlow::Break(()))
         })?;
         Ok(found)
     }
@@ -183,7 +206,7 @@ impl<R: Rows> ClientTransaction<R> {
             let score = self.rows.open_row(&table, key, bytes)?;
             let subject = key.last_chunk().expect("every key of this kind ends with a subject");
             found.push((u64::from_be_bytes(*subject), score));
-            Ok(std::ops::ControlFlow::Continue(()))
+            Ok(ControlFlow::Continue(()))
         })?;
         Ok(found)
     }

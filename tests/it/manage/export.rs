@@ -13,6 +13,26 @@ fn lines(text: &str) -> Vec<(String, Value)> {
     text.lines().map(line).collect()
 }
 
+/// By id.
+fn sorted<'a>(items: impl Iterator<Item = &'a Value>) -> Vec<Value> {
+    let mut items: Vec<_> = items.cloned().collect();
+    items.sort_by_key(|it| it["id"].to_string());
+    items
+}
+
+/// All open risks of a client, as the management API lists them.
+fn risks_of(posture: &Posture, client: &str) -> Vec<Value> {
+    let mut found = Vec::new();
+    loop {
+        let path = format!("/api/clients/{client}/risks?limit=100&offset={}", found.len());
+        let page = super::read(posture, &path);
+        if page.as_array().unwrap().is_empty() {
+            return sorted(found.iter());
+        }
+        found.extend(page.as_array().unwrap().iter().cloned());
+    }
+}
+
 #[test]
 fn an_export_has_everything_once_and_says_where_it_ends() {
     let posture = Posture::start();
@@ -47,9 +67,7 @@ fn an_export_has_everything_once_and_says_where_it_ends() {
     let mut ids: Vec<_> = of_kind("asset").iter().map(|it| it["id"].to_string()).collect();
     ids.dedup();
     assert_eq!(ids.len(), of_kind("asset").len(), "no page came twice");
-    let risks = read("/risks?limit=100");
-    assert_eq!(json!(of_kind("risk"))[0], risks["data"][0]);
-    assert_eq!(json!(of_kind("risk").len()), risks["pagination"]["total"]);
+    assert_eq!(sorted(of_kind("risk").into_iter()), risks_of(&posture, &client));
     let frameworks = of_kind("framework");
     assert_eq!(frameworks.len(), 18);
     let soc2 = read("/compliance/SOC2")["data"].clone();
@@ -224,4 +242,47 @@ fn weights_of_codings_are_read_as_the_standard_says() {
     ] {
         assert!(!is_packed(refusal), "{refusal}");
     }
+}
+
+#[test]
+fn a_long_export_has_each_row_once_with_acceptances_and_references() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let checks: Vec<String> = (0..1_005).map(|it| format!("our_check_{it}")).collect();
+    let findings: Vec<_> =
+        checks.iter().map(|it| (it.as_str(), "FAIL", "critical", "one")).collect();
+    super::import(&posture, &client, "", &findings);
+    for n in 0..1_005 {
+        let task = json!({"clientId": client, "title": format!("Task {n}")});
+        super::posted(&posture, "/api/tasks", &task);
+    }
+    let risks = risks_of(&posture, &client);
+    let ticket = json!([{"system": "psa", "id": "ticket-7"}]);
+    let change = json!({
+        "accepted": true, "until": "2026-04-01T00:00:00Z", "reason": "replaced",
+        "externalReferences": ticket,
+    });
+    let path = format!("/api/clients/{client}/risks/{}", risks[0]["id"].as_str().unwrap());
+    super::patched(&posture, &path, &change);
+    let path = format!("/api/clients/{client}/export");
+    let lines = lines(&posture.operator("GET", &path, &Value::Null).text());
+    let of_kind = |kind: &str| -> Vec<&Value> {
+        lines.iter().filter(|it| it.0 == kind).map(|it| &it.1).collect()
+    };
+    let exported = sorted(of_kind("risk").into_iter());
+    assert_eq!(exported, risks_of(&posture, &client));
+    assert_eq!(exported.len(), 1_005);
+    let accepted = &exported[0];
+    assert_eq!(
+        (&accepted["acceptance"]["reason"], &accepted["externalReferences"]),
+        (&json!("replaced"), &ticket)
+    );
+    let all = |path: &str| super::read(&posture, path).as_array().unwrap().clone();
+    let mut tasks = all("/api/tasks?limit=1000");
+    let last = tasks.last().unwrap()["id"].as_str().unwrap().to_owned();
+    tasks.extend(all(&format!("/api/tasks?after={last}")));
+    assert_eq!((json!(of_kind("task")), tasks.len()), (json!(tasks), 1_005));
+    let titles = of_kind("observation").into_iter().map(|it| it["check"].to_string());
+    let titles: std::collections::BTreeSet<_> = titles.collect();
+    assert_eq!((titles.len(), of_kind("observation").len()), (1_005, 1_005));
 }

@@ -12,17 +12,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::api::edge::caller::{By, Origin};
-use crate::api::edge::page_cache::AssetsShown;
 use crate::api::edge::right::ViewExport;
 use crate::api::manage::client::clients::ManagedClientView;
 use crate::api::manage::client::observations::ObservationView;
 use crate::api::manage::decision::controls::ClientControlView;
 use crate::api::manage::decision::evidence::EvidenceView;
+use crate::api::manage::decision::risks::ManagedRiskView;
 use crate::api::manage::decision::tasks::TaskView;
 use crate::api::manage::intake::imports::ImportView;
 use crate::api::manage::report::compliance::ClientFrameworkView;
 use crate::api::v1::assets;
-use crate::api::v1::risks::RiskItemView;
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
@@ -31,55 +30,57 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
 use crate::app::report::observation::{ObservationFilter, list_observations};
-use crate::app::report::posture::page_risks;
 use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
 use crate::error::{Chain, Result};
-use crate::id::ClientId;
-use crate::page::Cut;
+use crate::id::{AssetId, ClientId, TaskId};
 use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
 use crate::store::per_client::fact::ObservationCursor;
 use crate::store::per_client::reference::Referenced;
 use crate::store::{ClientSnapshot, ClientStore};
 
-/// How many assets, risks or observations are read at once.
-const N_ROWS_AT_ONCE: u32 = 1_000;
+/// How many risks, tasks, observations or assets are read at once.
+const N_ROWS_AT_ONCE: usize = 1_000;
 const N_DAYS_MAX: u32 = u32::MAX;
 
 /// The kinds of items, in the order of an export.
-const PARTS: [ExportPart; 10] = [
+static PARTS: [ExportPart; 10] = [
     ExportPart::Client,
     ExportPart::Scores,
-    ExportPart::Risks,
+    ExportPart::Risks { after: None },
     ExportPart::Requirements,
     ExportPart::Controls,
     ExportPart::Evidence,
-    ExportPart::Tasks,
+    ExportPart::Tasks { after: None },
     ExportPart::Imports,
-    ExportPart::Observations,
-    ExportPart::Assets,
+    ExportPart::Observations { after: None },
+    ExportPart::Assets { after: None },
 ];
 
-#[derive(Clone, Copy)]
+/// A kind of items. Of those that may be many, what follows the last item that was sent: what is added or removed during
+/// an export neither moves another item out of it nor into it twice.
+#[derive(Clone)]
 enum ExportPart {
     Client,
     Scores,
-    Risks,
+    /// `after`: the condition of a risk.
+    Risks {
+        after: Option<String>,
+    },
     Requirements,
     Controls,
     Evidence,
-    Tasks,
+    Tasks {
+        after: Option<TaskId>,
+    },
     Imports,
-    Observations,
-    Assets,
-}
-
-/// Where a part continues.
-#[derive(Clone, Default)]
-struct ExportPlace {
-    offset: u64,
-    after: Option<ObservationCursor>,
+    Observations {
+        after: Option<ObservationCursor>,
+    },
+    Assets {
+        after: Option<AssetId>,
+    },
 }
 
 /// Lines to send, and how many they are.
@@ -110,91 +111,118 @@ impl ExportSource {
         written.put(&json!({ "kind": kind, "clientId": self.client.id.to_string(), "data": data }));
     }
 
-    /// Reads the lines of a part from a place on, and returns where it continues. `None`: it is complete.
-    async fn read(
-        &self,
-        part: ExportPart,
-        place: ExportPlace,
-    ) -> Result<(ExportLines, Option<ExportPlace>)> {
+    /// Reads the next lines of a part, and returns what is left of it. `None`: it is complete.
+    async fn read(&self, part: ExportPart) -> Result<(ExportLines, Option<ExportPart>)> {
         let source = self.clone();
-        self.rows.read(move |snapshot| source.read_now(snapshot, part, &place)).await
+        let read = move |snapshot: &ClientSnapshot| {
+            let mut written = ExportLines::default();
+            let rest = source.put_part(snapshot, &mut written, part)?;
+            Ok((written, rest))
+        };
+        self.rows.read(read).await
     }
 
-    fn read_now(
+    fn put_part(
         &self,
         rows: &ClientSnapshot,
+        written: &mut ExportLines,
         part: ExportPart,
-        place: &ExportPlace,
-    ) -> Result<(ExportLines, Option<ExportPlace>)> {
+    ) -> Result<Option<ExportPart>> {
         let Self { app, client, .. } = self;
-        let mut written = ExportLines::default();
-        let cut = Cut { limit: N_ROWS_AT_ONCE, offset: place.offset };
-        let continues = |total: u64| {
-            let offset = place.offset + u64::from(N_ROWS_AT_ONCE);
-            (offset < total).then_some(ExportPlace { offset, after: None })
-        };
-        let mut next = None;
         match part {
             ExportPart::Client => {
-                let defaults = &app.options.settings;
                 let references = rows.list_references(Referenced::Client)?;
-                self.put(
-                    &mut written,
-                    "client",
-                    &ManagedClientView::of(client, references, defaults),
-                );
+                let view = ManagedClientView::of(client, references, &app.options.settings);
+                self.put(written, "client", &view);
             }
             ExportPart::Scores => {
                 let days = rows.list_days(N_DAYS_MAX)?.into_iter().map(SecurityScoreView::of);
-                days.for_each(|it| self.put(&mut written, "score", &it));
+                days.for_each(|it| self.put(written, "score", &it));
             }
-            ExportPart::Risks => {
-                let page = page_risks(rows, None, cut)?.map(RiskItemView::of);
-                page.items.iter().for_each(|it| self.put(&mut written, "risk", it));
-                next = continues(page.total);
-            }
-            ExportPart::Requirements => self.put_requirements(rows, &mut written)?,
+            ExportPart::Risks { after } => return self.put_risks(rows, written, after.as_deref()),
+            ExportPart::Requirements => self.put_requirements(rows, written)?,
             ExportPart::Controls => {
                 let catalog = app.catalog();
                 let states = app.control_states(rows)?.into_iter().zip(&catalog.controls);
                 for (it, control) in states {
                     let view = ClientControlView::of(it, control, &catalog);
-                    self.put(&mut written, "control", &view);
+                    self.put(written, "control", &view);
                 }
             }
             ExportPart::Evidence => {
                 let all = register(rows, &app.catalog())?.into_iter();
                 let views = all.map(EvidenceView::of_registered);
-                views.for_each(|it| self.put(&mut written, "evidence", &it));
+                views.for_each(|it| self.put(written, "evidence", &it));
             }
-            ExportPart::Tasks => {
-                let now = app.clock.now();
-                for it in rows.list_all_tasks()? {
-                    let references = rows.list_references(Referenced::Task(it.id))?;
-                    self.put(&mut written, "task", &TaskView::of(it, references, now));
-                }
-            }
+            ExportPart::Tasks { after } => return self.put_tasks(rows, written, after),
             ExportPart::Imports => {
                 let all = rows.list_imports()?.into_iter().map(ImportView::of);
-                all.for_each(|it| self.put(&mut written, "import", &it));
+                all.for_each(|it| self.put(written, "import", &it));
             }
-            ExportPart::Observations => {
-                let (catalog, now, all) =
-                    (app.catalog(), app.clock.now(), ObservationFilter::default());
-                let (after, limit) = (place.after.as_ref(), N_ROWS_AT_ONCE);
-                let found = list_observations(rows, &catalog, &all, after, limit)?;
-                let last = found.last().filter(|_| found.len() == limit as usize);
-                next = last.map(|it| ExportPlace { offset: 0, after: Some(it.0.clone()) });
-                let views = found.into_iter().map(|it| ObservationView::of(it.1, &catalog, now));
-                views.for_each(|it| self.put(&mut written, "observation", &it));
+            ExportPart::Observations { after } => {
+                return self.put_observations(rows, written, after.as_ref());
             }
-            ExportPart::Assets => {
-                let page = assets::views(&self.rows, rows, AssetsShown::default(), cut)?;
-                page.items.iter().for_each(|it| self.put(&mut written, "asset", it));
-                next = continues(page.total);
-            }
+            ExportPart::Assets { after } => return self.put_assets(rows, written, after),
         }
-        Ok((written, next))
+        Ok(None)
+    }
+
+    fn put_risks(
+        &self,
+        rows: &ClientSnapshot,
+        written: &mut ExportLines,
+        after: Option<&str>,
+    ) -> Result<Option<ExportPart>> {
+        let found = rows.list_open_risks_after(after, N_ROWS_AT_ONCE)?;
+        let after = last_of_full(&found).map(|it| it.risk.condition.clone());
+        for it in found {
+            let references = rows.list_references(Referenced::Risk(it.id))?;
+            self.put(written, "risk", &ManagedRiskView::of(it, references));
+        }
+        Ok(after.map(|it| ExportPart::Risks { after: Some(it) }))
+    }
+
+    fn put_tasks(
+        &self,
+        rows: &ClientSnapshot,
+        written: &mut ExportLines,
+        after: Option<TaskId>,
+    ) -> Result<Option<ExportPart>> {
+        let now = self.app.clock.now();
+        let found = rows.list_tasks_after(after, N_ROWS_AT_ONCE)?;
+        let after = last_of_full(&found).map(|it| it.id);
+        for it in found {
+            let references = rows.list_references(Referenced::Task(it.id))?;
+            self.put(written, "task", &TaskView::of(it, references, now));
+        }
+        Ok(after.map(|it| ExportPart::Tasks { after: Some(it) }))
+    }
+
+    fn put_observations(
+        &self,
+        rows: &ClientSnapshot,
+        written: &mut ExportLines,
+        after: Option<&ObservationCursor>,
+    ) -> Result<Option<ExportPart>> {
+        let (catalog, now) = (self.app.catalog(), self.app.clock.now());
+        let all = ObservationFilter::default();
+        let found = list_observations(rows, &catalog, &all, after, N_ROWS_AT_ONCE)?;
+        let after = last_of_full(&found).map(|it| it.0.clone());
+        let views = found.into_iter().map(|it| ObservationView::of(it.1, &catalog, now));
+        views.for_each(|it| self.put(written, "observation", &it));
+        Ok(after.map(|it| ExportPart::Observations { after: Some(it) }))
+    }
+
+    fn put_assets(
+        &self,
+        rows: &ClientSnapshot,
+        written: &mut ExportLines,
+        after: Option<AssetId>,
+    ) -> Result<Option<ExportPart>> {
+        let found = rows.list_assets_after(after, N_ROWS_AT_ONCE)?;
+        let after = last_of_full(&found).map(|it| it.id);
+        assets::views(rows, found)?.iter().for_each(|it| self.put(written, "asset", it));
+        Ok(after.map(|it| ExportPart::Assets { after: Some(it) }))
     }
 
     fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
@@ -209,6 +237,11 @@ impl ExportSource {
     }
 }
 
+/// The last of these rows, if more may follow.
+fn last_of_full<T>(found: &[T]) -> Option<&T> {
+    found.last().filter(|_| found.len() == N_ROWS_AT_ONCE)
+}
+
 /// How far an export has come.
 struct ExportProgress {
     app: Arc<App>,
@@ -217,8 +250,8 @@ struct ExportProgress {
     clients: VecDeque<ClientId>,
     /// Parts of the first client that are complete.
     n_parts: usize,
-    /// Where the current part continues.
-    place: ExportPlace,
+    /// What is left of the current part. `None`: all of it.
+    rest: Option<ExportPart>,
     n_lines: u64,
     n_clients: u64,
     is_ended: bool,
@@ -228,8 +261,8 @@ impl ExportProgress {
     fn of(app: &Arc<App>, caller: Caller, clients: VecDeque<ClientId>) -> Self {
         let app = Arc::clone(app);
         let (n_parts, n_lines, n_clients, is_ended) = (0, 0, 0, false);
-        let place = ExportPlace::default();
-        Self { app, caller, clients, n_parts, place, n_lines, n_clients, is_ended }
+        let rest = None;
+        Self { app, caller, clients, n_parts, rest, n_lines, n_clients, is_ended }
     }
 
     /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
@@ -259,13 +292,14 @@ impl ExportProgress {
             let Ok((client, rows)) = self.app.reach_any(&self.caller, id) else {
                 // It was removed since the export began.
                 self.clients.pop_front();
-                (self.n_parts, self.place) = (0, ExportPlace::default());
+                (self.n_parts, self.rest) = (0, None);
                 continue;
             };
             let source = ExportSource { app: Arc::clone(&self.app), client, rows };
-            let (written, next) = source.read(*part, std::mem::take(&mut self.place)).await?;
-            self.n_parts += usize::from(next.is_none());
-            self.place = next.unwrap_or_default();
+            let part = self.rest.take().unwrap_or_else(|| part.clone());
+            let (written, rest) = source.read(part).await?;
+            self.n_parts += usize::from(rest.is_none());
+            self.rest = rest;
             self.n_lines += written.n_lines;
             if written.n_lines != 0 {
                 return Ok(written.bytes.into());

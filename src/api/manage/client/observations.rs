@@ -149,7 +149,8 @@ impl Observations {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let now = web.app.clock.now();
         let list = rows.read(move |snapshot| {
-            let found = list_observations(snapshot, &catalog, &filter, after.as_ref(), limit + 1)?;
+            let found =
+                list_observations(snapshot, &catalog, &filter, after.as_ref(), limit as usize + 1)?;
             let found = Stretch::of(found, limit, |it| it.0.to_string());
             Ok(found.map(|it| ObservationView::of(it.1, &catalog, now)))
         });
