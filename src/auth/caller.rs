@@ -44,6 +44,12 @@ impl Caller {
         Self { identity, act: None }
     }
 
+    /// The same caller with what is known of it now.
+    #[must_use]
+    pub fn known_as(&self, identity: Principal) -> Self {
+        Self { identity, act: self.act.clone() }
+    }
+
     /// Names the caller as the actor of `act`, which the caller's changes record.
     #[must_use]
     pub fn acting(self, act: PendingAct) -> Self {

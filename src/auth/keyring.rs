@@ -85,6 +85,13 @@ impl Keyring {
         all.values().find(|it| it.key.id == id).cloned()
     }
 
+    /// A key that was verified, as it is now. `None`: its secret would no longer be accepted.
+    pub fn current(&self, held: &HeldKey, now: Time) -> Option<Arc<HeldKey>> {
+        let all = self.by_prefix.read().expect("no holder of this lock panics");
+        let current = all.get(&held.key.prefix).filter(|it| it.key.id == held.key.id)?;
+        live_digest(&current.key, &held.key.prefix, now).map(|_| Arc::clone(current))
+    }
+
     /// Each key once, oldest first.
     pub fn list(&self) -> Vec<Arc<HeldKey>> {
         let all = self.by_prefix.read().expect("no holder of this lock panics");

@@ -64,6 +64,12 @@ impl People {
         self.find(session.user).filter(|it| it.enabled && it.session_version == session.version)
     }
 
+    /// A user who was logged in, as it is now. `None`: the sessions of that time have ended.
+    pub fn current(&self, user: &User) -> Option<Arc<User>> {
+        let is_same = |it: &Arc<User>| it.enabled && it.session_version == user.session_version;
+        self.find(user.id).filter(is_same)
+    }
+
     /// Returns true if another enabled user is an administrator.
     pub fn has_other_admin(&self, id: UserId) -> bool {
         let all = self.read();

@@ -59,6 +59,18 @@ const fn token_scheme(role: Role) -> (&'static str, &'static str) {
 /// A caller with the right `R`, or the operator.
 pub struct By<R>(pub Caller, PhantomData<R>);
 
+impl<R: Right> By<R> {
+    /// The caller as it is now, if it still has the right. For an answer that takes long.
+    ///
+    /// # Errors
+    /// `Unauthenticated` or `Forbidden`, as a new request would get.
+    pub fn again(&self, app: &App) -> Result<Caller> {
+        let caller = app.current(&self.0)?;
+        caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
+        Ok(caller)
+    }
+}
+
 impl<'a, R: Right> ApiExtractor<'a> for By<R> {
     const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::SecurityScheme];
     type ParamType = ();

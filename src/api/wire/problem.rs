@@ -16,7 +16,7 @@ use super::view::ErrorCodeView;
 use crate::error::{Chain, Code, Error};
 
 impl Kind {
-    const fn of(code: Code) -> Self {
+    pub const fn of(code: Code) -> Self {
         match code {
             Code::Invalid => INVALID,
             Code::Unauthenticated => UNAUTHORIZED,

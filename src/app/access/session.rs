@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::app::App;
+use crate::app::access::Access;
 use crate::app::access::user::NewPassword;
 use crate::auth::caller::{Caller, Principal};
 use crate::auth::network::CallerAddress;
@@ -132,6 +133,22 @@ impl App {
         let session = self.access.token_key.verify(token, self.clock.now());
         let user = session.and_then(|it| self.access.people.bearer(&it));
         user.ok_or_else(|| Error::unauthenticated("the token is invalid or expired; log in again"))
+    }
+
+    /// The caller as it is now, for work that takes long: its key or user may have changed since the request began.
+    ///
+    /// # Errors
+    /// `Unauthenticated` if a new request would be.
+    pub fn current(&self, caller: &Caller) -> Result<Caller> {
+        let Access { keyring, people, .. } = &self.access;
+        let current = match &caller.identity {
+            Principal::Key(held) => keyring.current(held, self.clock.now()).map(Principal::Key),
+            Principal::User(user) => people.current(user).map(Principal::User),
+            Principal::Operator { uid } => Some(Principal::Operator { uid: *uid }),
+        };
+        let ended =
+            || Error::unauthenticated("the key or session has ended since the request began");
+        Ok(caller.known_as(current.ok_or_else(ended)?))
     }
 
     fn begin_session(&self, user: Arc<User>) -> Login {

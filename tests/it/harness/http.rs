@@ -76,6 +76,24 @@ pub fn send_socket(
     exchange(stream, method, path, headers, body)
 }
 
+/// A GET whose answer is read only after `meanwhile`, from when it begins to arrive. An answer that is larger than what the
+/// connection holds is then not complete.
+pub fn get_slowly(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&str, &str)],
+    meanwhile: impl FnOnce(),
+) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(WAIT)).unwrap();
+    write_request(&mut stream, "GET", path, headers, &[]);
+    stream.peek(&mut [0]).unwrap();
+    meanwhile();
+    let mut bytes = Vec::new();
+    drop(stream.read_to_end(&mut bytes));
+    parse(&bytes)
+}
+
 fn exchange(
     mut stream: impl Read + Write,
     method: &str,
@@ -83,6 +101,19 @@ fn exchange(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Answer {
+    write_request(&mut stream, method, path, headers, body);
+    let mut bytes = Vec::new();
+    drop(stream.read_to_end(&mut bytes));
+    parse(&bytes)
+}
+
+fn write_request(
+    stream: &mut impl Write,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) {
     let length = body.len().to_string();
     let mut lines = vec![format!("{method} {path} HTTP/1.1"), "Host: posture".to_owned()];
     lines.push("Connection: close".to_owned());
@@ -94,9 +125,6 @@ fn exchange(
     stream.write_all(head.as_bytes()).unwrap();
     // A server that refuses early may close before it took the whole body.
     drop(stream.write_all(body));
-    let mut bytes = Vec::new();
-    drop(stream.read_to_end(&mut bytes));
-    parse(&bytes)
 }
 
 fn parse(bytes: &[u8]) -> Answer {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::http::get_slowly;
 use crate::harness::{Posture, send};
 
 /// Each line's kind and data.
@@ -285,4 +286,49 @@ fn a_long_export_has_each_row_once_with_acceptances_and_references() {
     let titles = of_kind("observation").into_iter().map(|it| it["check"].to_string());
     let titles: std::collections::BTreeSet<_> = titles.collect();
     assert_eq!((titles.len(), of_kind("observation").len()), (1_005, 1_005));
+}
+
+#[test]
+fn an_export_ends_with_a_reason_when_its_key_loses_access() {
+    let posture = Posture::start();
+    let clients: Vec<String> = (0..30).map(|it| posture.client(&format!("Client {it}"))).collect();
+    let scopes = json!(["read:export"]);
+    let issue =
+        |clients: &[String]| posture.issue(&json!({"scopes": scopes, "clientIds": clients}));
+    let change = |key: &Value, body: Value| {
+        let path = format!("/api/keys/{}", key["id"].as_str().unwrap());
+        super::patched(&posture, &path, &body);
+    };
+    let ended = |key: &Value, meanwhile: &dyn Fn()| {
+        let headers = [("X-API-Key", key["key"].as_str().unwrap())];
+        let answer = get_slowly(posture.address, "/api/export", &headers, meanwhile);
+        assert_eq!(answer.status, 200);
+        let lines = lines(&answer.text());
+        let n_clients = lines.iter().filter(|it| it.0 == "client").count();
+        assert!((1..clients.len()).contains(&n_clients), "{n_clients} clients");
+        let (last, before) = lines.split_last().unwrap();
+        assert!(before.iter().all(|it| !["end", "error"].contains(&it.0.as_str())));
+        assert_eq!(last.0, "error", "{last:?}");
+        last.1["code"].as_str().unwrap().to_owned()
+    };
+    let key = issue(&[]);
+    assert_eq!(ended(&key, &|| change(&key, json!({"clientIds": [clients[0]]}))), "FORBIDDEN");
+    let key = issue(&clients);
+    assert_eq!(ended(&key, &|| change(&key, json!({"scopes": ["read:risks"]}))), "FORBIDDEN");
+    let key = issue(&clients);
+    let revoke = || {
+        let path = format!("/api/keys/{}", key["id"].as_str().unwrap());
+        assert_eq!(posture.operator("DELETE", &path, &Value::Null).status, 204);
+    };
+    assert_eq!(ended(&key, &revoke), "UNAUTHORIZED");
+    let key = issue(&[]);
+    let rotate = || {
+        let path = format!("/api/keys/{}/rotate", key["id"].as_str().unwrap());
+        let answer = posture.operator("POST", &path, &json!({"graceS": 0}));
+        assert!(answer.status < 300, "{}", answer.text());
+    };
+    assert_eq!(ended(&key, &rotate), "UNAUTHORIZED");
+    let expires = posture.now().plus_s(60).to_string();
+    let key = posture.issue(&json!({"scopes": scopes, "expiresAt": expires}));
+    assert_eq!(ended(&key, &|| posture.pass_s(61)), "UNAUTHORIZED");
 }

@@ -23,6 +23,7 @@ use crate::api::manage::intake::imports::ImportView;
 use crate::api::manage::report::compliance::ClientFrameworkView;
 use crate::api::v1::assets;
 use crate::api::v1::scores::SecurityScoreView;
+use crate::api::wire::kind::Kind;
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::Lines;
@@ -32,7 +33,7 @@ use crate::app::assessment::evidence::register;
 use crate::app::report::observation::{ObservationFilter, list_observations};
 use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
-use crate::error::{Chain, Result};
+use crate::error::{Chain, Code, Error, Result};
 use crate::id::{AssetId, ClientId, TaskId};
 use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
@@ -43,6 +44,9 @@ use crate::store::{ClientSnapshot, ClientStore};
 /// How many risks, tasks, observations or assets are read at once.
 const N_ROWS_AT_ONCE: usize = 1_000;
 const N_DAYS_MAX: u32 = u32::MAX;
+
+/// Why an export of several clients ends early.
+const NO_LONGER: &str = "no longer authorized for all clients of this export";
 
 /// The kinds of items, in the order of an export.
 static PARTS: [ExportPart; 10] = [
@@ -96,6 +100,13 @@ impl ExportLines {
         self.bytes.push(b'\n');
         self.n_lines += 1;
     }
+}
+
+/// The only line of a piece.
+fn line(line: &Value) -> Bytes {
+    let mut lines = ExportLines::default();
+    lines.put(line);
+    lines.bytes.into()
 }
 
 /// The client that an export reads.
@@ -245,7 +256,7 @@ fn last_of_full<T>(found: &[T]) -> Option<&T> {
 /// How far an export has come.
 struct ExportProgress {
     app: Arc<App>,
-    caller: Caller,
+    by: By<ViewExport>,
     /// Clients that are still to come. The first is being read.
     clients: VecDeque<ClientId>,
     /// Parts of the first client that are complete.
@@ -258,21 +269,28 @@ struct ExportProgress {
 }
 
 impl ExportProgress {
-    fn of(app: &Arc<App>, caller: Caller, clients: VecDeque<ClientId>) -> Self {
+    fn of(app: &Arc<App>, by: By<ViewExport>, clients: VecDeque<ClientId>) -> Self {
         let app = Arc::clone(app);
         let (n_parts, n_lines, n_clients, is_ended) = (0, 0, 0, false);
         let rest = None;
-        Self { app, caller, clients, n_parts, rest, n_lines, n_clients, is_ended }
+        Self { app, by, clients, n_parts, rest, n_lines, n_clients, is_ended }
     }
 
     /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
-    /// find it does not have the complete export.
+    /// find it does not have the complete export. It is an error instead if the caller may read no further.
     async fn next(mut self) -> Option<(std::io::Result<Bytes>, Self)> {
         if self.is_ended {
             return None;
         }
         match self.read().await {
             Ok(bytes) => Some((Ok(bytes), self)),
+            Err(error) if matches!(error.code, Code::Unauthenticated | Code::Forbidden) => {
+                tracing::info!("an export ended early: {}", error.message());
+                self.is_ended = true;
+                let (code, message) = (Kind::of(error.code).code, error.message());
+                let refusal = json!({ "code": code, "message": message });
+                Some((Ok(line(&json!({ "kind": "error", "data": refusal }))), self))
+            }
             Err(error) => {
                 tracing::error!(error = %Chain(&error), "an export failed: {}", Chain(&error));
                 self.is_ended = true;
@@ -289,11 +307,15 @@ impl ExportProgress {
                 self.n_clients += 1;
                 continue;
             };
-            let Ok((client, rows)) = self.app.reach_any(&self.caller, id) else {
-                // It was removed since the export began.
-                self.clients.pop_front();
-                (self.n_parts, self.rest) = (0, None);
-                continue;
+            let (client, rows) = match self.app.reach_any(&self.by.again(&self.app)?, id) {
+                Ok(found) => found,
+                Err(error) if error.code == Code::NotFound => {
+                    // It was removed since the export began.
+                    self.clients.pop_front();
+                    (self.n_parts, self.rest) = (0, None);
+                    continue;
+                }
+                Err(_) => return Err(Error::forbidden(NO_LONGER)),
             };
             let source = ExportSource { app: Arc::clone(&self.app), client, rows };
             let part = self.rest.take().unwrap_or_else(|| part.clone());
@@ -306,10 +328,8 @@ impl ExportProgress {
             }
         }
         self.is_ended = true;
-        let mut end = ExportLines::default();
         let counts = json!({ "lines": self.n_lines, "clients": self.n_clients });
-        end.put(&json!({ "kind": "end", "data": counts }));
-        Ok(end.bytes.into())
+        Ok(line(&json!({ "kind": "end", "data": counts })))
     }
 
     fn lines(self) -> Lines {
@@ -334,7 +354,8 @@ impl Exports {
     /// `risk`, `framework`, `control`, `evidence`, `task`, `import`,
     /// `observation` and `asset`. `data` is what the other operations show. Each
     /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines", "clients"}}`; an export without it is
-    /// incomplete. Scope: `read:export`.
+    /// incomplete. If the caller loses access meanwhile, the last line is `{"kind": "error", "data": {"code", "message"}}` instead.
+    /// Scope: `read:export`.
     #[oai(path = "/clients/:clientId/export", method = "get", operation_id = "export_client")]
     async fn export_client(
         &self,
@@ -346,7 +367,7 @@ impl Exports {
         let (client, _) = web.app.reach_any(&by.0, client_id.read()?)?;
         let about = format!("client {}", client.id);
         tally(&web.app, (&by.0, &origin), "GET /api/clients/{clientId}/export", about);
-        Ok(ExportProgress::of(&web.app, by.0, [client.id].into()).lines())
+        Ok(ExportProgress::of(&web.app, by, [client.id].into()).lines())
     }
 
     /// Export all clients
@@ -363,6 +384,6 @@ impl Exports {
     ) -> Result<Lines, Failure> {
         let clients = web.app.list_reachable(&by.0);
         tally(&web.app, (&by.0, &origin), "GET /api/export", "all clients".to_owned());
-        Ok(ExportProgress::of(&web.app, by.0, clients.into()).lines())
+        Ok(ExportProgress::of(&web.app, by, clients.into()).lines())
     }
 }
