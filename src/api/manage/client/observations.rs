@@ -114,7 +114,7 @@ impl Observations {
     /// List a client's observations
     ///
     /// What each source reported last of each check in each scope: the evidence behind controls and risks. Includes expired
-    /// observations. Ordered by control or tool, source, scope and check. Scope: `read:compliance`.
+    /// observations. The order is fixed. Scope: `read:compliance`.
     #[oai(
         path = "/clients/:clientId/observations",
         method = "get",
