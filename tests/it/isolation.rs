@@ -1,6 +1,6 @@
 //! What is one client's never shows in what a key of another gets.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::iter::Sum;
 use std::ops::Range;
 use std::thread::scope;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::backend::Random;
 use crate::harness::process::Line;
-use crate::harness::{Answer, Posture};
+use crate::harness::{Answer, Posture, send};
 
 /// Clients and probes.
 const SHORT: (usize, usize) = (20, 3_000);
@@ -22,6 +22,8 @@ const SEED: u64 = 20_260_310;
 const N_PROBES_OF_CONNECTION: usize = 1_000;
 /// What each canary begins with.
 const CANARY: &str = "canary";
+/// How many holders export what they may.
+const N_EXPORTS: usize = 8;
 /// Characters of an id as text.
 const N_ID: usize = 36;
 
@@ -172,12 +174,14 @@ fn probe(
         body["clientId"] = json!(target.id);
         body
     };
-    let of = |rest: &str| format!("/clients/{}{rest}", target.id);
+    let v1 = |rest: &str| format!("/api/v1{rest}");
+    let of = |rest: &str| v1(&format!("/clients/{}{rest}", target.id));
     let get = |path: String, at| ("GET", path, Value::Null, at);
-    match pick(random, 14) {
-        0 => get("/clients".to_owned(), None),
-        1 => get(format!("/clients?limit=3&offset={}", pick(random, 5)), None),
-        2 => get(format!("/clients?industry={}", target.canary), None),
+    let (n, after) = (1 + pick(random, 20), pick(random, 6 * tenants.len()));
+    match pick(random, 25) {
+        0 => get(v1("/clients"), None),
+        1 => get(v1(&format!("/clients?limit=3&offset={}", pick(random, 5))), None),
+        2 => get(v1(&format!("/clients?industry={}", target.canary)), None),
         3 => get(of(""), Some(at)),
         4 => get(of("/assets"), Some(at)),
         5 => get(of(&format!("/assets?category={}", own.canary)), Some(at)),
@@ -187,11 +191,22 @@ fn probe(
         9 => get(of("/risks?severity=critical"), Some(at)),
         10 => get(of("/compliance"), Some(at)),
         11 => get(of("/compliance/CMMC_L1"), Some(at)),
-        12 => ("POST", "/assets".to_owned(), own_asset(), Some(at)),
-        _ => {
+        12 => ("POST", v1("/assets"), own_asset(), Some(at)),
+        13 => {
             let body = json!({"name": own.canary, "owner": own.canary, "clientId": own.id});
-            ("PUT", format!("/assets/{asset_id}"), body, Some(at))
+            ("PUT", v1(&format!("/assets/{asset_id}")), body, Some(at))
         }
+        14 => get(format!("/api/portfolio/scores?limit={n}"), None),
+        15 => get(format!("/api/portfolio/scores?after={}", target.id), None),
+        16 => get(format!("/api/portfolio/risks?limit={n}"), None),
+        17 => get(format!("/api/portfolio/risks?after={0}/{0}", target.id), None),
+        18 => get(format!("/api/events?limit={n}&after={after}"), None),
+        19 => get(format!("/api/events?clientId={}", target.id), Some(at)),
+        20 => get(format!("/api/changes?limit={n}&after={after}"), None),
+        21 => get(format!("/api/changes?clientId={}", target.id), Some(at)),
+        22 => get(format!("/api/conditions?limit={n}"), None),
+        23 => get(format!("/api/conditions?clientId={}", target.id), Some(at)),
+        _ => get(format!("/api/clients/{}/observations?limit={n}", target.id), Some(at)),
     }
 }
 
@@ -217,7 +232,7 @@ fn ask(
         let aims = if random.below(2) == 0 { holder.tenants.as_slice() } else { everybody };
         let (method, path, body, at) = probe(&mut random, &tenants.all, holder, aims);
         let text = if body.is_null() { String::new() } else { body.to_string() };
-        let answer = line.ask(method, &format!("/api/v1{path}"), &holder.key, &text).unwrap();
+        let answer = line.ask(method, &path, &holder.key, &text).unwrap();
         let is_allowed = at.is_none_or(|it| holder.tenants.contains(&it));
         let expected = if is_allowed { 200 } else { 403 };
         let about = format!("probe {n} of {seed}: {method} {path} by {:?}", holder.tenants);
@@ -264,7 +279,25 @@ fn no_answer_holds_what_is_another_clients() {
     );
     assert!(n_probes / 6 < allowed.min(refused), "{allowed} allowed, {refused} refused");
     assert!(n_probes / 6 < shown, "canaries do sing: {shown}");
+    for holder in holders.iter().rev().take(N_EXPORTS) {
+        assert_export_is_own(&posture, &tenants, holder);
+    }
     assert_kept_apart(&posture, &free, &tenants);
+}
+
+/// The export of what a holder may see is of its tenants alone, and that of another is refused.
+fn assert_export_is_own(posture: &Posture, tenants: &Tenants, holder: &Holder) {
+    let export =
+        |path: &str| send(posture.address, "GET", path, &[("X-API-Key", holder.key.as_str())], b"");
+    let own: BTreeSet<_> = holder.tenants.iter().copied().collect();
+    let all = export("/api/export").text();
+    assert!(all.contains("\"kind\":\"end\""), "it is complete");
+    let (sung, named) = (tenants.sung(&all), tenants.named(&all));
+    assert_eq!(sung.into_iter().collect::<BTreeSet<_>>(), own);
+    assert_eq!(named.into_iter().collect::<BTreeSet<_>>(), own);
+    let other = (0..tenants.all.len()).find(|it| !own.contains(it)).unwrap();
+    let foreign = export(&format!("/api/clients/{}/export", tenants.all[other].id));
+    assert_eq!(foreign.status, 403, "{}", foreign.text());
 }
 
 /// After all probes each client holds its own canary alone, and so do its events.
