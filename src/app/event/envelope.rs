@@ -11,7 +11,7 @@ use crate::engine::framework::FrameworkId;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, EventId, RiskId, TaskId};
 use crate::store::per_client::condition::Condition;
-use crate::store::per_client::reference::Referenced;
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientBatch, Installation};
 
 /// The object of one event type.
@@ -184,29 +184,20 @@ impl NewEvent {
         let client = batch.id();
         let name = batch.find_profile()?.map_or_else(String::new, |it| it.name);
         let mut referring = self.clone();
-        referring.add_references(batch)?;
+        let list = |about| batch.list_references(about);
+        add_references(&mut referring.object, self.referenced(), list)?;
         batch.add_event(self.id, self.kind, self.created, |sequence| {
             referring.body(client, &name, &installation, sequence)
         })
     }
 
-    /// Adds what other systems call the client and the risk or task that the event is about.
-    fn add_references(&mut self, batch: &ClientBatch<'_>) -> Result<()> {
-        let about = match self.link {
+    /// The risk or task that it is about.
+    pub fn referenced(&self) -> Option<Referenced> {
+        match self.link {
             Link::Risk(id) => Some(Referenced::Risk(id)),
             Link::Task(id) => Some(Referenced::Task(id)),
             Link::Client | Link::Requirements(_) | Link::Source(_) => None,
-        };
-        let mut put = |member: &str, about: Referenced| {
-            let all = batch.list_references(about)?.into_iter();
-            let all: Vec<_> = all.map(|it| json!({ "system": it.system, "id": it.id })).collect();
-            if !all.is_empty() {
-                self.object.insert(member.to_owned(), all.into());
-            }
-            Ok(())
-        };
-        put("clientExternalReferences", Referenced::Client)?;
-        about.map_or(Ok(()), |it| put("externalReferences", it))
+        }
     }
 
     /// The body of a delivery: made once, signed, stored, and sent again byte for byte.
@@ -265,6 +256,24 @@ pub fn complete(
     if let Some(start) = &installation.public_url {
         object.insert("url".to_owned(), format!("{start}{}", link.path(client)).into());
     }
+}
+
+/// Adds what other systems call the client, and the risk or task that an object is about. `list`: finds that.
+pub fn add_references(
+    object: &mut Map<String, Value>,
+    about: Option<Referenced>,
+    list: impl Fn(Referenced) -> Result<Vec<ExternalReference>>,
+) -> Result<()> {
+    let mut put = |member: &str, about: Referenced| {
+        let all = list(about)?.into_iter();
+        let all: Vec<_> = all.map(|it| json!({ "system": it.system, "id": it.id })).collect();
+        if !all.is_empty() {
+            object.insert(member.to_owned(), all.into());
+        }
+        Ok(())
+    };
+    put("clientExternalReferences", Referenced::Client)?;
+    about.map_or(Ok(()), |it| put("externalReferences", it))
 }
 
 /// # Panics

@@ -5,13 +5,14 @@ use serde_json::{Map, Value};
 use super::walk::{First, Mark, Part};
 use crate::app::App;
 use crate::app::event;
-use crate::app::event::envelope::{Link, NewEvent, complete, dedup_key};
+use crate::app::event::envelope::{Link, NewEvent, add_references, complete, dedup_key};
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::global::client::Client;
 use crate::store::per_client::condition::Condition;
+use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::per_client::summary_event::SummaryEvent;
 use crate::store::{ClientSnapshot, Installation};
 
@@ -79,7 +80,9 @@ fn open(rows: &ClientSnapshot, part: Part<'_>) -> Result<Vec<Open>> {
         let dedup_key = dedup_key(client, event.key(), opened_at, &installation);
         let object = event.object(client, &profile.name, &installation);
         let kind = event.kind().as_str().to_owned();
-        Open { client, dedup_key, kind, opened_at, occurrence, object, summary_key: None }
+        let open =
+            Open { client, dedup_key, kind, opened_at, occurrence, object, summary_key: None };
+        (open, event.referenced())
     };
     rows.visit_risks(|it| {
         if it.closed.is_none() && it.accepted.is_none() {
@@ -96,13 +99,15 @@ fn open(rows: &ClientSnapshot, part: Part<'_>) -> Result<Vec<Open>> {
     }
     let is_open = |it: &Condition| it.closed_at.is_none();
     for it in rows.list_conditions_after("", part.after, part.limit, is_open)? {
-        first.offer(&it.key, || of_condition(&it, &profile, &installation));
+        first.offer(&it.key, || (of_condition(&it, &profile, &installation), None));
     }
     for it in rows.list_summary_events()? {
-        first.offer(&it.key, || of_summary(&it, &profile, &installation));
+        first.offer(&it.key, || (of_summary(&it, &profile, &installation), None));
     }
     let mut all = Vec::with_capacity(first.items.len());
-    for mut it in first.items.into_values() {
+    let list = references_at(rows)?;
+    for (mut it, about) in first.items.into_values() {
+        refer(&mut it, about, &list)?;
         let key = it.dedup_key.strip_prefix(&format!("{client}/")).unwrap_or(&it.dedup_key);
         let mark = rows.find_summary_mark(key)?.filter(|it| !it.is_announced);
         let summary = mark.and_then(|it| it.summaries.into_iter().next());
@@ -117,11 +122,34 @@ fn alerts(rows: &ClientSnapshot, part: Part<'_>) -> Result<Vec<Alert>> {
     let installation = rows.installation()?;
     let all =
         rows.list_conditions_after(event::alert::KEY_START, part.after, part.limit, |_| true)?;
+    let list = references_at(rows)?;
     let alert = |it: Condition| {
-        let open = of_condition(&it, &profile, &installation);
-        Alert { open, closed_at: it.closed_at }
+        let mut open = of_condition(&it, &profile, &installation);
+        refer(&mut open, None, &list)?;
+        Ok(Alert { open, closed_at: it.closed_at })
     };
-    Ok(all.into_iter().map(alert).collect())
+    all.into_iter().map(alert).collect()
+}
+
+/// Finds what other systems call the client, which is read once, and its risks and tasks.
+fn references_at(
+    rows: &ClientSnapshot,
+) -> Result<impl Fn(Referenced) -> Result<Vec<ExternalReference>>> {
+    let of_client = rows.list_references(Referenced::Client)?;
+    Ok(move |about| match about {
+        Referenced::Client => Ok(of_client.clone()),
+        Referenced::Risk(_) | Referenced::Task(_) => rows.list_references(about),
+    })
+}
+
+/// Adds the same references as the condition's event has, as they are now.
+fn refer(
+    open: &mut Open,
+    about: Option<Referenced>,
+    list: impl Fn(Referenced) -> Result<Vec<ExternalReference>>,
+) -> Result<()> {
+    let Value::Object(object) = &mut open.object else { return Ok(()) };
+    add_references(object, about, list)
 }
 
 fn of_summary(it: &SummaryEvent, profile: &Client, installation: &Installation) -> Open {

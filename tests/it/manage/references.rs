@@ -31,6 +31,11 @@ fn a_ticket_number_is_written_back_and_the_closing_event_carries_it() {
         let risk = all.as_array().unwrap().iter().find(of).unwrap();
         assert_eq!(risk["externalReferences"], psa("ticket-1"), "{list}");
     }
+    let conditions = read(&posture, "/api/conditions");
+    let of = |it: &&Value| it["object"]["id"] == object["id"];
+    let condition = conditions.as_array().unwrap().iter().find(of).unwrap();
+    assert_eq!(condition["object"]["externalReferences"], psa("ticket-1"));
+    assert_eq!(condition["object"]["clientExternalReferences"], psa("company-7"));
     posture.pass_s(60);
     import(&posture, &client, "", GOOD);
     let closed = told(&posture, "risk_item_resolved");
@@ -38,6 +43,42 @@ fn a_ticket_number_is_written_back_and_the_closing_event_carries_it() {
     let closed = closed.iter().find(of).expect("the same condition closes");
     assert_eq!(closed["object"]["externalReferences"], psa("ticket-1"));
     assert_eq!(closed["object"]["clientExternalReferences"], psa("company-7"));
+}
+
+#[test]
+fn open_conditions_name_the_references_that_there_are_now() {
+    let posture = Posture::start();
+    let (client, other) = (posture.client("A"), posture.client("B"));
+    let rule = json!({"name": "low", "condition": {"type": "score_below", "value": 99}});
+    posted(&posture, "/api/alert-rules", &rule);
+    for client in [&client, &other] {
+        import(&posture, client, "", MIXED);
+        let due = posture.now().plus_s(60).to_string();
+        posted(&posture, "/api/tasks", &json!({"clientId": client, "title": "T", "dueAt": due}));
+    }
+    posture.pass_s(120);
+    posture.sweep();
+    let of_both = read(&posture, "/api/conditions");
+    let named = |it: &Value| it["object"].get("clientExternalReferences").is_some();
+    assert!(!of_both.as_array().unwrap().iter().any(named), "there are none yet");
+    let references = |id: &str| json!({"externalReferences": psa(id)});
+    patched(&posture, &format!("/api/clients/{client}"), &references("company-7"));
+    let task = read(&posture, &format!("/api/tasks?clientId={client}"))[0]["id"].clone();
+    patched(&posture, &format!("/api/tasks/{}", task.as_str().unwrap()), &references("ticket-2"));
+    let after = read(&posture, "/api/conditions");
+    let mut n_own = 0;
+    for it in after.as_array().unwrap() {
+        let is_own = it["clientId"] == client.as_str();
+        n_own += usize::from(is_own);
+        let company = it["object"].get("clientExternalReferences");
+        assert_eq!(company, is_own.then(|| psa("company-7")).as_ref(), "{it}");
+        let is_task = is_own && it["type"] == "remediation_task_overdue";
+        let ticket = it["object"].get("externalReferences");
+        assert_eq!(ticket, is_task.then(|| psa("ticket-2")).as_ref(), "{it}");
+    }
+    assert!(4 <= n_own, "risks, a task, an alert: {n_own}");
+    let alerts = read(&posture, &format!("/api/alerts?clientId={client}"));
+    assert_eq!(alerts[0]["object"]["clientExternalReferences"], psa("company-7"));
 }
 
 #[test]

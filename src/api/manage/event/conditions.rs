@@ -36,7 +36,7 @@ pub struct ConditionView {
     opened_at: When,
     /// How often it was opened, from 1.
     occurrence: u32,
-    /// The same object as in its event.
+    /// The same object as in its event, with external references as they are now.
     object: Free,
     /// The `dedupKey` of the event that announced this condition together with many others. Null if an event of its own
     /// did.
