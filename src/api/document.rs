@@ -47,7 +47,24 @@ pub fn document() -> String {
         document.webhooks.insert(kind, webhook(&name, &event.summary));
         document.components["schemas"][&name] = event.body;
     }
+    drop_descriptions(&mut document.components);
     serde_json::to_string_pretty(&document).expect("the parts are JSON")
+}
+
+/// poem-openapi repeats the description of a member beside the reference to its type, as if it were a type too. Generators
+/// of clients cannot join the two.
+fn drop_descriptions(schema: &mut Value) {
+    match schema {
+        Value::Object(members) => {
+            if let Some(Value::Array(parts)) = members.get_mut("allOf") {
+                let is_text = |it: &Map<String, Value>| it.keys().all(|name| name == "description");
+                parts.retain(|it| !it.as_object().is_some_and(is_text));
+            }
+            members.values_mut().for_each(drop_descriptions);
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(drop_descriptions),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => (),
+    }
 }
 
 /// `risk_item_created` -> `RiskItemCreated`.

@@ -180,6 +180,34 @@ fn collect(value: &Value, references: &mut Vec<String>) {
 }
 
 #[test]
+fn generators_can_join_the_parts_of_every_schema() {
+    let document = document();
+    let mut n_nullable = 0;
+    each_object(&document, &mut |schema| {
+        let parts = schema["allOf"].as_array().into_iter().flatten();
+        let names = |it: &Value| it.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        let mut parts = parts.map(names);
+        assert!(!parts.any(|it| it == ["description"]), "a description is no type: {schema}");
+        // Null would have to be allowed by each part.
+        let is_nullable = schema["nullable"] == true;
+        assert!(!is_nullable || schema["allOf"].is_null(), "null is not allowed: {schema}");
+        let is_null = schema["enum"] == json!([null]);
+        assert!(!is_null || is_nullable, "null is not of the type: {schema}");
+        n_nullable += usize::from(is_null);
+    });
+    assert!(10 < n_nullable, "{n_nullable}");
+}
+
+fn each_object(value: &Value, each: &mut dyn FnMut(&Value)) {
+    if value.is_object() {
+        each(value);
+    }
+    let members = value.as_object().into_iter().flat_map(|it| it.values());
+    members.for_each(|it| each_object(it, each));
+    value.as_array().into_iter().flatten().for_each(|it| each_object(it, each));
+}
+
+#[test]
 fn the_document_is_served_as_it_is() {
     let posture = Posture::start();
     let answer = send(posture.address, "GET", "/openapi.json", &[], b"");

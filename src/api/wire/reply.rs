@@ -408,12 +408,13 @@ impl<T: Type> Type for Null<T> {
                 schema.nullable = true;
                 MetaSchemaRef::Inline(schema)
             }
-            // `nullable` means nothing without a `type` beside it.
+            // `nullable` beside a reference would not allow null, which the reference does not allow.
             reference @ MetaSchemaRef::Reference(_) => {
                 let ty = Registry::new().create_fake_schema::<T>().ty;
-                let all_of = vec![reference];
-                let schema = MetaSchema { all_of, nullable: true, ..MetaSchema::new(ty) };
-                MetaSchemaRef::Inline(Box::new(schema))
+                let enum_items = vec![serde_json::Value::Null];
+                let null = MetaSchema { enum_items, nullable: true, ..MetaSchema::new(ty) };
+                let any_of = vec![reference, MetaSchemaRef::Inline(Box::new(null))];
+                MetaSchemaRef::Inline(Box::new(MetaSchema { any_of, ..MetaSchema::ANY }))
             }
         }
     }

@@ -50,7 +50,18 @@ pub(super) fn flat(document: &Value, schema: &Value) -> Value {
     for part in schema["allOf"].as_array().into_iter().flatten() {
         take(&self::flat(document, part));
     }
-    let own = schema.as_object().unwrap().iter().filter(|it| *it.0 != "$ref" && *it.0 != "allOf");
+    let null = json!([null]);
+    let or_null = schema["anyOf"].as_array().filter(|it| it.iter().any(|it| it["enum"] == null));
+    for part in or_null.into_iter().flatten() {
+        if part["enum"] == null {
+            take(&json!({"nullable": true}));
+        } else {
+            take(&self::flat(document, part));
+        }
+    }
+    let mut taken = vec!["$ref", "allOf"];
+    taken.extend(or_null.map(|_| "anyOf"));
+    let own = schema.as_object().unwrap().iter().filter(|it| !taken.contains(&it.0.as_str()));
     take(&own.map(|(name, value)| (name.clone(), value.clone())).collect());
     flat
 }
