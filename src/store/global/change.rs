@@ -9,7 +9,7 @@ use crate::engine::fact::Status;
 use crate::engine::framework::{FrameworkId, Level};
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::global::merge::{MergedLog, client_key, sequence_of};
+use crate::store::global::merge::{MergedPlaces, client_key, sequence_of};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
@@ -105,13 +105,13 @@ impl<R: Rows> Transaction<R> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Placed>> {
-        let mut log = MergedLog::of((&self.rows, CLIENT_CHANGES), clients, after, limit)?;
+        let of_clients = (&self.rows, CLIENT_CHANGES);
+        let mut places = MergedPlaces::of(of_clients, clients, after.to_be_bytes(), limit)?;
         let mut found = Vec::new();
         while found.len() < limit
-            && let Some(sequence) = log.next()?
+            && let Some(place) = places.next()?
         {
-            let record: Option<ChangeRecord> =
-                self.rows.find_row(CHANGES, &sequence.to_be_bytes())?;
+            let record: Option<ChangeRecord> = self.rows.find_row(CHANGES, &place)?;
             let n_left = limit - found.len();
             found.extend(record.into_iter().flat_map(|it| it.placed(after)).take(n_left));
         }

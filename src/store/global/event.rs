@@ -8,7 +8,7 @@ use crate::engine::event::EventKind;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{ClientId, EventId};
-use crate::store::global::merge::{MergedLog, client_key, sequence_of};
+use crate::store::global::merge::{MergedPlaces, client_key, sequence_of};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
@@ -77,12 +77,13 @@ impl<R: Rows> Transaction<R> {
         let Some(clients) = clients else {
             return self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit);
         };
-        let mut log = MergedLog::of((&self.rows, CLIENT_EVENTS), clients, after, limit)?;
+        let after = after.to_be_bytes();
+        let mut places = MergedPlaces::of((&self.rows, CLIENT_EVENTS), clients, after, limit)?;
         let mut keys = Vec::new();
         while keys.len() < limit
-            && let Some(sequence) = log.next()?
+            && let Some(place) = places.next()?
         {
-            keys.push(RowKey::empty().bytes(&sequence.to_be_bytes()));
+            keys.push(RowKey::empty().bytes(&place));
         }
         Ok(self.rows.find_rows(EVENTS, &keys)?.into_iter().flatten().collect())
     }

@@ -1,4 +1,4 @@
-//! Logs of several clients as one, in commit order.
+//! Rows of several clients as one list, in the order in which they were added.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -18,63 +18,65 @@ pub(super) fn sequence_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(*key.last_chunk().expect("every key of a log ends with its sequence"))
 }
 
-/// Sequences of one client that were read, and are not yet merged.
-struct ClientLog {
+/// Places of one client that were read, and are not yet merged.
+struct ClientPlaces<const N: usize> {
     client: ClientId,
-    read: VecDeque<u64>,
+    read: VecDeque<[u8; N]>,
     /// No more were found behind those that were read.
     is_at_end: bool,
 }
 
-/// The sequences of some clients in an index by client, rising. Reads about as many keys as are taken, and one for each
-/// client.
-pub(super) struct MergedLog<'a, R> {
+/// What follows the client in the keys of an index by client, of some clients, rising. Reads about as many keys as are
+/// taken, and one for each client.
+pub(super) struct MergedPlaces<'a, R, const N: usize> {
     rows: &'a R,
     table: &'a str,
     /// How many keys of one client are read at once.
     n_at_once: usize,
-    logs: Vec<ClientLog>,
-    /// The first sequence of each log that has one, and the log.
-    heads: BinaryHeap<Reverse<(u64, usize)>>,
+    clients: Vec<ClientPlaces<N>>,
+    /// The first place of each client that has one, and the client's index.
+    heads: BinaryHeap<Reverse<([u8; N], usize)>>,
 }
 
-impl<'a, R: Rows> MergedLog<'a, R> {
-    /// Those after a sequence, of which about `limit` will be taken.
+impl<'a, R: Rows, const N: usize> MergedPlaces<'a, R, N> {
+    /// Those after a place, of which about `limit` will be taken.
     pub(super) fn of(
         (rows, table): (&'a R, &'a str),
         clients: &[ClientId],
-        after: u64,
+        after: [u8; N],
         limit: usize,
     ) -> Result<Self> {
         let mut clients = clients.to_vec();
         clients.sort_unstable();
         clients.dedup();
         let n_at_once = limit.div_ceil(clients.len().max(1)).max(1);
-        let log = |client| ClientLog { client, read: VecDeque::new(), is_at_end: false };
-        let logs = clients.into_iter().map(log).collect();
-        let mut merged = Self { rows, table, n_at_once, logs, heads: BinaryHeap::new() };
-        (0..merged.logs.len()).try_for_each(|log| merged.put_head(log, after))?;
+        let unread = |client| ClientPlaces { client, read: VecDeque::new(), is_at_end: false };
+        let clients = clients.into_iter().map(unread).collect();
+        let mut merged = Self { rows, table, n_at_once, clients, heads: BinaryHeap::new() };
+        (0..merged.clients.len()).try_for_each(|index| merged.put_head(index, after))?;
         Ok(merged)
     }
 
-    /// The next sequence. `None`: there are no more.
-    pub(super) fn next(&mut self) -> Result<Option<u64>> {
-        let Some(Reverse((sequence, log))) = self.heads.pop() else { return Ok(None) };
-        self.put_head(log, sequence)?;
-        Ok(Some(sequence))
+    /// The next place. `None`: there are no more.
+    pub(super) fn next(&mut self) -> Result<Option<[u8; N]>> {
+        let Some(Reverse((place, index))) = self.heads.pop() else { return Ok(None) };
+        self.put_head(index, place)?;
+        Ok(Some(place))
     }
 
-    /// Adds the first sequence of a log after the one that was taken from it.
-    fn put_head(&mut self, index: usize, after: u64) -> Result<()> {
-        let log = &mut self.logs[index];
-        if log.read.is_empty() && !log.is_at_end {
-            let after = client_key(log.client, after);
-            let span = Span::prefix(log.client.as_bytes()).after(after.as_slice());
+    /// Adds the first place of a client after the one that was taken from it.
+    fn put_head(&mut self, index: usize, after: [u8; N]) -> Result<()> {
+        let of_client = &mut self.clients[index];
+        if of_client.read.is_empty() && !of_client.is_at_end {
+            let client = of_client.client.as_bytes();
+            let after = RowKey::empty().bytes(client).bytes(&after);
+            let span = Span::prefix(client).after(after.as_slice());
             let keys = self.rows.list_keys_of(self.table, &span, self.n_at_once)?;
-            log.is_at_end = keys.len() < self.n_at_once;
-            log.read = keys.iter().map(|it| sequence_of(it)).collect();
+            of_client.is_at_end = keys.len() < self.n_at_once;
+            let place = |key: &Vec<u8>| *key.last_chunk().expect("every key ends with its place");
+            of_client.read = keys.iter().map(place).collect();
         }
-        self.heads.extend(log.read.pop_front().map(|it| Reverse((it, index))));
+        self.heads.extend(of_client.read.pop_front().map(|it| Reverse((it, index))));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@ use bincode::{Decode, Encode};
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::{ClientId, RiskId, TaskId};
+use crate::store::global::merge::MergedPlaces;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::per_client::reference::Referenced;
 use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, RowKey, Span, TASKS};
@@ -130,20 +131,13 @@ impl<R: Rows> Transaction<R> {
             })?;
             return Ok(found);
         };
-        for client in clients {
-            let mut span = Span::prefix(client.as_bytes());
-            if let Some(after) = after {
-                span = span.after(client_key(*client, after).as_slice());
-            }
-            let n_full = found.len() + limit;
-            self.rows.visit_rows(CLIENT_TASKS, &span, &mut |key, _| {
-                let task = self.rows.find_row::<Task>(TASKS, id_of(key).as_bytes())?;
-                found.extend(task.filter(is_wanted));
-                Ok(until(n_full <= found.len()))
-            })?;
+        let after = after.map_or([0; 16], |it| *it.as_bytes());
+        let mut places = MergedPlaces::of((&self.rows, CLIENT_TASKS), clients, after, limit)?;
+        while found.len() < limit
+            && let Some(id) = places.next()?
+        {
+            found.extend(self.rows.find_row(TASKS, &id)?.filter(is_wanted));
         }
-        found.sort_by_key(|it| it.id);
-        found.truncate(limit);
         Ok(found)
     }
 }

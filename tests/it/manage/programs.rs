@@ -113,29 +113,35 @@ fn every_list_with_a_cursor_says_where_it_continues() {
 }
 
 #[test]
-fn the_logs_of_a_key_of_some_clients_are_those_of_all_without_the_others() {
+fn the_lists_of_a_key_of_some_clients_are_those_of_all_without_the_others() {
     let posture = Posture::start();
     let clients = in_order(&posture, ["A", "B", "C", "Silent", "Foreign"]);
     // C has most, and all of B's lies between two of C's.
     for (n, name) in [2, 2, 0, 4, 1, 1, 2, 0, 4, 2, 2].into_iter().enumerate() {
         posture.pass_s(60);
         import(&posture, &clients[name], "again=true", if n % 2 == 0 { MIXED } else { GOOD });
+        for _ in 0..3 {
+            posture.pass_s(1);
+            posted(&posture, "/api/tasks", &json!({"clientId": clients[name], "title": "T"}));
+        }
     }
     let own = [&clients[3], &clients[2], &clients[0], &clients[1]];
     let key = posture.key_with(&json!({"clientIds": own}));
-    for (path, limit_max) in [("/api/events", 1_000), ("/api/changes", 5_000)] {
+    for (path, limit_max) in
+        [("/api/events", 1_000), ("/api/changes", 5_000), ("/api/tasks", 1_000)]
+    {
         let mut all = pulled(&posture, path, "after", limit_max);
         let client = |it: &Value| it.get("clientId").unwrap_or(&it["data"]["clientId"]).clone();
         all.retain(|it| own.iter().any(|own| client(it) == **own));
         assert!(20 < all.len(), "{path}: {}", all.len());
         for limit in [1, 2, 3, 5, 8, 13, all.len() - 1, all.len(), all.len() + 1] {
-            let (mut rows, mut after) = (Vec::new(), "0".to_owned());
+            let (mut rows, mut after) = (Vec::new(), String::new());
             loop {
-                let at = format!("{path}?limit={limit}&after={after}");
+                let at = format!("{path}?limit={limit}{after}");
                 let page = with(&posture, &key, &at).json();
                 rows.extend(page["data"].as_array().unwrap().iter().cloned());
                 let Some(next) = page["next"].as_str() else { break };
-                after = next.to_owned();
+                after = format!("&after={next}");
             }
             assert!(rows == all, "{path}, {limit} at a time: {} of {}", rows.len(), all.len());
         }
