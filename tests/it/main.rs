@@ -37,6 +37,7 @@ mod story;
 mod strangers;
 mod suite;
 mod text;
+mod tickets;
 mod upgrade;
 mod users;
 mod v1;
