@@ -192,6 +192,14 @@ pub struct Risk {
     pub verified: bool,
 }
 
+impl Risk {
+    /// The code of the control that fails. `None`: it is about findings that no control is mapped to.
+    #[must_use]
+    pub fn control_code(&self) -> Option<&str> {
+        self.condition.strip_prefix("control/")
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum SourceType {
     Control,

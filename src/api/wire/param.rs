@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::framework::FrameworkName;
 use super::view::{Word, wire_type};
+use crate::app::report::log::LogPart;
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
@@ -137,6 +138,12 @@ described!(
 );
 
 described!(
+    /// `true` or `false`.
+    YesOrNo,
+    one_of(["true", "false"])
+);
+
+described!(
     /// The format of a file to import.
     FormatWord,
     one_of(Format::ALL.map(Format::as_str).into_iter().chain(["facts"]))
@@ -214,6 +221,15 @@ pub fn word<W: Word>(name: &str, given: Option<&Raw<W>>) -> Result<Option<W>> {
     given.map(read).transpose()
 }
 
+/// Words of a parameter that can be repeated. Empty: it was not sent.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn words<W: Word>(name: &str, given: Option<&Vec<Raw<W>>>) -> Result<Vec<W>> {
+    let all = given.into_iter().flatten();
+    all.map(|it| W::read(&it.text).ok_or_else(|| Error::invalid_field(name, W::rule()))).collect()
+}
+
 /// A framework in the query, which is required.
 ///
 /// # Errors
@@ -245,5 +261,30 @@ pub fn only_true(name: &str, given: Option<&Raw<TrueWord>>) -> Result<bool> {
         None => Ok(false),
         Some("true") => Ok(true),
         Some(_) => Err(Error::invalid_field(name, "must be true or absent")),
+    }
+}
+
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn yes_or_no(name: &str, given: Option<&Raw<YesOrNo>>) -> Result<Option<bool>> {
+    match given.map(|it| it.text.as_str()) {
+        None => Ok(None),
+        Some("true") => Ok(Some(true)),
+        Some("false") => Ok(Some(false)),
+        Some(_) => Err(Error::invalid_field(name, "must be true or false")),
+    }
+}
+
+/// The part of a log that `after` and `newest` ask for.
+///
+/// # Errors
+/// `Invalid` with the parameter and its rule.
+pub fn log_part(given: Option<&Raw<Sequence>>, newest: Option<&Raw<TrueWord>>) -> Result<LogPart> {
+    if !only_true("newest", newest)? {
+        return Ok(LogPart::After(after(given)?));
+    }
+    match given {
+        None => Ok(LogPart::Newest),
+        Some(_) => Err(Error::invalid_field("after", "must be absent with newest")),
     }
 }

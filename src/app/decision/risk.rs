@@ -42,7 +42,12 @@ impl App {
     ///
     /// # Errors
     /// `Forbidden` if the caller may not access the client; `NotFound` for the client or the risk.
-    async fn get_risk(&self, caller: &Caller, client: ClientId, id: RiskId) -> Result<OpenRisk> {
+    pub async fn get_risk(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        id: RiskId,
+    ) -> Result<OpenRisk> {
         let (_, rows) = self.reach_any(caller, client)?;
         let found = rows.read(move |it: &ClientSnapshot| it.find_risk_by_id(id)).await?;
         found.filter(|it| it.closed.is_none()).ok_or_else(absent)

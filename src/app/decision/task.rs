@@ -145,12 +145,12 @@ impl App {
         &self,
         caller: &Caller,
         client: Option<ClientId>,
-        status: Option<TaskStatus>,
+        statuses: Vec<TaskStatus>,
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<Vec<Task>> {
         let clients = self.asked_clients(caller, client)?;
-        let filter = TaskFilter { clients, status };
+        let filter = TaskFilter { clients, statuses };
         let limit = limit as usize;
         caller
             .acting_on(&self.store)

@@ -286,7 +286,8 @@ fn attention(clients: &[Counted]) -> Vec<Attention> {
     shown.collect()
 }
 
-fn reasons(it: &ClientFigures) -> Vec<String> {
+/// Why a client needs attention, most important first. Empty: it does not.
+pub(super) fn reasons(it: &ClientFigures) -> Vec<String> {
     let counted = |n: u32, one: &str, more: &str| match n {
         0 => None,
         1 => Some(format!("1 {one}")),

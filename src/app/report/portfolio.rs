@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::kpi::reasons;
 use super::walk::{First, Mark};
 use crate::app::App;
 use crate::app::client::settings::Settings;
@@ -46,6 +47,10 @@ pub struct ClientStanding {
     pub score: Option<ScoreEntry>,
     /// In percent.
     pub coverage: u8,
+    /// Open and not accepted, in the order of [`Severity::ALL`].
+    pub n_risks: [u64; 4],
+    /// Why it needs attention, most important first.
+    pub attention: Vec<String>,
     /// In the catalog's order, and whether the client must meet it.
     pub frameworks: Vec<(FrameworkId, bool, FrameworkSummary)>,
 }
@@ -92,7 +97,13 @@ impl App {
             let summary = self.framework_outcome(rows, it)?.summary;
             Ok((it.id, in_scope.contains(&it.id), summary))
         };
+        let figures = match rows.find_summary()? {
+            Some(figures) => figures,
+            None => rows.count_summary()?,
+        };
         Ok(ClientStanding {
+            n_risks: Severity::ALL.map(|it| u64::from(figures.n_risks[it as usize])),
+            attention: reasons(&figures),
             score: rows.find_score()?,
             coverage: rows.find_assessed()?.map_or(0, |it| it.coverage),
             frameworks: catalog.frameworks.iter().map(summary).collect::<Result<_>>()?,

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::global::merge::{MergedPlaces, client_key, sequence_of};
 use crate::store::kernel::meta;
-use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::kernel::transaction::{Reading, Rows, Transaction};
 use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
 use crate::store::{Batch, ClientBatch};
 
@@ -116,6 +116,13 @@ impl<R: Rows> Transaction<R> {
             found.extend(record.into_iter().flat_map(|it| it.placed(after)).take(n_left));
         }
         Ok(found)
+    }
+}
+
+impl Transaction<Reading> {
+    /// The sequence of the last change that is stored. 0: there is none.
+    pub fn last_change(&self) -> Result<u64> {
+        Ok(self.rows.last_key::<8>(CHANGES)?.map_or(0, u64::from_be_bytes))
     }
 }
 

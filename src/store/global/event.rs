@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::id::{ClientId, EventId};
 use crate::store::global::merge::{MergedPlaces, client_key, sequence_of};
 use crate::store::kernel::meta;
-use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::kernel::transaction::{Reading, Rows, Transaction};
 use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
 use crate::store::{Batch, ClientBatch};
 
@@ -86,6 +86,13 @@ impl<R: Rows> Transaction<R> {
             keys.push(RowKey::empty().bytes(&place));
         }
         Ok(self.rows.find_rows(EVENTS, &keys)?.into_iter().flatten().collect())
+    }
+}
+
+impl Transaction<Reading> {
+    /// The sequence of the last event that is stored. 0: there is none.
+    pub fn last_event(&self) -> Result<u64> {
+        Ok(self.rows.last_key::<8>(EVENTS)?.map_or(0, u64::from_be_bytes))
     }
 }
 

@@ -80,7 +80,8 @@ impl Task {
 #[derive(Clone, Debug, Default)]
 pub struct TaskFilter {
     pub clients: Option<Vec<ClientId>>,
-    pub status: Option<TaskStatus>,
+    /// Empty: any.
+    pub statuses: Vec<TaskStatus>,
 }
 
 /// Some of the tasks that ended.
@@ -121,7 +122,8 @@ impl<R: Rows> Transaction<R> {
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Vec<Task>> {
-        let is_wanted = |it: &Task| filter.status.is_none_or(|status| status == it.status);
+        let is_wanted =
+            |it: &Task| filter.statuses.is_empty() || filter.statuses.contains(&it.status);
         let mut found = Vec::new();
         let Some(clients) = &filter.clients else {
             let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));

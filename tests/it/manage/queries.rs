@@ -50,7 +50,7 @@ fn a_refused_parameter_is_named_with_the_nearest_known_one() {
     assert_eq!(ask("/api/changes?%6cimits"), ("limits".to_owned(), near("limit")), "decoded");
     let (name, rule) = ask("/api/changes?organization=x");
     assert_eq!(name, "organization");
-    assert_eq!(rule, "unknown parameter; this operation has after, clientId, limit");
+    assert_eq!(rule, "unknown parameter; this operation has after, clientId, newest, limit");
     assert_eq!(ask("/api/system?a").1, "unknown parameter; this operation has none");
     for path in ["/api/changes?after=0&limit=1", "/api/changes?&limit=1&", "/api/changes?"] {
         assert_eq!(posture.operator("GET", path, &Value::Null).status, 200, "{path}");

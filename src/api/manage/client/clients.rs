@@ -12,7 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{AddClients, Administer, ChangeClients, ViewClients};
 use crate::api::wire::body::{Body, change, example, present};
 use crate::api::wire::input::Members;
-use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
@@ -154,12 +154,17 @@ impl ManagedClients {
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewClients>,
+        /// Only those with this name, in upper or lower case.
+        name: Query<Option<Raw<Text>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<ManagedClientView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let mut all = web.app.clients.directory.list();
-        all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id));
+        let name = name.0.map(|it| it.text.to_lowercase());
+        let is_named =
+            |it: &Client| name.as_ref().is_none_or(|name| it.name.to_lowercase() == *name);
+        all.retain(|it| it.state != ClientState::Erasing && by.0.may_reach(it.id) && is_named(it));
         let defaults = &web.app.options.settings;
         let Page { items, total, cut } = Page::of(all.into_iter(), cut);
         let about = items.iter().map(|it| (it.id, Referenced::Client)).collect();

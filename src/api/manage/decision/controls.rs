@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
-use poem_openapi::param::Path;
+use poem_openapi::param::{Path, Query};
 use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::v1::compliance::ControlResultView;
 use crate::api::wire::body::{Body, example, nullable, present};
 use crate::api::wire::input::Ref;
-use crate::api::wire::param::{Id, Raw, Text};
+use crate::api::wire::param::{self, Id, Raw, Text};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{
@@ -210,16 +210,45 @@ impl ManagedControls {
         web: Held<&Arc<Web>>,
         by: By<ViewCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// Only those with this status. Can be repeated.
+        status: Query<Option<Vec<Raw<StatusView>>>>,
     ) -> Result<Data<Vec<ClientControlView>>, Failure> {
+        let statuses: Vec<StatusView> = param::words("status", status.0.as_ref())?;
+        let is_wanted = move |it: &ControlState| {
+            statuses.is_empty() || statuses.iter().any(|wanted| wanted.0 == it.outcome.status)
+        };
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let app = Arc::clone(&web.app);
         let list = move |snapshot: &ClientSnapshot| {
             let catalog = app.catalog();
-            let states = app.control_states(snapshot)?.into_iter().zip(&catalog.controls);
+            let all = app.control_states(snapshot)?.into_iter().zip(&catalog.controls);
+            let found = all.filter(|(it, _)| is_wanted(it));
             let view = |(it, control)| ClientControlView::of(it, control, &catalog);
-            Ok(states.map(view).collect::<Vec<_>>())
+            Ok(found.map(view).collect::<Vec<_>>())
         };
         Ok(Data::kept(&rows.read(list).await?))
+    }
+
+    /// Get a client's control
+    ///
+    /// Its result, why, and what was attested about it. Scope: `read:compliance`.
+    #[oai(
+        path = "/clients/:clientId/controls/:controlCode",
+        method = "get",
+        operation_id = "get_client_control"
+    )]
+    async fn get_client_control(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// The code of a control in the catalog, in upper or lower case.
+        #[oai(name = "controlCode")]
+        control_code: Path<Raw<Text>>,
+    ) -> Result<Data<ClientControlView>, Failure> {
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let code = control_code.0.text.to_ascii_uppercase();
+        Ok(Data::kept(&ClientControlView::read(&web, &rows, code).await?))
     }
 
     /// Attest a control

@@ -5,4 +5,5 @@ pub mod controls;
 pub mod evidence;
 pub mod requirements;
 pub mod risks;
+pub mod row_decision;
 pub mod tasks;

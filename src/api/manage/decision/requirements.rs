@@ -8,8 +8,10 @@ use poem_openapi::{Object, OpenApi};
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::Decide;
+use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::manage::decision::controls::require_alone;
+use crate::api::manage::decision::row_decision::DecisionView;
+use crate::api::manage::report::compliance::ClientRequirementDetailView;
 use crate::api::wire::body::{Body, example, nullable, present};
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Id, Raw, Text};
@@ -19,7 +21,7 @@ use crate::api::wire::view::{Decision, DecisionWord, StatusView, When};
 use crate::api::{Group, Web};
 use crate::app::decision::requirement::{NewDecision, RowState};
 use crate::auth::caller::Caller;
-use crate::engine::fact::{RowDecision, RowDecisionKind};
+use crate::engine::fact::RowDecisionKind;
 use crate::engine::framework::Framework;
 use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
@@ -36,38 +38,6 @@ pub struct ClientRequirementView {
     /// 0 to 100.
     compliance_score: u8,
     decision: Null<DecisionView>,
-}
-
-/// What a person decided about a requirement.
-#[derive(Object, Serialize)]
-#[oai(rename = "RequirementDecision", rename_all = "camelCase")]
-#[serde(rename_all = "camelCase")]
-pub struct DecisionView {
-    decision: DecisionWord,
-    reason: String,
-    /// Where the evidence is.
-    evidence: Null<String>,
-    by: String,
-    at: When,
-    /// When it expires. Null: it does not expire.
-    until: Null<When>,
-}
-
-impl DecisionView {
-    pub fn of(it: RowDecision) -> Self {
-        let (decision, evidence) = match it.kind {
-            RowDecisionKind::OutOfScope => (Decision::OutOfScope, None),
-            RowDecisionKind::Attested { evidence } => (Decision::Attested, Some(evidence)),
-        };
-        Self {
-            decision: DecisionWord(decision),
-            reason: it.reason,
-            evidence: evidence.into(),
-            by: it.by,
-            at: When(it.at),
-            until: it.until.map(When).into(),
-        }
-    }
 }
 
 impl ClientRequirementView {
@@ -158,6 +128,37 @@ pub struct Requirements;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
 impl Requirements {
+    /// Explain a client's compliance with a requirement
+    ///
+    /// One requirement of either level, with its decision, its controls, and what keeps it from being compliant.
+    /// Scope: `read:compliance`.
+    #[oai(
+        path = "/clients/:clientId/compliance/:frameworkId/:requirement",
+        method = "get",
+        operation_id = "get_client_requirement"
+    )]
+    async fn get_client_requirement(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewCompliance>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// A framework identifier, in upper or lower case.
+        #[oai(name = "frameworkId")]
+        framework_id: Path<Raw<Text>>,
+        /// The framework's own reference, of either level.
+        requirement: Path<Raw<Text>>,
+    ) -> Result<Data<ClientRequirementDetailView>, Failure> {
+        let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let catalog = web.app.catalog();
+        let framework = catalog.framework_named(&framework_id.text)?;
+        let (id, row) = (framework.id, framework.get_row(&requirement.text)?);
+        let app = Arc::clone(&web.app);
+        let read = move |snapshot: &ClientSnapshot| {
+            ClientRequirementDetailView::read(&app, snapshot, id, row)
+        };
+        Ok(Data::kept(&rows.read(read).await?))
+    }
+
     /// Decide about a requirement
     ///
     /// Attests a requirement with evidence, or takes it out of scope, and reassesses the client. It replaces an earlier

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewRisks};
 use crate::api::wire::body::{Body, example, present};
-use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
+use crate::api::wire::param::{self, Id, Limit, Offset, Raw, YesOrNo, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
@@ -41,6 +41,8 @@ pub struct ManagedRiskView {
     /// 0 to 100.
     risk_score: u8,
     source_type: SourceTypeView,
+    /// The control that fails. Null: it is a finding that no control is mapped to.
+    control_code: Null<String>,
     created_at: When,
     /// How often the risk was opened, from 1.
     occurrence: u32,
@@ -76,6 +78,7 @@ impl ManagedRiskView {
         let OpenRisk { id, risk, created_at, closed: _, occurrence, opened_at, accepted } = open;
         Self {
             id: Uid::of(id.as_bytes()),
+            control_code: risk.control_code().map(str::to_owned).into(),
             title: risk.title,
             description: risk.description,
             category: risk.category,
@@ -160,13 +163,24 @@ impl ManagedRisks {
         web: Held<&Arc<Web>>,
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// Only those of this severity. Can be repeated.
+        severity: Query<Option<Vec<Raw<SeverityView>>>>,
+        /// Only accepted ones, or only those that are not accepted. Default: both.
+        accepted: Query<Option<Raw<YesOrNo>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<ManagedRiskView>, Failure> {
+        let severities: Vec<SeverityView> = param::words("severity", severity.0.as_ref())?;
+        let accepted = param::yes_or_no("accepted", accepted.0.as_ref())?;
+        let is_wanted = move |it: &OpenRisk| {
+            let is_of = |wanted: &SeverityView| wanted.0 == it.risk.severity;
+            (severities.is_empty() || severities.iter().any(is_of))
+                && accepted.is_none_or(|wanted| wanted == it.accepted.is_some())
+        };
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let page = move |it: &ClientSnapshot| {
-            let Page { items, total, cut } = page_open_risks(it, cut, |_| true)?;
+            let Page { items, total, cut } = page_open_risks(it, cut, is_wanted)?;
             let view = |risk: OpenRisk| {
                 let references = it.list_references(Referenced::Risk(risk.id))?;
                 Ok(ManagedRiskView::of(risk, references))
@@ -175,6 +189,23 @@ impl ManagedRisks {
             Ok(Page { items, total, cut })
         };
         Ok(reply::PageReply::rendered(Rendered::page(&rows.read(page).await?)))
+    }
+
+    /// Get an open risk
+    ///
+    /// Accepted or not. A risk that was resolved is not found. Scope: `read:risks`.
+    #[oai(path = "/clients/:clientId/risks/:riskId", method = "get", operation_id = "get_risk")]
+    async fn get_risk(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<ViewRisks>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        #[oai(name = "riskId")] risk_id: Path<Raw<Id>>,
+    ) -> Result<Data<ManagedRiskView>, Failure> {
+        let (client, id) = (client_id.read()?, risk_id.read::<RiskId>()?);
+        let risk = web.app.get_risk(&by.0, client, id).await?;
+        let references = web.app.references(&by.0, client, Referenced::Risk(id)).await?;
+        Ok(Data::of(&ManagedRiskView::of(risk, references)))
     }
 
     /// Accept a risk, revoke the acceptance, or set its external references

@@ -189,16 +189,18 @@ impl Tasks {
         web: Held<&Arc<Web>>,
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
-        status: Query<Option<Raw<TaskStatusView>>>,
+        /// Only those with this status. Can be repeated.
+        status: Query<Option<Vec<Raw<TaskStatusView>>>>,
         /// Continue after this task: the id of the last task of the previous page.
         after: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<TaskView>, Failure> {
         let limit = limit_up_to(limit.0.as_ref())?;
-        let status = param::word("status", status.0.as_ref())?.map(|it: TaskStatusView| it.0);
+        let statuses: Vec<TaskStatusView> = param::words("status", status.0.as_ref())?;
+        let statuses = statuses.into_iter().map(|it| it.0).collect();
         let after = param::id("after", after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let tasks = web.app.list_tasks(&by.0, client, status, after, limit + 1).await?;
+        let tasks = web.app.list_tasks(&by.0, client, statuses, after, limit + 1).await?;
         let now = web.app.clock.now();
         let Stretch { items, next } = Stretch::of(tasks, limit, |it| it.id.to_string());
         let about = items.iter().map(|it| (it.client, Referenced::Task(it.id))).collect();

@@ -11,11 +11,12 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewChanges;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, Sequence, UpTo, limit_up_to};
+use crate::api::wire::param::{Id, Raw, Sequence, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{LevelView, StatusView, Uid, When};
 use crate::api::{Group, Web};
+use crate::app::report::log::LogPart;
 use crate::page::{SMALL_PULL_LIMIT_MAX, Stretch};
 use crate::store::global::change::Placed;
 
@@ -74,12 +75,15 @@ impl Changes {
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
+        /// Return the last changes instead of the first, also in commit order. Not with `after`.
+        newest: Query<Option<Raw<TrueWord>>>,
         limit: Query<Option<Raw<UpTo<SMALL_PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<RowChangeView>, Failure> {
-        let after = param::after(after.0.as_ref())?;
+        let part = param::log_part(after.0.as_ref(), newest.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
         let limit = limit_up_to(limit.0.as_ref())?;
-        let changes = web.app.list_changes(&by.0, client, after, limit + 1).await?;
+        let n_read = limit + u32::from(part != LogPart::Newest);
+        let changes = web.app.list_changes(&by.0, client, part, n_read).await?;
         let changes = Stretch::of(changes, limit, |it| it.sequence.to_string());
         Ok(StretchReply::of(&changes.map(RowChangeView::of)))
     }

@@ -12,11 +12,12 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewEvents;
 use crate::api::wire::input::TextOf;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw, Sequence, UpTo, limit_up_to};
+use crate::api::wire::param::{Id, Raw, Sequence, TrueWord, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
+use crate::app::report::log::{EventQuery, LogPart};
 use crate::error::{Error, Result};
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::event::Event;
@@ -88,12 +89,21 @@ impl Events {
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
+        /// Return only those of this type. Can be repeated.
+        #[oai(name = "type")]
+        kind: Query<Option<Vec<Raw<EventTypeView>>>>,
+        /// Return the last events instead of the first, also in commit order. Not with `after`.
+        newest: Query<Option<Raw<TrueWord>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<EventView>, Failure> {
-        let after = param::after(after.0.as_ref())?;
+        let part = param::log_part(after.0.as_ref(), newest.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
+        let kinds: Vec<EventTypeView> = param::words("type", kind.0.as_ref())?;
+        let kinds = kinds.into_iter().map(|it| it.0).collect();
         let limit = limit_up_to(limit.0.as_ref())?;
-        let events = web.app.list_events(&by.0, client, after, limit + 1).await?;
+        let n_read = limit + u32::from(part != LogPart::Newest);
+        let query = EventQuery { client, kinds, part, limit: n_read };
+        let events = web.app.list_events(&by.0, query).await?;
         let Stretch { items, next } = Stretch::of(events, limit, |it| it.sequence.to_string());
         let items = items.iter().map(EventView::of).collect::<Result<_>>()?;
         Ok(StretchReply::of(&Stretch { items, next }))

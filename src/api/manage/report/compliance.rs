@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::ViewCompliance;
-use crate::api::manage::decision::requirements::DecisionView;
+use crate::api::manage::decision::row_decision::DecisionView;
 use crate::api::v1::compliance::require_rows;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param;
@@ -21,7 +21,7 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::report::because::ReasonInput;
 use crate::app::report::client::ClientReport;
-use crate::engine::framework::{Framework, Level, Mapping};
+use crate::engine::framework::{Framework, FrameworkId, Level, Mapping};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, RowOutcome};
 use crate::engine::readiness::{GroupReadiness, of_groups};
 use crate::error::Result;
@@ -129,9 +129,19 @@ impl ClientFrameworkView {
         outcome: &FrameworkOutcome,
         level: Level,
     ) -> Self {
+        Self::of_rows(report, framework, outcome, |row| framework.rows[row].level == level)
+    }
+
+    /// The requirements that are wanted, by their index.
+    fn of_rows(
+        report: &ClientReport,
+        framework: &Framework,
+        outcome: &FrameworkOutcome,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Self {
         let input = report.reasons();
         let rows = framework.mappings().into_iter().enumerate();
-        let rows = rows.filter(|(row, _)| framework.rows[*row].level == level);
+        let rows = rows.filter(|(row, _)| is_wanted(*row));
         let view = |row: (usize, Vec<&Mapping>)| {
             ClientRequirementDetailView::of(report, &input, framework, outcome, row)
         };
@@ -147,6 +157,20 @@ impl ClientFrameworkView {
 }
 
 impl ClientRequirementDetailView {
+    /// A row of a framework, by its index.
+    pub fn read(
+        app: &App,
+        snapshot: &ClientSnapshot,
+        framework: FrameworkId,
+        row: usize,
+    ) -> Result<Self> {
+        let report = app.client_report(snapshot)?;
+        let framework = report.catalog.get_framework(framework)?;
+        let outcome = app.framework_outcome(snapshot, framework)?;
+        let mappings = framework.mappings().swap_remove(row);
+        Ok(Self::of(&report, &report.reasons(), framework, &outcome, (row, mappings)))
+    }
+
     fn of(
         report: &ClientReport,
         input: &ReasonInput<'_>,
@@ -246,7 +270,10 @@ impl ClientCompliance {
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
         level: Query<Option<Raw<LevelView>>>,
+        /// Only requirements with this status. Can be repeated.
+        status: Query<Option<Vec<Raw<StatusView>>>>,
     ) -> Result<Data<ClientFrameworkView>, Failure> {
+        let statuses: Vec<StatusView> = param::words("status", status.0.as_ref())?;
         let level = param::word("level", level.0.as_ref())?;
         let level = level.map_or(Level::Requirement, |it: LevelView| it.0);
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
@@ -257,7 +284,12 @@ impl ClientCompliance {
             let report = app.client_report(snapshot)?;
             let framework = report.catalog.get_framework(id)?;
             let outcome = app.framework_outcome(snapshot, framework)?;
-            Ok(ClientFrameworkView::of(&report, framework, &outcome, level))
+            let is_of = |row: usize, wanted: &StatusView| wanted.0 == outcome.rows[row].status;
+            let is_wanted = |row: usize| {
+                framework.rows[row].level == level
+                    && (statuses.is_empty() || statuses.iter().any(|it| is_of(row, it)))
+            };
+            Ok(ClientFrameworkView::of_rows(&report, framework, &outcome, is_wanted))
         };
         Ok(Data::kept(&rows.read(read).await?))
     }

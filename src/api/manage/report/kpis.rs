@@ -140,10 +140,16 @@ figures! {
     }
 }
 
+impl RisksView {
+    /// The most severe first.
+    pub fn of([critical, high, medium, low]: [u64; 4]) -> Self {
+        Self { critical, high, medium, low }
+    }
+}
+
 impl KpisView {
     fn of(kpis: Kpis) -> Self {
         let sums = kpis.sums;
-        let [critical, high, medium, low] = sums.n_risks;
         Self {
             clients: ClientsView {
                 total: kpis.n_clients,
@@ -155,7 +161,7 @@ impl KpisView {
             grades: GradesView::of(kpis.n_by_grade),
             coverage: kpis.mean_coverage.into(),
             readiness: kpis.readiness.into_iter().map(ReadinessView::of).collect(),
-            risks: RisksView { critical, high, medium, low },
+            risks: RisksView::of(sums.n_risks),
             exposure: ExposureView { sum: sums.exposure, unknown: sums.n_unpriced_risks },
             assets: AssetsView {
                 total: sums.n_assets,

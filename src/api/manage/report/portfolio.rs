@@ -11,6 +11,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{CompareClients, ViewPortfolio};
 use crate::api::manage::client::posture::COVERAGE_MIN;
 use crate::api::manage::decision::risks::ManagedRiskView;
+use crate::api::manage::report::kpis::RisksView;
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, UpTo, cut, limit_up_to};
@@ -80,6 +81,10 @@ pub struct StandingView {
     coverage: u8,
     /// The coverage is below 40.
     provisional: bool,
+    /// Open risks that are not accepted, by severity.
+    risks: RisksView,
+    /// Why the client needs attention, in words, most important first. Empty: it does not.
+    attention: Vec<String>,
     frameworks: Vec<FrameworkStandingView>,
 }
 
@@ -102,13 +107,15 @@ pub struct FrameworkStandingView {
 
 impl StandingView {
     fn of(it: ClientStanding) -> Self {
-        let ClientStanding { client, score, coverage, frameworks } = it;
+        let ClientStanding { client, score, coverage, n_risks, attention, frameworks } = it;
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
             score: score.map(SecurityScoreView::of).into(),
             coverage,
             provisional: coverage < COVERAGE_MIN,
+            risks: RisksView::of(n_risks),
+            attention,
             frameworks: frameworks.into_iter().map(FrameworkStandingView::of).collect(),
         }
     }
