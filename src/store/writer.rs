@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 use crate::error::{Chain, Error, Result};
 use crate::store::disk_space::{DiskSpace, Space};
 use crate::store::global::audit;
-use crate::store::global::audit::{AuditOutcome, PendingAct};
+use crate::store::global::audit::{AuditOutcome, Changed, PendingAct};
 use crate::store::kernel::health::{reopening, stopping};
 use crate::store::kernel::transaction::{Counts, Reading, Writing};
 use crate::store::open::DatabaseLocation;
@@ -44,6 +44,8 @@ pub(in crate::store) struct WriteJob {
     refusal: Option<Error>,
     /// The act to record with it.
     act: Option<PendingAct>,
+    /// What its last run changed.
+    changed: Changed,
     /// It may use the space that is reserved on a disk that is nearly full.
     is_reserved: bool,
     /// Its last run changed something.
@@ -95,6 +97,7 @@ impl WriteJob {
                 call: Box::new(call),
                 refusal: None,
                 act,
+                changed: Changed::default(),
                 is_reserved,
                 wrote: false,
                 is_out: false,
@@ -108,6 +111,7 @@ impl WriteJob {
         let refusal = failure.or(self.refusal.take());
         if let (None, true, Some(act)) = (&refusal, self.wrote, &self.act) {
             act.set_recorded();
+            act.log(&self.changed);
         }
         (self.call)(JobStep::Settle(refusal)).expect("settling does not fail");
     }
@@ -340,7 +344,8 @@ fn run_recorded(job: &mut WriteJob, batch: &mut Batch) -> Result<()> {
     job.wrote = batch.rows.wrote;
     match &job.act {
         Some(act) if job.wrote => {
-            let object = batch.rows.object.take();
+            let (client, object) = (batch.rows.client, batch.rows.object.take());
+            job.changed = Changed { client, object: object.clone() };
             audit::add(&mut batch.rows, &act.act(), object, AuditOutcome::Done, 1)
         }
         _ => Ok(()),
@@ -350,7 +355,7 @@ fn run_recorded(job: &mut WriteJob, batch: &mut Batch) -> Result<()> {
 /// Runs one job and stores its result.
 fn run(job: &mut WriteJob, batch: &mut Batch) {
     batch.rows.wrote = false;
-    batch.rows.object = None;
+    (batch.rows.object, batch.rows.client) = (None, None);
     match catch_unwind(AssertUnwindSafe(|| run_recorded(job, batch))) {
         Ok(Ok(())) => job.refusal = None,
         Ok(Err(error)) => {

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::clock::Time;
 use crate::error::Result;
+use crate::id::ClientId;
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction, Writing};
 use crate::store::table::{AUDIT, Span};
@@ -108,6 +109,14 @@ fn plain(text: &str) -> String {
     visible(text).chars().take(TEXT_CHARS_MAX).collect()
 }
 
+/// What an act changed.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Changed {
+    pub(in crate::store) client: Option<ClientId>,
+    /// The id of what was added or changed, if it is not the client itself.
+    pub(in crate::store) object: Option<String>,
+}
+
 /// The act of one request. It is recorded once, in the commit of the first change that [`Store::acting`] makes for it, if
 /// its actor is known. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -162,6 +171,14 @@ impl PendingAct {
 
     pub(in crate::store) fn act(&self) -> Act {
         self.lock().act.clone()
+    }
+
+    /// Writes the act to the journal, once it is durable: who did what, to which client.
+    pub(in crate::store) fn log(&self, changed: &Changed) {
+        let Act { by, address, action, .. } = self.act();
+        let client = changed.client.map(tracing::field::display);
+        let (by, action) = (plain(&by), plain(&action));
+        tracing::info!(client, object = changed.object, address, "{by}: {action}");
     }
 
     /// Marks the act as recorded: its commit is durable.

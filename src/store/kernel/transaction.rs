@@ -261,6 +261,8 @@ pub struct Writing {
     pub(in crate::store) wrote: bool,
     /// The id of what was added or changed since then.
     pub(in crate::store) object: Option<String>,
+    /// The client whose rows were last reached since then.
+    pub(in crate::store) client: Option<ClientId>,
     /// The database failed during this transaction, whatever the closure did with the error.
     pub(in crate::store) broken: bool,
 }
@@ -287,6 +289,7 @@ impl Writing {
             summaries: BTreeMap::new(),
             wrote: false,
             object: None,
+            client: None,
             broken: false,
         })
     }
@@ -454,6 +457,7 @@ impl Transaction<Reading> {
 impl Transaction<Writing> {
     /// One client's rows in the same transaction.
     pub fn client(&mut self, client: ClientId) -> ClientTransaction<&mut Writing> {
+        self.rows.client = Some(client);
         ClientTransaction { rows: &mut self.rows, client }
     }
 }
