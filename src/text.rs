@@ -72,10 +72,21 @@ pub fn some_line(text: &str, n_max: usize) -> Option<String> {
 /// The known name that is nearest to a wrong one. `None` if none is near.
 #[must_use]
 pub fn nearest<'a>(wrong: &str, known: &'a [String]) -> Option<&'a str> {
-    let distance =
-        |it: &str| strsim::damerau_levenshtein(&wrong.to_lowercase(), &it.to_lowercase());
-    let near = known.iter().min_by_key(|it| distance(it))?;
-    (distance(near) <= 1 + wrong.chars().count() / 3).then_some(near.as_str())
+    near(wrong, known).first().copied()
+}
+
+/// The known names that are near a wrong one, nearest first.
+#[must_use]
+pub fn near<'a>(wrong: &str, known: &'a [String]) -> Vec<&'a str> {
+    let wrong = wrong.to_lowercase();
+    let n_max = 1 + wrong.chars().count() / 3;
+    let measured = known.iter().map(|it| {
+        let distance = strsim::damerau_levenshtein(&wrong, &it.to_lowercase());
+        (distance, it.as_str())
+    });
+    let mut near: Vec<_> = measured.filter(|(distance, _)| *distance <= n_max).collect();
+    near.sort_by_key(|(distance, _)| *distance);
+    near.into_iter().map(|(_, name)| name).collect()
 }
 
 fn clean(chars: impl Iterator<Item = char>, n_max: usize) -> String {

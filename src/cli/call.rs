@@ -1,8 +1,10 @@
 //! Sends a management request to the running server, or handles it in this process if none is running.
 
 use std::path::Path;
+use std::pin::pin;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper_util::rt::TokioIo;
@@ -115,32 +117,90 @@ impl ServerSession {
         }
     }
 
+    /// All rows of a list, read page by page. `limit`: rows of a page.
+    ///
+    /// # Errors
+    /// As [`ServerSession::call`].
+    pub(super) async fn list(&self, path: &str, limit: u32) -> Result<Vec<Value>> {
+        let join = if path.contains('?') { '&' } else { '?' };
+        let path = format!("{path}{join}limit={limit}");
+        let mut rows = Vec::new();
+        let mut place = String::new();
+        loop {
+            let answer = self.call(Call::get(format!("{path}{place}"))).await?;
+            let page = answer["data"].as_array().cloned().unwrap_or_default();
+            let is_empty = page.is_empty();
+            rows.extend(page);
+            place = match (&answer["pagination"]["total"], &answer["next"]) {
+                (_, Value::String(next)) => format!("&after={}", encoded(next)),
+                (total, _) if total.as_u64().is_some_and(|it| (rows.len() as u64) < it) => {
+                    format!("&offset={}", rows.len())
+                }
+                _ => return Ok(rows),
+            };
+            if is_empty {
+                return Ok(rows);
+            }
+        }
+    }
+
     /// The response's JSON; null when it has no body.
     ///
     /// # Errors
     /// `Invalid` with the API's message when it refuses the call.
     pub(super) async fn call(&self, call: Call) -> Result<Value> {
-        let (status, bytes) = match self {
-            Self::Server(socket) => over(socket, call).await?,
-            Self::Here(opened) => here(opened, call).await?,
+        let mut bytes = Vec::new();
+        self.stream(call, &mut |piece| {
+            bytes.extend_from_slice(piece);
+            Ok(())
+        })
+        .await?;
+        if bytes.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&bytes).map_err(Error::internal)
+    }
+
+    /// Hands out the response's body piece by piece.
+    ///
+    /// # Errors
+    /// `Invalid` with the API's message when it refuses the call; those of `sink`.
+    pub(super) async fn stream(&self, call: Call, sink: Sink<'_>) -> Result<()> {
+        let mut refusal = Vec::new();
+        let mut put = |status: u16, piece: &[u8]| {
+            if (200..300).contains(&status) {
+                return sink(piece);
+            }
+            refusal.extend_from_slice(piece);
+            Ok(())
         };
-        let body = if bytes.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_slice(&bytes).map_err(Error::internal)?
+        let status = match self {
+            Self::Server(socket) => over(socket, call, &mut put).await?,
+            Self::Here(opened) => here(opened, call, &mut put).await?,
         };
         if (200..300).contains(&status) {
-            return Ok(body);
+            return Ok(());
         }
+        let body: Value = serde_json::from_slice(&refusal).unwrap_or_default();
         let message = body["error"]["message"].as_str().map_or_else(
             || format!("the server responded with status {status} and no message"),
             str::to_owned,
         );
         Err(Error::invalid(message))
     }
+
+    /// Returns true if a server is running.
+    pub(super) fn is_server(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
 }
 
-async fn here(opened: &crate::serve::Opened, call: Call) -> Result<(u16, Bytes)> {
+/// Takes the pieces of a body.
+type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<()> + Send);
+/// The same, with the status of the response.
+type StatusSink<'a> = &'a mut (dyn FnMut(u16, &[u8]) -> Result<()> + Send);
+
+async fn here(opened: &crate::serve::Opened, call: Call, sink: StatusSink<'_>) -> Result<u16> {
     let mut request = Request::builder()
         .method(call.method.parse().map_err(Error::internal)?)
         .uri_str(&call.path)
@@ -149,8 +209,11 @@ async fn here(opened: &crate::serve::Opened, call: Call) -> Result<(u16, Bytes)>
     request.extensions_mut().insert(Peer::Socket { uid: uid() });
     let response = opened.endpoint.get_response(request).await;
     let status = response.status().as_u16();
-    let bytes = response.into_body().into_bytes().await.map_err(Error::internal)?;
-    Ok((status, bytes))
+    let mut pieces = pin!(response.into_body().into_bytes_stream());
+    while let Some(piece) = pieces.next().await {
+        sink(status, &piece.map_err(Error::internal)?)?;
+    }
+    Ok(status)
 }
 
 /// The user that this process runs as, which owns its entry in `/proc`.
@@ -159,7 +222,7 @@ fn uid() -> u32 {
     std::fs::metadata("/proc/self").map_or(0, |it| it.uid())
 }
 
-async fn over(socket: &Path, call: Call) -> Result<(u16, Bytes)> {
+async fn over(socket: &Path, call: Call, sink: StatusSink<'_>) -> Result<u16> {
     let lost = |error: hyper::Error| {
         Error::unavailable("the server closed the connection before it responded").caused_by(error)
     };
@@ -178,13 +241,18 @@ async fn over(socket: &Path, call: Call) -> Result<(u16, Bytes)> {
         .body(body)
         .map_err(Error::internal)?;
     let exchange = async move {
-        let response = sender.send_request(request).await?;
+        let mut response = sender.send_request(request).await.map_err(lost)?;
         let status = response.status().as_u16();
-        Ok((status, response.into_body().collect().await?.to_bytes()))
+        while let Some(frame) = response.frame().await {
+            if let Some(piece) = frame.map_err(lost)?.data_ref() {
+                sink(status, piece)?;
+            }
+        }
+        Ok(status)
     };
     // The connection drives the exchange and ends when the exchange drops the sender.
     let (answer, _) = tokio::join!(exchange, connection);
-    answer.map_err(lost)
+    answer
 }
 
 /// The unreserved characters of RFC 3986 stay as they are in a query value.

@@ -3,11 +3,14 @@
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, call, with_session};
-use super::print;
+use super::call::{Call, ServerSession, with_session};
+use super::option::references;
+use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::page::LIMIT_MAX;
+
+const REFERENCES: &str = "externalReferences";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ClientCommand {
@@ -17,15 +20,15 @@ pub(super) enum ClientCommand {
     List,
     /// Show a client.
     Show {
-        /// Client id, as shown by `posture client list`.
-        id: String,
+        /// Name or id of the client.
+        client: String,
     },
     /// Change a client.
     Set(ClientSetArgs),
     /// Erase a client and all of its data. Only a backup can bring it back.
     Remove {
-        /// Client id, as shown by `posture client list`.
-        id: String,
+        /// Name or id of the client.
+        client: String,
         /// Confirm the erasure. Without it, nothing is erased.
         #[arg(long)]
         yes: bool,
@@ -46,12 +49,19 @@ pub(super) struct ClientAddArgs {
     /// What the client uses: QUESTION=used|unused|unknown, such as m365=used,aws=unused. Can be repeated.
     #[arg(long = "profile", value_name = "QUESTION=USAGE", value_delimiter = ',')]
     profile: Vec<String>,
+    /// What another system calls the client, for example a company of a PSA. Can be repeated.
+    #[arg(long = "reference", value_name = "SYSTEM=ID")]
+    references: Vec<String>,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture client set 'Acme Ltd' --profile aws=unused,gcp=unused
+  posture client set 'Acme Ltd' --reference halo=4711 --setting staleAssetDays=14")]
 pub(super) struct ClientSetArgs {
-    /// Client id, as shown by `posture client list`.
-    id: String,
+    /// Name or id of the client.
+    client: String,
     /// Name of the client.
     #[arg(long)]
     name: Option<String>,
@@ -70,38 +80,49 @@ pub(super) struct ClientSetArgs {
     /// A setting: NAME=JSON, such as staleAssetDays=14. Can be repeated.
     #[arg(long = "setting", value_name = "NAME=JSON")]
     settings: Vec<String>,
+    /// What another system calls the client. Can be repeated. Replaces all; an empty value removes them.
+    #[arg(long = "reference", value_name = "SYSTEM=ID")]
+    references: Vec<String>,
 }
 
 pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Result<()> {
-    match command {
-        ClientCommand::Add(args) => {
-            let answer = call(options, Call::of("POST", "/api/clients", &args.body()?))?;
-            show_id(json, &answer)
+    with_session(options, async |session| match command {
+        ClientCommand::Add(args) => add(session, json, &args).await,
+        ClientCommand::List => list(json, &session.list("/api/clients", LIMIT_MAX).await?),
+        ClientCommand::Show { client } => {
+            let path = client_name::path(session, &client).await?;
+            show(json, &session.call(Call::get(path)).await?)
         }
-        ClientCommand::List => list(options, json),
-        ClientCommand::Show { id } => show(json, &call(options, Call::get(path(&id)?))?),
         ClientCommand::Set(args) => {
-            let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()?))?;
-            show(json, &answer)
+            let body = args.body()?;
+            let path = client_name::path(session, &args.client).await?;
+            show(json, &session.call(Call::of("PATCH", path, &body)).await?)
         }
-        ClientCommand::Remove { id, yes } => {
+        ClientCommand::Remove { client, yes } => {
             if !yes {
                 let how =
                     "this erases the client and all of its data; repeat with --yes to confirm";
                 return Err(Error::invalid(how));
             }
-            let answer = call(options, Call::delete(path(&id)?))?;
-            print::done(json, &answer, &format!("erased client {id}"))
+            let path = client_name::path(session, &client).await?;
+            let answer = session.call(Call::delete(path)).await?;
+            print::done(json, &answer, &format!("erased client {client}"))
         }
-    }
+    })
 }
 
-/// The path of one client. Only an id is accepted: other text could name another path.
-pub(super) fn path(id: &str) -> Result<String> {
-    let id: crate::id::ClientId = id.parse().map_err(|_| {
-        Error::invalid(format!("`{id}` is not a client id; `posture client list` shows the ids"))
-    })?;
-    Ok(format!("/api/clients/{id}"))
+async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Result<()> {
+    let body = args.body()?;
+    let same = client_name::of_name(session, &args.name).await?;
+    let answer = session.call(Call::of("POST", "/api/clients", &body)).await?;
+    if let Some(other) = same.first() {
+        print::warn(&format!(
+            "warning: there was a client named `{}` already ({}); commands need the id to tell them apart",
+            args.name,
+            print::cell(&other["id"])
+        ));
+    }
+    show_id(json, &answer)
 }
 
 impl ClientAddArgs {
@@ -117,6 +138,7 @@ impl ClientAddArgs {
         if !self.profile.is_empty() {
             body.insert("settings".into(), json!({ "profile": profile(&self.profile)? }));
         }
+        body.extend(references(&self.references)?.map(|it| (REFERENCES.to_owned(), it)));
         Ok(Value::Object(body))
     }
 }
@@ -150,6 +172,7 @@ impl ClientSetArgs {
         if !settings.is_empty() {
             body.insert("settings".into(), Value::Object(settings));
         }
+        body.extend(references(&self.references)?.map(|it| (REFERENCES.to_owned(), it)));
         if body.is_empty() {
             return Err(Error::invalid("nothing to change; pass at least one option"));
         }
@@ -168,45 +191,30 @@ fn split(pair: &str) -> Result<(&str, &str)> {
         .ok_or_else(|| Error::invalid(format!("`{pair}` must have the form NAME=VALUE")))
 }
 
-fn list(options: &Config, json: bool) -> Result<()> {
-    let clients = with_session(options, async |session| {
-        let mut clients = Vec::new();
-        loop {
-            let offset = clients.len();
-            let path = format!("/api/clients?limit={LIMIT_MAX}&offset={offset}");
-            let page = session.call(Call::get(path)).await?;
-            let rows = page["data"].as_array().cloned().unwrap_or_default();
-            let n = rows.len();
-            clients.extend(rows);
-            if n < LIMIT_MAX as usize {
-                return Ok(clients);
-            }
-        }
-    })?;
-    if json {
-        return print::json(&json!({ "data": clients }));
-    }
-    let row = |it: &Value| {
+fn list(json: bool, clients: &[Value]) -> Result<()> {
+    let heading = ["ID", "NAME", "INDUSTRY", "EMPLOYEES", "ACTIVE"];
+    print::list(json, clients, ("no clients", &heading), |it| {
         ["id", "name", "industry", "employeeCount", "active"]
             .map(|name| print::cell(&it[name]))
             .to_vec()
-    };
-    let rows: Vec<_> = clients.iter().map(row).collect();
-    print::table(&["ID", "NAME", "INDUSTRY", "EMPLOYEES", "ACTIVE"], &rows)
+    })
 }
 
 fn show(json: bool, answer: &Value) -> Result<()> {
     if json {
         return print::json(answer);
     }
+    let mut client = answer["data"].clone();
+    client["references"] = json!(print::references(&client[REFERENCES]));
     print::fields(
-        &answer["data"],
+        &client,
         &[
             ("id", "id"),
             ("name", "name"),
             ("industry", "industry"),
             ("employees", "employeeCount"),
             ("active", "active"),
+            ("references", "references"),
             ("added", "createdAt"),
             ("changed", "updatedAt"),
             ("settings", "settings"),

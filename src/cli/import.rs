@@ -1,6 +1,7 @@
 //! `posture import`.
 
 use std::io::IsTerminal;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -9,19 +10,25 @@ use poem::Body;
 use serde_json::Value;
 
 use super::call::{Call, ServerSession, encoded, with_session};
-use super::{client, print};
+use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
+use crate::page::LIMIT_MAX;
 use crate::text::visible;
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(after_help = "\
+Examples:
+  posture import --client 'Acme Ltd' prowler-output.ocsf.json
+  posture import --client 'Acme Ltd' --format facts facts.json
+  zcat scan.xml.gz | posture import --client 'Acme Ltd' -")]
 pub(super) struct ImportArgs {
     #[command(subcommand)]
     command: Option<ImportCommand>,
-    /// The client that the file is about.
-    #[arg(long, value_name = "ID", required = true)]
+    /// The client that the file is about, by name or id.
+    #[arg(long, value_name = "CLIENT", required = true)]
     client: Option<String>,
     /// prowler-ocsf, prowler-csv, prowler-json, nmap or facts. Default: detected from the file, except for facts.
     #[arg(long)]
@@ -38,7 +45,7 @@ pub(super) struct ImportArgs {
     /// The file covers its accounts or hosts in full: anything missing from it is treated as removed.
     #[arg(long)]
     complete: bool,
-    /// Files to import.
+    /// Files to import, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -47,14 +54,14 @@ pub(super) struct ImportArgs {
 enum ImportCommand {
     /// List a client's imports.
     List {
-        /// The client of the imports.
-        #[arg(long, value_name = "ID")]
+        /// The client of the imports, by name or id.
+        #[arg(long, value_name = "CLIENT")]
         client: String,
     },
     /// Undo an import: retract its facts and reassess the client.
     Undo {
-        /// The client of the imports.
-        #[arg(long, value_name = "ID")]
+        /// The client of the imports, by name or id.
+        #[arg(long, value_name = "CLIENT")]
         client: String,
         /// Import id, as shown by `posture import list`.
         import: String,
@@ -66,35 +73,39 @@ pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> 
         Some(ImportCommand::List { client }) => list(options, json, &client),
         Some(ImportCommand::Undo { client, import }) => undo(options, json, &client, &import),
         None => with_session(options, async |session| {
-            let client = args.client.as_deref().unwrap_or_default();
+            let named = args.client.as_deref().unwrap_or_default();
+            let client = client_name::path(session, named).await?;
             let mut is_first = false;
             for file in &args.files {
-                let answer = import(session, &args, file).await.map_err(|error| {
-                    Error::invalid(format!("{}: {}", file.display(), error.message()))
-                })?;
-                show(json, &visible(&file.display().to_string()), &answer)?;
+                let name = if *file == Path::new("-") {
+                    "standard input".to_owned()
+                } else {
+                    file.display().to_string()
+                };
+                let answer = import(session, &args, &client, file)
+                    .await
+                    .map_err(|error| Error::invalid(format!("{name}: {}", error.message())))?;
+                show(json, &visible(&name), &answer)?;
                 is_first |= answer["data"]["changed"]["scoreBefore"].is_null()
                     && answer["data"]["changed"]["scoreAfter"].is_number();
             }
             if !is_first || json {
                 return Ok(());
             }
-            let path = format!("{}/posture", client::path(client)?);
-            show_questions(client, &session.call(Call::get(path)).await?)
+            show_questions(named, &session.call(Call::get(format!("{client}/posture"))).await?)
         }),
     }
 }
 
-async fn import(session: &ServerSession, args: &ImportArgs, path: &Path) -> Result<Value> {
-    let client = args.client.as_deref().unwrap_or_default();
-    let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
-    let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
-    let metadata = file.metadata().await.map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(Error::invalid("is a directory; pass a file"));
-    }
-    let bar = progress(metadata.len());
+async fn import(
+    session: &ServerSession,
+    args: &ImportArgs,
+    client: &str,
+    path: &Path,
+) -> Result<Value> {
+    let (file, bar) = open(path).await?;
     let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = if name == "-" { "stdin".to_owned() } else { name };
     let mut query = vec![
         format!("observedAt={}", encoded(&args.observed_at)),
         format!("fileName={}", encoded(&name)),
@@ -105,13 +116,28 @@ async fn import(session: &ServerSession, args: &ImportArgs, path: &Path) -> Resu
     query.extend(args.complete.then(|| "complete=true".to_owned()));
     let call = Call {
         method: "POST",
-        path: format!("{}/imports?{}", client::path(client)?, query.join("&")),
+        path: format!("{client}/imports?{}", query.join("&")),
         content_type: "application/octet-stream",
         body: Body::from_async_read(bar.wrap_async_read(file)),
     };
     let answer = session.call(call).await;
     bar.finish_and_clear();
     answer
+}
+
+/// A file, or standard input, and how far it is read.
+async fn open(path: &Path) -> Result<(tokio::fs::File, ProgressBar)> {
+    let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
+    if path == Path::new("-") {
+        let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?;
+        return Ok((std::fs::File::from(input).into(), ProgressBar::hidden()));
+    }
+    let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
+    let metadata = file.metadata().await.map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(Error::invalid("is a directory; pass a file"));
+    }
+    Ok((file, progress(metadata.len())))
 }
 
 /// Shown only on a terminal.
@@ -184,28 +210,22 @@ fn show_questions(client: &str, answer: &Value) -> Result<()> {
         print::line(&format!("  {question}: {}", print::count(n, "requirement")))?;
     }
     print::line(&format!(
-        "answer each: posture client set {client} --profile QUESTION=used,QUESTION=unused"
+        "answer each: posture client set {} --profile QUESTION=used,QUESTION=unused",
+        print::word(client)
     ))
 }
 
 fn list(options: &Config, json: bool, client: &str) -> Result<()> {
-    let path = format!("{}/imports?limit={}", client::path(client)?, crate::page::LIMIT_MAX);
-    let answer = super::call::call(options, Call::get(path))?;
-    if json {
-        return print::json(&answer);
-    }
-    let row = |it: &Value| {
+    let all = with_session(options, async |session| {
+        let client = client_name::path(session, client).await?;
+        session.list(&format!("{client}/imports"), LIMIT_MAX).await
+    })?;
+    let heading = ["ID", "AT", "SOURCE", "FORMAT", "FILE", "FACTS", "UNDONE"];
+    print::list(json, &all, ("no imports", &heading), |it| {
         ["id", "at", "source", "format", "fileName", "facts", "undoneAt"]
             .map(|name| print::cell(&it[name]))
             .to_vec()
-    };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
-    print::table(&["ID", "AT", "SOURCE", "FORMAT", "FILE", "FACTS", "UNDONE"], &rows)?;
-    let (n, total) = (rows.len() as u64, answer["pagination"]["total"].as_u64().unwrap_or(0));
-    if n < total {
-        print::line(&format!("showing the newest {n} of {total}"))?;
-    }
-    Ok(())
+    })
 }
 
 fn undo(options: &Config, json: bool, client: &str, import: &str) -> Result<()> {
@@ -214,8 +234,10 @@ fn undo(options: &Config, json: bool, client: &str, import: &str) -> Result<()> 
             "`{import}` is not an import id; `posture import list` shows the ids"
         ))
     })?;
-    let path = format!("{}/imports/{id}", client::path(client)?);
-    let answer = super::call::call(options, Call::delete(path))?;
+    let answer = with_session(options, async |session| {
+        let client = client_name::path(session, client).await?;
+        session.call(Call::delete(format!("{client}/imports/{id}"))).await
+    })?;
     if json {
         return print::json(&answer);
     }

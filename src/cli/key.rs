@@ -3,8 +3,9 @@
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, call};
-use super::print;
+use super::call::{Call, call, with_session};
+use super::option::seconds;
+use super::{client_name, print};
 use crate::app::access::key::GRACE_S;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -44,8 +45,8 @@ pub(super) struct IssueArgs {
     /// read:events, read:portfolio, read:export, manage:clients, manage:decisions. Can be repeated or comma-separated.
     #[arg(long = "scope", required = true, value_delimiter = ',')]
     scopes: Vec<String>,
-    /// Restrict the key to this client. Can be repeated. Default: all clients.
-    #[arg(long = "client", value_name = "ID")]
+    /// Restrict the key to this client, by name or id. Can be repeated. Default: all clients.
+    #[arg(long = "client", value_name = "CLIENT")]
     clients: Vec<String>,
     /// Accept the key only from this network. Can be repeated. Default: any address.
     #[arg(long = "ip", value_name = "CIDR")]
@@ -73,8 +74,11 @@ pub(super) struct IssueArgs {
 pub(super) fn run(options: &Config, json: bool, command: KeyCommand) -> Result<()> {
     match command {
         KeyCommand::Issue(args) => {
-            let answer = call(options, Call::of("POST", "/api/keys", &args.body()?))?;
-            show_key(json, args.quiet, &answer)
+            let answer = with_session(options, async |session| {
+                let clients = client_name::find_all(session, &args.clients).await?;
+                session.call(Call::of("POST", "/api/keys", &args.body(&clients)?)).await
+            });
+            show_key(json, args.quiet, &answer?)
         }
         KeyCommand::List => list(json, &call(options, Call::get("/api/keys"))?),
         KeyCommand::Rotate { id, grace, quiet } => {
@@ -98,11 +102,11 @@ fn path(id: &str) -> Result<String> {
 }
 
 impl IssueArgs {
-    fn body(&self) -> Result<Value> {
+    fn body(&self, clients: &[String]) -> Result<Value> {
         let mut body = Map::new();
         body.insert("name".into(), json!(self.name));
         body.insert("scopes".into(), json!(self.scopes));
-        body.insert("clientIds".into(), json!(self.clients));
+        body.insert("clientIds".into(), json!(clients));
         body.insert("networks".into(), json!(self.networks));
         if let Some(source) = &self.source {
             body.insert("source".into(), json!(source));
@@ -120,30 +124,6 @@ impl IssueArgs {
         }
         Ok(Value::Object(body))
     }
-}
-
-/// Reads `0`, `90s`, `30m`, `12h` or `90d`.
-pub(super) fn seconds(text: &str) -> Result<i64> {
-    let bad = || {
-        Error::invalid(format!(
-            "`{text}` is not a duration; use a number followed by s, m, h or d, such as 90d"
-        ))
-    };
-    if text == "0" {
-        return Ok(0);
-    }
-    let unit_at =
-        text.len().checked_sub(1).filter(|it| text.is_char_boundary(*it)).ok_or_else(bad)?;
-    let (number, unit) = text.split_at(unit_at);
-    let unit_s = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 3_600,
-        "d" => 86_400,
-        _ => return Err(bad()),
-    };
-    let number: i64 = number.parse().ok().filter(|it| 0 <= *it).ok_or_else(bad)?;
-    number.checked_mul(unit_s).ok_or_else(bad)
 }
 
 fn show_key(json: bool, quiet: bool, answer: &Value) -> Result<()> {

@@ -26,10 +26,20 @@ pub(super) fn line(text: &str) -> Result<()> {
     }
 }
 
+/// Prints a warning on standard error.
+pub(super) fn warn(text: &str) {
+    // A closed standard error cannot be reported.
+    let _ = writeln!(io::stderr().lock(), "posture: {}", visible(text));
+}
+
 /// Prints the API's answer as it is, indented. The invisible characters that JSON allows in a string are escaped as JSON
 /// does it.
 pub(super) fn json(body: &Value) -> Result<()> {
-    let text = serde_json::to_string_pretty(body).map_err(Error::internal)?;
+    line(&escaped(&serde_json::to_string_pretty(body).map_err(Error::internal)?))
+}
+
+/// JSON with the invisible characters of its strings escaped.
+fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for it in text.chars() {
         if it == '\n' || is_visible(it) {
@@ -40,7 +50,17 @@ pub(super) fn json(body: &Value) -> Result<()> {
             write!(shown, "\\u{unit:04x}").expect("writing to a String does not fail");
         }
     }
-    line(&shown)
+    shown
+}
+
+/// Prints a value on one line, as a program reads one after the other.
+pub(super) fn compact(value: &Value) -> Result<()> {
+    line(&escaped(&value.to_string()))
+}
+
+/// Prints the id of what was added, or with `--json` the API's answer.
+pub(super) fn id(as_json: bool, answer: &Value) -> Result<()> {
+    if as_json { json(answer) } else { line(&cell(&answer["data"]["id"])) }
 }
 
 /// Prints what was done, or with `--json` the API's answer without data: null.
@@ -48,7 +68,24 @@ pub(super) fn done(as_json: bool, answer: &Value, text: &str) -> Result<()> {
     if as_json { json(&json!({ "data": answer["data"] })) } else { line(text) }
 }
 
-/// Prints rows under a heading. Each column is as wide as its widest cell.
+/// Prints a list of the API as a table, or the sentence about an empty list. With `--json`: the rows as the API has them.
+pub(super) fn list(
+    as_json: bool,
+    rows: &[Value],
+    (empty, heading): (&str, &[&str]),
+    cells: impl Fn(&Value) -> Vec<String>,
+) -> Result<()> {
+    if as_json {
+        return json(&json!({ "data": rows }));
+    }
+    if rows.is_empty() {
+        return line(empty);
+    }
+    table(heading, &rows.iter().map(cells).collect::<Vec<_>>())
+}
+
+/// Prints rows under a heading. Each column is as wide as its widest cell. A last column that would be wider than the screen
+/// is wrapped.
 pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let widths: Vec<usize> = (0..heading.len())
         .map(|column| {
@@ -56,15 +93,49 @@ pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
             cells.chain([heading[column].len()]).max().unwrap_or(0)
         })
         .collect();
+    let before_last: usize = widths.iter().rev().skip(1).map(|it| it + COLUMN_GAP.len()).sum();
     let shown = |cells: &mut dyn Iterator<Item = &str>| {
         let padded = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        let text = padded.collect::<Vec<_>>().join(COLUMN_GAP).trim_end().to_owned();
+        wrapped(&text, before_last)
     };
     line(&shown(&mut heading.iter().copied()))?;
     for row in rows {
         line(&shown(&mut row.iter().map(String::as_str)))?;
     }
     Ok(())
+}
+
+/// Columns of the screen that texts are wrapped to.
+const SCREEN_COLUMNS: usize = 100;
+/// What stands between two columns.
+const COLUMN_GAP: &str = "  ";
+/// A narrower column is not wrapped: it would only get longer.
+const WRAPPED_COLUMNS_MIN: usize = 20;
+
+/// Breaks a line between words so that it fits the screen. What follows the break stands under the text at `indent`.
+pub(super) fn wrapped(text: &str, indent: usize) -> String {
+    let n_chars = text.chars().count();
+    if n_chars <= SCREEN_COLUMNS || SCREEN_COLUMNS < indent + WRAPPED_COLUMNS_MIN {
+        return text.to_owned();
+    }
+    let start = text.char_indices().nth(indent).map_or(text.len(), |it| it.0);
+    let (mut shown, rest) = (text[..start].to_owned(), &text[start..]);
+    let mut column = indent;
+    for word in rest.split(' ') {
+        let width = word.chars().count();
+        if column != indent && SCREEN_COLUMNS < column + 1 + width {
+            shown.push('\n');
+            shown.extend(std::iter::repeat_n(' ', indent));
+            column = indent;
+        } else if column != indent {
+            shown.push(' ');
+            column += 1;
+        }
+        shown.push_str(word);
+        column += width;
+    }
+    shown
 }
 
 /// A value as people read it: text without quotes, `-` for null.
@@ -75,6 +146,47 @@ pub(super) fn cell(value: &Value) -> String {
         Value::Array(all) => all.iter().map(cell).collect::<Vec<_>>().join(","),
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => value.to_string(),
     }
+}
+
+/// A time to the minute, as people read it: `2026-11-23 08:15`.
+pub(super) fn minute(time: &Value) -> String {
+    let text = cell(time);
+    text.get(..16).map_or_else(|| text.clone(), |it| it.replace('T', " "))
+}
+
+/// The day of a time.
+pub(super) fn day(time: &Value) -> String {
+    let text = cell(time);
+    text.get(..10).map_or_else(|| text.clone(), str::to_owned)
+}
+
+/// An amount of dollars, with a comma between thousands.
+pub(super) fn dollars(amount: u64) -> String {
+    let digits = amount.to_string();
+    let mut shown = String::from("$");
+    for (index, digit) in digits.chars().enumerate() {
+        if index != 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// References to other systems, as options name them.
+pub(super) fn references(all: &Value) -> String {
+    let all: Vec<String> = all
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|it| format!("{}={}", cell(&it["system"]), cell(&it["id"])))
+        .collect();
+    if all.is_empty() { "-".to_owned() } else { all.join(", ") }
+}
+
+/// Some words and a value, or nothing if the value is null.
+pub(super) fn given(words: &str, value: &Value, shown: impl Fn(&Value) -> String) -> String {
+    if value.is_null() { String::new() } else { format!("{words}{}", shown(value)) }
 }
 
 /// Puts `word` in place of an empty list, which means all or any.
@@ -90,11 +202,21 @@ pub(super) fn count(number: &Value, noun: &str) -> String {
     format!("{} {noun}{plural}", cell(number))
 }
 
+/// A word of a command to copy, quoted if the shell needs it.
+pub(super) fn word(text: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || "-_./:@".contains(it);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// Prints named fields of an object, one on each line.
 pub(super) fn fields(object: &Value, names: &[(&str, &str)]) -> Result<()> {
     let width = names.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, field) in names {
-        line(&format!("{label:<width$}  {}", cell(&object[*field])))?;
+        let text = format!("{label:<width$}  {}", cell(&object[*field]));
+        line(&wrapped(&text, width + 2))?;
     }
     Ok(())
 }

@@ -8,10 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, call, with_session};
-use super::print;
+use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
-use crate::id::ScanId;
+use crate::id::{ClientId, ScanId};
 use crate::page::LIMIT_MAX;
 
 /// Time between two requests for the status of a scan.
@@ -23,8 +23,8 @@ pub(super) enum ScanCommand {
     Start(StartArgs),
     /// List scans, newest first.
     List {
-        /// Only scans of this client.
-        #[arg(long, value_name = "ID")]
+        /// Only scans of this client, by name or id.
+        #[arg(long, value_name = "CLIENT")]
         client: Option<String>,
     },
     /// Show a scan and its results.
@@ -44,8 +44,8 @@ pub(super) struct StartArgs {
     /// Networks in CIDR notation, or addresses.
     #[arg(required = true, value_name = "NETWORK")]
     targets: Vec<String>,
-    /// The client that the networks belong to. Default: the only client, if there is just one.
-    #[arg(long, value_name = "ID")]
+    /// The client that the networks belong to, by name or id. Default: the only client, if there is just one.
+    #[arg(long, value_name = "CLIENT")]
     client: Option<String>,
     /// Ports to scan, such as 22,80,8000-8100. Default: 200 common ports.
     #[arg(long)]
@@ -91,14 +91,14 @@ fn path(id: &str) -> Result<String> {
 }
 
 impl StartArgs {
-    fn body(&self) -> Value {
+    fn body(&self, client: Option<ClientId>) -> Value {
         let mut body = Map::new();
         body.insert("targets".to_owned(), json!(self.targets));
         body.insert("exclude".to_owned(), json!(self.exclude));
         let mut add = |name: &str, value: Option<Value>| {
             body.extend(value.map(|it| (name.to_owned(), it)));
         };
-        add("clientId", self.client.as_ref().map(|it| json!(it)));
+        add("clientId", client.map(|it| json!(it.to_string())));
         add("ports", self.ports.as_ref().map(|it| json!(it)));
         add("threads", self.threads.map(|it| json!(it)));
         add("name", self.name.as_ref().map(|it| json!(it)));
@@ -114,7 +114,11 @@ fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
                 "no server is running to perform the scan; start `posture serve` first",
             ));
         }
-        let mut scan = session.call(Call::of("POST", "/api/scan", &args.body())).await?;
+        let client = match &args.client {
+            Some(it) => Some(client_name::find(session, it).await?),
+            None => None,
+        };
+        let mut scan = session.call(Call::of("POST", "/api/scan", &args.body(client))).await?;
         let id = print::cell(&scan["data"]["id"]);
         if args.wait {
             scan = tokio::select! {
@@ -177,8 +181,10 @@ fn progress() -> ProgressBar {
 }
 
 fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
-    let of = client.map_or(String::new(), |it| format!("&clientId={}", super::call::encoded(it)));
-    let answer = call(options, Call::get(format!("/api/scan?limit={LIMIT_MAX}{of}")))?;
+    let answer = with_session(options, async |session| {
+        let of = client_name::filter(session, client).await?;
+        session.call(Call::get(format!("/api/scan?limit={LIMIT_MAX}{of}"))).await
+    })?;
     if json {
         return print::json(&answer);
     }

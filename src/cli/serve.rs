@@ -29,7 +29,14 @@ const N_BLOCKING_THREADS: usize = 64;
 const BLOCKING_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  posture serve
+  posture serve --demo --listen 127.0.0.1:8090")]
 pub(super) struct ServeArgs {
+    /// Address and port to listen on, instead of `server.listen` of the configuration.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    listen: Option<SocketAddr>,
     /// Fill an empty database with a made-up portfolio first.
     #[arg(long)]
     demo: bool,
@@ -45,6 +52,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
     let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
         let mut wanted = serve_options(options);
+        wanted.listen = args.listen.unwrap_or(wanted.listen);
         if args.demo {
             receiver::allow(&mut wanted);
         }

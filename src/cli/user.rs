@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, call, with_session};
-use super::print;
+use super::{client_name, print};
 use crate::auth::password::BYTES_MAX;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -43,8 +43,8 @@ pub(super) struct UserAddArgs {
     /// Name that is displayed.
     #[arg(long)]
     name: Option<String>,
-    /// Restrict the user to this client. Can be repeated. Default: all clients.
-    #[arg(long = "client", value_name = "ID")]
+    /// Restrict the user to this client, by name or id. Can be repeated. Default: all clients.
+    #[arg(long = "client", value_name = "CLIENT")]
     clients: Vec<String>,
     /// Read the password from the first line of standard input.
     #[arg(long)]
@@ -67,8 +67,8 @@ pub(super) struct UserSetArgs {
     /// Name that is displayed.
     #[arg(long)]
     name: Option<String>,
-    /// Restrict the user to this client. Can be repeated.
-    #[arg(long = "client", value_name = "ID", conflicts_with = "all_clients")]
+    /// Restrict the user to this client, by name or id. Can be repeated.
+    #[arg(long = "client", value_name = "CLIENT", conflicts_with = "all_clients")]
     clients: Vec<String>,
     /// Let the user reach all clients.
     #[arg(long)]
@@ -84,23 +84,37 @@ pub(super) struct UserSetArgs {
 pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<()> {
     match command {
         UserCommand::Add(args) => {
-            let body = args.body()?;
-            show(json, &call(options, Call::of("POST", "/api/users", &body))?)
+            let mut body = args.body()?;
+            let answer = with_session(options, async |session| {
+                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
+                session.call(Call::of("POST", "/api/users", &body)).await
+            });
+            show(json, &answer?)
         }
         UserCommand::List => list(json, &call(options, Call::get("/api/users"))?),
-        UserCommand::Set(args) => change(options, json, &args.user, &args.body()?),
+        UserCommand::Set(args) => change(options, json, &args.user, args.body()?, &args.clients),
         UserCommand::Password { user, password_stdin } => {
             let password = if password_stdin { json!(read_password()?) } else { Value::Null };
-            change(options, json, &user, &json!({ "password": password }))
+            change(options, json, &user, json!({ "password": password }), &[])
         }
     }
 }
 
-fn change(options: &Config, json: bool, user: &str, body: &Value) -> Result<()> {
+/// `clients`: those that the user is to reach, as they are named. Empty: `body` says it.
+fn change(
+    options: &Config,
+    json: bool,
+    user: &str,
+    mut body: Value,
+    clients: &[String],
+) -> Result<()> {
     let answer = with_session(options, async |session| {
         let all = session.call(Call::get("/api/users")).await?;
         let id = id_of(&all, user)?;
-        session.call(Call::of("PATCH", format!("/api/users/{id}"), body)).await
+        if !clients.is_empty() {
+            body["clientIds"] = json!(client_name::find_all(session, clients).await?);
+        }
+        session.call(Call::of("PATCH", format!("/api/users/{id}"), &body)).await
     });
     show(json, &answer?)
 }
@@ -125,7 +139,6 @@ impl UserAddArgs {
         body.insert("role".into(), json!(self.role));
         body.insert("username".into(), json!(self.username));
         body.insert("displayName".into(), json!(self.name));
-        body.insert("clientIds".into(), json!(self.clients));
         if self.password_stdin {
             body.insert("password".into(), json!(read_password()?));
         }
@@ -179,9 +192,10 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     if json {
         return print::json(answer);
     }
-    let user = &answer["data"];
+    let mut user = answer["data"].clone();
+    print::name_all(&mut user["clientIds"], "all");
     print::fields(
-        user,
+        &user,
         &[
             ("id", "id"),
             ("email", "email"),
@@ -204,8 +218,10 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let row = |it: &Value| {
+        let mut user = it.clone();
+        print::name_all(&mut user["clientIds"], "all");
         ["id", "email", "username", "role", "clientIds", "enabled", "lastLoginAt"]
-            .map(|name| print::cell(&it[name]))
+            .map(|name| print::cell(&user[name]))
             .to_vec()
     };
     let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();

@@ -1,14 +1,14 @@
 //! `posture webhook`.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, call, with_session};
-use super::key::seconds;
-use super::print;
+use super::option::seconds;
+use super::{client_name, print};
 use crate::app::webhook::endpoint::OVERLAP_S;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -74,7 +74,50 @@ pub(super) enum WebhookCommand {
     },
 }
 
+/// Headers of the receiver's own, such as `Authorization`.
 #[derive(Debug, Args)]
+pub(super) struct HeaderArgs {
+    /// Header to send with each delivery. Can be repeated. The shell keeps it in its history; --header-file does not.
+    #[arg(long = "header", value_name = "NAME:VALUE")]
+    lines: Vec<String>,
+    /// File with one NAME:VALUE on each line, or - for standard input.
+    #[arg(long = "header-file", value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+impl HeaderArgs {
+    /// As the API takes them. `None`: no option was given. One empty value stands for an empty list.
+    fn json(&self) -> Result<Option<Value>> {
+        let mut lines = self.lines.clone();
+        if let Some(file) = &self.file {
+            let mut text = String::new();
+            let read = if file == Path::new("-") {
+                std::io::stdin().lock().take(BODY_BYTES_MAX).read_to_string(&mut text)
+            } else {
+                std::fs::File::open(file)
+                    .and_then(|it| it.take(BODY_BYTES_MAX).read_to_string(&mut text))
+            };
+            read.map_err(|it| Error::invalid(format!("cannot read {}: {it}", file.display())))?;
+            lines.extend(text.lines().map(str::to_owned));
+        } else if lines.is_empty() {
+            return Ok(None);
+        }
+        let header = |line: &String| {
+            // The value may be a secret: the message does not repeat it.
+            let rule = || Error::invalid("a header must have the form NAME:VALUE");
+            let (name, value) = line.split_once(':').ok_or_else(rule)?;
+            Ok(json!({ "name": name.trim(), "value": value.trim() }))
+        };
+        let given = lines.iter().filter(|it| !it.trim().is_empty());
+        Ok(Some(Value::Array(given.map(header).collect::<Result<_>>()?)))
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture webhook add --url https://psa.example/hooks --event all
+  posture webhook add --url https://flow.example/x --event risk_item_created --client 'Acme Ltd' --header-file auth.txt")]
 pub(super) struct WebhookAddArgs {
     /// URL of the endpoint.
     #[arg(long)]
@@ -82,8 +125,8 @@ pub(super) struct WebhookAddArgs {
     /// Event type, or `all`. Can be repeated.
     #[arg(long = "event", value_name = "TYPE", required = true)]
     events: Vec<String>,
-    /// Send only events of this client. Can be repeated. Default: all clients.
-    #[arg(long = "client", value_name = "ID")]
+    /// Send only events of this client, by name or id. Can be repeated. Default: all clients.
+    #[arg(long = "client", value_name = "CLIENT")]
     clients: Vec<String>,
     /// Send only events about this framework, or `all`. Can be repeated. Default: those of the contract.
     #[arg(long = "framework", value_name = "ID", value_delimiter = ',')]
@@ -91,6 +134,8 @@ pub(super) struct WebhookAddArgs {
     /// What the endpoint is for.
     #[arg(long, default_value = "")]
     description: String,
+    #[command(flatten)]
+    headers: HeaderArgs,
     /// Print only the secret.
     #[arg(long, short)]
     quiet: bool,
@@ -106,8 +151,8 @@ pub(super) struct WebhookSetArgs {
     /// Event type, or `all`. Can be repeated.
     #[arg(long = "event", value_name = "TYPE")]
     events: Vec<String>,
-    /// Send only events of this client, or `all`. Can be repeated.
-    #[arg(long = "client", value_name = "ID")]
+    /// Send only events of this client, by name or id, or `all`. Can be repeated.
+    #[arg(long = "client", value_name = "CLIENT")]
     clients: Vec<String>,
     /// Send only events about this framework, or `contract` or `all`. Can be repeated.
     #[arg(long = "framework", value_name = "ID", value_delimiter = ',')]
@@ -115,6 +160,8 @@ pub(super) struct WebhookSetArgs {
     /// What the endpoint is for.
     #[arg(long)]
     description: Option<String>,
+    #[command(flatten)]
+    headers: HeaderArgs,
     /// Whether events are sent to the endpoint.
     #[arg(long)]
     enabled: Option<bool>,
@@ -140,14 +187,22 @@ pub(super) struct RecoverArgs {
 pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Result<()> {
     match command {
         WebhookCommand::Add(args) => {
-            let quiet = args.quiet;
-            let answer = call(options, Call::of("POST", "/api/webhooks", &args.body()))?;
-            show_secret(json, quiet, &answer)
+            let answer = with_session(options, async |session| {
+                let clients = client_name::find_all(session, &args.clients).await?;
+                session.call(Call::of("POST", "/api/webhooks", &args.body(&clients)?)).await
+            });
+            show_secret(json, args.quiet, &answer?)
         }
         WebhookCommand::List => list(json, &call(options, Call::get("/api/webhooks"))?),
         WebhookCommand::Set(args) => {
-            let answer = call(options, Call::of("PATCH", path(&args.id)?, &args.body()?))?;
-            show(json, &answer)
+            let (path, mut body) = (path(&args.id)?, args.body()?);
+            let answer = with_session(options, async |session| {
+                if !args.clients.is_empty() && args.clients != ["all"] {
+                    body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
+                }
+                session.call(Call::of("PATCH", path, &body)).await
+            });
+            show(json, &answer?)
         }
         WebhookCommand::Test { id, event } => {
             let body = event.map_or(json!({}), |it| json!({ "type": it }));
@@ -180,21 +235,26 @@ fn path(id: &str) -> Result<String> {
 }
 
 impl WebhookAddArgs {
-    fn body(&self) -> Value {
+    fn body(&self, clients: &[String]) -> Result<Value> {
         let mut body = json!({
             "url": self.url,
             "events": self.events,
-            "clientIds": self.clients,
+            "clientIds": clients,
             "description": self.description,
         });
         if !self.frameworks.is_empty() {
             body["frameworks"] = json!(self.frameworks);
         }
-        body
+        if let Some(headers) = self.headers.json()? {
+            body["headers"] = headers;
+        }
+        Ok(body)
     }
 }
 
 impl WebhookSetArgs {
+    /// The clients are all of them; those that are named are looked up later.
+    ///
     /// # Errors
     /// `Invalid` if there is nothing to change.
     fn body(&self) -> Result<Value> {
@@ -207,8 +267,8 @@ impl WebhookSetArgs {
         put("enabled", self.enabled.map(|it| json!(it)));
         put("frameworks", (!self.frameworks.is_empty()).then(|| json!(self.frameworks)));
         put("events", (!self.events.is_empty()).then(|| json!(self.events)));
-        let clients = if self.clients == ["all"] { json!([]) } else { json!(self.clients) };
-        put("clientIds", (!self.clients.is_empty()).then_some(clients));
+        put("headers", self.headers.json()?);
+        put("clientIds", (!self.clients.is_empty()).then(|| json!([])));
         if body.is_empty() {
             return Err(Error::invalid("nothing to change; pass at least one option"));
         }
@@ -242,6 +302,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("events", "events"),
             ("clients", "clientIds"),
             ("frameworks", "frameworks"),
+            ("headers", "headers"),
             ("enabled", "enabled"),
             ("disabled because", "disabledBecause"),
             ("waiting", "waiting"),

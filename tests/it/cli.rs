@@ -1,5 +1,6 @@
 //! The executable, as a person or a script runs it: what it prints, how it ends, what it leaves.
 
+mod client_name;
 mod demo;
 mod framework;
 mod help;
@@ -53,10 +54,11 @@ fn json_is_the_api_s_own_answer() {
     for (args, path) in [
         (vec!["client", "show", &client], of_client.clone()),
         (vec!["key", "list"], "/api/keys".to_owned()),
-        (vec!["import", "list", "--client", &client], format!("{of_client}/imports?limit=100")),
     ] {
         assert_eq!(folder.json(&args), asked(&path), "{args:?}");
     }
+    let imports = folder.json(&["import", "list", "--client", &client]);
+    assert_eq!(imports["data"], asked(&format!("{of_client}/imports?limit=100"))["data"]);
     assert_eq!(folder.json(&["client", "list"])["data"], asked("/api/clients")["data"]);
     let status = folder.json(&["status"]);
     assert_eq!(status["data"]["clientsActive"], 1);
@@ -119,7 +121,7 @@ fn a_refusal_is_one_line_and_code_1_and_words_that_mean_nothing_are_code_2() {
     let server = folder.serve();
     let check = || {
         for (args, says) in [
-            (&["client", "show", "nonsense"][..], "`nonsense` is not a client id"),
+            (&["client", "show", "nonsense"][..], "no client is named `nonsense`"),
             (&["client", "show", NOBODY], "client not found"),
             (&["client", "set", NOBODY], "nothing to change"),
             (&["client", "set", NOBODY, "--setting", "x=y"], "`y` is not JSON"),
@@ -142,7 +144,7 @@ fn a_refusal_is_one_line_and_code_1_and_words_that_mean_nothing_are_code_2() {
             &["import", "--client", NOBODY],
             &["key", "issue", "--name", "k"],
             &["completions", "cmd"],
-            &["serve", "--listen", "0.0.0.0:80"],
+            &["serve", "--listen", "nowhere"],
         ] {
             let done = folder.run(args);
             assert_eq!((done.code, &*done.out), (2, ""), "{args:?}");

@@ -174,3 +174,54 @@ fn waiting_for_a_scan_that_ends_early_names_the_scan() {
     assert_eq!((done.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains(&format!("the server stopped before scan {id} ended")), "{said}");
 }
+
+#[test]
+fn references_to_other_systems_are_set_and_removed() {
+    let folder = Folder::new();
+    let add =
+        ["client", "add", "--name", "Acme", "--reference", "halo=1", "--reference", "itglue=2"];
+    folder.ok(&add);
+    let shown = |args: &[&str]| {
+        let out = folder.ok(args);
+        let line = out.lines().find(|it| it.starts_with("references ")).unwrap();
+        line.trim_start_matches("references").trim().to_owned()
+    };
+    assert_eq!(shown(&["client", "show", "acme"]), "halo=1, itglue=2");
+    assert_eq!(shown(&["client", "set", "acme", "--reference", "halo=3=x"]), "halo=3=x");
+    assert_eq!(shown(&["client", "set", "acme", "--reference", ""]), "-");
+}
+
+#[test]
+fn headers_of_a_webhook_come_from_the_command_or_from_a_file() {
+    let folder = Folder::new();
+    let add = ["webhook", "add", "--url", "https://hooks.example.com/x", "--event", "all"];
+    let with = |args: &[&str]| folder.json(&[&add[..], args].concat())["data"].clone();
+    let made = with(&["--header", "Authorization: Basic cG9z"]);
+    assert_eq!(made["headers"], json!(["Authorization"]));
+    folder.write("headers.txt", b"X-Tenant: 7\n\nAuthorization:Bearer a:b\n");
+    assert_eq!(
+        with(&["--header-file", "headers.txt"])["headers"],
+        json!(["X-Tenant", "Authorization"])
+    );
+    let id = made["id"].as_str().unwrap();
+    let set =
+        |args: &[&str]| folder.json(&[&["webhook", "set", id], args].concat())["data"].clone();
+    assert_eq!(set(&["--header", ""])["headers"], json!([]));
+    let fed =
+        folder.feed(&["webhook", "set", id, "--header-file", "-", "--json"], "X-Key: secret\n");
+    assert!(fed.out.contains("X-Key") && !fed.out.contains("secret"), "{}", fed.out);
+    let bad = folder.run(&[&add[..], &["--header", "s3cret"]].concat());
+    assert_eq!(refusal(&bad), "a header must have the form NAME:VALUE");
+    let absent = folder.run(&[&add[..], &["--header-file", "absent"]].concat());
+    assert!(refusal(&absent).contains("cannot read absent"));
+}
+
+#[test]
+fn a_list_of_users_names_what_an_empty_list_of_clients_means() {
+    let folder = Folder::new();
+    folder.ok(&["user", "add", "--email", "ada@example.com", "--role", "viewer"]);
+    for args in [&["user", "list"][..], &["user", "set", "ada@example.com", "--name", "Ada"]] {
+        let out = folder.ok(args);
+        assert!(out.split_whitespace().any(|it| it == "all"), "{out}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Finds the client that a person names: by its id, or by its name in upper or lower case.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::call::{Call, ServerSession, encoded};
+use super::print;
+use crate::error::{Error, Result};
+use crate::id::ClientId;
+use crate::page::LIMIT_MAX;
+use crate::text::near;
+
+/// Names that the error about an unknown client suggests.
+const N_SUGGESTED_MAX: usize = 3;
+/// Ids that the error about an ambiguous name lists.
+const N_IDS_MAX: usize = 10;
+
+/// The id of the client that is named. An id is taken as it is: the call that uses it finds out whether it exists.
+///
+/// # Errors
+/// `NotFound` if no client has the name; `Conflict` if several have.
+pub(super) async fn find(session: &ServerSession, named: &str) -> Result<ClientId> {
+    if let Ok(id) = named.parse() {
+        return Ok(id);
+    }
+    let clients = of_name(session, named).await?;
+    match &clients[..] {
+        [] => Err(unknown(session, named).await?),
+        [client] => print::cell(&client["id"]).parse(),
+        several => Err(ambiguous(named, several)),
+    }
+}
+
+/// [`find`], for each.
+pub(super) async fn find_all(session: &ServerSession, named: &[String]) -> Result<Vec<String>> {
+    let mut ids = Vec::new();
+    for it in named {
+        ids.push(find(session, it).await?.to_string());
+    }
+    Ok(ids)
+}
+
+/// The path of the client that is named.
+///
+/// # Errors
+/// As [`find`].
+pub(super) async fn path(session: &ServerSession, named: &str) -> Result<String> {
+    Ok(format!("/api/clients/{}", find(session, named).await?))
+}
+
+/// A query parameter for a list that can be limited to one client, beginning with `&`. Empty if no client is named.
+///
+/// # Errors
+/// As [`find`].
+pub(super) async fn filter(session: &ServerSession, named: Option<&str>) -> Result<String> {
+    match named {
+        Some(it) => Ok(format!("&clientId={}", find(session, it).await?)),
+        None => Ok(String::new()),
+    }
+}
+
+/// The clients with this name, at most [`LIMIT_MAX`].
+pub(super) async fn of_name(session: &ServerSession, name: &str) -> Result<Vec<Value>> {
+    let path = format!("/api/clients?limit={LIMIT_MAX}&name={}", encoded(name));
+    let answer = session.call(Call::get(path)).await?;
+    Ok(answer["data"].as_array().cloned().unwrap_or_default())
+}
+
+/// The names of all clients, by id.
+pub(super) struct Names(HashMap<String, String>);
+
+impl Names {
+    /// With `--json` none are needed.
+    pub(super) async fn unless_json(session: &ServerSession, json: bool) -> Result<Self> {
+        let all = if json { Vec::new() } else { session.list("/api/clients", LIMIT_MAX).await? };
+        let named = all.iter().map(|it| (print::cell(&it["id"]), print::cell(&it["name"])));
+        Ok(Self(named.collect()))
+    }
+
+    /// The name of a client, or the id of one that is gone.
+    pub(super) fn name(&self, id: &Value) -> String {
+        let id = print::cell(id);
+        self.0.get(&id).cloned().unwrap_or(id)
+    }
+}
+
+fn ambiguous(named: &str, several: &[Value]) -> Error {
+    let ids: Vec<_> = several.iter().take(N_IDS_MAX).map(|it| print::cell(&it["id"])).collect();
+    let more = if ids.len() < several.len() { ", ..." } else { "" };
+    let n = several.len();
+    Error::conflict(format!(
+        "{n} clients are named `{named}`; pass the id of one of them: {}{more}",
+        ids.join(", ")
+    ))
+}
+
+async fn unknown(session: &ServerSession, wanted: &str) -> Result<Error> {
+    let all = session.list("/api/clients", LIMIT_MAX).await?;
+    let names: Vec<String> =
+        all.iter().filter_map(|it| it["name"].as_str()).map(str::to_owned).collect();
+    let quoted: Vec<_> =
+        suggestions(wanted, &names).into_iter().map(|it| format!("`{it}`")).collect();
+    let hint = match quoted.split_last() {
+        None => "`posture client list` shows all clients".to_owned(),
+        Some((last, [])) => format!("did you mean {last}?"),
+        Some((last, others)) => format!("did you mean {} or {last}?", others.join(", ")),
+    };
+    Ok(Error::not_found(format!("no client is named `{wanted}`; {hint}")))
+}
+
+/// Names that contain the text, then those that are spelled alike.
+fn suggestions<'a>(wrong: &str, names: &'a [String]) -> Vec<&'a str> {
+    let wanted = wrong.to_lowercase();
+    let contains = |it: &&str| !wanted.is_empty() && it.to_lowercase().contains(&wanted);
+    let containing = names.iter().map(String::as_str).filter(contains);
+    let mut found: Vec<&str> = Vec::new();
+    for name in containing.chain(near(wrong, names)) {
+        if found.len() < N_SUGGESTED_MAX && !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
