@@ -10,6 +10,7 @@ use poem::Body;
 use serde_json::Value;
 
 use super::call::{Call, ServerSession, encoded, with_session};
+use super::report::show::score_text;
 use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -89,10 +90,12 @@ pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> 
                 is_first |= answer["data"]["changed"]["scoreBefore"].is_null()
                     && answer["data"]["changed"]["scoreAfter"].is_number();
             }
-            if !is_first || json {
+            if json {
                 return Ok(());
             }
-            show_questions(named, &session.call(Call::get(format!("{client}/posture"))).await?)
+            let posture = session.call(Call::get(format!("{client}/posture"))).await?;
+            show_score(named, &posture["data"])?;
+            if is_first { show_questions(named, &posture) } else { Ok(()) }
         }),
     }
 }
@@ -138,6 +141,19 @@ async fn open(path: &Path) -> Result<(tokio::fs::File, ProgressBar)> {
         return Err(Error::invalid("is a directory; pass a file"));
     }
     Ok((file, progress(metadata.len())))
+}
+
+/// What the client's score is now.
+fn show_score(client: &str, posture: &Value) -> Result<()> {
+    let score = &posture["score"];
+    if score.is_null() {
+        return Ok(());
+    }
+    print::line(&format!(
+        "score {}; `posture show {}` shows the rest",
+        score_text(score, posture),
+        print::word(client)
+    ))
 }
 
 /// Shown only on a terminal.

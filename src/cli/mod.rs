@@ -11,6 +11,7 @@ mod import;
 mod key;
 mod option;
 mod print;
+mod report;
 mod scan;
 mod serve;
 mod system;
@@ -59,6 +60,21 @@ enum Command {
     Webhook(webhook::WebhookCommand),
     /// Import reports and facts for a client, or undo an import.
     Import(import::ImportArgs),
+    /// Show what a client comes to: score, frameworks, risks, tasks, and what changed last.
+    Show(report::show::ShowArgs),
+    /// List all clients with their scores and risks, those that need work first.
+    Portfolio(report::portfolio::PortfolioArgs),
+    /// Show what sources saw of a client.
+    #[command(subcommand)]
+    Observation(report::observation::ObservationCommand),
+    /// Show or follow what is announced.
+    #[command(subcommand)]
+    Event(report::event::EventCommand),
+    /// Show which requirements changed their status.
+    #[command(subcommand)]
+    Change(report::change::ChangeCommand),
+    /// Export everything about a client or all clients, as lines of JSON.
+    Export(report::export::ExportArgs),
     /// Start, show and cancel network scans.
     #[command(subcommand)]
     Scan(scan::ScanCommand),
@@ -102,6 +118,12 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::User(command) => user::run(&options()?, json, command),
         Command::Webhook(command) => webhook::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
+        Command::Show(args) => report::show::run(&options()?, json, &args),
+        Command::Portfolio(args) => report::portfolio::run(&options()?, json, &args),
+        Command::Observation(command) => report::observation::run(&options()?, json, command),
+        Command::Event(command) => report::event::run(&options()?, json, &command),
+        Command::Change(command) => report::change::run(&options()?, json, &command),
+        Command::Export(args) => report::export::run(&options()?, json, &args),
         Command::Scan(command) => scan::run(&options()?, json, command),
         Command::Catalog(command) => catalog::run(&options()?, json, command),
         Command::Framework(command) => framework::run(&options()?, json, command),

@@ -123,3 +123,30 @@ fn a_file_of_an_assessor_moves_the_posture() {
     assert!(scores["current"]["overallScore"].is_u64());
     assert_eq!((imports[0]["facts"].as_u64(), n_assets), (Some(76), 7));
 }
+
+#[test]
+fn a_file_comes_from_standard_input_and_the_score_is_said_with_how_far_it_can_be_trusted() {
+    let check = |folder: &Folder| {
+        folder.client("Acme");
+        let facts = r#"{"source": "rmm", "observations": [{"control": "END-04", "passed": 1, "failed": 0}]}"#;
+        let done = folder.feed(&["import", "--client", "Acme", "--format", "facts", "-"], facts);
+        assert_eq!((done.code, &*done.err), (0, ""));
+        let says = "standard input: imported as ";
+        assert!(done.out.starts_with(says), "{}", done.out);
+        assert!(done.out.contains("  1 facts record -> 1 fact; assets: "), "{}", done.out);
+        let line = done.out.lines().find(|it| it.starts_with("score ")).unwrap();
+        let says = "score 0 F, provisional, coverage 0 %; `posture show Acme` shows the rest";
+        assert_eq!(line, says);
+        assert_eq!(
+            folder.json(&["import", "list", "--client", "Acme"])["data"][0]["fileName"],
+            "stdin"
+        );
+        let empty = folder.feed(&["import", "--client", "Acme", "-"], "");
+        assert!(refusal(&empty).contains("standard input: the file is empty"), "{}", empty.err);
+    };
+    let folder = Folder::new();
+    check(&folder);
+    let folder = Folder::new();
+    let _server = folder.serve();
+    check(&folder);
+}

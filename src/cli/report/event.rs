@@ -1,0 +1,139 @@
+//! `posture event`: what was announced.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use crate::cli::call::{Call, ServerSession, with_session};
+use crate::cli::option::repeated;
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::page::PULL_LIMIT_MAX;
+
+/// Requirements that are named of an event.
+const N_NAMED: usize = 3;
+/// Time between two requests for new events.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum EventCommand {
+    /// List the last events, oldest first.
+    List(EventListArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture event list --client 'Acme Ltd'
+  posture event list --type risk_item_created --type risk_item_resolved --limit 200
+  posture event list --follow --json | jq -c '{type, client: .data.object.clientName}'
+
+With --follow and --json, each event is one line.")]
+pub(in crate::cli) struct EventListArgs {
+    /// Only events of this client, by name or id.
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Only events of this type. Can be repeated.
+    #[arg(long = "type", value_name = "TYPE")]
+    types: Vec<String>,
+    /// How many, at most 1000.
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    limit: u32,
+    /// Go on with new events as they are announced, until interrupted. A server must be running.
+    #[arg(long)]
+    follow: bool,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) -> Result<()> {
+    let EventCommand::List(args) = command;
+    with_session(options, async |session| {
+        let of = client_name::filter(session, args.client.as_deref()).await?;
+        let query = format!("{of}{}", repeated("type", &args.types));
+        let path = format!("/api/events?newest=true&limit={}{query}", args.limit);
+        if args.follow && !session.is_server() {
+            return Err(Error::unavailable(
+                "no server is running that could announce events; start `posture serve` first",
+            ));
+        }
+        let answer = session.call(Call::get(path)).await?;
+        if args.follow {
+            return follow(session, json, answer, &query).await;
+        }
+        if json {
+            return print::json(&answer);
+        }
+        let all = answer["data"].as_array().cloned().unwrap_or_default();
+        let heading = ["AT", "TYPE", "CLIENT", "ABOUT"];
+        print::list(json, &all, ("no events", &heading), row)?;
+        if all.len() == args.limit as usize {
+            print::line(&format!("these are the last {}; --limit shows more", args.limit))?;
+        }
+        Ok(())
+    })
+}
+
+async fn follow(session: &ServerSession, json: bool, newest: Value, query: &str) -> Result<()> {
+    let mut after = 0;
+    let mut answer = newest;
+    loop {
+        for it in answer["data"].as_array().into_iter().flatten() {
+            after = it["data"]["object"]["sequence"].as_u64().unwrap_or(after);
+            if json {
+                print::compact(it)?;
+            } else {
+                print::line(&row(it).join("  "))?;
+            }
+        }
+        if answer["next"].is_null() {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        let path = format!("/api/events?after={after}&limit={PULL_LIMIT_MAX}{query}");
+        answer = session.call(Call::get(path)).await?;
+    }
+}
+
+fn row(it: &Value) -> Vec<String> {
+    let object = &it["data"]["object"];
+    vec![
+        print::minute(&it["created"]),
+        print::cell(&it["type"]),
+        print::cell(&object["clientName"]),
+        about(object, &it["data"]["previous"]),
+    ]
+}
+
+/// What an event is about, in the words of its object.
+pub(in crate::cli) fn about(object: &Value, previous: &Value) -> String {
+    if let Some(n) = object["count"].as_u64().filter(|_| object["summary"] == true) {
+        return format!("{n} at once");
+    }
+    let mut texts: Vec<String> = Vec::new();
+    let names =
+        ["severity", "framework", "title", "name", "user", "ruleName", "source", "threshold"];
+    for name in names.iter().filter(|it| !object[**it].is_null()) {
+        texts.push(print::cell(&object[*name]));
+    }
+    for name in ["overallScore", "readinessScore", "status"] {
+        let (now, before) = (&object[name], &previous[name]);
+        if now.is_null() {
+            continue;
+        }
+        let from = print::given("", before, |it| format!("{} -> ", print::cell(it)));
+        texts.push(from + &print::cell(now));
+    }
+    if let Some(requirements) = object["requirements"].as_array() {
+        let shown: Vec<_> = requirements.iter().take(N_NAMED).map(print::cell).collect();
+        let n_more = requirements.len() - shown.len();
+        let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
+        texts.push(format!("{}{more}", shown.join(", ")));
+    }
+    if !object["openRisks"].is_null() {
+        texts.push(print::count(&object["openRisks"], "open risk"));
+    }
+    if !object["cause"].is_null() {
+        texts.push(format!("({})", print::cell(&object["cause"])));
+    }
+    texts.join(" ")
+}

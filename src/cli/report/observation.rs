@@ -1,0 +1,98 @@
+//! `posture observation`: what sources saw, and the failing subjects behind a control.
+
+use clap::Subcommand;
+use serde_json::Value;
+
+use crate::cli::call::{ServerSession, encoded, with_session};
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::Result;
+use crate::page::PULL_LIMIT_MAX;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ObservationCommand {
+    /// List what each source reported last of each check in each scope.
+    #[command(after_help = "\
+Examples:
+  posture observation list 'Acme Ltd' --failing
+  posture observation list 'Acme Ltd' --control ID-01")]
+    List {
+        /// Name or id of the client.
+        client: String,
+        /// Only what counts for this control.
+        #[arg(long, value_name = "CODE")]
+        control: Option<String>,
+        /// Only what this source reported.
+        #[arg(long)]
+        source: Option<String>,
+        /// Only what fails.
+        #[arg(long)]
+        failing: bool,
+    },
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: ObservationCommand) -> Result<()> {
+    let ObservationCommand::List { client, control, source, failing } = command;
+    let mut query: Vec<String> = Vec::new();
+    query.extend(control.map(|it| format!("control={}", encoded(&it))));
+    query.extend(source.map(|it| format!("source={}", encoded(&it))));
+    query.extend(failing.then(|| "failing=true".to_owned()));
+    let all = with_session(options, async |session| {
+        let client = client_name::path(session, &client).await?;
+        let path = format!("{client}/observations?{}", query.join("&"));
+        session.list(path.trim_end_matches('?'), PULL_LIMIT_MAX).await
+    })?;
+    let empty = if failing { "no failing observations" } else { "no observations" };
+    let heading = ["OBSERVED", "CONTROLS", "SOURCE", "SCOPE", "RESULT", "CHECK"];
+    print::list(json, &all, (empty, &heading), |it| {
+        let cell = |name: &str| print::cell(&it[name]);
+        vec![
+            print::minute(&it["observedAt"]),
+            cell("controlCodes"),
+            cell("source"),
+            cell("scope"),
+            result(it),
+            cell("title"),
+        ]
+    })
+}
+
+/// What came out of a check.
+fn result(it: &Value) -> String {
+    let expired = if it["valid"] == false { ", expired" } else { "" };
+    let counts = (it["passed"].as_u64(), it["failed"].as_u64());
+    let text = match counts {
+        (Some(passed), Some(0)) => format!("{passed} passed"),
+        (Some(passed), Some(failed)) => format!("{failed} of {} failed", passed + failed),
+        _ => print::cell(&it["status"]),
+    };
+    text + expired
+}
+
+/// What fails of a control.
+pub(in crate::cli) async fn failing(
+    session: &ServerSession,
+    client: &str,
+    control: &str,
+) -> Result<Vec<Value>> {
+    let path = format!("{client}/observations?failing=true&control={}", encoded(control));
+    session.list(&path, PULL_LIMIT_MAX).await
+}
+
+/// Prints what fails, each with what was found, which names the failing subjects.
+pub(in crate::cli) fn show_failing(all: &[Value]) -> Result<()> {
+    for it in all {
+        let cell = |name: &str| print::cell(&it[name]);
+        let scope = match it["scope"].as_str() {
+            Some("") | None => String::new(),
+            Some(_) => format!(" in {}", cell("scope")),
+        };
+        let (check, source) = (cell("title"), cell("source"));
+        let head = format!("  {check}: {}, seen by {source}{scope}", result(it));
+        print::line(&print::wrapped(&head, 4))?;
+        for text in it["findings"].as_str().unwrap_or_default().lines() {
+            print::line(&print::wrapped(&format!("      {text}"), 6))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,81 @@
+//! `posture portfolio`: all clients, those that need work first.
+
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::cli::call::with_session;
+use crate::cli::print;
+use crate::config::Config;
+use crate::error::Result;
+use crate::page::PULL_LIMIT_MAX;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture portfolio
+  posture portfolio --sort risks
+  posture portfolio --json | jq -r '.data[] | select(.provisional) | .clientName'")]
+pub(in crate::cli) struct PortfolioArgs {
+    /// Order of the clients. Ties are ordered by name.
+    #[arg(long, value_enum, default_value_t = PortfolioOrder::Score)]
+    sort: PortfolioOrder,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PortfolioOrder {
+    /// Lowest score first; clients without a score last.
+    Score,
+    /// Most critical risks first, then most high ones, and so on.
+    Risks,
+    /// Least coverage first.
+    Coverage,
+    /// By name.
+    Name,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) -> Result<()> {
+    let mut all = with_session(options, async |session| {
+        session.list("/api/portfolio/scores", PULL_LIMIT_MAX).await
+    })?;
+    all.sort_by_cached_key(|it| {
+        (place(args.sort, it), print::cell(&it["clientName"]).to_lowercase())
+    });
+    let heading =
+        ["CLIENT", "SCORE", "GRADE", "COVERAGE", "CRITICAL", "HIGH", "MEDIUM", "LOW", "ATTENTION"];
+    print::list(json, &all, ("no clients; `posture client add` adds one", &heading), |it| {
+        let score = &it["score"];
+        let provisional = if it["provisional"] == true { "*" } else { "" };
+        let risks = |name: &str| print::cell(&it["risks"][name]);
+        // The score and the risks have columns of their own.
+        let is_shown = |it: &String| !it.starts_with("score ") && !it.contains(" risk");
+        let attention = it["attention"].as_array().into_iter().flatten().map(print::cell);
+        let attention: Vec<String> = attention.filter(is_shown).collect();
+        vec![
+            print::cell(&it["clientName"]),
+            print::cell(&score["overallScore"]),
+            print::cell(&score["grade"]),
+            format!("{} %{provisional}", print::cell(&it["coverage"])),
+            risks("critical"),
+            risks("high"),
+            risks("medium"),
+            risks("low"),
+            attention.join(", "),
+        ]
+    })?;
+    if !json && all.iter().any(|it| it["provisional"] == true) {
+        print::line("* provisional: less than 40 % of the controls, by weight, is assessed")?;
+    }
+    Ok(())
+}
+
+/// What a client is ordered by. The least comes first.
+fn place(order: PortfolioOrder, it: &Value) -> [i64; 4] {
+    let least = |it: &Value| [it.as_i64().unwrap_or(i64::MAX), 0, 0, 0];
+    match order {
+        PortfolioOrder::Score => least(&it["score"]["overallScore"]),
+        PortfolioOrder::Coverage => least(&it["coverage"]),
+        PortfolioOrder::Name => [0; 4],
+        PortfolioOrder::Risks => ["critical", "high", "medium", "low"]
+            .map(|name| -it["risks"][name].as_i64().unwrap_or(0)),
+    }
+}

@@ -1,0 +1,266 @@
+//! `posture show`: one client on one screen.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::cli::call::{Call, ServerSession, with_session};
+use crate::cli::{client_name, print};
+use crate::clock::{Clock, Time};
+use crate::config::Config;
+use crate::error::Result;
+use crate::page::PULL_LIMIT_MAX;
+
+/// Risks that are shown.
+const N_RISKS_SHOWN: usize = 5;
+/// Score changes that are shown.
+const N_MOVES_SHOWN: usize = 3;
+/// Controls that are named of a score change.
+const N_CONTROLS_SHOWN: usize = 4;
+/// Profile questions that are shown.
+const N_QUESTIONS_SHOWN: usize = 5;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture show 'Acme Ltd'
+  posture show 'Acme Ltd' --json | jq .data.posture.score.overallScore
+
+With --json, each member of `data` is the answer of an operation of the API: `client`, `posture`, `frameworks` (those
+in scope), `risks` (the worst that are not accepted), `openRisks` (how many of each severity), `acceptedRisks` (how many),
+`tasks` (open or in progress) and `alerts` (open).")]
+pub(in crate::cli) struct ShowArgs {
+    /// Name or id of the client.
+    client: String,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, args: &ShowArgs) -> Result<()> {
+    let data = with_session(options, async |session| read(session, &args.client).await)?;
+    if json {
+        return print::json(&json!({ "data": data }));
+    }
+    show_score(&data)?;
+    show_frameworks(&data["frameworks"])?;
+    show_risks(&data)?;
+    show_work(&data)?;
+    show_moves(&data["posture"]["moves"])?;
+    show_questions(&data)
+}
+
+async fn read(session: &ServerSession, client: &str) -> Result<Value> {
+    let path = client_name::path(session, client).await?;
+    let id = path.rsplit('/').next().unwrap_or_default();
+    let get =
+        async |path: String| Ok::<_, crate::error::Error>(session.call(Call::get(path)).await?);
+    let risks = format!("{path}/risks");
+    let count = async |query: &str| {
+        let answer = get(format!("{risks}?limit=1&{query}")).await?;
+        Ok::<_, crate::error::Error>(answer["pagination"]["total"].clone())
+    };
+    let mut open = json!({});
+    for severity in ["critical", "high", "medium", "low"] {
+        open[severity] = count(&format!("accepted=false&severity={severity}")).await?;
+    }
+    let mut frameworks = get(format!("{path}/compliance")).await?["data"].take();
+    frameworks.as_array_mut().into_iter().for_each(|it| it.retain(|it| it["inScope"] == true));
+    let mut tasks = Vec::new();
+    for status in ["open", "in_progress"] {
+        let path = format!("/api/tasks?clientId={id}&status={status}");
+        tasks.extend(session.list(&path, PULL_LIMIT_MAX).await?);
+    }
+    let mut alerts = session.list(&format!("/api/alerts?clientId={id}"), PULL_LIMIT_MAX).await?;
+    alerts.retain(|it| it["closedAt"].is_null());
+    Ok(json!({
+        "client": get(path.clone()).await?["data"].take(),
+        "posture": get(format!("{path}/posture")).await?["data"].take(),
+        "frameworks": frameworks,
+        "risks": get(format!("{risks}?accepted=false&limit={N_RISKS_SHOWN}")).await?["data"].take(),
+        "openRisks": open,
+        "acceptedRisks": count("accepted=true").await?,
+        "tasks": tasks,
+        "alerts": alerts,
+    }))
+}
+
+fn show_score(data: &Value) -> Result<()> {
+    let (client, posture) = (&data["client"], &data["posture"]);
+    let inactive = if client["active"] == false { "  (inactive)" } else { "" };
+    print::line(&format!(
+        "{}  {}{inactive}",
+        print::cell(&client["name"]),
+        print::cell(&client["id"])
+    ))?;
+    print::line("")?;
+    let score = &posture["score"];
+    if score.is_null() {
+        return print::line("score       none yet; `posture import` brings in the first results");
+    }
+    print::line(&format!("score       {}", score_text(score, posture)))?;
+    let controls = |name: &str| print::cell(&score[name]);
+    print::line(&format!(
+        "controls    {} of {} compliant, {} partial, {} non-compliant",
+        controls("controlsCompliant"),
+        controls("controlsTotal"),
+        controls("controlsPartial"),
+        controls("controlsNonCompliant"),
+    ))?;
+    if let Some(text) = change_text(score, &posture["moves"], Clock::System.now()) {
+        print::line(&format!("change      {text}"))?;
+    }
+    let loss = &posture["expectedLoss"];
+    if let (Some(now), Some(exposure)) = (loss["now"].as_u64(), loss["exposure"].as_u64()) {
+        print::line(&format!(
+            "dollars     {} a year expected from incidents, {} of it from what fails now",
+            print::dollars(now),
+            print::dollars(exposure)
+        ))?;
+    }
+    Ok(())
+}
+
+/// A score with its grade, and how far it can be trusted.
+pub(in crate::cli) fn score_text(score: &Value, posture: &Value) -> String {
+    let (number, grade) = (print::cell(&score["overallScore"]), print::cell(&score["grade"]));
+    let provisional = if posture["provisional"] == true { "provisional, " } else { "" };
+    format!("{number} {grade}, {provisional}coverage {} %", print::cell(&posture["coverage"]))
+}
+
+/// How the score changed since yesterday and in a week.
+fn change_text(score: &Value, moves: &Value, now: Time) -> Option<String> {
+    let current = score["overallScore"].as_i64()?;
+    let since = |days: i64, name: &str| {
+        let before = score_at(moves, now.plus_days(-days))?;
+        Some(match current - before {
+            0 => format!("none {name}"),
+            it => format!("{it:+} {name}"),
+        })
+    };
+    let texts = [since(1, "since yesterday"), since(7, "in a week")];
+    let known: Vec<String> = texts.into_iter().flatten().collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
+
+/// The score at a time, from the changes since then, newest first. `None`: there was none, or it is too long ago.
+fn score_at(moves: &Value, at: Time) -> Option<i64> {
+    let is_before = |it: &&Value| {
+        it["at"].as_str().and_then(|it| it.parse().ok()).is_some_and(|it: Time| it <= at)
+    };
+    moves.as_array()?.iter().find(is_before)?["to"].as_i64()
+}
+
+fn show_frameworks(frameworks: &Value) -> Result<()> {
+    let all: Vec<&Value> = frameworks.as_array().into_iter().flatten().collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    print::line("")?;
+    let rows: Vec<_> = all
+        .iter()
+        .map(|it| {
+            let cell = |name: &str| print::cell(&it[name]);
+            let n = |name: &str| it[name].as_u64().unwrap_or(0);
+            let unassessed = n("totalControls")
+                .saturating_sub(n("passedControls") + n("partialControls") + n("failedControls"));
+            vec![
+                cell("frameworkId"),
+                cell("readinessScore"),
+                cell("passedControls"),
+                cell("partialControls"),
+                cell("failedControls"),
+                unassessed.to_string(),
+            ]
+        })
+        .collect();
+    let heading =
+        ["FRAMEWORK", "READINESS", "COMPLIANT", "PARTIAL", "NON-COMPLIANT", "NOT ASSESSED"];
+    print::table(&heading, &rows)
+}
+
+fn show_risks(data: &Value) -> Result<()> {
+    print::line("")?;
+    let open = &data["openRisks"];
+    let counts: Vec<String> = ["critical", "high", "medium", "low"]
+        .iter()
+        .filter(|it| open[**it] != 0)
+        .map(|it| format!("{} {it}", open[*it]))
+        .collect();
+    let accepted = match &data["acceptedRisks"] {
+        it if *it == 0 => String::new(),
+        it => format!("; {it} accepted"),
+    };
+    if counts.is_empty() {
+        return print::line(&format!("no open risks{accepted}"));
+    }
+    print::line(&format!("open risks: {}{accepted}", counts.join(", ")))?;
+    let all: Vec<&Value> = data["risks"].as_array().into_iter().flatten().collect();
+    let rows: Vec<_> = all.iter().map(|it| risk_row(it)).collect();
+    print::table(&["SEVERITY", "SCORE", "CONTROL", "DOLLARS", "RISK"], &rows)
+}
+
+fn risk_row(it: &Value) -> Vec<String> {
+    vec![
+        print::cell(&it["severity"]),
+        print::cell(&it["riskScore"]),
+        print::cell(&it["controlCode"]),
+        it["dollarImpact"].as_u64().map_or_else(|| "-".to_owned(), print::dollars),
+        print::cell(&it["title"]),
+    ]
+}
+
+fn show_work(data: &Value) -> Result<()> {
+    let n_of = |name: &str| data[name].as_array().map_or(0, Vec::len);
+    let tasks = data["tasks"].as_array().into_iter().flatten();
+    let n_overdue = tasks.filter(|it| it["overdue"] == true).count();
+    let overdue = if n_overdue == 0 { String::new() } else { format!(", {n_overdue} overdue") };
+    print::line("")?;
+    print::line(&format!(
+        "{}{overdue}; {}",
+        print::count(&json!(n_of("tasks")), "open task"),
+        print::count(&json!(n_of("alerts")), "open alert"),
+    ))
+}
+
+fn show_moves(moves: &Value) -> Result<()> {
+    let all: Vec<&Value> = moves.as_array().into_iter().flatten().take(N_MOVES_SHOWN).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    print::line("")?;
+    let rows: Vec<_> = all
+        .iter()
+        .map(|it| {
+            let controls: Vec<String> =
+                it["controls"].as_array().into_iter().flatten().map(print::cell).collect();
+            let named = controls.iter().take(N_CONTROLS_SHOWN).cloned().collect::<Vec<_>>();
+            let n_more = controls.len() - named.len();
+            let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
+            let from =
+                if it["from"].is_null() { "none".to_owned() } else { print::cell(&it["from"]) };
+            vec![
+                print::minute(&it["at"]),
+                format!("{from} -> {}", print::cell(&it["to"])),
+                print::cell(&it["cause"]),
+                format!("{}{more}", named.join(", ")),
+            ]
+        })
+        .collect();
+    print::table(&["LAST CHANGES", "SCORE", "CAUSE", "CONTROLS"], &rows)
+}
+
+fn show_questions(data: &Value) -> Result<()> {
+    let all: Vec<&Value> = data["posture"]["questions"].as_array().into_iter().flatten().collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let text = |it: &&&Value| {
+        format!("{} ({})", print::cell(&it["question"]), print::count(&it["count"], "requirement"))
+    };
+    let mut asked: Vec<String> = all.iter().take(N_QUESTIONS_SHOWN).map(|it| text(&it)).collect();
+    if N_QUESTIONS_SHOWN < all.len() {
+        asked.push(format!("and {} more", all.len() - N_QUESTIONS_SHOWN));
+    }
+    let text = format!("does the client use: {}", asked.join(", "));
+    print::line("")?;
+    print::line(&print::wrapped(&text, "does the client use: ".len()))?;
+    let name = print::cell(&data["client"]["id"]);
+    print::line(&format!("answer with: posture client set {name} --profile QUESTION=used|unused"))
+}
