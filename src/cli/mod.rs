@@ -6,6 +6,7 @@ mod call;
 mod catalog;
 mod client;
 mod client_name;
+mod decision;
 mod framework;
 mod import;
 mod key;
@@ -64,9 +65,30 @@ enum Command {
     Show(report::show::ShowArgs),
     /// List all clients with their scores and risks, those that need work first.
     Portfolio(report::portfolio::PortfolioArgs),
+    /// Show and accept a client's risks.
+    #[command(subcommand)]
+    Risk(decision::risk::RiskCommand),
+    /// Show and attest a client's controls.
+    #[command(subcommand)]
+    Control(decision::control::ControlCommand),
+    /// Show a client's requirements, and decide about them.
+    #[command(subcommand)]
+    Requirement(decision::requirement::RequirementCommand),
     /// Show what sources saw of a client.
     #[command(subcommand)]
     Observation(report::observation::ObservationCommand),
+    /// Manage the evidence register of a client.
+    #[command(subcommand)]
+    Evidence(decision::evidence::EvidenceCommand),
+    /// Manage remediation tasks.
+    #[command(subcommand)]
+    Task(decision::task::TaskCommand),
+    /// Show alerts, and manage what triggers them.
+    #[command(subcommand)]
+    Alert(decision::alert::AlertCommand),
+    /// Show what is wrong now.
+    #[command(subcommand)]
+    Condition(decision::alert::ConditionCommand),
     /// Show or follow what is announced.
     #[command(subcommand)]
     Event(report::event::EventCommand),
@@ -120,7 +142,14 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Show(args) => report::show::run(&options()?, json, &args),
         Command::Portfolio(args) => report::portfolio::run(&options()?, json, &args),
+        Command::Risk(command) => decision::risk::run(&options()?, json, command),
+        Command::Control(command) => decision::control::run(&options()?, json, command),
+        Command::Requirement(command) => decision::requirement::run(&options()?, json, command),
         Command::Observation(command) => report::observation::run(&options()?, json, command),
+        Command::Evidence(command) => decision::evidence::run(&options()?, json, command),
+        Command::Task(command) => decision::task::run(&options()?, json, command),
+        Command::Alert(command) => decision::alert::run(&options()?, json, command),
+        Command::Condition(command) => decision::alert::run_conditions(&options()?, json, &command),
         Command::Event(command) => report::event::run(&options()?, json, &command),
         Command::Change(command) => report::change::run(&options()?, json, &command),
         Command::Export(args) => report::export::run(&options()?, json, &args),

@@ -41,7 +41,7 @@ const GUIDES: [(&str, &[(&str, &str)]); 4] = [
         "Connect to it",
         &[file!("api.md"), file!("events.md"), file!("webhooks.md"), file!("facts.md")],
     ),
-    ("Understand results", &[file!("assessment.md"), file!("scanning.md")]),
+    ("Understand results", &[file!("shell.md"), file!("assessment.md"), file!("scanning.md")]),
     ("Work on it", &[file!("architecture.md"), file!("changelog.md")]),
 ];
 

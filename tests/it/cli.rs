@@ -1,10 +1,13 @@
 //! The executable, as a person or a script runs it: what it prints, how it ends, what it leaves.
 
 mod client_name;
+mod decision;
 mod demo;
+mod export;
 mod framework;
 mod help;
 mod input;
+mod result;
 mod serve;
 mod story;
 mod user;

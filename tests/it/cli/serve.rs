@@ -308,3 +308,37 @@ fn a_database_that_may_not_be_written_is_named() {
     let done = finish(&mut command);
     assert_eq!(refusal(&done), "data: this user may not read and write posture.redb");
 }
+
+#[test]
+fn the_address_on_the_command_line_holds_before_the_configured_one() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let other = Folder::new();
+    let text = format!("[server]\nlisten = \"{}\"\n[data]\ndir = \"data\"\n", server.address);
+    other.write("posture.toml", text.as_bytes());
+    let second = other.serve_with(&["--listen", "127.0.0.1:0"]);
+    assert_ne!(second.address, server.address);
+    assert_eq!(send(second.address, "GET", "/healthz", &[], b"").status, 200);
+}
+
+#[test]
+fn the_log_has_a_line_for_each_change() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let client = folder.client("Acme");
+    folder.ok(&["client", "show", "Acme"]);
+    let task = folder.ok(&["task", "add", "Acme", "--title", "secret title"]);
+    let key = folder.ok(&["key", "issue", "--quiet", "--name", "k", "--scope", "manage:decisions"]);
+    folder.run(&["client", "add", "--name", ""]);
+    assert!(server.stop().success());
+    let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
+    let lines: Vec<&str> = log.lines().filter(|it| it.contains("operator uid ")).collect();
+    let [added, tasked, issued] = lines[..] else { panic!("three changes: {log}") };
+    assert!(added.contains(": POST /api/clients object=") && added.contains(&*client), "{added}");
+    let task = task.trim_end();
+    for says in ["POST /api/tasks", &format!("client={client}"), task, " INFO "] {
+        assert!(tasked.contains(says), "{says}: {tasked}");
+    }
+    assert!(issued.contains("POST /api/keys object="), "{issued}");
+    assert!(!log.contains("secret title") && !log.contains(key.trim_end()), "no content");
+}

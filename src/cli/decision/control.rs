@@ -1,0 +1,195 @@
+//! `posture control`: the controls of a client.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::call::{Call, encoded, with_session};
+use crate::cli::option::{body, moment, repeated};
+use crate::cli::report::observation;
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::Result;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum ControlCommand {
+    /// List a client's controls with their results.
+    List(ControlListArgs),
+    /// Show a client's control: its status, why, and which subjects fail.
+    Show(ControlArgs),
+    /// Attest a control: what a person knows about it.
+    Attest(AttestArgs),
+    /// Withdraw the attestation of a control.
+    Withdraw(ControlArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture control list 'Acme Ltd' --status non_compliant --status partial
+  posture control list 'Acme Ltd' --status not_assessed
+
+`posture catalog control CODE` shows what a control asks for.")]
+pub(in crate::cli) struct ControlListArgs {
+    /// Name or id of the client.
+    client: String,
+    /// `compliant`, `partial`, `non_compliant`, `not_assessed` or `not_applicable`. Can be repeated.
+    #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
+    statuses: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ControlArgs {
+    /// Name or id of the client.
+    client: String,
+    /// Control code, such as ID-01.
+    code: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture control attest 'Acme Ltd' GOV-14 --status compliant --note 'Tested on 2026-11-12' \\
+    --evidence 'SharePoint: Audits/restore-test.pdf' --by 'Ada Lovelace'
+  posture control attest 'Acme Ltd' PHY-03 --status not_applicable --note 'No office' --by 'Ada Lovelace'")]
+pub(in crate::cli) struct AttestArgs {
+    #[command(flatten)]
+    which: ControlArgs,
+    /// `compliant`, `partial`, `non_compliant` or `not_applicable`. Without evidence, `compliant` counts as partial.
+    #[arg(long)]
+    status: String,
+    /// Why, or how it is known.
+    #[arg(long, alias = "reason", value_name = "TEXT")]
+    note: String,
+    /// Who attests it.
+    #[arg(long, value_name = "NAME")]
+    by: String,
+    /// Where the evidence is.
+    #[arg(long, value_name = "TEXT", conflicts_with = "evidence_id")]
+    evidence: Option<String>,
+    /// Entry of the evidence register, as shown by `posture evidence list`.
+    #[arg(long, value_name = "ID")]
+    evidence_id: Option<String>,
+    /// When the attestation ends. A date means the end of that day in UTC. Default: as long as a result of the control counts.
+    #[arg(long, alias = "until", value_name = "DATE")]
+    valid_until: Option<String>,
+    /// The attestation counts even while a technical result says otherwise. Requires --valid-until.
+    #[arg(long = "override")]
+    overrides: bool,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: ControlCommand) -> Result<()> {
+    match command {
+        ControlCommand::List(args) => list(options, json, &args),
+        ControlCommand::Show(which) => show(options, json, &which),
+        ControlCommand::Attest(args) => {
+            let body = args.body()?;
+            put(options, json, &args.which, &body)
+        }
+        ControlCommand::Withdraw(which) => put(options, json, &which, &json!({ "status": null })),
+    }
+}
+
+fn path(client: &str, code: &str) -> String {
+    format!("{client}/controls/{}", encoded(code))
+}
+
+impl AttestArgs {
+    fn body(&self) -> Result<Value> {
+        let until = self.valid_until.as_ref().map(|it| moment(it)).transpose()?;
+        Ok(body(vec![
+            ("status", Some(json!(self.status))),
+            ("reason", Some(json!(self.note))),
+            ("by", Some(json!(self.by))),
+            ("evidence", self.evidence.as_ref().map(|it| json!(it))),
+            ("evidenceId", self.evidence_id.as_ref().map(|it| json!(it))),
+            ("until", until.map(|it| json!(it))),
+            ("override", self.overrides.then_some(json!(true))),
+        ]))
+    }
+}
+
+fn list(options: &Config, json: bool, args: &ControlListArgs) -> Result<()> {
+    let query = repeated("status", &args.statuses);
+    let answer = with_session(options, async |session| {
+        let client = client_name::path(session, &args.client).await?;
+        let query = query.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
+        session.call(Call::get(format!("{client}/controls{query}"))).await
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    let all = answer["data"].as_array().cloned().unwrap_or_default();
+    let heading = ["CODE", "SEVERITY", "STATUS", "SCORE", "ASSESSED", "TITLE"];
+    print::list(json, &all, ("no controls with this status", &heading), |it| {
+        let cell = |name: &str| print::cell(&it[name]);
+        vec![
+            cell("controlCode"),
+            cell("severity"),
+            cell("status"),
+            cell("score"),
+            print::day(&it["assessedAt"]),
+            cell("title"),
+        ]
+    })
+}
+
+fn show(options: &Config, json: bool, which: &ControlArgs) -> Result<()> {
+    let (answer, failing) = with_session(options, async |session| {
+        let client = client_name::path(session, &which.client).await?;
+        let answer = session.call(Call::get(path(&client, &which.code))).await?;
+        let failing = if json {
+            Vec::new()
+        } else {
+            observation::failing(session, &client, &which.code).await?
+        };
+        Ok((answer, failing))
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    show_control(&answer["data"])?;
+    if !failing.is_empty() {
+        print::line("what fails:")?;
+    }
+    observation::show_failing(&failing)
+}
+
+fn show_control(control: &Value) -> Result<()> {
+    let names = [
+        ("control", "controlCode"),
+        ("title", "title"),
+        ("status", "status"),
+        ("score", "score"),
+        ("severity", "severity"),
+        ("category", "category"),
+        ("assessed", "assessedAt"),
+        ("valid until", "validUntil"),
+        ("why", "findings"),
+        ("remediation", "remediation"),
+    ];
+    print::fields(control, &names)?;
+    let it = &control["attestation"];
+    if it.is_null() {
+        return Ok(());
+    }
+    let cell = |name: &str| print::cell(&it[name]);
+    let until = print::given(" until ", &it["until"], print::day);
+    let evidence = print::given("; evidence: ", &it["evidence"], print::cell);
+    let (by, status, on) = (cell("by"), cell("status"), print::day(&it["at"]));
+    let decides = if it["decides"] == true { "" } else { "; does not decide now" };
+    let reason = cell("reason");
+    print::line(&format!(
+        "attested     {status} by {by} on {on}{until}: {reason}{evidence}{decides}"
+    ))
+}
+
+fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Result<()> {
+    let answer = with_session(options, async |session| {
+        let client = client_name::path(session, &which.client).await?;
+        session.call(Call::of("PUT", path(&client, &which.code), body)).await
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    show_control(&answer["data"])
+}

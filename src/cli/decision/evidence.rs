@@ -1,0 +1,115 @@
+//! `posture evidence`: the evidence register of a client.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::call::{Call, with_session};
+use crate::cli::option::{body, moment};
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::id::EvidenceId;
+use crate::page::LIMIT_MAX;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum EvidenceCommand {
+    /// List a client's evidence.
+    List {
+        /// Name or id of the client.
+        client: String,
+    },
+    /// Add evidence to the register, or renew what is kept at the same place, and print its id.
+    Add(EvidenceAddArgs),
+    /// Remove evidence. Attestations that refer to it count as attestations without evidence from then on.
+    Remove {
+        /// Name or id of the client.
+        client: String,
+        /// Evidence id, as shown by `posture evidence list`.
+        evidence: String,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  posture evidence add 'Acme Ltd' GOV-14 --title 'Incident response plan 2026' \\
+    --location 'SharePoint: Policies/incident-response.docx' --valid-until 2027-06-30 --by 'Ada Lovelace'")]
+pub(in crate::cli) struct EvidenceAddArgs {
+    /// Name or id of the client.
+    client: String,
+    /// Code of the control that it is about.
+    code: String,
+    /// What it is.
+    #[arg(long)]
+    title: String,
+    /// Where it is kept. Only this reference is stored, not the file.
+    #[arg(long, value_name = "TEXT")]
+    location: String,
+    /// Who adds it.
+    #[arg(long, value_name = "NAME")]
+    by: String,
+    /// Digest of the file, in hexadecimal.
+    #[arg(long, value_name = "HEX")]
+    sha256: Option<String>,
+    /// When it expires. A date means the end of that day in UTC. Default: never.
+    #[arg(long, value_name = "DATE")]
+    valid_until: Option<String>,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: EvidenceCommand) -> Result<()> {
+    match command {
+        EvidenceCommand::List { client } => list(options, json, &client),
+        EvidenceCommand::Add(args) => {
+            let body = args.body()?;
+            let answer = with_session(options, async |session| {
+                let client = client_name::path(session, &args.client).await?;
+                session.call(Call::of("POST", format!("{client}/evidence"), &body)).await
+            })?;
+            print::id(json, &answer)
+        }
+        EvidenceCommand::Remove { client, evidence } => {
+            let id: EvidenceId = evidence.parse().map_err(|_| {
+                Error::invalid(format!(
+                    "`{evidence}` is not an evidence id; `posture evidence list` shows the ids"
+                ))
+            })?;
+            let answer = with_session(options, async |session| {
+                let client = client_name::path(session, &client).await?;
+                session.call(Call::delete(format!("{client}/evidence/{id}"))).await
+            })?;
+            print::done(json, &answer, &format!("removed evidence {id}"))
+        }
+    }
+}
+
+impl EvidenceAddArgs {
+    fn body(&self) -> Result<Value> {
+        let until = self.valid_until.as_ref().map(|it| moment(it)).transpose()?;
+        Ok(body(vec![
+            ("controlCode", Some(json!(self.code))),
+            ("title", Some(json!(self.title))),
+            ("reference", Some(json!(self.location))),
+            ("by", Some(json!(self.by))),
+            ("sha256", self.sha256.as_ref().map(|it| json!(it))),
+            ("validUntil", until.map(|it| json!(it))),
+        ]))
+    }
+}
+
+fn list(options: &Config, json: bool, client: &str) -> Result<()> {
+    let all = with_session(options, async |session| {
+        let client = client_name::path(session, client).await?;
+        session.list(&format!("{client}/evidence"), LIMIT_MAX).await
+    })?;
+    let heading = ["ID", "CONTROL", "VALID UNTIL", "BY", "TITLE, LOCATION"];
+    print::list(json, &all, ("no evidence", &heading), |it| {
+        let cell = |name: &str| print::cell(&it[name]);
+        vec![
+            cell("id"),
+            cell("controlCode"),
+            print::day(&it["validUntil"]),
+            cell("by"),
+            format!("{}, {}", cell("title"), cell("reference")),
+        ]
+    })
+}

@@ -1,0 +1,215 @@
+//! `posture requirement`: the requirements of a framework for one client, and why they are not met.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::call::{Call, encoded, with_session};
+use crate::cli::option::{body, moment, repeated};
+use crate::cli::report::observation;
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::Result;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum RequirementCommand {
+    /// List the requirements of a framework with a client's status.
+    List(RequirementListArgs),
+    /// Show a requirement: its status, what keeps it from being compliant, its controls, and which subjects fail.
+    #[command(after_help = "\
+Example:
+  posture requirement show 'Acme Ltd' SOC2 CC6.1")]
+    Show(RequirementArgs),
+    /// Attest a requirement with evidence, or take it out of scope.
+    Decide(DecideArgs),
+    /// Withdraw the decision about a requirement.
+    Withdraw(RequirementArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture requirement list 'Acme Ltd' SOC2 --status partial --status non_compliant
+  posture requirement list 'Acme Ltd' NIST_CSF --details")]
+pub(in crate::cli) struct RequirementListArgs {
+    /// Name or id of the client.
+    client: String,
+    /// Framework identifier, as shown by `posture catalog list`.
+    framework: String,
+    /// `compliant`, `partial`, `non_compliant`, `not_assessed` or `not_applicable`. Can be repeated.
+    #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
+    statuses: Vec<String>,
+    /// The framework's detail rows instead of its requirements.
+    #[arg(long)]
+    details: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RequirementArgs {
+    /// Name or id of the client.
+    client: String,
+    /// Framework identifier, as shown by `posture catalog list`.
+    framework: String,
+    /// The framework's own reference, such as CC6.1.
+    reference: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture requirement decide 'Acme Ltd' HIPAA '164.308(a)(2)' --decision attested --note 'Ada is the security officer' \\
+    --evidence 'Minutes of 2026-10-02' --by 'Ada Lovelace'
+  posture requirement decide 'Acme Ltd' SOC2 CC6.4 --decision out_of_scope --note 'No office' --by 'Ada Lovelace'")]
+pub(in crate::cli) struct DecideArgs {
+    #[command(flatten)]
+    which: RequirementArgs,
+    /// `attested` or `out_of_scope`.
+    #[arg(long)]
+    decision: String,
+    /// Why.
+    #[arg(long, alias = "reason", value_name = "TEXT")]
+    note: String,
+    /// Who decided.
+    #[arg(long, value_name = "NAME")]
+    by: String,
+    /// Where the evidence is. Required with `attested`.
+    #[arg(long, value_name = "TEXT")]
+    evidence: Option<String>,
+    /// When the decision ends. A date means the end of that day in UTC. Default: a year for `attested`,
+    /// never for `out_of_scope`.
+    #[arg(long, alias = "until", value_name = "DATE")]
+    valid_until: Option<String>,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: RequirementCommand) -> Result<()> {
+    match command {
+        RequirementCommand::List(args) => list(options, json, &args),
+        RequirementCommand::Show(which) => show(options, json, &which),
+        RequirementCommand::Decide(args) => {
+            let body = args.body()?;
+            put(options, json, &args.which, &body)
+        }
+        RequirementCommand::Withdraw(which) => {
+            put(options, json, &which, &json!({ "decision": null }))
+        }
+    }
+}
+
+impl RequirementArgs {
+    fn path(&self, client: &str) -> String {
+        let (framework, reference) = (encoded(&self.framework), encoded(&self.reference));
+        format!("{client}/compliance/{framework}/{reference}")
+    }
+}
+
+impl DecideArgs {
+    fn body(&self) -> Result<Value> {
+        let until = self.valid_until.as_ref().map(|it| moment(it)).transpose()?;
+        Ok(body(vec![
+            ("decision", Some(json!(self.decision))),
+            ("reason", Some(json!(self.note))),
+            ("by", Some(json!(self.by))),
+            ("evidence", self.evidence.as_ref().map(|it| json!(it))),
+            ("until", until.map(|it| json!(it))),
+        ]))
+    }
+}
+
+fn list(options: &Config, json: bool, args: &RequirementListArgs) -> Result<()> {
+    let level = if args.details { "detail" } else { "requirement" };
+    let query = format!("level={level}{}", repeated("status", &args.statuses));
+    let answer = with_session(options, async |session| {
+        let client = client_name::path(session, &args.client).await?;
+        let framework = encoded(&args.framework);
+        session.call(Call::get(format!("{client}/compliance/{framework}?{query}"))).await
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    let all = answer["data"]["requirements"].as_array().cloned().unwrap_or_default();
+    let heading = ["REFERENCE", "STATUS", "SCORE", "TITLE"];
+    print::list(json, &all, ("no requirements with this status", &heading), |it| {
+        let cell = |name: &str| print::cell(&it[name]);
+        vec![cell("requirement"), cell("overallStatus"), cell("complianceScore"), cell("title")]
+    })
+}
+
+fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
+    let (answer, failing) = with_session(options, async |session| {
+        let client = client_name::path(session, &which.client).await?;
+        let answer = session.call(Call::get(which.path(&client))).await?;
+        let mut failing = Vec::new();
+        for it in answer["data"]["controls"].as_array().into_iter().flatten().filter(|_| !json) {
+            let (code, status) = (print::cell(&it["controlCode"]), &it["status"]);
+            if *status == "partial" || *status == "non_compliant" {
+                let all = observation::failing(session, &client, &code).await?;
+                failing.push((code, all));
+            }
+        }
+        Ok((answer, failing))
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    let requirement = &answer["data"];
+    let names = [
+        ("requirement", "requirement"),
+        ("title", "title"),
+        ("status", "overallStatus"),
+        ("score", "complianceScore"),
+        ("description", "description"),
+    ];
+    print::fields(requirement, &names)?;
+    let because: Vec<&Value> = requirement["because"].as_array().into_iter().flatten().collect();
+    if !because.is_empty() {
+        print::line("\nwhat keeps it from being compliant:")?;
+    }
+    for it in because {
+        print::line(&print::wrapped(&format!("  {}", print::cell(it)), 4))?;
+    }
+    show_decision(&requirement["decision"])?;
+    show_controls(&requirement["controls"])?;
+    for (code, all) in failing.iter().filter(|(_, all)| !all.is_empty()) {
+        print::line(&format!("\nwhat fails of {code}:"))?;
+        observation::show_failing(all)?;
+    }
+    Ok(())
+}
+
+fn show_decision(it: &Value) -> Result<()> {
+    if it.is_null() {
+        return Ok(());
+    }
+    let cell = |name: &str| print::cell(&it[name]);
+    let until = print::given(" until ", &it["until"], print::day);
+    let evidence = print::given("; evidence: ", &it["evidence"], print::cell);
+    let (decision, by, on, reason) =
+        (cell("decision"), cell("by"), print::day(&it["at"]), cell("reason"));
+    print::line(&format!("\n{decision} by {by} on {on}{until}: {reason}{evidence}"))
+}
+
+fn show_controls(controls: &Value) -> Result<()> {
+    let all = controls.as_array().cloned().unwrap_or_default();
+    print::line("")?;
+    let heading = ["CONTROL", "ROLE", "STATUS", "SCORE", "TITLE"];
+    print::list(false, &all, ("no controls count for it", &heading), |it| {
+        ["controlCode", "role", "status", "score", "title"]
+            .map(|name| print::cell(&it[name]))
+            .to_vec()
+    })
+}
+
+fn put(options: &Config, json: bool, which: &RequirementArgs, body: &Value) -> Result<()> {
+    let answer = with_session(options, async |session| {
+        let client = client_name::path(session, &which.client).await?;
+        session.call(Call::of("PUT", which.path(&client), body)).await
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    let it = &answer["data"];
+    let cell = |name: &str| print::cell(&it[name]);
+    let (framework, reference) = (cell("frameworkId"), cell("requirement"));
+    let (status, score) = (cell("overallStatus"), cell("complianceScore"));
+    print::line(&format!("{framework} {reference} is {status}, score {score}"))?;
+    show_decision(&it["decision"])
+}

@@ -1,0 +1,210 @@
+//! `posture risk`.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::call::{Call, with_session};
+use crate::cli::option::{body, moment, references, repeated};
+use crate::cli::report::observation;
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::id::RiskId;
+use crate::page::LIMIT_MAX;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum RiskCommand {
+    /// List a client's open risks, the worst first.
+    List(RiskListArgs),
+    /// Show an open risk, and what fails.
+    Show(RiskArgs),
+    /// Accept a risk until a date. Scores do not change; the risk returns when the acceptance ends.
+    Accept(RiskAcceptArgs),
+    /// Revoke the acceptance of a risk.
+    Revoke(RiskArgs),
+    /// Change what a risk is called in other systems.
+    Set(RiskSetArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture risk list 'Acme Ltd' --severity critical --severity high
+  posture risk list 'Acme Ltd' --all")]
+pub(in crate::cli) struct RiskListArgs {
+    /// Name or id of the client.
+    client: String,
+    /// critical, high, medium or low. Can be repeated.
+    #[arg(long = "severity", value_name = "SEVERITY", value_delimiter = ',')]
+    severities: Vec<String>,
+    /// Include accepted risks.
+    #[arg(long)]
+    all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RiskArgs {
+    /// Name or id of the client.
+    client: String,
+    /// Risk id, as shown by `posture risk list`.
+    risk: String,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  posture risk accept 'Acme Ltd' RISK --reason 'The server is replaced in March' --until 2027-03-31")]
+pub(in crate::cli) struct RiskAcceptArgs {
+    #[command(flatten)]
+    which: RiskArgs,
+    /// Why the risk is accepted.
+    #[arg(long, alias = "note", value_name = "TEXT")]
+    reason: String,
+    /// When the acceptance ends, at most two years from now. A date means the end of that day in UTC.
+    #[arg(long, alias = "valid-until", value_name = "DATE")]
+    until: String,
+    /// Who decided. Default: the operator.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  posture risk set 'Acme Ltd' RISK --reference halo=4711")]
+pub(in crate::cli) struct RiskSetArgs {
+    #[command(flatten)]
+    which: RiskArgs,
+    /// What another system calls it, for example its ticket. Can be repeated. Replaces all; an empty value removes them.
+    #[arg(long = "reference", value_name = "SYSTEM=ID", required = true)]
+    references: Vec<String>,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: RiskCommand) -> Result<()> {
+    match command {
+        RiskCommand::List(args) => list(options, json, &args),
+        RiskCommand::Show(which) => show(options, json, &which),
+        RiskCommand::Accept(RiskAcceptArgs { which, reason, until, by }) => {
+            let until = moment(&until)?;
+            let change = body(vec![
+                ("accepted", Some(json!(true))),
+                ("until", Some(json!(until))),
+                ("reason", Some(json!(reason))),
+                ("by", by.map(|it| json!(it))),
+            ]);
+            let done = |risk: &Value| {
+                let until = print::minute(&risk["acceptance"]["until"]);
+                format!("accepted until {until}: {}", print::cell(&risk["title"]))
+            };
+            change_risk(options, json, &which, &change, done)
+        }
+        RiskCommand::Revoke(which) => {
+            let done = |risk: &Value| format!("open again: {}", print::cell(&risk["title"]));
+            change_risk(options, json, &which, &json!({ "accepted": false }), done)
+        }
+        RiskCommand::Set(RiskSetArgs { which, references: pairs }) => {
+            let change = body(vec![("externalReferences", references(&pairs)?)]);
+            let done = |risk: &Value| {
+                let names = print::references(&risk["externalReferences"]);
+                format!("references of {}: {names}", print::cell(&risk["title"]))
+            };
+            change_risk(options, json, &which, &change, done)
+        }
+    }
+}
+
+/// The path of the risk below that of its client.
+fn path(client: &str, risk: &str) -> Result<String> {
+    let id: RiskId = risk.parse().map_err(|_| {
+        Error::invalid(format!("`{risk}` is not a risk id; `posture risk list` shows the ids"))
+    })?;
+    Ok(format!("{client}/risks/{id}"))
+}
+
+fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
+    let accepted = if args.all { "" } else { "&accepted=false" };
+    let query = format!("{accepted}{}", repeated("severity", &args.severities));
+    let all = with_session(options, async |session| {
+        let client = client_name::path(session, &args.client).await?;
+        let query = query.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
+        session.list(&format!("{client}/risks{query}"), LIMIT_MAX).await
+    })?;
+    let heading = ["ID", "SEVERITY", "SCORE", "STATE", "RISK"];
+    print::list(json, &all, ("no open risks", &heading), |it| {
+        let cell = |name: &str| print::cell(&it[name]);
+        vec![cell("id"), cell("severity"), cell("riskScore"), state(it), cell("title")]
+    })
+}
+
+/// Whether a risk is accepted, and until when.
+fn state(it: &Value) -> String {
+    if !it["acceptance"].is_null() {
+        return format!("accepted to {}", print::day(&it["acceptance"]["until"]));
+    }
+    if it["verified"] == false { "unverified".to_owned() } else { "open".to_owned() }
+}
+
+fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
+    let (answer, failing) = with_session(options, async |session| {
+        let client = client_name::path(session, &which.client).await?;
+        let answer = session.call(Call::get(path(&client, &which.risk)?)).await?;
+        let failing = match answer["data"]["controlCode"].as_str() {
+            Some(code) if !json => observation::failing(session, &client, code).await?,
+            Some(_) | None => Vec::new(),
+        };
+        Ok((answer, failing))
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    let mut risk = answer["data"].clone();
+    risk["dollars"] =
+        risk["dollarImpact"].as_u64().map_or(Value::Null, |it| json!(print::dollars(it)));
+    risk["state"] = json!(state(&risk));
+    risk["references"] = json!(print::references(&risk["externalReferences"]));
+    let names = [
+        ("risk", "title"),
+        ("id", "id"),
+        ("severity", "severity"),
+        ("score", "riskScore"),
+        ("state", "state"),
+        ("category", "category"),
+        ("control", "controlCode"),
+        ("dollars a year", "dollars"),
+        ("opened", "openedAt"),
+        ("references", "references"),
+        ("description", "description"),
+    ];
+    print::fields(&risk, &names)?;
+    let acceptance = &risk["acceptance"];
+    if !acceptance.is_null() {
+        let cell = |name: &str| print::cell(&acceptance[name]);
+        print::line(&format!(
+            "accepted by {} until {}: {}",
+            cell("by"),
+            print::minute(&acceptance["until"]),
+            cell("reason")
+        ))?;
+    }
+    if !failing.is_empty() {
+        print::line("what fails:")?;
+    }
+    observation::show_failing(&failing)
+}
+
+fn change_risk(
+    options: &Config,
+    json: bool,
+    which: &RiskArgs,
+    change: &Value,
+    done: impl FnOnce(&Value) -> String,
+) -> Result<()> {
+    let answer = with_session(options, async |session| {
+        let client = client_name::path(session, &which.client).await?;
+        session.call(Call::of("PATCH", path(&client, &which.risk)?, change)).await
+    })?;
+    if json {
+        return print::json(&answer);
+    }
+    print::line(&done(&answer["data"]))
+}

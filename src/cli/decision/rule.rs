@@ -1,0 +1,237 @@
+//! `posture alert rule`: what triggers an alert.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::cli::call::{Call, call, with_session};
+use crate::cli::option::{body, require_change};
+use crate::cli::{client_name, print};
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::id::AlertRuleId;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum RuleCommand {
+    /// List alert rules.
+    List,
+    /// Add an alert rule and print its id.
+    Add(RuleAddArgs),
+    /// Change, enable or disable an alert rule.
+    Set(RuleSetArgs),
+    /// Remove an alert rule. Its open alerts close.
+    Remove {
+        /// Rule id, as shown by `posture alert rule list`.
+        rule: String,
+    },
+}
+
+/// The condition of a rule: one of these.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(in crate::cli) struct RuleCondition {
+    /// The overall score is below N.
+    #[arg(long, value_name = "N")]
+    score_below: Option<u32>,
+    /// The readiness for a framework is below N.
+    #[arg(long, value_name = "FRAMEWORK=N")]
+    readiness_below: Option<String>,
+    /// There are at least N open risks of this severity or a worse one.
+    #[arg(long, value_name = "SEVERITY=N")]
+    open_risks: Option<String>,
+    /// The control is partial or non-compliant.
+    #[arg(long, value_name = "CODE")]
+    control_failing: Option<String>,
+    /// A source that reported before is silent for this many hours.
+    #[arg(long, value_name = "HOURS")]
+    source_silent: Option<u32>,
+    /// At least N tasks are overdue.
+    #[arg(long, value_name = "N")]
+    tasks_overdue: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture alert rule add --name 'Score below 60' --score-below 60
+  posture alert rule add --name 'Critical risks' --open-risks critical=1 --client 'Acme Ltd'")]
+pub(in crate::cli) struct RuleAddArgs {
+    /// Name of the rule, which its alerts carry.
+    #[arg(long)]
+    name: String,
+    /// Watch only this client, by name or id. Can be repeated. Default: all clients, including those added later.
+    #[arg(long = "client", value_name = "CLIENT")]
+    clients: Vec<String>,
+    #[command(flatten)]
+    condition: RuleCondition,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  posture alert rule set RULE --enabled false")]
+pub(in crate::cli) struct RuleSetArgs {
+    /// Rule id, as shown by `posture alert rule list`.
+    rule: String,
+    /// Name of the rule.
+    #[arg(long)]
+    name: Option<String>,
+    /// Whether the rule triggers alerts.
+    #[arg(long)]
+    enabled: Option<bool>,
+    /// Watch only this client, by name or id, or `all`. Can be repeated.
+    #[arg(long = "client", value_name = "CLIENT")]
+    clients: Vec<String>,
+    #[command(flatten)]
+    condition: RuleCondition,
+}
+
+pub(in crate::cli) fn run(options: &Config, json: bool, command: RuleCommand) -> Result<()> {
+    match command {
+        RuleCommand::List => list(options, json),
+        RuleCommand::Add(args) => {
+            let condition = args.condition.json()?.ok_or_else(|| {
+                Error::invalid("pass what triggers the alert, such as --score-below 60")
+            })?;
+            let mut body = json!({ "name": args.name, "condition": condition });
+            let answer = with_session(options, async |session| {
+                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
+                session.call(Call::of("POST", "/api/alert-rules", &body)).await
+            })?;
+            print::id(json, &answer)
+        }
+        RuleCommand::Set(args) => {
+            let (path, mut body) = (path(&args.rule)?, args.body()?);
+            let answer = with_session(options, async |session| {
+                if !args.clients.is_empty() && args.clients != ["all"] {
+                    body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
+                }
+                session.call(Call::of("PATCH", path, &body)).await
+            })?;
+            show(json, &answer)
+        }
+        RuleCommand::Remove { rule } => {
+            let answer = call(options, Call::delete(path(&rule)?))?;
+            print::done(json, &answer, &format!("removed alert rule {rule}"))
+        }
+    }
+}
+
+fn path(rule: &str) -> Result<String> {
+    let id: AlertRuleId = rule.parse().map_err(|_| {
+        Error::invalid(format!(
+            "`{rule}` is not the id of an alert rule; `posture alert rule list` shows the ids"
+        ))
+    })?;
+    Ok(format!("/api/alert-rules/{id}"))
+}
+
+impl RuleCondition {
+    /// As the API takes it. `None`: no option was given.
+    fn json(&self) -> Result<Option<Value>> {
+        let pair = |option: &str, text: &str| {
+            let read =
+                text.split_once('=').and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)));
+            let found: Option<(String, u32)> = read;
+            found.ok_or_else(|| {
+                Error::invalid(format!("{option} {text}: must have the form NAME=NUMBER"))
+            })
+        };
+        if let Some(value) = self.score_below {
+            return Ok(Some(json!({ "type": "score_below", "value": value })));
+        }
+        if let Some(text) = &self.readiness_below {
+            let (framework, value) = pair("--readiness-below", text)?;
+            let condition =
+                json!({ "type": "readiness_below", "framework": framework, "value": value });
+            return Ok(Some(condition));
+        }
+        if let Some(text) = &self.open_risks {
+            let (severity, value) = pair("--open-risks", text)?;
+            let condition =
+                json!({ "type": "open_risks_at_least", "severity": severity, "value": value });
+            return Ok(Some(condition));
+        }
+        if let Some(code) = &self.control_failing {
+            return Ok(Some(json!({ "type": "control_failing", "controlCode": code })));
+        }
+        if let Some(hours) = self.source_silent {
+            return Ok(Some(json!({ "type": "source_silent", "hours": hours })));
+        }
+        let overdue = |it| json!({ "type": "tasks_overdue_at_least", "value": it });
+        Ok(self.tasks_overdue.map(overdue))
+    }
+}
+
+impl RuleSetArgs {
+    /// The clients are all of them; those that are named are looked up later.
+    ///
+    /// # Errors
+    /// `Invalid` if there is nothing to change.
+    fn body(&self) -> Result<Value> {
+        require_change(body(vec![
+            ("name", self.name.as_ref().map(|it| json!(it))),
+            ("enabled", self.enabled.map(|it| json!(it))),
+            ("clientIds", (!self.clients.is_empty()).then(|| json!([]))),
+            ("condition", self.condition.json()?),
+        ]))
+    }
+}
+
+/// What triggers an alert, in words.
+fn words(condition: &Value) -> String {
+    let cell = |name: &str| print::cell(&condition[name]);
+    match condition["type"].as_str() {
+        Some("score_below") => format!("the score is below {}", cell("value")),
+        Some("readiness_below") => {
+            format!("the readiness for {} is below {}", cell("framework"), cell("value"))
+        }
+        Some("open_risks_at_least") => {
+            format!("at least {} open risks, {} or worse", cell("value"), cell("severity"))
+        }
+        Some("control_failing") => format!("control {} fails", cell("controlCode")),
+        Some("source_silent") => format!("a source is silent for {} hours", cell("hours")),
+        Some("tasks_overdue_at_least") => format!("at least {} overdue tasks", cell("value")),
+        Some(_) | None => print::cell(condition),
+    }
+}
+
+fn list(options: &Config, json: bool) -> Result<()> {
+    let (answer, names) = with_session(options, async |session| {
+        let answer = session.call(Call::get("/api/alert-rules")).await?;
+        Ok((answer, client_name::Names::unless_json(session, json).await?))
+    })?;
+    let all = answer["data"].as_array().cloned().unwrap_or_default();
+    let heading = ["ID", "STATE", "CLIENTS", "NAME", "TRIGGERS WHEN"];
+    print::list(json, &all, ("no alert rules", &heading), |it| {
+        let clients: Vec<String> =
+            it["clientIds"].as_array().into_iter().flatten().map(|it| names.name(it)).collect();
+        vec![
+            print::cell(&it["id"]),
+            if it["enabled"] == true { "enabled".to_owned() } else { "disabled".to_owned() },
+            match &clients[..] {
+                [] => "all".to_owned(),
+                [only] => only.clone(),
+                [first, others @ ..] => format!("{first} and {} more", others.len()),
+            },
+            print::cell(&it["name"]),
+            words(&it["condition"]),
+        ]
+    })
+}
+
+fn show(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let mut rule = answer["data"].clone();
+    print::name_all(&mut rule["clientIds"], "all");
+    rule["words"] = json!(words(&rule["condition"]));
+    let names = [
+        ("rule", "name"),
+        ("id", "id"),
+        ("enabled", "enabled"),
+        ("clients", "clientIds"),
+        ("triggers when", "words"),
+    ];
+    print::fields(&rule, &names)
+}

@@ -1,0 +1,181 @@
+//! The commands with which people decide, with a server and without.
+
+use serde_json::{Value, json};
+
+use super::refusal;
+use crate::harness::process::Folder;
+
+const NAME: &str = "Acme Ltd";
+
+fn prepared() -> Folder {
+    let folder = Folder::new();
+    folder.client(NAME);
+    let facts = json!({
+        "source": "rmm",
+        "observations": [{"control": "END-04", "passed": 1, "failed": 1, "findings": "pc-7"}],
+    });
+    folder.write("facts.json", facts.to_string().as_bytes());
+    folder.ok(&["import", "--client", NAME, "--format", "facts", "facts.json"]);
+    folder
+}
+
+/// Runs the same with a server and without.
+fn both(check: impl Fn(&Folder)) {
+    check(&prepared());
+    let folder = prepared();
+    let _server = folder.serve();
+    check(&folder);
+}
+
+fn data(folder: &Folder, args: &[&str]) -> Value {
+    folder.json(args)["data"].clone()
+}
+
+#[test]
+fn a_risk_is_accepted_and_opened_again() {
+    both(|folder| {
+        let id = data(folder, &["risk", "list", NAME])[0]["id"].as_str().unwrap().to_owned();
+        let accept = ["risk", "accept", NAME, &id, "--reason", "Replaced soon", "--until"];
+        let until = "2027-03-31";
+        let out = folder.ok(&[&accept[..], &[until]].concat());
+        assert!(out.starts_with("accepted until 2027-03-31 23:59: "), "{out}");
+        assert_eq!(folder.ok(&["risk", "list", NAME]), "no open risks\n");
+        let shown = data(folder, &["risk", "show", NAME, &id]);
+        assert_eq!(shown["acceptance"]["reason"], "Replaced soon");
+        assert_eq!(shown["acceptance"]["until"], "2027-03-31T23:59:59.000Z");
+        assert!(folder.ok(&["risk", "show", NAME, &id]).contains("accepted by operator uid "));
+        assert!(folder.ok(&["risk", "list", NAME, "--all"]).contains("accepted to 2027-03-31"));
+        assert!(folder.ok(&["show", NAME]).contains("no open risks; 1 accepted"));
+        let out = folder.ok(&["risk", "revoke", NAME, &id]);
+        assert!(out.starts_with("open again: "), "{out}");
+        assert_eq!(data(folder, &["risk", "list", NAME])[0]["acceptance"], Value::Null);
+        folder.ok(&["risk", "set", NAME, &id, "--reference", "halo=4711"]);
+        assert!(folder.ok(&["risk", "show", NAME, &id]).contains("halo=4711"));
+        folder.ok(&["risk", "set", NAME, &id, "--reference", ""]);
+        assert_eq!(data(folder, &["risk", "show", NAME, &id])["externalReferences"], json!([]));
+        for (args, says) in [
+            (&["--until", "soon"][..], "`soon` is not a date; use 2026-12-31"),
+            (&["--until", "2020-01-01"], "until: "),
+        ] {
+            let done = folder.run(&[&accept[..6], args].concat());
+            assert!(refusal(&done).contains(says), "{}", done.err);
+        }
+        let bad = folder.run(&["risk", "set", NAME, &id, "--reference", "4711"]);
+        assert_eq!(refusal(&bad), "--reference 4711: must have the form SYSTEM=ID");
+    });
+}
+
+#[test]
+fn a_control_and_a_requirement_are_attested_and_withdrawn() {
+    both(|folder| {
+        let by = ["--note", "Tested", "--by", "Ada", "--evidence", "Shelf 3"];
+        let attest = ["control", "attest", NAME, "gov-14", "--status", "compliant"];
+        let until = ["--valid-until", "2027-06-30"];
+        let out = folder.ok(&[&attest[..], &by, &until].concat());
+        let said = "compliant by Ada on ";
+        assert!(
+            out.contains(said) && out.contains(" until 2027-06-30: Tested; evidence: Shelf 3"),
+            "{out}"
+        );
+        let shown = data(folder, &["control", "show", NAME, "GOV-14"]);
+        assert_eq!(
+            (&shown["status"], &shown["attestation"]["by"]),
+            (&json!("compliant"), &json!("Ada"))
+        );
+        folder.ok(&["control", "withdraw", NAME, "GOV-14"]);
+        let shown = data(folder, &["control", "show", NAME, "GOV-14"]);
+        assert_eq!(
+            (&shown["status"], &shown["attestation"]),
+            (&json!("not_assessed"), &Value::Null)
+        );
+        let decide = ["requirement", "decide", NAME, "soc2", "CC6.4", "--decision"];
+        let no_office = ["out_of_scope", "--note", "No office", "--by", "Ada"];
+        let out = folder.ok(&[&decide[..], &no_office].concat());
+        assert!(out.starts_with("SOC2 CC6.4 is not_applicable, score 0\n"), "{out}");
+        assert!(
+            folder
+                .ok(&["requirement", "show", NAME, "SOC2", "CC6.4"])
+                .contains("out_of_scope by Ada on ")
+        );
+        let out = folder.ok(&["requirement", "withdraw", NAME, "SOC2", "CC6.4"]);
+        assert!(out.starts_with("SOC2 CC6.4 is not_assessed"), "{out}");
+        let done = folder.run(&[&decide[..], &["attested", "--note", "x", "--by", "Ada"]].concat());
+        assert_eq!(refusal(&done), "evidence: is required");
+        assert_eq!(folder.run(&attest).code, 2, "a note and a name are required");
+    });
+}
+
+#[test]
+fn evidence_is_added_and_removed() {
+    both(|folder| {
+        let add = ["evidence", "add", NAME, "GOV-14", "--title", "Plan", "--location", "Shelf 3"];
+        let id = folder.ok(&[&add[..], &["--by", "Ada", "--valid-until", "2027-06-30"]].concat());
+        let id = id.trim_end();
+        let list = folder.ok(&["evidence", "list", NAME]);
+        assert!(
+            list.contains(id) && list.contains("2027-06-30") && list.contains("Plan, Shelf 3"),
+            "{list}"
+        );
+        let remove = ["evidence", "remove", NAME, id];
+        assert_eq!(folder.ok(&remove), format!("removed evidence {id}\n"));
+        assert_eq!(folder.ok(&["evidence", "list", NAME]), "no evidence\n");
+        assert_eq!(refusal(&folder.run(&remove)), "evidence not found");
+        assert!(
+            refusal(&folder.run(&["evidence", "remove", NAME, "x"])).contains("not an evidence id")
+        );
+    });
+}
+
+#[test]
+fn a_task_is_added_changed_and_closed() {
+    both(|folder| {
+        let add = ["task", "add", NAME, "--title", "Encrypt pc-7", "--due", "2027-01-15"];
+        let id = folder.ok(&[&add[..], &["--assignee", "ada", "--reference", "halo=1"]].concat());
+        let id = id.trim_end();
+        let list = folder.ok(&["task", "list"]);
+        for says in [id, NAME, "open", "2027-01-15", "ada", "Encrypt pc-7"] {
+            assert!(list.contains(says), "{says}: {list}");
+        }
+        let shown = folder.ok(&["task", "set", id, "--status", "done", "--assignee", ""]);
+        assert!(shown.contains("done") && shown.contains("halo=1"), "{shown}");
+        assert_eq!(folder.ok(&["task", "list"]), "no tasks with this status\n");
+        let done = data(folder, &["task", "list", "--status", "done"]);
+        assert_eq!((&done[0]["status"], &done[0]["assignee"]), (&json!("done"), &Value::Null));
+        assert_eq!(
+            refusal(&folder.run(&["task", "set", id])),
+            "nothing to change; pass at least one option"
+        );
+        assert!(refusal(&folder.run(&["task", "set", "x"])).contains("`x` is not a task id"));
+    });
+}
+
+#[test]
+fn an_alert_rule_is_added_changed_and_removed() {
+    both(|folder| {
+        let add = ["alert", "rule", "add", "--name", "Low", "--client", NAME];
+        let id = folder.ok(&[&add[..], &["--score-below", "60"]].concat());
+        let id = id.trim_end();
+        let list = folder.ok(&["alert", "rule", "list"]);
+        assert!(list.contains(NAME) && list.contains("the score is below 60"), "{list}");
+        for (args, says) in [
+            (&["--readiness-below", "SOC2=50"][..], "the readiness for SOC2 is below 50"),
+            (&["--open-risks", "high=2"], "at least 2 open risks, high or worse"),
+            (&["--control-failing", "end-04"], "control END-04 fails"),
+            (&["--source-silent", "48"], "a source is silent for 48 hours"),
+            (&["--tasks-overdue", "3"], "at least 3 overdue tasks"),
+            (&["--enabled", "false", "--client", "all"], "clients        all"),
+        ] {
+            let shown = folder.ok(&[&["alert", "rule", "set", id], args].concat());
+            assert!(shown.contains(says), "{says}: {shown}");
+        }
+        assert_eq!(
+            folder.ok(&["alert", "rule", "remove", id]),
+            format!("removed alert rule {id}\n")
+        );
+        assert_eq!(folder.ok(&["alert", "rule", "list"]), "no alert rules\n");
+        let none = folder.run(&add);
+        assert_eq!(refusal(&none), "pass what triggers the alert, such as --score-below 60");
+        let two = folder.run(&[&add[..], &["--score-below", "1", "--tasks-overdue", "1"]].concat());
+        assert_eq!(two.code, 2, "one condition for a rule");
+    });
+}

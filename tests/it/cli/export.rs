@@ -1,0 +1,131 @@
+//! `posture export` and `posture event list --follow`: what is handed out piece by piece.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixListener;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{now_s, refusal, some_checks};
+use crate::harness::http::send_socket;
+use crate::harness::process::{Folder, wait_until};
+
+/// What is in the folder besides what was there before.
+fn left(folder: &Folder) -> Vec<String> {
+    let all = std::fs::read_dir(folder.path()).unwrap();
+    let mut names: Vec<String> =
+        all.map(|it| it.unwrap().file_name().into_string().unwrap()).collect();
+    names.retain(|it| it.starts_with("all.ndjson"));
+    names
+}
+
+#[test]
+fn an_export_is_what_the_api_exports_whole() {
+    let folder = Folder::new();
+    let client = folder.client("Acme Ltd");
+    folder.client("Birch");
+    folder.write("some.json", &some_checks(now_s()));
+    folder.ok(&["import", "--client", &client, "some.json"]);
+    let alone = folder.ok(&["export"]);
+    let _server = folder.serve();
+    let asked = |path: &str| send_socket(&folder.socket(), "GET", path, &[], b"").text();
+    assert_eq!(alone, asked("/api/export"));
+    assert_eq!(folder.ok(&["export", "--output", "-"]), alone);
+    let of_one = asked(&format!("/api/clients/{client}/export"));
+    for named in [&*client, "acme ltd"] {
+        assert_eq!(folder.ok(&["export", "--client", named]), of_one);
+    }
+    let out = folder.ok(&["export", "--output", "all.ndjson"]);
+    let n_lines = alone.lines().count() - 1;
+    assert_eq!(out, format!("all.ndjson: {n_lines} lines\n"));
+    assert_eq!(std::fs::read_to_string(folder.path().join("all.ndjson")).unwrap(), alone);
+    assert_eq!(left(&folder), ["all.ndjson"]);
+    let nowhere = folder.run(&["export", "--output", "no/such/all.ndjson"]);
+    assert!(refusal(&nowhere).contains("cannot be written"), "{}", nowhere.err);
+    let mut reader = folder.command(&["export"]);
+    let mut child = reader.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let done = child.wait_with_output().unwrap();
+    assert_eq!((done.status.code(), &*done.stderr), (Some(0), &b""[..]), "nobody reads it");
+}
+
+/// A server that answers one request with these bytes, and then ends the connection or keeps it open.
+fn answering(folder: &Folder, answer: &'static str, stays: bool) -> std::thread::JoinHandle<()> {
+    std::fs::create_dir_all(folder.path().join("data")).unwrap();
+    drop(std::fs::remove_file(folder.socket()));
+    let listener = UnixListener::bind(folder.socket()).unwrap();
+    std::thread::spawn(move || {
+        // The first connection only finds out whether a server is running.
+        drop(listener.accept().unwrap());
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        while lines.next().is_some_and(|it| it.is_ok_and(|it| !it.is_empty())) {}
+        stream.write_all(answer.as_bytes()).unwrap();
+        if stays {
+            // Until the other side goes away.
+            drop(stream.read(&mut [0; 1]));
+        }
+    })
+}
+
+/// The beginning of an export.
+const TORN: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n";
+/// An answer that is complete, of an export that is not.
+const SHORT: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n0\r\n\r\n";
+
+#[test]
+fn an_export_that_does_not_arrive_whole_leaves_no_file() {
+    let folder = Folder::new();
+    for (answer, says) in [
+        (TORN, "the server closed the connection before it responded"),
+        (SHORT, "the export ended before its last line; try again"),
+    ] {
+        let server = answering(&folder, answer, false);
+        let done = folder.run(&["export", "--output", "all.ndjson"]);
+        assert!(refusal(&done).contains(says), "{}", done.err);
+        assert_eq!(left(&folder), [""; 0]);
+        server.join().unwrap();
+    }
+}
+
+#[test]
+fn an_interrupted_export_leaves_no_file() {
+    let folder = Folder::new();
+    let server = answering(&folder, TORN, true);
+    let mut command = folder.command(&["export", "--output", "all.ndjson"]);
+    let child = command.stderr(Stdio::piped()).spawn().unwrap();
+    assert!(wait_until(Duration::from_mins(1), || !left(&folder).is_empty()), "it has begun");
+    assert_ne!(left(&folder), ["all.ndjson"], "under another name");
+    let pid = child.id().to_string();
+    // It can begin before it listens to signals; the file is then a moment old.
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("sh").args(["-c", "kill -INT \"$0\"", &pid]).status().unwrap().success());
+    let done = child.wait_with_output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert_eq!(done.stderr, b"posture: the export was interrupted\n");
+    assert_eq!(left(&folder), [""; 0]);
+    server.join().unwrap();
+}
+
+#[test]
+fn events_are_followed_as_they_are_announced() {
+    let folder = Folder::new();
+    let client = folder.client("Acme Ltd");
+    let _server = folder.serve();
+    let add = |title: &str| folder.ok(&["task", "add", "Acme Ltd", "--title", title]);
+    add("first");
+    let mut command = folder.command(&["event", "list", "--follow", "--json", "--client", &client]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    assert_eq!(next()["data"]["object"]["title"], "first");
+    for title in ["second", "third"] {
+        add(title);
+        let event = next();
+        assert_eq!(event["type"], "remediation_task_created");
+        assert_eq!(event["data"]["object"]["title"], json!(title));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
