@@ -15,6 +15,9 @@ const REFERENCES: &str = "externalReferences";
 #[derive(Debug, Subcommand)]
 pub(super) enum ClientCommand {
     /// Add a client organization and print its id.
+    #[command(after_help = "\
+Example:
+  posture client add --name 'Acme Ltd' --industry Healthcare --employees 40 --profile m365=used,aws=unused")]
     Add(ClientAddArgs),
     /// List all clients.
     List,

@@ -15,6 +15,10 @@ use crate::id::KeyId;
 #[derive(Debug, Subcommand)]
 pub(super) enum KeyCommand {
     /// Issue a key and print it. It is shown only once.
+    #[command(after_help = "\
+Examples:
+  posture key issue --name grc --scope read:scores,read:risks,read:compliance
+  posture key issue --name rmm --scope write:assets --client 'Acme Ltd' --ip 203.0.113.0/24 --expires-in 90d --quiet")]
     Issue(IssueArgs),
     /// List all keys.
     List,

@@ -215,8 +215,14 @@ pub(super) fn word(text: &str) -> String {
 pub(super) fn fields(object: &Value, names: &[(&str, &str)]) -> Result<()> {
     let width = names.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, field) in names {
-        let text = format!("{label:<width$}  {}", cell(&object[*field]));
-        line(&wrapped(&text, width + 2))?;
+        let value = &object[*field];
+        // Other lines of a text stand under the first.
+        let mut pieces = value.as_str().into_iter().flat_map(str::lines).map(|it| visible(it));
+        let first = pieces.next().map_or_else(|| cell(value), Cow::into_owned);
+        line(&wrapped(&format!("{label:<width$}  {first}"), width + 2))?;
+        for piece in pieces {
+            line(&wrapped(&format!("{:width$}  {piece}", ""), width + 2))?;
+        }
     }
     Ok(())
 }

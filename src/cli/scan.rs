@@ -20,6 +20,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug, Subcommand)]
 pub(super) enum ScanCommand {
     /// Start a scan. The running server performs it.
+    #[command(after_help = "\
+Example:
+  posture scan start 10.0.0.0/24 --client 'Acme Ltd' --exclude 10.0.0.7 --wait")]
     Start(StartArgs),
     /// List scans, newest first.
     List {

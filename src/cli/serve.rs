@@ -225,7 +225,8 @@ fn greet(address: SocketAddr, is_new: bool, demo: Option<&Demo>, admin: Option<(
         );
         lines.push("  posture client add --name 'Acme Ltd'".to_owned());
         lines.push("  posture key issue --name first --scope read:clients,read:assets,read:scores,read:risks,read:compliance".to_owned());
-        lines.push("  posture import --client CLIENT_ID prowler-output.ocsf.json".to_owned());
+        lines.push("  posture import --client 'Acme Ltd' prowler-output.ocsf.json".to_owned());
+        lines.push("  posture show 'Acme Ltd'".to_owned());
         lines.push(format!("  curl -H 'X-API-Key: KEY' http://{address}/api/v1/clients"));
     }
     if let Some((name, password)) = admin {

@@ -14,6 +14,9 @@ use crate::error::{Error, Result};
 #[derive(Debug, Subcommand)]
 pub(super) enum UserCommand {
     /// Add a user. Without --password-stdin, a password is generated and printed once; it must be changed at first login.
+    #[command(after_help = "\
+Example:
+  posture user add --email ada@example.com --role analyst --client 'Acme Ltd'")]
     Add(UserAddArgs),
     /// List all users.
     List,

@@ -15,6 +15,9 @@ pub(in crate::cli) enum ControlCommand {
     /// List a client's controls with their results.
     List(ControlListArgs),
     /// Show a client's control: its status, why, and which subjects fail.
+    #[command(after_help = "\
+Example:
+  posture control show 'Acme Ltd' ID-01")]
     Show(ControlArgs),
     /// Attest a control: what a person knows about it.
     Attest(AttestArgs),

@@ -17,6 +17,9 @@ pub(in crate::cli) enum RiskCommand {
     /// List a client's open risks, the worst first.
     List(RiskListArgs),
     /// Show an open risk, and what fails.
+    #[command(after_help = "\
+Example:
+  posture risk show 'Acme Ltd' 0199e0a0-5c1a-7e6d-9f0b-1f2e3d4c5b6a")]
     Show(RiskArgs),
     /// Accept a risk until a date. Scores do not change; the risk returns when the acceptance ends.
     Accept(RiskAcceptArgs),
