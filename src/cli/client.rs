@@ -209,6 +209,17 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     }
     let mut client = answer["data"].clone();
     client["references"] = json!(print::references(&client[REFERENCES]));
+    let profile = client["settings"]["profile"].take();
+    for usage in ["used", "unused"] {
+        let answers = profile.as_object().into_iter().flatten();
+        let of_usage = answers.filter(|(_, it)| it["usage"] == usage);
+        let questions: Vec<&str> = of_usage.map(|(question, _)| question.as_str()).collect();
+        let is_known = !questions.is_empty();
+        client[usage] = if is_known { json!(questions.join(", ")) } else { Value::Null };
+    }
+    if let Some(settings) = client["settings"].as_object_mut() {
+        settings.remove("profile");
+    }
     print::fields(
         &client,
         &[
@@ -220,6 +231,8 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("references", "references"),
             ("added", "createdAt"),
             ("changed", "updatedAt"),
+            ("uses", "used"),
+            ("does not use", "unused"),
             ("settings", "settings"),
         ],
     )

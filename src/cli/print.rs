@@ -216,6 +216,10 @@ pub(super) fn fields(object: &Value, names: &[(&str, &str)]) -> Result<()> {
     let width = names.iter().map(|(label, _)| label.len()).max().unwrap_or(0);
     for (label, field) in names {
         let value = &object[*field];
+        if value.is_object() {
+            line(&format!("{label:<width$}  {}", cell(value)))?;
+            continue;
+        }
         // Other lines of a text stand under the first.
         let mut pieces = value.as_str().into_iter().flat_map(str::lines).map(|it| visible(it));
         let first = pieces.next().map_or_else(|| cell(value), Cow::into_owned);

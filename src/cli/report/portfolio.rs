@@ -41,7 +41,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) ->
         (place(args.sort, it), print::cell(&it["clientName"]).to_lowercase())
     });
     let heading =
-        ["CLIENT", "SCORE", "GRADE", "COVERAGE", "CRITICAL", "HIGH", "MEDIUM", "LOW", "ATTENTION"];
+        ["CLIENT", "SCORE", "GRADE", "COVERAGE", "CRIT", "HIGH", "MED", "LOW", "ATTENTION"];
     print::list(json, &all, ("no clients; `posture client add` adds one", &heading), |it| {
         let score = &it["score"];
         let provisional = if it["provisional"] == true { "*" } else { "" };

@@ -187,6 +187,10 @@ fn references_to_other_systems_are_set_and_removed() {
         line.trim_start_matches("references").trim().to_owned()
     };
     assert_eq!(shown(&["client", "show", "acme"]), "halo=1, itglue=2");
+    let out = folder.ok(&["client", "set", "acme", "--profile", "aws=unused,m365=used"]);
+    for line in ["uses          m365\n", "does not use  aws\n"] {
+        assert!(out.contains(line), "{out}");
+    }
     assert_eq!(shown(&["client", "set", "acme", "--reference", "halo=3=x"]), "halo=3=x");
     assert_eq!(shown(&["client", "set", "acme", "--reference", ""]), "-");
 }
