@@ -157,7 +157,10 @@ impl ExportLines {
         let last: Value = serde_json::from_slice(&self.last).unwrap_or_default();
         match last["data"]["lines"].as_u64().filter(|_| last["kind"] == "end") {
             Some(n) => Ok(Some(n)),
-            None => Err(Error::unavailable("the export ended before its last line; try again")),
+            None => Err(Error::unavailable(match last["data"]["message"].as_str() {
+                Some(message) if last["kind"] == "error" => message.to_owned(),
+                _ => "the export ended before its last line; try again".to_owned(),
+            })),
         }
     }
 }

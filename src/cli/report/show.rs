@@ -7,6 +7,7 @@ use crate::cli::call::{Call, ServerSession, with_session};
 use crate::cli::{client_name, print};
 use crate::clock::{Clock, Time};
 use crate::config::Config;
+use crate::engine::risk::rounded;
 use crate::error::Result;
 use crate::page::PULL_LIMIT_MAX;
 
@@ -109,9 +110,9 @@ fn show_score(data: &Value) -> Result<()> {
     let loss = &posture["expectedLoss"];
     if let (Some(now), Some(exposure)) = (loss["now"].as_u64(), loss["exposure"].as_u64()) {
         print::line(&format!(
-            "dollars     {} a year expected from incidents, {} of it from what fails now",
-            print::dollars(now),
-            print::dollars(exposure)
+            "dollars     about {} a year expected from incidents, {} of it from what fails now",
+            print::dollars(rounded(now)),
+            print::dollars(rounded(exposure))
         ))?;
     }
     Ok(())

@@ -69,8 +69,9 @@ fn dollars(amount: u128) -> u64 {
     u64::try_from(amount).expect("six times the largest base fits")
 }
 
-/// Rounds down to two significant digits.
-fn rounded(dollars: u64) -> u64 {
+/// Rounds down to two significant digits: an estimate is no better.
+#[must_use]
+pub fn rounded(dollars: u64) -> u64 {
     let n_dropped = dollars.checked_ilog10().unwrap_or(0).saturating_sub(1);
     let unit = 10_u64.pow(n_dropped);
     dollars / unit * unit

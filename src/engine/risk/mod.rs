@@ -5,6 +5,7 @@ mod loss;
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
+pub use self::loss::rounded;
 use self::loss::{Loss, Points};
 use super::catalog::{Catalog, Control};
 use super::control::{AssessedControl, Gap, UNMAPPED_AGE_DAYS};
