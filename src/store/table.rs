@@ -435,6 +435,12 @@ impl Span {
         Self { from: self.from.max(from), ..self }
     }
 
+    /// The part before `key`.
+    pub(super) fn before(self, key: &[u8]) -> Self {
+        let until = self.until.map_or_else(|| key.to_vec(), |it| it.min(key.to_vec()));
+        Self { until: Some(until), ..self }
+    }
+
     /// The part from `key` on.
     pub(super) fn starting(self, key: &[u8]) -> Self {
         Self { from: self.from.max(key.to_vec()), ..self }

@@ -63,7 +63,7 @@ impl<R: Right> By<R> {
     /// The caller as it is now, if it still has the right. For an answer that takes long.
     ///
     /// # Errors
-    /// `Unauthenticated` or `Forbidden`, as a new request would get.
+    /// `Unauthenticated` or `Forbidden`. The network and the end of a session are looked at only when a request arrives.
     pub fn again(&self, app: &App) -> Result<Caller> {
         let caller = app.current(&self.0)?;
         caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;

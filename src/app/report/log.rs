@@ -9,8 +9,10 @@ use crate::store::Snapshot;
 use crate::store::global::change::Placed;
 use crate::store::global::event::Event;
 
-/// Entries that are read at once, where not all that are read are wanted.
+/// Events that are read at once, where not all that are read are wanted.
 const N_AT_ONCE: usize = 1_000;
+/// How many events one request looks at.
+pub const N_SCANNED_MAX: usize = 100_000;
 
 /// Where the wanted part of a log is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,48 +49,38 @@ impl App {
     ) -> Result<Vec<Placed>> {
         let allowed = self.asked_clients(caller, client)?;
         let limit = limit as usize;
-        let list = move |snapshot: &Snapshot| {
-            let read = |after: u64, n: usize| snapshot.list_changes(after, n, allowed.as_deref());
-            match part {
-                LogPart::After(after) => read(after, limit),
-                LogPart::Newest => {
-                    newest(snapshot.last_change()?, limit, |it: &Placed| it.sequence, read)
-                }
-            }
+        let list = move |snapshot: &Snapshot| match part {
+            LogPart::After(after) => snapshot.list_changes(after, limit, allowed.as_deref()),
+            LogPart::Newest => snapshot.list_newest_changes(limit, allowed.as_deref()),
         };
         caller.acting_on(&self.store).read(list).await
     }
 
-    /// Lists events, in commit order, of the clients that the caller may access.
+    /// Lists events, in commit order, of the clients that the caller may access, and the sequence after which the list
+    /// continues. `None`: it does not.
     ///
     /// # Errors
     /// As [`App::list_changes`].
-    pub async fn list_events(&self, caller: &Caller, query: EventQuery) -> Result<Vec<Event>> {
+    pub async fn list_events(
+        &self,
+        caller: &Caller,
+        query: EventQuery,
+    ) -> Result<(Vec<Event>, Option<u64>)> {
         let EventQuery { client, kinds, part, limit } = query;
         let allowed = self.asked_clients(caller, client)?;
         let limit = limit as usize;
+        let n_at_once = if kinds.is_empty() { limit + 1 } else { N_AT_ONCE };
+        let is_wanted =
+            move |it: &Event| kinds.is_empty() || kinds.iter().any(|kind| kind.as_str() == it.kind);
         let list = move |snapshot: &Snapshot| {
-            let read = |after: u64, n: usize| snapshot.list_events(after, n, allowed.as_deref());
-            let is_wanted = |it: &Event| kinds.iter().any(|kind| kind.as_str() == it.kind);
+            let allowed = allowed.as_deref();
             match part {
-                LogPart::After(after) if kinds.is_empty() => read(after, limit),
-                LogPart::After(mut after) => {
-                    let mut found = Vec::new();
-                    while found.len() < limit {
-                        let some = read(after, N_AT_ONCE)?;
-                        let Some(last) = some.last() else { break };
-                        after = last.sequence;
-                        found.extend(some.into_iter().filter(is_wanted));
-                    }
-                    found.truncate(limit);
-                    Ok(found)
+                LogPart::After(after) => {
+                    events_after(snapshot, (after, limit, n_at_once), allowed, is_wanted)
                 }
                 LogPart::Newest => {
-                    let is_wanted = |it: &Event| kinds.is_empty() || is_wanted(it);
-                    let read = |after: u64, n: usize| {
-                        Ok(read(after, n)?.into_iter().filter(is_wanted).collect())
-                    };
-                    newest(snapshot.last_event()?, limit, |it: &Event| it.sequence, read)
+                    let n = (limit, N_SCANNED_MAX);
+                    Ok((snapshot.list_newest_events(n, allowed, is_wanted)?, None))
                 }
             }
         };
@@ -96,24 +88,29 @@ impl App {
     }
 }
 
-/// The last `limit` entries of a log that ends with the sequence `last`, in commit order. `read` reads what is wanted of up
-/// to a number of entries after a sequence.
-fn newest<T>(
-    last: u64,
-    limit: usize,
-    sequence: impl Fn(&T) -> u64,
-    read: impl Fn(u64, usize) -> Result<Vec<T>>,
-) -> Result<Vec<T>> {
-    let mut found = Vec::new();
-    let mut end = last;
-    while 0 < end && found.len() < limit {
-        let start = end.saturating_sub(N_AT_ONCE as u64);
-        let mut some = read(start, N_AT_ONCE)?;
-        some.retain(|it| sequence(it) <= end);
-        some.append(&mut found);
-        found = some;
-        end = start;
+/// The first `limit` events that are wanted after a sequence, read `n_at_once` at a time, and the sequence after which the
+/// list continues.
+fn events_after(
+    snapshot: &Snapshot,
+    (mut after, limit, n_at_once): (u64, usize, usize),
+    clients: Option<&[ClientId]>,
+    is_wanted: impl Fn(&Event) -> bool,
+) -> Result<(Vec<Event>, Option<u64>)> {
+    let (mut found, mut n_scanned) = (Vec::new(), 0);
+    while n_scanned < N_SCANNED_MAX {
+        let some = snapshot.list_events(after, n_at_once, clients)?;
+        let is_end = some.len() < n_at_once;
+        n_scanned += some.len();
+        for event in some {
+            if found.len() == limit {
+                return Ok((found, Some(after)));
+            }
+            after = event.sequence;
+            found.extend(Some(event).filter(&is_wanted));
+        }
+        if is_end {
+            return Ok((found, None));
+        }
     }
-    found.drain(..found.len().saturating_sub(limit));
-    Ok(found)
+    Ok((found, Some(after)))
 }

@@ -9,7 +9,7 @@ use crate::engine::fact::Status;
 use crate::engine::framework::{FrameworkId, Level};
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::global::merge::{MergedPlaces, client_key, sequence_of};
+use crate::store::global::merge::{MergedPlaces, Newest, client_key, sequence_of};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
 use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
@@ -120,9 +120,24 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Transaction<Reading> {
-    /// The sequence of the last change that is stored. 0: there is none.
-    pub fn last_change(&self) -> Result<u64> {
-        Ok(self.rows.last_key::<8>(CHANGES)?.map_or(0, u64::from_be_bytes))
+    /// The last `limit` changes, oldest first, of some clients or of all.
+    pub fn list_newest_changes(
+        &self,
+        limit: usize,
+        clients: Option<&[ClientId]>,
+    ) -> Result<Vec<Placed>> {
+        let mut places = Newest::of(&self.rows, (CHANGES, CLIENT_CHANGES), clients, limit)?;
+        let mut found = Vec::new();
+        while found.len() < limit
+            && let Some(place) = places.next()?
+        {
+            let record: Option<ChangeRecord> = self.rows.find_row(CHANGES, &place)?;
+            let rising: Vec<_> = record.into_iter().flat_map(|it| it.placed(0)).collect();
+            found.extend(rising.into_iter().rev());
+        }
+        found.truncate(limit);
+        found.reverse();
+        Ok(found)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::engine::event::EventKind;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{ClientId, EventId};
-use crate::store::global::merge::{MergedPlaces, client_key, sequence_of};
+use crate::store::global::merge::{MergedPlaces, Newest, client_key, sequence_of};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
 use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
@@ -90,9 +90,25 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Transaction<Reading> {
-    /// The sequence of the last event that is stored. 0: there is none.
-    pub fn last_event(&self) -> Result<u64> {
-        Ok(self.rows.last_key::<8>(EVENTS)?.map_or(0, u64::from_be_bytes))
+    /// The last `limit` events that are wanted, oldest first, of some clients or of all. At most `n_scanned_max` are looked
+    /// at.
+    pub fn list_newest_events(
+        &self,
+        (limit, n_scanned_max): (usize, usize),
+        clients: Option<&[ClientId]>,
+        is_wanted: impl Fn(&Event) -> bool,
+    ) -> Result<Vec<Event>> {
+        let mut places = Newest::of(&self.rows, (EVENTS, CLIENT_EVENTS), clients, limit)?;
+        let (mut found, mut n_scanned) = (Vec::new(), 0);
+        while found.len() < limit
+            && n_scanned < n_scanned_max
+            && let Some(place) = places.next()?
+        {
+            n_scanned += 1;
+            found.extend(self.rows.find_row(EVENTS, &place)?.filter(&is_wanted));
+        }
+        found.reverse();
+        Ok(found)
     }
 }
 

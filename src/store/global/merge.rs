@@ -1,11 +1,11 @@
 //! Rows of several clients as one list, in the order in which they were added.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::kernel::transaction::Rows;
+use crate::store::kernel::transaction::{Reading, Rows};
 use crate::store::table::{RowKey, Span};
 
 /// The key of a row in an index of a log by client.
@@ -77,6 +77,70 @@ impl<'a, R: Rows, const N: usize> MergedPlaces<'a, R, N> {
             of_client.read = keys.iter().map(place).collect();
         }
         self.heads.extend(of_client.read.pop_front().map(|it| Reverse((it, index))));
+        Ok(())
+    }
+}
+
+/// The keys of one log that were read, and are not yet merged, falling.
+struct LogTail {
+    /// The client, or nothing for the log of all.
+    start: RowKey,
+    read: VecDeque<[u8; 8]>,
+}
+
+/// The sequences of a log, of all or of some clients, falling.
+pub(super) struct Newest<'a> {
+    rows: &'a Reading,
+    table: &'a str,
+    /// How many keys of one client are read at once.
+    n_at_once: usize,
+    tails: Vec<LogTail>,
+    heads: BinaryHeap<([u8; 8], usize)>,
+}
+
+impl<'a> Newest<'a> {
+    /// `log`: its table, and the table of its index by client. About `limit` will be taken.
+    pub(super) fn of(
+        rows: &'a Reading,
+        log: (&'a str, &'a str),
+        clients: Option<&[ClientId]>,
+        limit: usize,
+    ) -> Result<Self> {
+        let (table, starts) = match clients {
+            None => (log.0, vec![RowKey::empty()]),
+            Some(clients) => {
+                let clients: BTreeSet<&ClientId> = clients.iter().collect();
+                let start = |it: &ClientId| RowKey::empty().bytes(it.as_bytes());
+                (log.1, clients.into_iter().map(start).collect())
+            }
+        };
+        let n_at_once = limit.div_ceil(starts.len().max(1)).max(1);
+        let unread = |start| LogTail { start, read: VecDeque::new() };
+        let tails = starts.into_iter().map(unread).collect();
+        let mut newest = Self { rows, table, n_at_once, tails, heads: BinaryHeap::new() };
+        (0..newest.tails.len()).try_for_each(|index| newest.put_head(index, None))?;
+        Ok(newest)
+    }
+
+    /// The next sequence. `None`: there are no more.
+    pub(super) fn next(&mut self) -> Result<Option<[u8; 8]>> {
+        let Some((place, index)) = self.heads.pop() else { return Ok(None) };
+        self.put_head(index, Some(place))?;
+        Ok(Some(place))
+    }
+
+    fn put_head(&mut self, index: usize, before: Option<[u8; 8]>) -> Result<()> {
+        let LogTail { start, read } = &mut self.tails[index];
+        if read.is_empty() {
+            let mut span = Span::prefix(start.as_slice());
+            if let Some(before) = before {
+                span = span.before(start.clone().bytes(&before).as_slice());
+            }
+            let keys = self.rows.list_keys_back(self.table, &span, self.n_at_once)?;
+            let place = |key: &Vec<u8>| *key.last_chunk().expect("every key ends with its place");
+            *read = keys.iter().map(place).collect();
+        }
+        self.heads.extend(read.pop_front().map(|it| (it, index)));
         Ok(())
     }
 }

@@ -131,6 +131,19 @@ fn visit_in(
     Ok(Ok(()))
 }
 
+fn keys_back_in(
+    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    span: &Span,
+    limit: usize,
+) -> Stored<Vec<Vec<u8>>> {
+    let until = span.until.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    if span.until.as_ref().is_some_and(|it| *it <= span.from) {
+        return Ok(Vec::new());
+    }
+    let rows = table.range::<&[u8]>((Bound::Included(span.from.as_slice()), until))?;
+    rows.rev().take(limit).map(|row| Ok(row?.0.value().to_vec())).collect()
+}
+
 /// A state of the database that does not change while it is held. Hold it briefly: it keeps old
 /// pages alive.
 #[derive(Clone)]
@@ -169,6 +182,18 @@ impl Reading {
         let Some((key, _)) = last else { return Ok(None) };
         let key = key.value().try_into();
         key.map(Some).map_err(|_| self.damaged(Broken::new(table, "key of another length")))
+    }
+
+    /// The last keys of the span, at most `limit`, falling.
+    pub(in crate::store) fn list_keys_back(
+        &self,
+        table: &str,
+        span: &Span,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>> {
+        let Some(rows) = self.table(table)? else { return Ok(Vec::new()) };
+        let keys = keys_back_in(&rows, span, limit);
+        keys.map_err(|error| self.fail(error))
     }
 
     /// How many rows a table has.

@@ -17,7 +17,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::report::log::{EventQuery, LogPart};
+use crate::app::report::log::EventQuery;
 use crate::error::{Error, Result};
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::event::Event;
@@ -89,7 +89,8 @@ impl Events {
         /// Return only those of this client. Default: all that the caller may access.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
-        /// Return only those of this type. Can be repeated.
+        /// Return only those of this type. Can be repeated. A request looks at 100,000 events at most: a page may have fewer
+        /// rows than `limit`, or none, although `next` is not null, and `newest` may miss older ones.
         #[oai(name = "type")]
         kind: Query<Option<Vec<Raw<EventTypeView>>>>,
         /// Return the last events instead of the first, also in commit order. Not with `after`.
@@ -101,11 +102,9 @@ impl Events {
         let kinds: Vec<EventTypeView> = param::words("type", kind.0.as_ref())?;
         let kinds = kinds.into_iter().map(|it| it.0).collect();
         let limit = limit_up_to(limit.0.as_ref())?;
-        let n_read = limit + u32::from(part != LogPart::Newest);
-        let query = EventQuery { client, kinds, part, limit: n_read };
-        let events = web.app.list_events(&by.0, query).await?;
-        let Stretch { items, next } = Stretch::of(events, limit, |it| it.sequence.to_string());
-        let items = items.iter().map(EventView::of).collect::<Result<_>>()?;
-        Ok(StretchReply::of(&Stretch { items, next }))
+        let query = EventQuery { client, kinds, part, limit };
+        let (events, next) = web.app.list_events(&by.0, query).await?;
+        let items = events.iter().map(EventView::of).collect::<Result<_>>()?;
+        Ok(StretchReply::of(&Stretch { items, next: next.map(|it| it.to_string()) }))
     }
 }
