@@ -185,7 +185,8 @@ impl App {
             Ok((id, frameworks.with(id, Some(framework))))
         };
         let (id, next) = blocking::run((), read).await?;
-        if !keep_decisions {
+        let is_refused = !replace && self.catalog().find_framework(FrameworkId::Own(id)).is_some();
+        if !keep_decisions && !is_refused {
             self.require_same_texts(id, &next.catalog).await?;
         }
         let row = OwnFramework { id, toml, by: by.name(), at: self.clock.now() };
@@ -241,8 +242,8 @@ impl App {
             shown.push(format!("{} more", unlike.len() - N_SHOWN));
         }
         Err(Error::conflict(format!(
-            "decisions about {} were made while the text was another or not there; give what asks something else another \
-             reference, or set `keepDecisions` (`--keep-decisions`) if it asks the same",
+            "decisions about {} were made for a different text; use a new reference for a requirement that asks for \
+             something else, or set `keepDecisions` (`--keep-decisions`) if it asks the same",
             shown.join(", ")
         )))
     }

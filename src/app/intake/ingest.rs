@@ -47,7 +47,6 @@ impl App {
         lock: &ClientLock,
     ) -> Result<IntakeOutcome> {
         let now = self.clock.now();
-        self.settle_runs(rows, lock).await?;
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
         let (discovery, listed) = (intake.discovery, intake.listed_scope());
         let new = move |snapshot: &ClientSnapshot| {
@@ -56,6 +55,7 @@ impl App {
         let baseline = rows.read(new).await?;
         let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
+            self.settle_runs(rows, lock).await?;
             let plan = self.plan(rows, &intake, &baseline, now).await?;
             match self.carry_out(rows, plan, now, lock).await {
                 Err(error) if error.code == Code::Conflict => (),
@@ -158,7 +158,8 @@ impl App {
             for (part, moved) in &lists.moved {
                 require_members(snapshot, *part, moved)?;
             }
-            require_lists(snapshot, lists.n_kept_rows())?;
+            let n_freed = lists.n_freed_rows(snapshot, source)?;
+            require_lists(snapshot, lists.n_kept_rows(), n_freed)?;
             lists.judge_observations(
                 snapshot,
                 &intake.import,

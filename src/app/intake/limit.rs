@@ -81,11 +81,13 @@ pub(super) fn require_members(rows: &ClientSnapshot, part: ListKind, moved: &Mov
 
 /// # Errors
 /// `TooLarge` if the lists of accounts that are kept would take too many rows.
-pub(super) fn require_lists(rows: &ClientSnapshot, n_new: usize) -> Result<()> {
-    if n_new == 0 {
+///
+/// `n_new`, `n_freed`: the rows that the run adds and removes.
+pub(super) fn require_lists(rows: &ClientSnapshot, n_new: usize, n_freed: usize) -> Result<()> {
+    if n_new <= n_freed {
         return Ok(());
     }
-    let n = rows.count_account_rows()? + n_new;
+    let n = rows.count_account_rows()? + n_new - n_freed;
     if N_LIST_ROWS_MAX < n {
         return Err(Error::too_large(format!(
             "identities: the lists of accounts that are kept for the client would take {n} rows, and {N_LIST_ROWS_MAX} is \

@@ -11,7 +11,7 @@ use super::announce::{announce_discovered, announce_run};
 use super::run::IntakePlan;
 use super::source::Run;
 use super::step::{
-    N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, StepCounts, n_in_commit,
+    N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, StepCounts, fits_in_commit,
 };
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
@@ -209,10 +209,10 @@ impl App {
     async fn do_steps(&self, rows: &ClientStore, id: ImportId) -> Result<()> {
         let (mut from, mut met) = (0, Arc::new(HashSet::new()));
         loop {
-            let read =
-                move |it: &ClientSnapshot| it.list_steps::<Step>(id, from, N_ASSETS_PER_COMMIT);
-            let mut some = rows.read(read).await?;
-            some.truncate(n_in_commit(some.iter().map(|(_, it)| it), N_ROWS_PER_COMMIT));
+            let read = move |it: &ClientSnapshot| {
+                it.list_steps(id, from, fits_in_commit(N_ASSETS_PER_COMMIT))
+            };
+            let some: Vec<(u32, Step)> = rows.read(read).await?;
             let Some((last, _)) = some.last() else { return Ok(()) };
             from = *last + 1;
             let (some, before, now) = (Arc::new(some), Arc::clone(&met), self.clock.now());
@@ -227,7 +227,8 @@ async fn store_steps(rows: &ClientStore, plan: &Arc<IntakePlan>) -> Result<()> {
     let id = plan.import.id;
     let mut start = 0;
     while start < plan.steps.len() {
-        let end = start + n_in_commit(&plan.steps[start..], N_ROWS_PER_COMMIT);
+        let mut fits = fits_in_commit(N_ROWS_PER_COMMIT);
+        let end = start + plan.steps[start..].iter().take_while(|it| fits(it)).count().max(1);
         let plan = Arc::clone(plan);
         let write = move |batch: &mut ClientBatch<'_>| {
             let mut some = (0..).zip(&plan.steps).take(end).skip(start);
@@ -241,12 +242,12 @@ async fn store_steps(rows: &ClientStore, plan: &Arc<IntakePlan>) -> Result<()> {
 
 async fn remove_steps(rows: &ClientStore, id: ImportId) -> Result<()> {
     loop {
-        let some = rows.read(move |it| it.list_steps::<Step>(id, 0, N_ROWS_PER_COMMIT)).await?;
+        let some = rows.read(move |it| it.list_step_numbers(id, N_ROWS_PER_COMMIT)).await?;
         if some.is_empty() {
             return Ok(());
         }
         let remove = move |batch: &mut ClientBatch<'_>| {
-            some.iter().try_for_each(|(number, _)| batch.remove_step(id, *number))
+            some.iter().try_for_each(|number| batch.remove_step(id, *number))
         };
         rows.write(remove).await?;
     }

@@ -70,15 +70,15 @@ pub(super) fn n_rows<'a>(steps: impl IntoIterator<Item = &'a Step>) -> usize {
     steps.into_iter().map(Step::n_rows).sum()
 }
 
-/// How many of the first steps one commit does: at least one.
-pub(super) fn n_in_commit<'a>(steps: impl IntoIterator<Item = &'a Step>, n_max: usize) -> usize {
-    let mut left = n_max;
-    let fits = |it: &&Step| {
-        let fits = it.n_rows() <= left;
-        left = left.saturating_sub(it.n_rows());
+/// Whether one commit does a step too, after those that it was asked about before.
+pub(super) fn fits_in_commit(n_steps_max: usize) -> impl FnMut(&Step) -> bool {
+    let (mut n_steps_left, mut n_rows_left) = (n_steps_max, N_ROWS_PER_COMMIT);
+    move |it| {
+        let fits = 0 < n_steps_left && it.n_rows() <= n_rows_left;
+        n_steps_left = n_steps_left.saturating_sub(1);
+        n_rows_left = n_rows_left.saturating_sub(it.n_rows());
         fits
-    };
-    steps.into_iter().take_while(fits).count().max(1)
+    }
 }
 
 /// What all steps of a run have in common.

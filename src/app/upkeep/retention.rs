@@ -92,8 +92,12 @@ impl App {
     /// Removes facts and daily scores that are older than their retention, and what ended that long ago.
     pub(super) async fn forget_old(&self, rows: &ClientStore, now: Time) -> Result<()> {
         let rows = rows.reserved();
-        self.forget_outdated(&rows, now.plus_days(-FACT_DAYS)).await?;
-        forget_reads(&rows).await?;
+        {
+            // Undoing a run relies on what is outdated.
+            let _lock = self.clients.lock(rows.id()).await;
+            self.forget_outdated(&rows, now.plus_days(-FACT_DAYS)).await?;
+            forget_reads(&rows).await?;
+        }
         rows.write(move |batch| batch.forget_conditions(now)).await?;
         let history = now.plus_days(-HISTORY_DAYS);
         while rows.write(move |it| it.remove_history_before(history, N_ROWS_AT_ONCE)).await? {}

@@ -138,6 +138,11 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(n)
     }
 
+    pub fn count_rows_of_list(&self, place: (&str, &str), mark: ListMark) -> Result<usize> {
+        let span = Span::prefix(list_key(place, mark).as_slice());
+        Ok(self.rows.list_keys_of(&FACTS.name(self.client), &span, usize::MAX)?.len())
+    }
+
     pub fn read_account_list(
         &self,
         (source, scope): (&str, &str),

@@ -48,27 +48,38 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(keys.iter().map(|it| import_of(it)).collect())
     }
 
-    /// Up to `limit` steps of a run from a number on, in order.
+    /// The steps of a run from a number on, in order: the first, and those after it that fit.
     pub fn list_steps<T: Decode<()>>(
         &self,
         run: ImportId,
         from: u32,
-        limit: usize,
+        mut fits: impl FnMut(&T) -> bool,
     ) -> Result<Vec<(u32, T)>> {
         let table = FACTS.name(self.client);
         let start = RowKey::of(FACT_STEP).bytes(run.as_bytes());
         let span = Span::prefix(start.as_slice()).starting(step_key(run, from).as_slice());
         let mut found = Vec::new();
         self.rows.visit_rows(&table, &span, &mut |key, bytes| {
-            if limit <= found.len() {
+            let step = self.rows.open_row(&table, key, bytes)?;
+            if !fits(&step) && !found.is_empty() {
                 return Ok(std::ops::ControlFlow::Break(()));
             }
-            let number = key.last_chunk().expect("every key of a step ends with its number");
-            found.push((u32::from_be_bytes(*number), self.rows.open_row(&table, key, bytes)?));
+            found.push((step_number(key), step));
             Ok(std::ops::ControlFlow::Continue(()))
         })?;
         Ok(found)
     }
+
+    /// The numbers of up to `limit` steps of a run.
+    pub fn list_step_numbers(&self, run: ImportId, limit: usize) -> Result<Vec<u32>> {
+        let span = Span::prefix(RowKey::of(FACT_STEP).bytes(run.as_bytes()).as_slice());
+        let keys = self.rows.list_keys_of(&FACTS.name(self.client), &span, limit)?;
+        Ok(keys.iter().map(|it| step_number(it)).collect())
+    }
+}
+
+fn step_number(key: &[u8]) -> u32 {
+    u32::from_be_bytes(*key.last_chunk().expect("every key of a step ends with its number"))
 }
 
 impl ClientBatch<'_> {

@@ -256,8 +256,8 @@ fn a_decision_does_not_count_for_another_text_unless_somebody_says_so() {
     assert_eq!(refused.status, 409);
     assert_eq!(
         refused.problem().1,
-        "decisions about a were made while the text was another or not there; give what asks something else another \
-         reference, or set `keepDecisions` (`--keep-decisions`) if it asks the same"
+        "decisions about a were made for a different text; use a new reference for a requirement that asks for something \
+         else, or set `keepDecisions` (`--keep-decisions`) if it asks the same"
     );
     let shown = || {
         posture.sweep();

@@ -148,7 +148,7 @@ impl ListsPlan {
 
     /// Restores what is remembered of the reads of observations before those that are undone.
     ///
-    /// `known`: all complete reads of the client.
+    /// `known`: the complete reads that count.
     pub(in crate::app) fn restore_reads(
         &mut self,
         rows: &ClientSnapshot,
@@ -190,6 +190,17 @@ impl ListsPlan {
     /// How many rows the lists take that are kept.
     pub(in crate::app::intake) fn n_kept_rows(&self) -> usize {
         self.kept_lists.iter().map(AccountList::n_rows).sum()
+    }
+
+    /// How many rows the lists take that are no longer kept.
+    pub(in crate::app::intake) fn n_freed_rows(
+        &self,
+        rows: &ClientSnapshot,
+        source: &str,
+    ) -> Result<usize> {
+        let place = (source, self.scope.as_str());
+        let lists = self.forgotten_lists.iter();
+        lists.map(|it| rows.count_rows_of_list(place, *it)).sum()
     }
 
     /// What is to be written, except for observations, evidence and conditions.
