@@ -16,6 +16,8 @@ use crate::id::WebhookId;
 use crate::page::LIMIT_MAX;
 use crate::webhook::sign::SigningSecret;
 
+/// A file with header lines is not longer. The API takes far less.
+const HEADER_FILE_BYTES_MAX: u64 = 64 * 1024;
 /// No delivery has a larger body.
 const BODY_BYTES_MAX: u64 = 1024 * 1024;
 
@@ -77,7 +79,8 @@ pub(super) enum WebhookCommand {
 /// Headers of the receiver's own, such as `Authorization`.
 #[derive(Debug, Args)]
 pub(super) struct HeaderArgs {
-    /// Header to send with each delivery. Can be repeated. The shell keeps it in its history; --header-file does not.
+    /// Header to send with each delivery. Can be repeated. The shell keeps it in its history, and all local users can see it in
+    /// the list of processes; --header-file avoids both.
     #[arg(long = "header", value_name = "NAME:VALUE")]
     lines: Vec<String>,
     /// File with one NAME:VALUE on each line, or - for standard input.
@@ -90,15 +93,7 @@ impl HeaderArgs {
     fn json(&self) -> Result<Option<Value>> {
         let mut lines = self.lines.clone();
         if let Some(file) = &self.file {
-            let mut text = String::new();
-            let read = if file == Path::new("-") {
-                std::io::stdin().lock().take(BODY_BYTES_MAX).read_to_string(&mut text)
-            } else {
-                std::fs::File::open(file)
-                    .and_then(|it| it.take(BODY_BYTES_MAX).read_to_string(&mut text))
-            };
-            read.map_err(|it| Error::invalid(format!("cannot read {}: {it}", file.display())))?;
-            lines.extend(text.lines().map(str::to_owned));
+            lines.extend(header_lines(file)?);
         } else if lines.is_empty() {
             return Ok(None);
         }
@@ -111,6 +106,32 @@ impl HeaderArgs {
         let given = lines.iter().filter(|it| !it.trim().is_empty());
         Ok(Some(Value::Array(given.map(header).collect::<Result<_>>()?)))
     }
+}
+
+/// The lines of a file with headers, or of standard input.
+///
+/// # Errors
+/// `Invalid` if the file has no header: what should have written it has failed, and an empty list would remove all headers.
+fn header_lines(file: &Path) -> Result<Vec<String>> {
+    let is_input = file == Path::new("-");
+    let name = if is_input { "standard input".into() } else { file.display().to_string() };
+    let mut text = String::new();
+    let read = if is_input {
+        std::io::stdin().lock().take(HEADER_FILE_BYTES_MAX + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file)
+            .and_then(|it| it.take(HEADER_FILE_BYTES_MAX + 1).read_to_string(&mut text))
+    };
+    let n_bytes = read.map_err(|it| Error::invalid(format!("cannot read {name}: {it}")))?;
+    if HEADER_FILE_BYTES_MAX < n_bytes as u64 {
+        return Err(Error::invalid(format!("{name} is longer than {HEADER_FILE_BYTES_MAX} bytes")));
+    }
+    if text.trim().is_empty() {
+        return Err(Error::invalid(format!(
+            "{name} has no header; to remove all headers, pass --header ''"
+        )));
+    }
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 #[derive(Debug, Args)]

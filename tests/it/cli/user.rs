@@ -218,6 +218,21 @@ fn headers_of_a_webhook_come_from_the_command_or_from_a_file() {
     assert_eq!(refusal(&bad), "a header must have the form NAME:VALUE");
     let absent = folder.run(&[&add[..], &["--header-file", "absent"]].concat());
     assert!(refusal(&absent).contains("cannot read absent"));
+    let long = format!("X-Key: {}\n", "x".repeat(64 * 1024));
+    for (text, says) in [
+        ("", "standard input has no header; to remove all headers, pass --header ''"),
+        ("\n \n", "standard input has no header; to remove all headers, pass --header ''"),
+        (&*long, "standard input is longer than 65536 bytes"),
+    ] {
+        let fed = folder.feed(&["webhook", "set", id, "--header-file", "-"], text);
+        assert_eq!(refusal(&fed), says);
+    }
+    folder.write("empty", b"");
+    let empty = folder.run(&["webhook", "set", id, "--header-file", "empty"]);
+    assert!(refusal(&empty).starts_with("empty has no header"), "{}", empty.err);
+    let kept = folder.json(&["webhook", "list"])["data"].clone();
+    let kept = kept.as_array().unwrap().iter().find(|it| it["id"] == id).unwrap();
+    assert_eq!(kept["headers"], json!(["X-Key"]), "a refusal removes no header");
 }
 
 #[test]
