@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -24,6 +25,15 @@ pub(super) fn line(text: &str) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::internal(error)),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Returns true if standard output is a pipe or a terminal that has no reader anymore.
+pub(super) fn is_closed() -> bool {
+    let out = io::stdout();
+    let mut polled = [PollFd::new(&out, PollFlags::empty())];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    poll(&mut polled, Some(&at_once)).is_ok() && polled[0].revents().intersects(gone)
 }
 
 /// Prints a warning on standard error.

@@ -74,6 +74,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
     })
 }
 
+/// Prints events as they are announced, until standard output is closed.
 async fn follow(session: &ServerSession, json: bool, newest: Value, query: &str) -> Result<()> {
     let mut after = 0;
     let mut answer = newest;
@@ -85,6 +86,9 @@ async fn follow(session: &ServerSession, json: bool, newest: Value, query: &str)
             } else {
                 print::line(&row(it).join("  "))?;
             }
+        }
+        if print::is_closed() {
+            return Ok(());
         }
         if answer["next"].is_null() {
             tokio::time::sleep(LOOK_EVERY).await;

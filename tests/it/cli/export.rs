@@ -126,6 +126,15 @@ fn events_are_followed_as_they_are_announced() {
         assert_eq!(event["type"], "remediation_task_created");
         assert_eq!(event["data"]["object"]["title"], json!(title));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(lines);
+    let mut status = None;
+    let has_ended = wait_until(Duration::from_mins(1), || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    if !has_ended {
+        child.kill().unwrap();
+    }
+    assert!(has_ended, "nobody reads it");
+    assert_eq!(status.unwrap().code(), Some(0));
 }
