@@ -126,8 +126,10 @@ fn list(options: &Config, json: bool, args: &RequirementListArgs) -> Result<()> 
         return print::json(&answer);
     }
     let all = answer["data"]["requirements"].as_array().cloned().unwrap_or_default();
+    let is_all = args.statuses.is_empty();
+    let empty = if is_all { "no requirements" } else { "no requirements with this status" };
     let heading = ["REFERENCE", "STATUS", "SCORE", "TITLE"];
-    print::list(json, &all, ("no requirements with this status", &heading), |it| {
+    print::list(json, &all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![cell("requirement"), cell("overallStatus"), cell("complianceScore"), cell("title")]
     })

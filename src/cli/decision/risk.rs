@@ -132,8 +132,14 @@ fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
         let query = query.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
         session.list(&format!("{client}/risks{query}"), LIMIT_MAX).await
     })?;
+    let empty = match (args.severities.is_empty(), args.all) {
+        (true, true) => "no open or accepted risks",
+        (true, false) => "no open risks; --all includes accepted ones",
+        (false, true) => "no open or accepted risks with this severity",
+        (false, false) => "no open risks with this severity; --all includes accepted ones",
+    };
     let heading = ["ID", "SEVERITY", "SCORE", "STATE", "RISK"];
-    print::list(json, &all, ("no open risks", &heading), |it| {
+    print::list(json, &all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![cell("id"), cell("severity"), cell("riskScore"), state(it), cell("title")]
     })
@@ -142,7 +148,7 @@ fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
 /// Whether a risk is accepted, and until when.
 fn state(it: &Value) -> String {
     if !it["acceptance"].is_null() {
-        return format!("accepted to {}", print::day(&it["acceptance"]["until"]));
+        return format!("accepted until {}", print::day(&it["acceptance"]["until"]));
     }
     if it["verified"] == false { "unverified".to_owned() } else { "open".to_owned() }
 }

@@ -180,17 +180,18 @@ impl RuleSetArgs {
 /// What triggers an alert, in words.
 fn words(condition: &Value) -> String {
     let cell = |name: &str| print::cell(&condition[name]);
+    let count = |name: &str, noun: &str| print::count(&condition[name], noun);
     match condition["type"].as_str() {
         Some("score_below") => format!("the score is below {}", cell("value")),
         Some("readiness_below") => {
             format!("the readiness for {} is below {}", cell("framework"), cell("value"))
         }
         Some("open_risks_at_least") => {
-            format!("at least {} open risks, {} or worse", cell("value"), cell("severity"))
+            format!("at least {}, {} or worse", count("value", "open risk"), cell("severity"))
         }
         Some("control_failing") => format!("control {} fails", cell("controlCode")),
-        Some("source_silent") => format!("a source is silent for {} hours", cell("hours")),
-        Some("tasks_overdue_at_least") => format!("at least {} overdue tasks", cell("value")),
+        Some("source_silent") => format!("a source is silent for {}", count("hours", "hour")),
+        Some("tasks_overdue_at_least") => format!("at least {}", count("value", "overdue task")),
         Some(_) | None => print::cell(condition),
     }
 }

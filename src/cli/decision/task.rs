@@ -159,6 +159,11 @@ impl TaskSetArgs {
 
 fn list(options: &Config, json: bool, args: TaskListArgs) -> Result<()> {
     let mut statuses = args.statuses;
+    let empty = match (statuses.is_empty(), args.all) {
+        (false, _) => "no tasks with this status",
+        (true, true) => "no tasks",
+        (true, false) => "no open tasks; --all includes the others",
+    };
     if statuses.is_empty() && !args.all {
         statuses = vec!["open".to_owned(), "in_progress".to_owned()];
     }
@@ -169,7 +174,6 @@ fn list(options: &Config, json: bool, args: TaskListArgs) -> Result<()> {
         let all = session.list(path.trim_end_matches('?'), PULL_LIMIT_MAX).await?;
         Ok((all, client_name::Names::unless_json(session, json).await?))
     })?;
-    let empty = if args.all { "no tasks" } else { "no tasks with this status" };
     let heading = ["ID", "CLIENT", "STATUS", "DUE", "ASSIGNEE", "TITLE"];
     print::list(json, &all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);

@@ -39,12 +39,13 @@ fn a_risk_is_accepted_and_opened_again() {
         let until = "2027-03-31";
         let out = folder.ok(&[&accept[..], &[until]].concat());
         assert!(out.starts_with("accepted until 2027-03-31 23:59: "), "{out}");
-        assert_eq!(folder.ok(&["risk", "list", NAME]), "no open risks\n");
+        let none = "no open risks; --all includes accepted ones\n";
+        assert_eq!(folder.ok(&["risk", "list", NAME]), none);
         let shown = data(folder, &["risk", "show", NAME, &id]);
         assert_eq!(shown["acceptance"]["reason"], "Replaced soon");
         assert_eq!(shown["acceptance"]["until"], "2027-03-31T23:59:59.000Z");
         assert!(folder.ok(&["risk", "show", NAME, &id]).contains("accepted by operator uid "));
-        assert!(folder.ok(&["risk", "list", NAME, "--all"]).contains("accepted to 2027-03-31"));
+        assert!(folder.ok(&["risk", "list", NAME, "--all"]).contains("accepted until 2027-03-31"));
         assert!(folder.ok(&["show", NAME]).contains("no open risks; 1 accepted"));
         let out = folder.ok(&["risk", "revoke", NAME, &id]);
         assert!(out.starts_with("open again: "), "{out}");
@@ -138,7 +139,8 @@ fn a_task_is_added_changed_and_closed() {
         }
         let shown = folder.ok(&["task", "set", id, "--status", "done", "--assignee", ""]);
         assert!(shown.contains("done") && shown.contains("halo=1"), "{shown}");
-        assert_eq!(folder.ok(&["task", "list"]), "no tasks with this status\n");
+        let none = "no open tasks; --all includes the others\n";
+        assert_eq!(folder.ok(&["task", "list"]), none);
         let done = data(folder, &["task", "list", "--status", "done"]);
         assert_eq!((&done[0]["status"], &done[0]["assignee"]), (&json!("done"), &Value::Null));
         assert_eq!(
@@ -160,8 +162,11 @@ fn an_alert_rule_is_added_changed_and_removed() {
         for (args, says) in [
             (&["--readiness-below", "SOC2=50"][..], "the readiness for SOC2 is below 50"),
             (&["--open-risks", "high=2"], "at least 2 open risks, high or worse"),
+            (&["--open-risks", "critical=1"], "at least 1 open risk, critical or worse"),
             (&["--control-failing", "end-04"], "control END-04 fails"),
             (&["--source-silent", "48"], "a source is silent for 48 hours"),
+            (&["--source-silent", "1"], "a source is silent for 1 hour\n"),
+            (&["--tasks-overdue", "1"], "at least 1 overdue task\n"),
             (&["--tasks-overdue", "3"], "at least 3 overdue tasks"),
             (&["--enabled", "false", "--client", "all"], "clients        all"),
         ] {

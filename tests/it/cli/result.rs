@@ -160,13 +160,20 @@ fn what_is_empty_is_said_in_words() {
     check("portfolio", "no clients; `posture client add` adds one");
     folder.client(NAME);
     for (line, says) in [
-        ("risk list CLIENT", "no open risks"),
+        ("risk list CLIENT", "no open risks; --all includes accepted ones"),
+        ("risk list CLIENT --all", "no open or accepted risks"),
+        (
+            "risk list CLIENT --severity low",
+            "no open risks with this severity; --all includes accepted ones",
+        ),
+        ("risk list CLIENT --all --severity low", "no open or accepted risks with this severity"),
         ("control list CLIENT --status compliant", "no controls with this status"),
         ("requirement list CLIENT SOC2 --status partial", "no requirements with this status"),
         ("observation list CLIENT", "no observations"),
         ("observation list CLIENT --failing", "no failing observations"),
         ("evidence list CLIENT", "no evidence"),
-        ("task list", "no tasks with this status"),
+        ("task list", "no open tasks; --all includes the others"),
+        ("task list --status open", "no tasks with this status"),
         ("task list --client CLIENT --all", "no tasks"),
         ("alert list", "no open alerts"),
         ("alert list --all", "no alerts in the last seven days"),
