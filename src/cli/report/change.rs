@@ -3,9 +3,11 @@
 use clap::Subcommand;
 
 use crate::cli::call::{Call, with_session};
+use crate::cli::option::Newest;
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::Result;
+use crate::page::SMALL_PULL_LIMIT_MAX;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ChangeCommand {
@@ -26,16 +28,18 @@ Examples:
 
 pub(in crate::cli) fn run(options: &Config, json: bool, command: &ChangeCommand) -> Result<()> {
     let ChangeCommand::List { client, limit } = command;
+    let newest = Newest { limit: *limit, limit_max: SMALL_PULL_LIMIT_MAX, narrowed_by: "--client" };
     let (answer, names) = with_session(options, async |session| {
         let of = client_name::filter(session, client.as_deref()).await?;
-        let path = format!("/api/changes?newest=true&limit={limit}{of}");
+        let path = format!("/api/changes?newest=true&limit={}{of}", newest.asked(json));
         let answer = session.call(Call::get(path)).await?;
         Ok((answer, client_name::Names::unless_json(session, json).await?))
     })?;
     if json {
         return print::json(&answer);
     }
-    let all = answer["data"].as_array().cloned().unwrap_or_default();
+    let mut all = answer["data"].as_array().cloned().unwrap_or_default();
+    let more = newest.cut(&mut all);
     let heading = ["AT", "CLIENT", "FRAMEWORK", "REQUIREMENT", "FROM", "TO", "CAUSE"];
     print::list(json, &all, ("no changes in the last 90 days", &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
@@ -49,8 +53,5 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &ChangeCommand)
             cell("cause"),
         ]
     })?;
-    if all.len() == *limit as usize {
-        print::line(&format!("these are the last {limit}; --limit shows more"))?;
-    }
-    Ok(())
+    more.map_or(Ok(()), |it| print::line(&it))
 }

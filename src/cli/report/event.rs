@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use crate::cli::call::{Call, ServerSession, with_session};
-use crate::cli::option::repeated;
+use crate::cli::option::{Newest, repeated};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -51,7 +51,13 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
     with_session(options, async |session| {
         let of = client_name::filter(session, args.client.as_deref()).await?;
         let query = format!("{of}{}", repeated("type", &args.types));
-        let path = format!("/api/events?newest=true&limit={}{query}", args.limit);
+        let newest = Newest {
+            limit: args.limit,
+            limit_max: PULL_LIMIT_MAX,
+            narrowed_by: "--client or --type",
+        };
+        let limit = newest.asked(json || args.follow);
+        let path = format!("/api/events?newest=true&limit={limit}{query}");
         if args.follow && !session.is_server() {
             return Err(Error::unavailable(
                 "no server is running that could announce events; start `posture serve` first",
@@ -64,13 +70,11 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
         if json {
             return print::json(&answer);
         }
-        let all = answer["data"].as_array().cloned().unwrap_or_default();
+        let mut all = answer["data"].as_array().cloned().unwrap_or_default();
+        let more = newest.cut(&mut all);
         let heading = ["AT", "TYPE", "CLIENT", "ABOUT"];
         print::list(json, &all, ("no events", &heading), row)?;
-        if all.len() == args.limit as usize {
-            print::line(&format!("these are the last {}; --limit shows more", args.limit))?;
-        }
-        Ok(())
+        more.map_or(Ok(()), |it| print::line(&it))
     })
 }
 

@@ -286,6 +286,27 @@ fn a_list_is_read_beyond_its_first_page() {
     assert_eq!(sequences(&created), (11..=1_010).collect::<Vec<_>>());
     let both = ["--type", "mfa_disabled", "--type", "remediation_task_created", "--limit", "2"];
     assert_eq!(sequences(&both), [1_009, 1_010]);
+    let shown = |line: &str| folder.ok(&words(line, NAME, ""));
+    let out = shown("event list --limit 3");
+    assert!(out.ends_with("\nthese are the last 3; --limit shows more\n"), "{out}");
+    assert_eq!(out.lines().count(), 5, "{out}");
+    let out = shown("event list --limit 1000");
+    let says = "\nno more than 1000 are listed; use --client or --type to list fewer\n";
+    assert!(out.ends_with(says), "{out}");
+    assert_eq!(out.lines().count(), 1_002);
+}
+
+#[test]
+fn a_list_that_is_whole_says_nothing_of_more() {
+    let folder = Folder::new();
+    folder.client(NAME);
+    let add = || folder.ok(&["task", "add", NAME, "--title", "Encrypt pc-7"]);
+    add();
+    add();
+    let n_lines = || folder.ok(&["event", "list", "--limit", "2"]).lines().count();
+    assert_eq!(n_lines(), 3, "a heading and two events");
+    add();
+    assert_eq!(n_lines(), 4, "and a line that says that there are more");
 }
 
 #[test]
