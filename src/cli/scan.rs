@@ -184,14 +184,13 @@ fn progress() -> ProgressBar {
 }
 
 fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
-    let answer = with_session(options, async |session| {
+    let all = with_session(options, async |session| {
         let of = client_name::filter(session, client).await?;
-        session.call(Call::get(format!("/api/scan?limit={LIMIT_MAX}{of}"))).await
+        let query = of.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
+        session.list(&format!("/api/scan{query}"), LIMIT_MAX).await
     })?;
-    if json {
-        return print::json(&answer);
-    }
-    let row = |it: &Value| {
+    let heading = ["ID", "CREATED", "STATUS", "TARGETS", "DONE", "UP", "OPEN"];
+    print::list(json, &all, ("no scans", &heading), |it| {
         let progress = &it["progress"];
         vec![
             print::cell(&it["id"]),
@@ -202,9 +201,7 @@ fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
             print::cell(&progress["hostsUp"]),
             print::cell(&progress["portsOpen"]),
         ]
-    };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
-    print::table(&["ID", "CREATED", "STATUS", "TARGETS", "DONE", "UP", "OPEN"], &rows)
+    })
 }
 
 /// Prints a scan and its hosts. With `json`, the hosts are a member of the scan.

@@ -1,10 +1,12 @@
 //! `posture user` and `posture audit`, with and without a server.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use super::refusal;
-use crate::harness::http::{self, Answer};
-use crate::harness::process::{Folder, Server};
+use crate::harness::http::{self, Answer, send_socket};
+use crate::harness::process::{Folder, Server, wait_until};
 
 const PASSWORD: &str = "ochre kettle, nine moths";
 const ADD: [&str; 7] =
@@ -145,10 +147,7 @@ fn waiting_for_a_scan_that_ends_early_names_the_scan() {
     let args = ["scan", "start", "--wait", "--client", &client, "127.9.0.0/24", "--ports", "1-100"];
     let wait_for_scan = |n: usize| {
         let all = || folder.json(&["scan", "list"])["data"].as_array().unwrap().clone();
-        let is_there =
-            crate::harness::process::wait_until(std::time::Duration::from_mins(1), || {
-                all().len() == n
-            });
+        let is_there = wait_until(Duration::from_mins(1), || all().len() == n);
         assert!(is_there);
         all()[0]["id"].as_str().unwrap().to_owned()
     };
@@ -173,6 +172,37 @@ fn waiting_for_a_scan_that_ends_early_names_the_scan() {
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!((done.status.code(), said.lines().count()), (Some(1), 1), "{said}");
     assert!(said.contains(&format!("the server stopped before scan {id} ended")), "{said}");
+}
+
+#[test]
+fn the_list_of_scans_has_all_of_them_beyond_a_page() {
+    let folder = Folder::new();
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n\
+                [scan]\nallowed_networks = [\"127.0.0.0/8\"]\npackets_per_s = 1\n";
+    folder.write("posture.toml", text.as_bytes());
+    let _server = folder.serve();
+    assert_eq!(folder.ok(&["scan", "list"]), "no scans\n");
+    let headers = [("Content-Type", "application/json")];
+    let send = |path: &str, body: &serde_json::Value| {
+        send_socket(&folder.socket(), "POST", path, &headers, body.to_string().as_bytes())
+    };
+    for client in [folder.client("A"), folder.client("B"), folder.client("C")] {
+        for _ in 0..35 {
+            let body = json!({ "clientId": client, "targets": ["127.9.0.0/24"] });
+            let mut id = json!(null);
+            // A scan that was canceled counts as running until it has stopped.
+            let is_started = wait_until(Duration::from_mins(1), || {
+                let answer = send("/api/scan", &body);
+                id = answer.json()["data"]["id"].take();
+                answer.status == 202
+            });
+            assert!(is_started);
+            let canceled = send(&format!("/api/scan/{}/cancel", id.as_str().unwrap()), &json!({}));
+            assert_eq!(canceled.status, 200, "{}", canceled.text());
+        }
+    }
+    assert_eq!(folder.json(&["scan", "list"])["data"].as_array().unwrap().len(), 105);
+    assert_eq!(folder.ok(&["scan", "list"]).lines().count(), 106, "a heading and all");
 }
 
 #[test]
