@@ -59,8 +59,10 @@ pub(super) fn with_session<T>(
     runtime.block_on(async {
         let session = ServerSession::begin(options).await?;
         let result = talk(&session).await;
-        session.end().await?;
-        result
+        let ended = session.end().await;
+        // The command's own error comes before that of closing the database.
+        let value = result?;
+        ended.map(|()| value)
     })
 }
 
@@ -226,6 +228,10 @@ async fn over(socket: &Path, call: Call, sink: StatusSink<'_>) -> Result<u16> {
     let lost = |error: hyper::Error| {
         Error::unavailable("the server closed the connection before it responded").caused_by(error)
     };
+    let torn = |error: hyper::Error| {
+        Error::unavailable("the server closed the connection before the end of its response")
+            .caused_by(error)
+    };
     let stream = UnixStream::connect(socket).await.map_err(|error| {
         Error::unavailable("the server does not answer on its control socket any more")
             .caused_by(error)
@@ -244,7 +250,7 @@ async fn over(socket: &Path, call: Call, sink: StatusSink<'_>) -> Result<u16> {
         let mut response = sender.send_request(request).await.map_err(lost)?;
         let status = response.status().as_u16();
         while let Some(frame) = response.frame().await {
-            if let Some(piece) = frame.map_err(lost)?.data_ref() {
+            if let Some(piece) = frame.map_err(torn)?.data_ref() {
                 sink(status, piece)?;
             }
         }

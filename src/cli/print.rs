@@ -49,7 +49,7 @@ pub(super) fn json(body: &Value) -> Result<()> {
 }
 
 /// JSON with the invisible characters of its strings escaped.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for it in text.chars() {
         if it == '\n' || is_visible(it) {

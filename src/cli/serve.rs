@@ -190,7 +190,7 @@ fn start_log(options: &Config) {
 }
 
 /// Completes when the process is asked to stop.
-fn stop_signal() -> Result<impl Future<Output = ()>> {
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::internal)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::internal)?;
     Ok(async move {

@@ -16,7 +16,7 @@ use posture::clock::Clock;
 use serde_json::{Value, json};
 
 use super::harness::http::send_socket;
-use super::harness::process::{Done, Folder, finish, prowler_file};
+use super::harness::process::{Done, Folder, binary, finish, prowler_file};
 use super::harness::snapshot;
 
 /// A client id that nobody has.
@@ -28,6 +28,18 @@ fn refusal(done: &Done) -> &str {
     let line = done.err.strip_suffix('\n').expect("a whole line");
     assert!(!line.contains('\n'), "more than a line: {line}");
     line.strip_prefix("posture: ").expect("the program's name comes first")
+}
+
+/// How a command ends whose standard output and standard error are a terminal with so many columns.
+fn on_terminal(folder: &Folder, n_columns: u32, args: &[&str]) -> Done {
+    let spawn = "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)";
+    let sized = format!("stty cols {n_columns}; exec \"$0\" \"$@\"");
+    let mut command = std::process::Command::new("python3");
+    command.current_dir(folder.path()).env_remove("POSTURE_CONFIG");
+    command.args(["-c", spawn, "sh", "-c", &sized]).arg(binary()).args(args);
+    let mut done = finish(&mut command);
+    done.out = done.out.replace("\r\n", "\n");
+    done
 }
 
 fn now_s() -> i64 {

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::cli::call::{Call, with_session};
+use crate::cli::serve::stop_signal;
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -35,37 +36,30 @@ pub(in crate::cli) struct ExportArgs {
 }
 
 pub(in crate::cli) fn run(options: &Config, json: bool, args: &ExportArgs) -> Result<()> {
-    let to_screen = args.output == Path::new("-");
-    let part = (!to_screen).then(|| part_of(&args.output));
-    let written = with_session(options, async |session| {
+    let to_stdout = args.output == Path::new("-");
+    if !to_stdout {
+        require_replaceable(&args.output)?;
+    }
+    let (n_lines, part) = with_session(options, async |session| {
         let path = match &args.client {
             Some(it) => format!("{}/export", client_name::path(session, it).await?),
             None => "/api/export".to_owned(),
         };
-        let mut lines = ExportLines::to(part.as_deref())?;
+        let stopped = stop_signal()?;
+        let part = if to_stdout { None } else { Some(PartFile::create(&args.output)?) };
+        let mut lines = ExportLines::to(part.as_ref())?;
         let mut put = |bytes: &[u8]| lines.put(bytes);
         let copied = tokio::select! {
             copied = session.stream(Call::get(path), &mut put) => copied,
-            _ = tokio::signal::ctrl_c() => Err(Error::unavailable("the export was interrupted")),
+            () = stopped => Err(Error::unavailable("the export was interrupted")),
         };
-        lines.end(copied)
-    });
-    let n_lines = match (written, &part) {
-        (Ok(n_lines), Some(part)) => {
-            std::fs::rename(part, &args.output).map_err(|it| unwritable(&args.output, &it))?;
-            n_lines
-        }
-        (Ok(n_lines), None) => n_lines,
-        (Err(error), part) => {
-            if let Some(part) = part {
-                // The first error is told; there may be no file.
-                drop(std::fs::remove_file(part));
-            }
-            return Err(error);
-        }
-    };
+        Ok((lines.end(copied)?, part))
+    })?;
+    if let Some(part) = part {
+        part.rename(&args.output)?;
+    }
     match n_lines {
-        Some(n) if !to_screen && !json => {
+        Some(n) if !to_stdout && !json => {
             let file = args.output.display();
             print::line(&format!("{file}: {}", print::count(&n.into(), "line")))
         }
@@ -73,11 +67,54 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &ExportArgs) -> Re
     }
 }
 
-/// The file beside the final one that an export is written to.
-fn part_of(file: &Path) -> PathBuf {
-    let mut name = file.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.part", std::process::id()));
-    file.with_file_name(name)
+/// # Errors
+/// `Invalid` if there is something other than a file, which the export could not or should not replace.
+fn require_replaceable(target: &Path) -> Result<()> {
+    match std::fs::metadata(target) {
+        Ok(it) if it.is_dir() => Err(Error::invalid(format!(
+            "{} is a directory; name a file in it, such as {}",
+            target.display(),
+            target.join("all.ndjson").display()
+        ))),
+        Ok(it) if !it.is_file() => Err(Error::invalid(format!(
+            "{} is not a regular file; use --output - to write to standard output",
+            target.display()
+        ))),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The file beside the final one that an export is written to. It is removed unless it is renamed.
+struct PartFile {
+    path: PathBuf,
+    file: File,
+    is_renamed: bool,
+}
+
+impl PartFile {
+    fn create(target: &Path) -> Result<Self> {
+        let mut name = target.file_name().unwrap_or_default().to_os_string();
+        name.push(format!(".{}.part", std::process::id()));
+        let path = target.with_file_name(name);
+        let made = File::options().write(true).create_new(true).mode(0o600).open(&path);
+        let file = made.map_err(|it| unwritable(&path, &it))?;
+        Ok(Self { path, file, is_renamed: false })
+    }
+
+    fn rename(mut self, target: &Path) -> Result<()> {
+        std::fs::rename(&self.path, target).map_err(|it| unwritable(target, &it))?;
+        self.is_renamed = true;
+        Ok(())
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if !self.is_renamed {
+            // The error that led here is reported.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
 }
 
 fn unwritable(file: &Path, error: &io::Error) -> Error {
@@ -91,34 +128,41 @@ struct ExportLines {
     last: Vec<u8>,
     n_bytes: u64,
     bar: ProgressBar,
-    /// Whoever read standard output wants no more.
+    /// The beginning of a line for the terminal. `None`: standard output is not a terminal, or a file is written.
+    held: Option<Vec<u8>>,
+    /// Standard output has no reader anymore.
     is_closed: bool,
 }
 
 impl ExportLines {
     /// `None`: to standard output.
-    fn to(file: Option<&Path>) -> Result<Self> {
-        let out: Box<dyn Write + Send> = match file {
+    fn to(part: Option<&PartFile>) -> Result<Self> {
+        let out: Box<dyn Write + Send> = match part {
             None => Box::new(io::stdout()),
-            Some(file) => {
-                let mut options = File::options();
-                let made = options.write(true).create(true).truncate(true).mode(0o600).open(file);
-                Box::new(made.map_err(|it| unwritable(file, &it))?)
+            Some(it) => {
+                Box::new(it.file.try_clone().map_err(|error| unwritable(&it.path, &error))?)
             }
         };
-        let bar = if file.is_some() && io::stderr().is_terminal() {
+        let bar = if part.is_some() && io::stderr().is_terminal() {
             let style = ProgressStyle::with_template("{spinner} {bytes} {bytes_per_sec}");
             ProgressBar::no_length().with_style(style.expect("the template is well formed"))
         } else {
             ProgressBar::hidden()
         };
-        let file = file.unwrap_or(Path::new("standard output")).to_owned();
+        let file = part.map_or(Path::new("standard output"), |it| &it.path).to_owned();
         let (out, last) = (BufWriter::new(out), Vec::new());
-        Ok(Self { out, file, last, n_bytes: 0, bar, is_closed: false })
+        let is_shown = part.is_none() && io::stdout().is_terminal();
+        let held = is_shown.then(Vec::new);
+        Ok(Self { out, file, last, n_bytes: 0, bar, held, is_closed: false })
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.written(|it| it.write_all(bytes))?;
+        if self.held.is_some() {
+            let whole = self.whole_lines(bytes);
+            self.written(|it| it.write_all(whole.as_bytes()))?;
+        } else {
+            self.written(|it| it.write_all(bytes))?;
+        }
         self.n_bytes += bytes.len() as u64;
         self.bar.set_position(self.n_bytes);
         let start = bytes.strip_suffix(b"\n").unwrap_or(bytes);
@@ -131,6 +175,15 @@ impl ExportLines {
             self.last.clear();
         }
         Ok(())
+    }
+
+    /// The lines that these bytes complete, with their invisible characters escaped: a terminal could obey them.
+    fn whole_lines(&mut self, bytes: &[u8]) -> String {
+        let held = self.held.get_or_insert_default();
+        held.extend_from_slice(bytes);
+        let n_whole = held.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
+        let whole: Vec<u8> = held.drain(..n_whole).collect();
+        print::escaped(&String::from_utf8_lossy(&whole))
     }
 
     fn written(

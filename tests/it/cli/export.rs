@@ -1,13 +1,13 @@
 //! `posture export` and `posture event list --follow`: what is handed out piece by piece.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{now_s, refusal, some_checks};
+use super::{now_s, on_terminal, refusal, some_checks};
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, wait_until};
 
@@ -43,6 +43,11 @@ fn an_export_is_what_the_api_exports_whole() {
     assert_eq!(left(&folder), ["all.ndjson"]);
     let nowhere = folder.run(&["export", "--output", "no/such/all.ndjson"]);
     assert!(refusal(&nowhere).contains("cannot be written"), "{}", nowhere.err);
+    std::fs::create_dir(folder.path().join("all.ndjson.d")).unwrap();
+    let onto_folder = folder.run(&["export", "--output", "all.ndjson.d"]);
+    assert!(refusal(&onto_folder).contains("all.ndjson.d is a directory"), "{}", onto_folder.err);
+    let onto_device = folder.run(&["export", "--output", "/dev/null"]);
+    assert!(refusal(&onto_device).contains("is not a regular file"), "{}", onto_device.err);
     let mut reader = folder.command(&["export"]);
     let mut child = reader.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
@@ -50,8 +55,12 @@ fn an_export_is_what_the_api_exports_whole() {
     assert_eq!((done.status.code(), &*done.stderr), (Some(0), &b""[..]), "nobody reads it");
 }
 
-/// A server that answers one request with these bytes, and then ends the connection or keeps it open.
-fn answering(folder: &Folder, answer: &'static str, stays: bool) -> std::thread::JoinHandle<()> {
+/// A server that answers one request with these bytes, and ends the connection after `then`.
+fn answering(
+    folder: &Folder,
+    answer: &'static str,
+    then: impl FnOnce(&mut UnixStream) + Send + 'static,
+) -> std::thread::JoinHandle<()> {
     std::fs::create_dir_all(folder.path().join("data")).unwrap();
     drop(std::fs::remove_file(folder.socket()));
     let listener = UnixListener::bind(folder.socket()).unwrap();
@@ -62,11 +71,13 @@ fn answering(folder: &Folder, answer: &'static str, stays: bool) -> std::thread:
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         while lines.next().is_some_and(|it| it.is_ok_and(|it| !it.is_empty())) {}
         stream.write_all(answer.as_bytes()).unwrap();
-        if stays {
-            // Until the other side goes away.
-            drop(stream.read(&mut [0; 1]));
-        }
+        then(&mut stream);
     })
+}
+
+/// Waits until the other side goes away.
+fn until_closed(stream: &mut UnixStream) {
+    drop(stream.read(&mut [0; 1]));
 }
 
 /// The beginning of an export.
@@ -78,10 +89,11 @@ const SHORT: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{
 fn an_export_that_does_not_arrive_whole_leaves_no_file() {
     let folder = Folder::new();
     for (answer, says) in [
-        (TORN, "the server closed the connection before it responded"),
+        ("", "the server closed the connection before it responded"),
+        (TORN, "the server closed the connection before the end of its response"),
         (SHORT, "the export ended before its last line; try again"),
     ] {
-        let server = answering(&folder, answer, false);
+        let server = answering(&folder, answer, |_| ());
         let done = folder.run(&["export", "--output", "all.ndjson"]);
         assert!(refusal(&done).contains(says), "{}", done.err);
         assert_eq!(left(&folder), [""; 0]);
@@ -89,18 +101,52 @@ fn an_export_that_does_not_arrive_whole_leaves_no_file() {
     }
 }
 
+/// An answer that is whole, with characters that a terminal obeys.
+const UNSAFE: &str = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"data\":\"\u{9b}31m\"}\n";
+/// The end of an export with one line.
+const END: &str = "{\"kind\":\"end\",\"data\":{\"lines\":1}}\n";
+
+#[test]
+fn an_export_to_a_terminal_is_escaped() {
+    let folder = Folder::new();
+    let server = answering(&folder, UNSAFE, |stream| stream.write_all(END.as_bytes()).unwrap());
+    let done = on_terminal(&folder, 200, &["export"]);
+    server.join().unwrap();
+    assert_eq!((done.code, done.out), (0, format!("{{\"data\":\"\\u009b31m\"}}\n{END}")));
+}
+
+#[test]
+fn an_export_that_cannot_get_its_name_leaves_no_file() {
+    let folder = Folder::new();
+    let target = folder.path().join("all.ndjson");
+    let become_folder = move |stream: &mut UnixStream| {
+        std::fs::create_dir(&target).unwrap();
+        stream.write_all(END.as_bytes()).unwrap();
+    };
+    let server = answering(&folder, UNSAFE, become_folder);
+    let done = folder.run(&["export", "--output", "all.ndjson"]);
+    assert!(refusal(&done).contains("all.ndjson: cannot be written"), "{}", done.err);
+    assert_eq!(left(&folder), ["all.ndjson"], "the directory");
+    server.join().unwrap();
+}
+
 #[test]
 fn an_interrupted_export_leaves_no_file() {
+    for signal in ["-INT", "-TERM"] {
+        interrupt_export(signal);
+    }
+}
+
+fn interrupt_export(signal: &str) {
     let folder = Folder::new();
-    let server = answering(&folder, TORN, true);
+    let server = answering(&folder, TORN, until_closed);
     let mut command = folder.command(&["export", "--output", "all.ndjson"]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     assert!(wait_until(Duration::from_mins(1), || !left(&folder).is_empty()), "it has begun");
     assert_ne!(left(&folder), ["all.ndjson"], "under another name");
     let pid = child.id().to_string();
-    // It can begin before it listens to signals; the file is then a moment old.
-    std::thread::sleep(Duration::from_millis(500));
-    assert!(Command::new("sh").args(["-c", "kill -INT \"$0\"", &pid]).status().unwrap().success());
+    let kill = ["-c", "kill \"$0\" \"$1\"", signal, &pid];
+    assert!(Command::new("sh").args(kill).status().unwrap().success());
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(1));
     assert_eq!(done.stderr, b"posture: the export was interrupted\n");
