@@ -46,10 +46,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) ->
         let score = &it["score"];
         let provisional = if it["provisional"] == true { "*" } else { "" };
         let risks = |name: &str| print::cell(&it["risks"][name]);
-        // The score and the risks have columns of their own.
-        let is_shown = |it: &String| !it.starts_with("score ") && !it.contains(" risk");
         let attention = it["attention"].as_array().into_iter().flatten().map(print::cell);
-        let attention: Vec<String> = attention.filter(is_shown).collect();
         vec![
             print::cell(&it["clientName"]),
             print::cell(&score["overallScore"]),
@@ -59,7 +56,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) ->
             risks("high"),
             risks("medium"),
             risks("low"),
-            attention.join(", "),
+            attention.collect::<Vec<_>>().join(", "),
         ]
     })?;
     if !json && all.iter().any(|it| it["provisional"] == true) {
