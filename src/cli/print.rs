@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::tcgetwinsize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
@@ -95,7 +96,7 @@ pub(super) fn list(
 }
 
 /// Prints rows under a heading. Each column is as wide as its widest cell. A last column that would be wider than the screen
-/// is wrapped.
+/// is wrapped; without a screen, each row is one line.
 pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
     let widths: Vec<usize> = (0..heading.len())
         .map(|column| {
@@ -116,17 +117,25 @@ pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
     Ok(())
 }
 
-/// Columns of the screen that texts are wrapped to.
+/// Columns of a terminal that does not say how wide it is.
 const SCREEN_COLUMNS: usize = 100;
 /// What stands between two columns.
 const COLUMN_GAP: &str = "  ";
 /// A narrower column is not wrapped: it would only get longer.
 const WRAPPED_COLUMNS_MIN: usize = 20;
 
-/// Breaks a line between words so that it fits the screen. What follows the break stands under the text at `indent`.
+/// Columns of the terminal that standard output is. `None`: it is a file or a pipe.
+fn screen_columns() -> Option<usize> {
+    let out = io::stdout();
+    let known = || Some(usize::from(tcgetwinsize(&out).ok()?.ws_col)).filter(|it| *it != 0);
+    out.is_terminal().then(|| known().unwrap_or(SCREEN_COLUMNS))
+}
+
+/// Breaks a line between words so that it fits the screen, if there is one. What follows the break stands under the text at `indent`.
 pub(super) fn wrapped(text: &str, indent: usize) -> String {
+    let Some(n_columns) = screen_columns() else { return text.to_owned() };
     let n_chars = text.chars().count();
-    if n_chars <= SCREEN_COLUMNS || SCREEN_COLUMNS < indent + WRAPPED_COLUMNS_MIN {
+    if n_chars <= n_columns || n_columns < indent + WRAPPED_COLUMNS_MIN {
         return text.to_owned();
     }
     let start = text.char_indices().nth(indent).map_or(text.len(), |it| it.0);
@@ -134,7 +143,7 @@ pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let mut column = indent;
     for word in rest.split(' ') {
         let width = word.chars().count();
-        if column != indent && SCREEN_COLUMNS < column + 1 + width {
+        if column != indent && n_columns < column + 1 + width {
             shown.push('\n');
             shown.extend(std::iter::repeat_n(' ', indent));
             column = indent;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{NOBODY, now_s, refusal, some_checks};
+use super::{NOBODY, now_s, on_terminal, refusal, some_checks};
 use crate::harness::http::send_socket;
 use crate::harness::process::Folder;
 
@@ -129,10 +129,31 @@ fn a_requirement_names_what_keeps_it_from_being_compliant_and_which_subjects_fai
         assert!(out.contains(says), "{says}: {out}");
     }
     assert!(out.contains("does the client use: "), "{out}");
-    let longest = out.lines().map(|it| it.chars().count()).max();
-    assert!(longest <= Some(100), "{longest:?}: {out}");
     let out = folder.ok(&["portfolio"]);
     assert!(out.contains(NAME) && out.contains('*'), "{out}");
+    let attention = folder.json(&["portfolio"])["data"][0]["attention"].clone();
+    let reasons = attention.as_array().unwrap().iter().map(|it| it.as_str().unwrap());
+    let reasons: Vec<&str> = reasons.collect();
+    assert!(reasons.iter().any(|it| it.starts_with("score ")), "{reasons:?}");
+    assert!(out.contains(&reasons.join(", ")), "{out}");
+}
+
+#[test]
+fn a_row_fits_the_terminal_and_is_one_line_in_a_pipe() {
+    let (folder, ..) = prepared();
+    let in_pipe = folder.ok(&["observation", "list", NAME]);
+    assert_eq!(in_pipe.lines().count(), 6, "a heading and a line for each: {in_pipe}");
+    let widest = |text: &str| text.lines().map(|it| it.chars().count()).max().unwrap();
+    let whole = widest(&in_pipe);
+    for (n_columns, is_wrapped) in [(whole, false), (whole - 1, true)] {
+        let n_shown = u32::try_from(n_columns).unwrap();
+        let done = on_terminal(&folder, n_shown, &["observation", "list", NAME]);
+        assert_eq!(done.code, 0, "{}", done.out);
+        assert!(widest(&done.out) <= n_columns, "{}", done.out);
+        assert_eq!(done.out != in_pipe, is_wrapped, "{n_columns}: {}", done.out);
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&done.out), words(&in_pipe));
+    }
 }
 
 #[test]
