@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, with_session};
-use super::option::references;
+use super::option::{references, require_change};
 use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -176,10 +176,7 @@ impl ClientSetArgs {
             body.insert("settings".into(), Value::Object(settings));
         }
         body.extend(references(&self.references)?.map(|it| (REFERENCES.to_owned(), it)));
-        if body.is_empty() {
-            return Err(Error::invalid("nothing to change; pass at least one option"));
-        }
-        Ok(Value::Object(body))
+        require_change(Value::Object(body))
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::call::{Call, ServerSession, encoded};
+use super::option::require_change;
 use super::print;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
@@ -39,6 +40,23 @@ pub(super) async fn find_all(session: &ServerSession, named: &[String]) -> Resul
         ids.push(find(session, it).await?.to_string());
     }
     Ok(ids)
+}
+
+/// Adds the clients that an option names to a change. `all` alone means all clients.
+///
+/// # Errors
+/// As [`find`]; `Invalid` if there is nothing to change.
+pub(super) async fn change(
+    session: &ServerSession,
+    mut body: Value,
+    named: &[String],
+) -> Result<Value> {
+    match named {
+        [] => (),
+        [all] if all == "all" => body["clientIds"] = json!([]),
+        _ => body["clientIds"] = json!(find_all(session, named).await?),
+    }
+    require_change(body)
 }
 
 /// The path of the client that is named.

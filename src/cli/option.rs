@@ -101,7 +101,12 @@ pub(super) fn repeated(name: &str, values: &[String]) -> String {
     values.iter().map(one).collect::<Vec<_>>().concat()
 }
 
-/// The members of a body that were given: an empty text clears what can be cleared.
+/// A query string of parameters that each begin with `&`. Empty if there are none.
+pub(super) fn query(parameters: &str) -> String {
+    parameters.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"))
+}
+
+/// The body of a request, with the members that are not `None`.
 pub(super) fn body(members: Vec<(&str, Option<Value>)>) -> Value {
     let given = members.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
     Value::Object(given.collect())

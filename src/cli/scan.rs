@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, call, with_session};
+use super::option::query;
 use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -186,8 +187,7 @@ fn progress() -> ProgressBar {
 fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
     let all = with_session(options, async |session| {
         let of = client_name::filter(session, client).await?;
-        let query = of.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
-        session.list(&format!("/api/scan{query}"), LIMIT_MAX).await
+        session.list(&format!("/api/scan{}", query(&of)), LIMIT_MAX).await
     })?;
     let heading = ["ID", "CREATED", "STATUS", "TARGETS", "DONE", "UP", "OPEN"];
     print::list(json, &all, ("no scans", &heading), |it| {

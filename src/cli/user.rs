@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, call, with_session};
+use super::option::require_change;
 use super::{client_name, print};
 use crate::auth::password::BYTES_MAX;
 use crate::config::Config;
@@ -95,7 +96,7 @@ pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<
             show(json, &answer?)
         }
         UserCommand::List => list(json, &call(options, Call::get("/api/users"))?),
-        UserCommand::Set(args) => change(options, json, &args.user, args.body()?, &args.clients),
+        UserCommand::Set(args) => change(options, json, &args.user, args.body(), &args.clients),
         UserCommand::Password { user, password_stdin } => {
             let password = if password_stdin { json!(read_password()?) } else { Value::Null };
             change(options, json, &user, json!({ "password": password }), &[])
@@ -103,7 +104,7 @@ pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<
     }
 }
 
-/// `clients`: those that the user is to reach, as they are named. Empty: `body` says it.
+/// `clients`: those that the user may see, as they are named. Empty: `body` has them, or they do not change.
 fn change(
     options: &Config,
     json: bool,
@@ -117,6 +118,7 @@ fn change(
         if !clients.is_empty() {
             body["clientIds"] = json!(client_name::find_all(session, clients).await?);
         }
+        let body = require_change(body)?;
         session.call(Call::of("PATCH", format!("/api/users/{id}"), &body)).await
     });
     show(json, &answer?)
@@ -150,9 +152,8 @@ impl UserAddArgs {
 }
 
 impl UserSetArgs {
-    /// # Errors
-    /// `Invalid` if there is nothing to change.
-    fn body(&self) -> Result<Value> {
+    /// What is to change, apart from the clients that are named.
+    fn body(&self) -> Value {
         let mut body = Map::new();
         let texts = [
             ("email", &self.email),
@@ -165,16 +166,13 @@ impl UserSetArgs {
                 body.insert(field.into(), json!(text));
             }
         }
-        if self.all_clients || !self.clients.is_empty() {
-            body.insert("clientIds".into(), json!(self.clients));
+        if self.all_clients {
+            body.insert("clientIds".into(), json!([]));
         }
         if self.disable || self.enable {
             body.insert("enabled".into(), json!(self.enable));
         }
-        if body.is_empty() {
-            return Err(Error::invalid("nothing to change; pass at least one option"));
-        }
-        Ok(Value::Object(body))
+        Value::Object(body)
     }
 }
 

@@ -216,11 +216,9 @@ pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Resu
         }
         WebhookCommand::List => list(json, &call(options, Call::get("/api/webhooks"))?),
         WebhookCommand::Set(args) => {
-            let (path, mut body) = (path(&args.id)?, args.body()?);
+            let (path, body) = (path(&args.id)?, args.body()?);
             let answer = with_session(options, async |session| {
-                if !args.clients.is_empty() && args.clients != ["all"] {
-                    body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
-                }
+                let body = client_name::change(session, body, &args.clients).await?;
                 session.call(Call::of("PATCH", path, &body)).await
             });
             show(json, &answer?)
@@ -274,10 +272,7 @@ impl WebhookAddArgs {
 }
 
 impl WebhookSetArgs {
-    /// The clients are all of them; those that are named are looked up later.
-    ///
-    /// # Errors
-    /// `Invalid` if there is nothing to change.
+    /// What is to change, apart from the clients.
     fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         let mut put = |field: &str, value: Option<Value>| {
@@ -289,10 +284,6 @@ impl WebhookSetArgs {
         put("frameworks", (!self.frameworks.is_empty()).then(|| json!(self.frameworks)));
         put("events", (!self.events.is_empty()).then(|| json!(self.events)));
         put("headers", self.headers.json()?);
-        put("clientIds", (!self.clients.is_empty()).then(|| json!([])));
-        if body.is_empty() {
-            return Err(Error::invalid("nothing to change; pass at least one option"));
-        }
         Ok(Value::Object(body))
     }
 }

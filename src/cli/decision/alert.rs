@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::rule;
 use crate::cli::call::with_session;
+use crate::cli::option::query;
 use crate::cli::report::event::about;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -96,8 +97,7 @@ fn read(
 ) -> Result<(Vec<Value>, client_name::Names)> {
     with_session(options, async |session| {
         let of = client_name::filter(session, client).await?;
-        let query = of.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
-        let all = session.list(&format!("{path}{query}"), PULL_LIMIT_MAX).await?;
+        let all = session.list(&format!("{path}{}", query(&of)), PULL_LIMIT_MAX).await?;
         Ok((all, client_name::Names::unless_json(session, json).await?))
     })
 }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, encoded, with_session};
-use crate::cli::option::{body, moment, repeated};
+use crate::cli::option::{body, moment, query, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -112,10 +112,9 @@ impl AttestArgs {
 }
 
 fn list(options: &Config, json: bool, args: &ControlListArgs) -> Result<()> {
-    let query = repeated("status", &args.statuses);
+    let query = query(&repeated("status", &args.statuses));
     let answer = with_session(options, async |session| {
         let client = client_name::path(session, &args.client).await?;
-        let query = query.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
         session.call(Call::get(format!("{client}/controls{query}"))).await
     })?;
     if json {

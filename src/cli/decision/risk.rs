@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, with_session};
-use crate::cli::option::{body, moment, references, repeated};
+use crate::cli::option::{body, moment, query, references, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -126,10 +126,9 @@ fn path(client: &str, risk: &str) -> Result<String> {
 
 fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
     let accepted = if args.all { "" } else { "&accepted=false" };
-    let query = format!("{accepted}{}", repeated("severity", &args.severities));
+    let query = query(&format!("{accepted}{}", repeated("severity", &args.severities)));
     let all = with_session(options, async |session| {
         let client = client_name::path(session, &args.client).await?;
-        let query = query.strip_prefix('&').map_or(String::new(), |it| format!("?{it}"));
         session.list(&format!("{client}/risks{query}"), LIMIT_MAX).await
     })?;
     let empty = match (args.severities.is_empty(), args.all) {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, call, with_session};
-use crate::cli::option::{body, require_change};
+use crate::cli::option::body;
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -100,11 +100,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RuleCommand) ->
             print::id(json, &answer)
         }
         RuleCommand::Set(args) => {
-            let (path, mut body) = (path(&args.rule)?, args.body()?);
+            let (path, body) = (path(&args.rule)?, args.body()?);
             let answer = with_session(options, async |session| {
-                if !args.clients.is_empty() && args.clients != ["all"] {
-                    body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
-                }
+                let body = client_name::change(session, body, &args.clients).await?;
                 session.call(Call::of("PATCH", path, &body)).await
             })?;
             show(json, &answer)
@@ -163,15 +161,11 @@ impl RuleCondition {
 }
 
 impl RuleSetArgs {
-    /// The clients are all of them; those that are named are looked up later.
-    ///
-    /// # Errors
-    /// `Invalid` if there is nothing to change.
+    /// What is to change, apart from the clients.
     fn body(&self) -> Result<Value> {
-        require_change(body(vec![
+        Ok(body(vec![
             ("name", self.name.as_ref().map(|it| json!(it))),
             ("enabled", self.enabled.map(|it| json!(it))),
-            ("clientIds", (!self.clients.is_empty()).then(|| json!([]))),
             ("condition", self.condition.json()?),
         ]))
     }

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, call, with_session};
-use crate::cli::option::{body, clearable, moment, references, require_change};
+use crate::cli::option::{body, clearable, moment, query, references, repeated, require_change};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -169,9 +169,8 @@ fn list(options: &Config, json: bool, args: TaskListArgs) -> Result<()> {
     }
     let (all, names) = with_session(options, async |session| {
         let of = client_name::filter(session, args.client.as_deref()).await?;
-        let query = format!("{}{of}", crate::cli::option::repeated("status", &statuses));
-        let path = format!("/api/tasks?{}", query.trim_start_matches('&'));
-        let all = session.list(path.trim_end_matches('?'), PULL_LIMIT_MAX).await?;
+        let query = query(&format!("{}{of}", repeated("status", &statuses)));
+        let all = session.list(&format!("/api/tasks{query}"), PULL_LIMIT_MAX).await?;
         Ok((all, client_name::Names::unless_json(session, json).await?))
     })?;
     let heading = ["ID", "CLIENT", "STATUS", "DUE", "ASSIGNEE", "TITLE"];

@@ -4,6 +4,7 @@ use clap::Subcommand;
 use serde_json::Value;
 
 use crate::cli::call::{ServerSession, encoded, with_session};
+use crate::cli::option::{query, repeated};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::Result;
@@ -33,14 +34,15 @@ Examples:
 
 pub(in crate::cli) fn run(options: &Config, json: bool, command: ObservationCommand) -> Result<()> {
     let ObservationCommand::List { client, control, source, failing } = command;
-    let mut query: Vec<String> = Vec::new();
-    query.extend(control.map(|it| format!("control={}", encoded(&it))));
-    query.extend(source.map(|it| format!("source={}", encoded(&it))));
-    query.extend(failing.then(|| "failing=true".to_owned()));
+    let parameters = [
+        repeated("control", control.as_slice()),
+        repeated("source", source.as_slice()),
+        if failing { "&failing=true".to_owned() } else { String::new() },
+    ];
+    let query = query(&parameters.concat());
     let all = with_session(options, async |session| {
         let client = client_name::path(session, &client).await?;
-        let path = format!("{client}/observations?{}", query.join("&"));
-        session.list(path.trim_end_matches('?'), PULL_LIMIT_MAX).await
+        session.list(&format!("{client}/observations{query}"), PULL_LIMIT_MAX).await
     })?;
     let empty = if failing { "no failing observations" } else { "no observations" };
     let heading = ["OBSERVED", "CONTROLS", "SOURCE", "SCOPE", "RESULT", "CHECK"];
