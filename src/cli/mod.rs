@@ -61,7 +61,7 @@ enum Command {
     Webhook(webhook::WebhookCommand),
     /// Import reports and facts for a client, or undo an import.
     Import(import::ImportArgs),
-    /// Show what a client comes to: score, frameworks, risks, tasks, and what changed last.
+    /// Show a client's results: score, frameworks, risks, tasks, and what changed last.
     Show(report::show::ShowArgs),
     /// List all clients with their scores and risks, those that need work first.
     Portfolio(report::portfolio::PortfolioArgs),

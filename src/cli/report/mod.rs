@@ -1,4 +1,4 @@
-//! What a client or the portfolio comes to, and what happened.
+//! The results of a client or of all clients, and what happened.
 
 pub(super) mod change;
 pub(super) mod event;
