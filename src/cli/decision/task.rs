@@ -30,7 +30,7 @@ pub(in crate::cli) struct TaskListArgs {
     /// Only tasks of this client, by name or id.
     #[arg(long, value_name = "CLIENT")]
     client: Option<String>,
-    /// `open`, `in_progress`, `done` or `canceled`. Can be repeated. Default: `open` and `in_progress`.
+    /// `open`, `in_progress`, `done` or `cancelled`. Can be repeated. Default: `open` and `in_progress`.
     #[arg(long = "status", value_name = "STATUS", value_delimiter = ',')]
     statuses: Vec<String>,
     /// Tasks of every status.
@@ -76,7 +76,7 @@ Examples:
 pub(in crate::cli) struct TaskSetArgs {
     /// Task id, as shown by `posture task list`.
     task: String,
-    /// `open`, `in_progress`, `done` or `canceled`.
+    /// `open`, `in_progress`, `done` or `cancelled`.
     #[arg(long)]
     status: Option<String>,
     /// What to do.

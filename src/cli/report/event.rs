@@ -80,11 +80,11 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
 
 /// Prints events as they are announced, until standard output is closed.
 async fn follow(session: &ServerSession, json: bool, newest: Value, query: &str) -> Result<()> {
-    let mut after = 0;
+    let (mut after, mut end) = (0, 0);
     let mut answer = newest;
     loop {
         for it in answer["data"].as_array().into_iter().flatten() {
-            after = it["data"]["object"]["sequence"].as_u64().unwrap_or(after);
+            after = sequence(it).unwrap_or(after);
             if json {
                 print::compact(it)?;
             } else {
@@ -94,12 +94,21 @@ async fn follow(session: &ServerSession, json: bool, newest: Value, query: &str)
         if print::is_closed() {
             return Ok(());
         }
-        if answer["next"].is_null() {
+        if let Some(next) = answer["next"].as_str().and_then(|it| it.parse().ok()) {
+            after = next;
+        } else {
+            after = after.max(end); // Up to there, none was left out that is wanted.
             tokio::time::sleep(LOOK_EVERY).await;
+            let newest = session.call(Call::get("/api/events?newest=true&limit=1")).await?;
+            end = sequence(&newest["data"][0]).unwrap_or(0);
         }
         let path = format!("/api/events?after={after}&limit={PULL_LIMIT_MAX}{query}");
         answer = session.call(Call::get(path)).await?;
     }
+}
+
+fn sequence(it: &Value) -> Option<u64> {
+    it["data"]["object"]["sequence"].as_u64()
 }
 
 fn row(it: &Value) -> Vec<String> {
