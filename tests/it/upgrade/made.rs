@@ -177,14 +177,15 @@ pub(super) fn facts(is_well: bool) -> Value {
 
 /// What of an answer no later build changes. Texts of risks and results of controls come from the catalog.
 pub(super) fn lasting(path: &str, mut data: Value) -> Value {
-    let names: &[&str] = match path.split(['/', '?']).find(|it| LISTS.contains(it)) {
+    let list = path.split(['/', '?']).find(|it| LISTS.contains(it));
+    let names: &[&str] = match list {
         Some("conditions") => &["clientId", "dedupKey", "type", "occurrence", "openedAt"],
         Some("risks") => &["id", "acceptance", "createdAt", "openedAt", "occurrence"],
         Some("controls") => &["controlCode", "attestation"],
         _ => return data,
     };
     let rows = data.as_array_mut().expect("a list");
-    rows.retain(|it| it["controlCode"].is_null() || it["controlCode"] == ATTESTED);
+    rows.retain(|it| list != Some("controls") || it["controlCode"] == ATTESTED);
     for row in rows {
         row.as_object_mut().expect("a row").retain(|name, _| names.contains(&name.as_str()));
     }
