@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use posture::clock::{Clock, Time};
 use posture::egress::{ANSWER_BYTES_MAX, Egress, PostFailure, PostOutcome, RETRY_AFTER_S_MAX};
 
-use super::sink::Sink;
+use super::sink::{Nobody, Sink};
 use super::{HANGS_AFTER, LONG, egress, failure, local, post, post_with, runtime, status};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -194,8 +194,8 @@ fn a_body_that_breaks_off_is_kept_as_far_as_it_came() {
 
 #[test]
 fn a_closed_port_is_unreachable() {
-    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{closed}/");
+    let nobody = Nobody::listens();
+    let url = format!("http://{}/", nobody.address);
     assert_eq!(failure(post(&egress(local()), &url)), PostFailure::Unreachable);
 }
 

@@ -103,6 +103,21 @@ impl Sink {
     }
 }
 
+/// An address at which nobody listens, and nobody else can begin to: it is the near end of a connection that stays open.
+pub struct Nobody {
+    pub address: SocketAddr,
+    _stream: TcpStream,
+    _listener: TcpListener,
+}
+
+impl Nobody {
+    pub fn listens() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        Self { address: stream.local_addr().unwrap(), _stream: stream, _listener: listener }
+    }
+}
+
 /// `None` when the connection ends before the request does.
 fn read(stream: &mut TcpStream) -> Option<Request> {
     let mut bytes = Vec::new();

@@ -1,7 +1,8 @@
 //! Receivers that hang, stream, lie or break: each attempt ends in time, is kept for what it was, and delays nobody.
 
+use std::any::Any;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::{
     wait_first,
 };
 use crate::harness::Posture;
-use crate::harness::sink::Sink;
+use crate::harness::sink::{Nobody, Sink};
 
 const AT: &str = "127.0.0.1:0";
 /// How long a receiver hangs: longer than any attempt.
@@ -49,7 +50,7 @@ struct Case {
     /// When the next attempt is due. `None`: it was delivered.
     next_ms: Option<RangeInclusive<i64>>,
     /// Kept open for as long as the case.
-    _sink: Option<Sink>,
+    _open: Box<dyn Any>,
 }
 
 fn default_timeout_s() -> u32 {
@@ -101,7 +102,7 @@ fn flood(start: String, piece: &str) -> Sink {
 
 fn failed(name: &str, sink: Sink, said: &'static str, next_ms: RangeInclusive<i64>) -> Case {
     let (name, url) = (name.to_owned(), sink.url());
-    Case { name, url, status: None, said, next_ms: Some(next_ms), _sink: Some(sink) }
+    Case { name, url, status: None, said, next_ms: Some(next_ms), _open: Box::new(sink) }
 }
 
 fn answered(
@@ -111,7 +112,7 @@ fn answered(
     next_ms: impl Into<Option<RangeInclusive<i64>>>,
 ) -> Case {
     let (name, url, next_ms) = (name.to_owned(), sink.url(), next_ms.into());
-    Case { name, url, status: Some(status), said: "", next_ms, _sink: Some(sink) }
+    Case { name, url, status: Some(status), said: "", next_ms, _open: Box::new(sink) }
 }
 
 /// A receiver that says this, and no more.
@@ -160,7 +161,7 @@ fn endless() -> Vec<Case> {
 
 /// Receivers that break, or are none.
 fn broken() -> Vec<Case> {
-    let closed = TcpListener::bind(AT).unwrap().local_addr().unwrap();
+    let nobody = Nobody::listens();
     let reset = Sink::raw(AT, |stream| {
         thread::sleep(Duration::from_millis(100));
         drop(stream); // With the request unread: a reset, not an end.
@@ -174,11 +175,11 @@ fn broken() -> Vec<Case> {
         https(failed("is no TLS", plain, UNTRUSTED, GAP)),
         Case {
             name: "nobody listens".to_owned(),
-            url: format!("http://{closed}/"),
+            url: format!("http://{}/", nobody.address),
             status: None,
             said: "the connection failed",
             next_ms: Some(GAP),
-            _sink: None,
+            _open: Box::new(nobody),
         },
     ]
 }
@@ -297,7 +298,7 @@ fn fifty_receivers_that_hang_are_tried_for_no_longer_than_the_timeout_and_none_a
             status: None,
             said: SILENT,
             next_ms: Some(MINUTE),
-            _sink: None,
+            _open: Box::new(()),
         };
         check(&posture, &case, webhook);
         assert_eq!(sink.n_accepted(), 1);
