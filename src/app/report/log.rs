@@ -79,7 +79,7 @@ impl App {
                     events_after(snapshot, (after, limit, n_at_once), allowed, is_wanted)
                 }
                 LogPart::Newest => {
-                    let n = (limit, N_SCANNED_MAX);
+                    let n = (limit, n_at_once, N_SCANNED_MAX);
                     Ok((snapshot.list_newest_events(n, allowed, is_wanted)?, None))
                 }
             }

@@ -319,7 +319,7 @@ impl App {
             let webhook = webhook.clone();
             let write = move |batch: &mut crate::store::Batch| {
                 let mut n_queued = 0;
-                let events = batch.list_events(after, N_RECOVERED_AT_ONCE, None)?;
+                let events = batch.list_all_events(after, N_RECOVERED_AT_ONCE)?;
                 for event in events.iter().filter(|it| (since..until).contains(&it.created)) {
                     let known = batch.find_delivery(id, event.sequence)?;
                     let got = known.is_some_and(|it| it.is_delivered());
@@ -352,7 +352,7 @@ impl App {
         now: Time,
     ) -> Result<RecoveryResult> {
         let write = move |batch: &mut crate::store::Batch| {
-            let event = batch.list_events(sequence.saturating_sub(1), 1, None)?;
+            let event = batch.list_all_events(sequence.saturating_sub(1), 1)?;
             let event = event.into_iter().find(|it| it.sequence == sequence);
             let event =
                 event.ok_or_else(|| Error::not_found("event not found, or no longer kept"))?;

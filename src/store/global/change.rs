@@ -9,10 +9,10 @@ use crate::engine::fact::Status;
 use crate::engine::framework::{FrameworkId, Level};
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::global::merge::{MergedPlaces, Newest, client_key, sequence_of};
+use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
-use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
+use crate::store::table::{CHANGES, CLIENT_CHANGES, RowKey, Span};
 use crate::store::{Batch, ClientBatch};
 
 /// The maximum number of rows in one record. More rows take another record.
@@ -76,7 +76,7 @@ impl ChangeRecord {
     }
 }
 
-impl<R: Rows> Transaction<R> {
+impl Transaction<Reading> {
     /// Up to `limit` changes after a sequence, oldest first, of some clients or of all.
     pub fn list_changes(
         &self,
@@ -105,8 +105,9 @@ impl<R: Rows> Transaction<R> {
         after: u64,
         limit: usize,
     ) -> Result<Vec<Placed>> {
-        let of_clients = (&self.rows, CLIENT_CHANGES);
-        let mut places = MergedPlaces::of(of_clients, clients, after.to_be_bytes(), limit)?;
+        let from = (Order::Rising, Some(after.to_be_bytes()));
+        let mut places: MergedPlaces<'_, 8> =
+            MergedPlaces::of((&self.rows, CLIENT_CHANGES), starts(clients), from, limit)?;
         let mut found = Vec::new();
         while found.len() < limit
             && let Some(place) = places.next()?
@@ -117,16 +118,19 @@ impl<R: Rows> Transaction<R> {
         }
         Ok(found)
     }
-}
 
-impl Transaction<Reading> {
     /// The last `limit` changes, oldest first, of some clients or of all.
     pub fn list_newest_changes(
         &self,
         limit: usize,
         clients: Option<&[ClientId]>,
     ) -> Result<Vec<Placed>> {
-        let mut places = Newest::of(&self.rows, (CHANGES, CLIENT_CHANGES), clients, limit)?;
+        let (table, starts) = match clients {
+            None => (CHANGES, vec![RowKey::empty()]),
+            Some(clients) => (CLIENT_CHANGES, starts(clients)),
+        };
+        let mut places: MergedPlaces<'_, 8> =
+            MergedPlaces::of((&self.rows, table), starts, (Order::Falling, None), limit)?;
         let mut found = Vec::new();
         while found.len() < limit
             && let Some(place) = places.next()?

@@ -8,7 +8,7 @@ use crate::engine::event::EventKind;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::{ClientId, EventId};
-use crate::store::global::merge::{MergedPlaces, Newest, client_key, sequence_of};
+use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
 use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
@@ -67,6 +67,13 @@ impl Event {
 }
 
 impl<R: Rows> Transaction<R> {
+    /// Up to `limit` events of all clients after a sequence, oldest first.
+    pub fn list_all_events(&self, after: u64, limit: usize) -> Result<Vec<Event>> {
+        self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit)
+    }
+}
+
+impl Transaction<Reading> {
     /// Up to `limit` events after a sequence, oldest first, of some clients or of all.
     pub fn list_events(
         &self,
@@ -74,11 +81,10 @@ impl<R: Rows> Transaction<R> {
         limit: usize,
         clients: Option<&[ClientId]>,
     ) -> Result<Vec<Event>> {
-        let Some(clients) = clients else {
-            return self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit);
-        };
-        let after = after.to_be_bytes();
-        let mut places = MergedPlaces::of((&self.rows, CLIENT_EVENTS), clients, after, limit)?;
+        let Some(clients) = clients else { return self.list_all_events(after, limit) };
+        let from = (Order::Rising, Some(after.to_be_bytes()));
+        let mut places: MergedPlaces<'_, 8> =
+            MergedPlaces::of((&self.rows, CLIENT_EVENTS), starts(clients), from, limit)?;
         let mut keys = Vec::new();
         while keys.len() < limit
             && let Some(place) = places.next()?
@@ -87,18 +93,21 @@ impl<R: Rows> Transaction<R> {
         }
         Ok(self.rows.find_rows(EVENTS, &keys)?.into_iter().flatten().collect())
     }
-}
 
-impl Transaction<Reading> {
     /// The last `limit` events that are wanted, oldest first, of some clients or of all. At most `n_scanned_max` are looked
-    /// at.
+    /// at, about `n_at_once` at a time.
     pub fn list_newest_events(
         &self,
-        (limit, n_scanned_max): (usize, usize),
+        (limit, n_at_once, n_scanned_max): (usize, usize, usize),
         clients: Option<&[ClientId]>,
         is_wanted: impl Fn(&Event) -> bool,
     ) -> Result<Vec<Event>> {
-        let mut places = Newest::of(&self.rows, (EVENTS, CLIENT_EVENTS), clients, limit)?;
+        let (table, starts) = match clients {
+            None => (EVENTS, vec![RowKey::empty()]),
+            Some(clients) => (CLIENT_EVENTS, starts(clients)),
+        };
+        let mut places: MergedPlaces<'_, 8> =
+            MergedPlaces::of((&self.rows, table), starts, (Order::Falling, None), n_at_once)?;
         let (mut found, mut n_scanned) = (Vec::new(), 0);
         while found.len() < limit
             && n_scanned < n_scanned_max

@@ -7,11 +7,14 @@ use bincode::{Decode, Encode};
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::{ClientId, RiskId, TaskId};
-use crate::store::global::merge::MergedPlaces;
-use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::global::merge::{MergedPlaces, Order, starts};
+use crate::store::kernel::transaction::{ClientTransaction, Reading, Rows, Transaction};
 use crate::store::per_client::reference::Referenced;
 use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, RowKey, Span, TASKS};
 use crate::store::{Batch, ClientBatch};
+
+/// Tasks that are read at once, where not all that are read are wanted.
+const N_AT_ONCE: usize = 1_000;
 
 /// A remediation task.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -113,7 +116,9 @@ impl<R: Rows> Transaction<R> {
     pub fn find_task(&self, id: TaskId) -> Result<Option<Task>> {
         self.rows.find_row(TASKS, id.as_bytes())
     }
+}
 
+impl Transaction<Reading> {
     /// Up to `limit` tasks after one of them (`None`: from the first), in id order, which is the order in which they were
     /// added.
     pub fn list_tasks(
@@ -133,8 +138,10 @@ impl<R: Rows> Transaction<R> {
             })?;
             return Ok(found);
         };
-        let after = after.map_or([0; 16], |it| *it.as_bytes());
-        let mut places = MergedPlaces::of((&self.rows, CLIENT_TASKS), clients, after, limit)?;
+        let from = (Order::Rising, after.map(|it| *it.as_bytes()));
+        let n_at_once = if filter.statuses.is_empty() { limit } else { N_AT_ONCE };
+        let mut places: MergedPlaces<'_, 16> =
+            MergedPlaces::of((&self.rows, CLIENT_TASKS), starts(clients), from, n_at_once)?;
         while found.len() < limit
             && let Some(id) = places.next()?
         {
