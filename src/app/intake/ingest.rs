@@ -47,6 +47,7 @@ impl App {
         lock: &ClientLock,
     ) -> Result<IntakeOutcome> {
         let now = self.clock.now();
+        self.settle_runs(rows, lock).await?; // Its steps say which scopes are known.
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
         let (discovery, listed) = (intake.discovery, intake.listed_scope());
         let new = move |snapshot: &ClientSnapshot| {
@@ -55,10 +56,9 @@ impl App {
         let baseline = rows.read(new).await?;
         let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
-            self.settle_runs(rows, lock).await?;
             let plan = self.plan(rows, &intake, &baseline, now).await?;
             match self.carry_out(rows, plan, now, lock).await {
-                Err(error) if error.code == Code::Conflict => (),
+                Err(error) if error.code == Code::Conflict => self.settle_runs(rows, lock).await?,
                 other => return other,
             }
         }
@@ -90,13 +90,13 @@ impl App {
             Err(error) => Err(error),
         };
         if decided.is_err() && plan.course != Course::AtOnce {
-            self.unstage(rows, lock).await;
+            self.try_settle_runs(rows, lock).await;
         }
         let mut outcome = decided?;
         self.touch_rest(rows, &plan.assessment).await?;
         match plan.course {
             Course::AtOnce => (),
-            Course::Undone => self.unstage(rows, lock).await,
+            Course::Undone => self.try_settle_runs(rows, lock).await,
             Course::Staged => self.finish_run(rows, &plan, &mut outcome, now).await?,
         }
         Ok(outcome)

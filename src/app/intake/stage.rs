@@ -106,13 +106,12 @@ impl App {
         store_steps(&rows, plan).await
     }
 
-    /// Finishes a run that was undone, or removes what one staged that was refused. What fails now is done before the
-    /// client's next run, or at the next start.
-    pub(super) async fn unstage(&self, rows: &ClientStore, lock: &ClientLock) {
+    /// [`App::settle_runs`], where what fails is done before the client's next run, or at the next start.
+    pub(super) async fn try_settle_runs(&self, rows: &ClientStore, lock: &ClientLock) {
         if let Err(error) = self.settle_runs(rows, lock).await {
             tracing::warn!(
                 client.id = %rows.id(), error = %Chain(&error),
-                "what a run staged is still to be removed: {}", Chain(&error)
+                "runs are still to be finished or removed: {}", Chain(&error)
             );
         }
     }
