@@ -185,34 +185,32 @@ impl App {
             Ok((id, frameworks.with(id, Some(framework))))
         };
         let (id, next) = blocking::run((), read).await?;
-        let is_refused = !replace && self.catalog().find_framework(FrameworkId::Own(id)).is_some();
-        if !keep_decisions && !is_refused {
+        let is_new = self.store.read(move |it| it.find_own_framework(id)).await?.is_none();
+        if !is_new && !replace {
+            return Err(Error::conflict(format!(
+                "there is a framework {} already; set `replace` (`--replace`) to put this one in its place",
+                id.as_str()
+            )));
+        }
+        if !keep_decisions {
             self.require_same_texts(id, &next.catalog).await?;
         }
         let row = OwnFramework { id, toml, by: by.name(), at: self.clock.now() };
         let write = move |batch: &mut Batch| {
-            let is_new = batch.find_own_framework(id)?.is_none();
-            if !is_new && !replace {
-                return Err(Error::conflict(format!(
-                    "there is a framework {} already; set `replace` (`--replace`) to put this one in its place",
-                    id.as_str()
-                )));
-            }
             if is_new && N_OWN_MAX <= batch.list_own_frameworks()?.len() {
                 let rule =
                     format!("there are already {N_OWN_MAX} own frameworks; remove one first");
                 return Err(Error::conflict(rule));
             }
             batch.note_object(&id.as_str());
-            batch.put_own_framework(&row)?;
-            Ok(is_new)
+            batch.put_own_framework(&row)
         };
         let frameworks = Arc::clone(&self.frameworks);
-        let swap = move |_: &bool| {
+        let swap = move |(): &()| {
             frameworks.set(next);
             drop(changing);
         };
-        let is_new = by.acting_on(&self.store).write_then(write, swap).await?;
+        by.acting_on(&self.store).write_then(write, swap).await?;
         self.assess_all_soon().await?;
         Ok((id, is_new))
     }

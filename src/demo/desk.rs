@@ -173,7 +173,7 @@ impl Desk<'_> {
             it.accepted.is_none() && tasks.iter().all(|task| task.risk != Some(it.id))
         };
         let Some(risk) = risks.iter().find(is_free) else { return Ok(()) };
-        let control = risk.risk.condition.strip_prefix("control/").map(str::to_owned);
+        let control = risk.risk.control_code().map(str::to_owned);
         let known = control.as_ref().and_then(|it| self.catalog.find_control(it));
         let step = known.map_or(risk.risk.title.as_str(), |it| {
             first_sentence(&self.catalog.controls[it].remediation)

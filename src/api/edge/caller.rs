@@ -66,7 +66,7 @@ impl<R: Right> By<R> {
     /// `Unauthenticated` or `Forbidden`. The network and the end of a session are looked at only when a request arrives.
     pub fn again(&self, app: &App) -> Result<Caller> {
         let caller = app.current(&self.0)?;
-        caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
+        require_right::<R>(&caller)?;
         Ok(caller)
     }
 }
@@ -168,20 +168,7 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
             return Err(Error::rate_limited(retry_s));
         }
     }
-    caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
-    if R::FOR_ALL_CLIENTS
-        && let Principal::Key(held) = &caller.identity
-        && !held.key.clients.is_empty()
-    {
-        return Err(Error::forbidden("an API key that is limited to clients cannot do this"));
-    }
-    if let Principal::User(user) = &caller.identity
-        && user.must_change_password
-        && !R::BEFORE_NEW_PASSWORD
-    {
-        let rule = "change your initial password first: PUT /api/me/password";
-        return Err(Error::forbidden(rule));
-    }
+    require_right::<R>(&caller)?;
     refuse_encoding(request)?;
     if !ignores_unknown_parameters::<R>() {
         let operations: &Operations = request.data().expect("mount gives every request these");
@@ -193,6 +180,20 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
         Some(act) => caller.acting(act.clone()),
         None => caller,
     })
+}
+
+fn require_right<R: Right>(caller: &Caller) -> Result<()> {
+    caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
+    match &caller.identity {
+        Principal::Key(held) if R::FOR_ALL_CLIENTS && !held.key.clients.is_empty() => {
+            Err(Error::forbidden("an API key that is limited to clients cannot do this"))
+        }
+        Principal::User(user) if user.must_change_password && !R::BEFORE_NEW_PASSWORD => {
+            let rule = "change your initial password first: PUT /api/me/password";
+            Err(Error::forbidden(rule))
+        }
+        Principal::Key(_) | Principal::User(_) | Principal::Operator { .. } => Ok(()),
+    }
 }
 
 /// Returns true for the operations of the contract, whose callers may send what later versions know: the versioned interface,

@@ -187,7 +187,7 @@ impl Compliance {
         let app = Arc::clone(&web.app);
         let rendered = web.cached_or_render(key, &rows, move |snapshot| {
             let framework = catalog.get_framework(id)?;
-            let outcome = app.framework_outcome(snapshot, framework)?;
+            let outcome = snapshot.framework_outcome(framework)?;
             let outcomes = app.control_outcomes(snapshot)?.into_iter().zip(&catalog.controls);
             let controls: Vec<_> =
                 outcomes.map(|(it, control)| ControlResultView::of(it, &control.title)).collect();

@@ -230,6 +230,11 @@ pub fn words<W: Word>(name: &str, given: Option<&Vec<Raw<W>>>) -> Result<Vec<W>>
     all.map(|it| W::read(&it.text).ok_or_else(|| Error::invalid_field(name, W::rule()))).collect()
 }
 
+/// Returns true if a value is one of those that were asked for, or none were.
+pub fn is_asked<W: PartialEq>(asked: &[W], value: &W) -> bool {
+    asked.is_empty() || asked.contains(value)
+}
+
 /// A framework in the query, which is required.
 ///
 /// # Errors

@@ -185,7 +185,7 @@ macro_rules! word {
     };
     (@type $($doc:literal)+, $name:ident, $of:ty, $title:literal, $all:expr, $as_str:expr) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct $name(pub $of);
 
         impl $name {
@@ -332,7 +332,7 @@ word!(
 );
 
 /// What a person may decide about a requirement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     Attested,
     OutOfScope,
@@ -413,7 +413,7 @@ word!(
 );
 
 /// Who calls, as `GET /api/me` shows it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerKind {
     User,
     Operator,

@@ -46,7 +46,7 @@ impl App {
         row: usize,
     ) -> Result<RowState> {
         let reference = &framework.rows[row].reference;
-        let outcome = self.framework_outcome(rows, framework)?.rows[row];
+        let outcome = rows.framework_outcome(framework)?.rows[row];
         let decision = find_decision(rows, &self.catalog(), framework.id, reference)?;
         Ok(RowState { row, outcome, decision })
     }

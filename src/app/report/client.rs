@@ -66,7 +66,7 @@ impl App {
         report: &ClientReport,
     ) -> Result<Vec<OpenQuestion>> {
         let found = report.frameworks.iter().filter_map(|it| report.catalog.find_framework(*it));
-        let outcome = |it: &'_ Framework| Ok(self.framework_outcome(rows, it)?.rows);
+        let outcome = |it: &'_ Framework| Ok(rows.framework_outcome(it)?.rows);
         let frameworks: Vec<&Framework> = found.collect();
         let outcomes = frameworks.iter().map(|it| outcome(it)).collect::<Result<Vec<_>>>()?;
         let both: Vec<_> = frameworks.into_iter().zip(outcomes.iter().map(Vec::as_slice)).collect();

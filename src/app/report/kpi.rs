@@ -197,13 +197,10 @@ fn counted(
         for id in Settings::of(&client.settings).frameworks() {
             let score = match id.contract_index() {
                 Some(index) => figures.readiness[index],
-                None if catalog.find_framework(id).is_none() => continue,
-                None => {
-                    let is_current = rows.find_framework_digest(id)?
-                        == catalog.find_framework(id).map(|it| it.digest);
-                    let outcome = rows.find_framework(id)?.filter(|_| is_current);
-                    outcome.map_or(0, |it| it.summary.readiness)
-                }
+                None => match catalog.find_framework(id) {
+                    Some(it) => rows.framework_outcome(it)?.summary.readiness,
+                    None => continue,
+                },
             };
             readiness.push((id, score));
         }

@@ -94,13 +94,10 @@ impl App {
         let catalog = self.catalog();
         let in_scope = Settings::of(&client.settings).frameworks();
         let summary = |it: &Framework| {
-            let summary = self.framework_outcome(rows, it)?.summary;
+            let summary = rows.framework_outcome(it)?.summary;
             Ok((it.id, in_scope.contains(&it.id), summary))
         };
-        let figures = match rows.find_summary()? {
-            Some(figures) => figures,
-            None => rows.count_summary()?,
-        };
+        let figures = rows.summary()?;
         Ok(ClientStanding {
             n_risks: Severity::ALL.map(|it| u64::from(figures.n_risks[it as usize])),
             attention: reasons(&figures),
@@ -185,7 +182,7 @@ impl App {
     ) -> Result<PortfolioRow> {
         let catalog = self.catalog();
         let framework = catalog.get_framework(question.framework)?;
-        let outcome = self.framework_outcome(&snapshot.client(client.id), framework)?;
+        let outcome = snapshot.client(client.id).framework_outcome(framework)?;
         let row = question.row.map(|it| outcome.rows[it]);
         Ok(PortfolioRow { client, summary: outcome.summary, row })
     }

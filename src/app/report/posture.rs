@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 
 use crate::app::App;
-use crate::engine::framework::{Framework, FrameworkId};
-use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary};
+use crate::engine::framework::FrameworkId;
+use crate::engine::posture::{ControlOutcome, FrameworkSummary};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::page::{Cut, Page};
@@ -60,22 +60,7 @@ impl App {
     ) -> Result<Vec<(FrameworkId, FrameworkSummary)>> {
         let catalog = self.catalog();
         let all = catalog.frameworks.iter().filter(|it| it.id.is_of_contract());
-        all.map(|it| Ok((it.id, self.framework_outcome(rows, it)?.summary))).collect()
-    }
-
-    /// Returns the outcome of a framework. If it was never assessed, or not as it is now, every row is shown as not
-    /// assessed until the next assessment.
-    pub fn framework_outcome(
-        &self,
-        rows: &ClientSnapshot,
-        framework: &Framework,
-    ) -> Result<FrameworkOutcome> {
-        let stored = rows.find_framework(framework.id)?;
-        let digest = rows.find_framework_digest(framework.id)?;
-        let is_current = |it: &FrameworkOutcome| {
-            it.rows.len() == framework.rows.len() && digest.is_none_or(|it| it == framework.digest)
-        };
-        Ok(stored.filter(is_current).unwrap_or_else(|| FrameworkOutcome::unassessed(framework)))
+        all.map(|it| Ok((it.id, rows.framework_outcome(it)?.summary))).collect()
     }
 
     /// Returns the outcome of each control, in the catalog's order.

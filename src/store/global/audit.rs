@@ -173,12 +173,12 @@ impl PendingAct {
         self.lock().act.clone()
     }
 
-    /// Writes the act to the journal, once it is durable: who did what, to which client.
+    /// Logs the act, once it is durable: who did what, to which client.
     pub(in crate::store) fn log(&self, changed: &Changed) {
         let Act { by, address, action, .. } = self.act();
         let client = changed.client.map(tracing::field::display);
         let (by, action) = (plain(&by), plain(&action));
-        tracing::info!(client, object = changed.object, address, "{by}: {action}");
+        tracing::info!(client.id = client, object = changed.object, address, "{by}: {action}");
     }
 
     /// Marks the act as recorded: its commit is durable.

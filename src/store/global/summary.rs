@@ -88,6 +88,11 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl<R: Rows> ClientTransaction<R> {
+    /// The client's figures as of this transaction.
+    pub fn summary(&self) -> Result<ClientFigures> {
+        self.find_summary()?.map_or_else(|| self.count_summary(), Ok)
+    }
+
     /// The stored figures. `None`: nothing of the client was ever written.
     pub fn find_summary(&self) -> Result<Option<ClientFigures>> {
         self.rows.find_row(SUMMARIES, self.client.as_bytes())
@@ -119,11 +124,11 @@ impl<R: Rows> ClientTransaction<R> {
 }
 
 impl ClientBatch<'_> {
-    /// The client's figures as of this transaction.
+    /// The client's figures with what this transaction changed.
     pub fn figures(&self) -> Result<ClientFigures> {
         match self.rows.summaries.get(&self.client) {
             Some(known) => Ok(*known),
-            None => self.find_summary()?.map_or_else(|| self.count_summary(), Ok),
+            None => self.summary(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
-use crate::engine::framework::FrameworkId;
+use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkOutcome, Risk, Score};
 use crate::engine::severity::Severity;
 use crate::error::Result;
@@ -123,6 +123,17 @@ impl<R: Rows> ClientTransaction<R> {
 
     pub fn find_framework(&self, id: FrameworkId) -> Result<Option<FrameworkOutcome>> {
         self.find(POSTURE, &framework_key(id))
+    }
+
+    /// The outcome of a framework. If it was never assessed, or not as it is now, every row is shown as not assessed until
+    /// the next assessment.
+    pub fn framework_outcome(&self, framework: &Framework) -> Result<FrameworkOutcome> {
+        let stored = self.find_framework(framework.id)?;
+        let digest = self.find_framework_digest(framework.id)?;
+        let is_current = |it: &FrameworkOutcome| {
+            it.rows.len() == framework.rows.len() && digest.is_none_or(|it| it == framework.digest)
+        };
+        Ok(stored.filter(is_current).unwrap_or_else(|| FrameworkOutcome::unassessed(framework)))
     }
 
     /// Ordered by name.

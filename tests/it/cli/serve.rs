@@ -339,7 +339,7 @@ fn the_log_has_a_line_for_each_change() {
     let [added, tasked, issued] = lines[..] else { panic!("three changes: {log}") };
     assert!(added.contains(": POST /api/clients object=") && added.contains(&*client), "{added}");
     let task = task.trim_end();
-    for says in ["POST /api/tasks", &format!("client={client}"), task, " INFO "] {
+    for says in ["POST /api/tasks", &format!("client.id={client}"), task, " INFO "] {
         assert!(tasked.contains(says), "{says}: {tasked}");
     }
     assert!(issued.contains("POST /api/keys object="), "{issued}");

@@ -239,7 +239,7 @@ impl ExportSource {
     fn put_requirements(&self, rows: &ClientSnapshot, written: &mut ExportLines) -> Result<()> {
         let report = self.app.client_report(rows)?;
         for framework in &report.catalog.frameworks {
-            let outcome = self.app.framework_outcome(rows, framework)?;
+            let outcome = rows.framework_outcome(framework)?;
             let level = Level::Requirement;
             let view = ClientFrameworkView::of(&report, framework, &outcome, level);
             self.put(written, "framework", &view);

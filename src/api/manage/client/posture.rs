@@ -141,7 +141,7 @@ impl PostureView {
         let outcomes = report.controls;
         let coverage = coverage(&catalog, &outcomes);
         let titled = outcomes.into_iter().zip(&catalog.controls);
-        let cmmc = app.framework_outcome(rows, catalog.get_framework(FrameworkId::CmmcL2)?)?;
+        let cmmc = rows.framework_outcome(catalog.get_framework(FrameworkId::CmmcL2)?)?;
         Ok(Self {
             score: rows.find_score()?.map(SecurityScoreView::of).into(),
             coverage,

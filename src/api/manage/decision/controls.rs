@@ -214,9 +214,8 @@ impl ManagedControls {
         status: Query<Option<Vec<Raw<StatusView>>>>,
     ) -> Result<Data<Vec<ClientControlView>>, Failure> {
         let statuses: Vec<StatusView> = param::words("status", status.0.as_ref())?;
-        let is_wanted = move |it: &ControlState| {
-            statuses.is_empty() || statuses.iter().any(|wanted| wanted.0 == it.outcome.status)
-        };
+        let is_wanted =
+            move |it: &ControlState| param::is_asked(&statuses, &StatusView(it.outcome.status));
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let app = Arc::clone(&web.app);
         let list = move |snapshot: &ClientSnapshot| {

@@ -149,12 +149,10 @@ impl Requirements {
         requirement: Path<Raw<Text>>,
     ) -> Result<Data<ClientRequirementDetailView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
-        let catalog = web.app.catalog();
-        let framework = catalog.framework_named(&framework_id.text)?;
-        let (id, row) = (framework.id, framework.get_row(&requirement.text)?);
-        let app = Arc::clone(&web.app);
+        let id = web.app.catalog().framework_named(&framework_id.text)?.id;
+        let (app, reference) = (Arc::clone(&web.app), requirement.0.text);
         let read = move |snapshot: &ClientSnapshot| {
-            ClientRequirementDetailView::read(&app, snapshot, id, row)
+            ClientRequirementDetailView::read(&app, snapshot, id, &reference)
         };
         Ok(Data::kept(&rows.read(read).await?))
     }

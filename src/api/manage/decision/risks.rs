@@ -173,8 +173,7 @@ impl ManagedRisks {
         let severities: Vec<SeverityView> = param::words("severity", severity.0.as_ref())?;
         let accepted = param::yes_or_no("accepted", accepted.0.as_ref())?;
         let is_wanted = move |it: &OpenRisk| {
-            let is_of = |wanted: &SeverityView| wanted.0 == it.risk.severity;
-            (severities.is_empty() || severities.iter().any(is_of))
+            param::is_asked(&severities, &SeverityView(it.risk.severity))
                 && accepted.is_none_or(|wanted| wanted == it.accepted.is_some())
         };
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;

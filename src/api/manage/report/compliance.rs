@@ -157,16 +157,17 @@ impl ClientFrameworkView {
 }
 
 impl ClientRequirementDetailView {
-    /// A row of a framework, by its index.
+    /// A row of a framework, by its reference.
     pub fn read(
         app: &App,
         snapshot: &ClientSnapshot,
         framework: FrameworkId,
-        row: usize,
+        reference: &str,
     ) -> Result<Self> {
         let report = app.client_report(snapshot)?;
         let framework = report.catalog.get_framework(framework)?;
-        let outcome = app.framework_outcome(snapshot, framework)?;
+        let row = framework.get_row(reference)?;
+        let outcome = snapshot.framework_outcome(framework)?;
         let mappings = framework.mappings().swap_remove(row);
         Ok(Self::of(&report, &report.reasons(), framework, &outcome, (row, mappings)))
     }
@@ -211,7 +212,7 @@ impl ClientRequirementDetailView {
 fn summaries(app: &App, rows: &ClientSnapshot) -> Result<Vec<ClientFrameworkSummaryView>> {
     let report = app.client_report(rows)?;
     let view = |framework: &Framework| {
-        let outcome = app.framework_outcome(rows, framework)?;
+        let outcome = rows.framework_outcome(framework)?;
         let summary = outcome.summary;
         Ok(ClientFrameworkSummaryView {
             framework_id: FrameworkName(framework.id),
@@ -283,11 +284,10 @@ impl ClientCompliance {
         let read = move |snapshot: &ClientSnapshot| {
             let report = app.client_report(snapshot)?;
             let framework = report.catalog.get_framework(id)?;
-            let outcome = app.framework_outcome(snapshot, framework)?;
-            let is_of = |row: usize, wanted: &StatusView| wanted.0 == outcome.rows[row].status;
+            let outcome = snapshot.framework_outcome(framework)?;
             let is_wanted = |row: usize| {
                 framework.rows[row].level == level
-                    && (statuses.is_empty() || statuses.iter().any(|it| is_of(row, it)))
+                    && param::is_asked(&statuses, &StatusView(outcome.rows[row].status))
             };
             Ok(ClientFrameworkView::of_rows(&report, framework, &outcome, is_wanted))
         };
