@@ -97,6 +97,8 @@ pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
         text.push('.');
         push_details(&mut text, &seen, tally);
     }
+    let remediation = observation.remediation.as_deref().unwrap_or_default();
+    push_sentence(&mut text, "To fix it: ", remediation.trim());
     text
 }
 

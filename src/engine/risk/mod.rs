@@ -191,7 +191,7 @@ fn of_control(
     if !gap.failing.is_empty() {
         add(&format!("Seen by {}.", finding::places(&gap.failing)));
     }
-    add(&control.risk);
+    add(&format!("What can happen: {}", control.risk));
     Risk {
         condition: condition_of(control),
         title: control.gap.clone(),
@@ -212,7 +212,7 @@ fn of_finding(catalog: &Catalog, claim: EvidenceClaim<'_>, is_verified: bool) ->
     let seen = Sum::of(std::iter::once(claim));
     Risk {
         condition: condition(claim.current),
-        title: format!("Check failed: {}", title.unwrap_or(&observation.check)),
+        title: format!("Failed check: \"{}\"", title.unwrap_or(&observation.check)),
         description: finding::unmapped(&claim),
         category: category.map_or(NO_CATEGORY, |it| &catalog.categories[it].name).to_owned(),
         severity: observation.severity,

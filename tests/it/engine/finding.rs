@@ -45,7 +45,8 @@ fn findings_say_what_was_seen_in_plain_words() {
     assert_eq!(control.findings.as_deref(), Some(expect));
     assert_eq!(control.remediation.as_deref(), Some("Block public access."));
     assert_eq!(control.assessed_at, Some(day(TODAY)));
-    let description = format!("{expect} Seen by s: acme. Something bad can happen.");
+    let description =
+        format!("{expect} Seen by s: acme. What can happen: Something bad can happen.");
     assert_eq!(world.assess().risks[0].description, description);
     let said = World::of_one().attested(attested(Compliant));
     assert_eq!(text(&said), "Attested as met by ann on 1972-09-27: looked at it");
