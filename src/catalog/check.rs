@@ -1,6 +1,6 @@
 //! `checks/<tool>.toml`: the checks of a tool, and the controls that each of them decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use super::control::{CODE_CHARS, Controls, TOOL_CHARS};
@@ -26,30 +26,36 @@ pub(super) fn read(
         root.problem(code.line, format!("category: unknown category {:?}", code.text));
     }
     let mut checks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let lists = root.table("controls").map(|it| it.lists(&CHECK_CHARS, problems));
-    for (code, ids) in lists.into_iter().flatten() {
-        if ids.is_empty() {
-            root.problem(code.line, format!("control {:?}: no checks", code.text));
-        }
-        let Some(control) = controls.index.get(&code.text).copied() else {
-            root.problem(code.line, format!("unknown control {:?}", code.text));
-            continue;
-        };
-        for id in ids {
-            let decides = checks.entry(id.text.clone()).or_default();
-            if decides.contains(&control) {
-                let (control, check) = (&code.text, &id.text);
-                root.problem(
-                    id.line,
-                    format!("control {control:?}: check {check:?} appears more than once"),
-                );
+    let mut gap_checks: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for (table, is_gaps) in [(root.table("controls"), false), (root.find_table("gaps"), true)] {
+        let lists = table.map(|it| it.lists(&CHECK_CHARS, problems));
+        for (code, ids) in lists.into_iter().flatten() {
+            if ids.is_empty() {
+                root.problem(code.line, format!("control {:?}: no checks", code.text));
             }
-            decides.push(control);
+            let Some(control) = controls.index.get(&code.text).copied() else {
+                root.problem(code.line, format!("unknown control {:?}", code.text));
+                continue;
+            };
+            for id in ids {
+                let decides = checks.entry(id.text.clone()).or_default();
+                if decides.contains(&control) {
+                    let (control, check) = (&code.text, &id.text);
+                    root.problem(
+                        id.line,
+                        format!("control {control:?}: check {check:?} appears more than once"),
+                    );
+                }
+                decides.push(control);
+                if is_gaps {
+                    gap_checks.entry(control).or_default().insert(id.text);
+                }
+            }
         }
     }
     for decides in checks.values_mut() {
         decides.sort_unstable();
     }
     root.finish(problems);
-    (tool.text, Tool { category: category.unwrap_or_default(), checks })
+    (tool.text, Tool { category: category.unwrap_or_default(), checks, gap_checks })
 }

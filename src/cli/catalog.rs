@@ -151,6 +151,7 @@ fn show_control(json: bool, control: &Value) -> Result<()> {
             ("risk", "risk"),
             ("remediation", "remediation"),
             ("checks", "checks"),
+            ("show only gaps", "gapChecks"),
             ("requirements", "requirements"),
         ],
     )

@@ -1,8 +1,8 @@
 //! The catalog's types: controls, frameworks and their mapping, checks of known tools.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Range;
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::ops::Bound;
 
@@ -30,6 +30,16 @@ pub struct Tool {
     pub category: usize,
     /// Check id -> indices of the controls that it decides.
     pub checks: BTreeMap<String, Vec<usize>>,
+    /// Index of a control -> ids of those of its checks that show too little of it when they pass.
+    pub gap_checks: BTreeMap<usize, BTreeSet<String>>,
+}
+
+impl Tool {
+    /// Returns true if a check's failure counts against the control, and its success only beside others.
+    #[must_use]
+    pub fn shows_only_gaps(&self, check: &str, control: usize) -> bool {
+        self.gap_checks.get(&control).is_some_and(|it| it.contains(check))
+    }
 }
 
 impl Catalog {

@@ -140,7 +140,9 @@ fn by_control<'a>(
             unmapped.push(each);
         }
         for &control in controls {
-            claims[control].extend(each.claim(catalog.controls[control].max_age_days));
+            let claim = each.claim(catalog.controls[control].max_age_days);
+            let shows_only_gaps = shows_only_gaps(catalog, each, control);
+            claims[control].extend(claim.map(|it| EvidenceClaim { shows_only_gaps, ..it }));
         }
     }
     for (control, claims) in catalog.controls.iter().zip(&mut claims) {
@@ -150,13 +152,15 @@ fn by_control<'a>(
         let valid = taken.iter().filter(|it| now < it.until);
         let checks: BTreeSet<&str> = valid.map(|it| it.current.worst.check.as_str()).collect();
         let is_narrow = checks.len() < usize::from(findings.n_checks_min);
-        // What passes is known and shows that the platform is used. It decides nothing.
-        claims.extend(taken.into_iter().map(|it| {
-            let is_silent = is_narrow && !it.result.is_failing();
-            EvidenceClaim { until: if is_silent { it.until.min(now) } else { it.until }, ..it }
-        }));
+        let seen = |it| EvidenceClaim { shows_only_gaps: is_narrow, ..it };
+        claims.extend(taken.into_iter().map(seen));
     }
     (claims, unmapped)
+}
+
+fn shows_only_gaps(catalog: &Catalog, each: &Current<'_>, control: usize) -> bool {
+    let Subject::Check { tool } = &each.worst.subject else { return false };
+    catalog.tools[tool].shows_only_gaps(&each.worst.check, control)
 }
 
 /// Returns true for a serious check of one of the control's platforms, with which scopes of tools begin.
@@ -172,9 +176,10 @@ impl<'a> ControlEvidence<'a> {
     fn assess(&self) -> AssessedControl<'a> {
         let seen = Sum::of(self.valid());
         let ruling = self.ruling(&seen);
-        let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
+        let has_evidence = self.valid_attestation().is_some() || seen.decides;
         let mut outcome = self.outcome(ruling, &seen);
-        let is_fixed = outcome.status == Status::Compliant && self.is_fixed(ruling);
+        let is_failing = matches!(outcome.status, Status::Partial | Status::NonCompliant);
+        let is_fixed = !is_failing && self.is_fixed(ruling);
         let last_evidence_at = self.last_evidence_at();
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
@@ -185,15 +190,20 @@ impl<'a> ControlEvidence<'a> {
     /// person's statement of one.
     fn is_fixed(&self, ruling: Ruling<'a>) -> bool {
         match ruling {
-            Ruling::Attested(_) => true,
+            Ruling::Attested(it) => it.effective() == Status::Compliant,
             Ruling::Observed => {
-                self.valid().any(|it| it.current.replaces_failure)
+                self.replaces_failure()
                     || self.attestation.is_some_and(|it| {
                         matches!(it.effective(), Status::Partial | Status::NonCompliant)
                     })
             }
-            Ruling::Unused | Ruling::Held | Ruling::Silent => false,
+            Ruling::Silent => self.replaces_failure(),
+            Ruling::Unused | Ruling::Held => false,
         }
+    }
+
+    fn replaces_failure(&self) -> bool {
+        self.valid().any(|it| it.current.replaces_failure)
     }
 
     fn ruling(&self, seen: &Sum<'_>) -> Ruling<'a> {
@@ -212,7 +222,7 @@ impl<'a> ControlEvidence<'a> {
             };
         }
         let is_held = self.holding_attestation().is_some();
-        if !seen.tallies.is_empty() {
+        if seen.decides {
             return if is_held { Ruling::Held } else { Ruling::Observed };
         }
         if let Some(it) = valid {
@@ -288,7 +298,7 @@ impl<'a> ControlEvidence<'a> {
             Ruling::Observed => Some(finding::observed(seen)),
             Ruling::Unused => Some(finding::UNUSED.to_owned()),
             Ruling::Held => Some(self.held_finding()),
-            Ruling::Silent => None,
+            Ruling::Silent => finding::too_little(seen),
         };
         ControlOutcome {
             code: self.control.code.clone(),

@@ -72,6 +72,8 @@ pub(super) struct EvidenceClaim<'a> {
     pub(super) result: CheckResult,
     /// When it expires.
     pub(super) until: Time,
+    /// What passes decides the control only beside evidence that shows more.
+    pub(super) shows_only_gaps: bool,
 }
 
 impl<'a> EvidenceClaim<'a> {
@@ -90,7 +92,12 @@ impl<'a> Current<'a> {
         let present = present.filter(|it| it.verdict != Verdict::Gone);
         let each = present.map(|it| lapse(it, max_age_days));
         let until = each.min().unwrap_or(self.worst.observed_at);
-        self.result.map(|result| EvidenceClaim { current: self, result, until })
+        self.result.map(|result| EvidenceClaim {
+            current: self,
+            result,
+            until,
+            shows_only_gaps: false,
+        })
     }
 
     /// Returns the observations in which subjects fail.

@@ -42,6 +42,7 @@ impl Catalog {
             for (tool, it) in &self.tools {
                 let checks = it.checks.iter().filter(|(_, controls)| controls.contains(&index));
                 checks.for_each(|(check, _)| (tool, check).hash(&mut hash));
+                it.gap_checks.get(&index).hash(&mut hash);
             }
         }
         hash.finish()

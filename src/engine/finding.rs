@@ -33,6 +33,16 @@ pub(super) fn observed(seen: &Sum<'_>) -> String {
     text
 }
 
+/// Describes what passes and does not decide the control. `None`: nothing was observed.
+pub(super) fn too_little(seen: &Sum<'_>) -> Option<String> {
+    if seen.tallies.is_empty() {
+        return None;
+    }
+    let mut text = observed(seen);
+    text.push_str(" That is too little to show that the control is met.");
+    Some(text)
+}
+
 /// Describes expired observations of failures: when they were last confirmed, and since when that is too old.
 pub(super) fn lapsed(seen: &Sum<'_>, confirmed: Time, until: Time) -> String {
     let mut then = String::new();

@@ -112,6 +112,8 @@ pub(super) struct Sum<'a> {
     pub(super) tallies: Vec<ShareCounts<'a>>,
     pub(super) is_counted: bool,
     pub(super) is_critical: bool,
+    /// False: nothing was observed, or only checks that show only gaps, and these pass.
+    pub(super) decides: bool,
     share: Share,
 }
 
@@ -119,10 +121,11 @@ impl<'a> Sum<'a> {
     pub(super) fn of(claims: impl Iterator<Item = EvidenceClaim<'a>>) -> Self {
         let n_claims = claims.size_hint().1.unwrap_or(0);
         let mut tallies: Vec<ShareCounts<'a>> = Vec::with_capacity(n_claims.min(N_CHECKS_USUAL));
-        let mut is_critical = false;
+        let (mut is_critical, mut shows_only_gaps) = (false, true);
         let mut next = 0;
         for claim in claims {
             is_critical |= claim.result.is_critical;
+            shows_only_gaps &= claim.shows_only_gaps;
             let place = find(&tallies, next, claim.current.check);
             match place {
                 Ok(index) => tallies[index].add(claim),
@@ -133,10 +136,19 @@ impl<'a> Sum<'a> {
         let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
         let share = Share::mean(&shares.collect::<Vec<_>>());
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
+        let status = tallies.first().map_or(Status::Compliant, ShareCounts::status);
+        let is_failing = status != Status::Compliant;
+        // A failure is never better than a pass that decides nothing.
+        let (status, share) = if is_failing && shows_only_gaps {
+            (Status::NonCompliant, Share::NONE)
+        } else {
+            (status, share)
+        };
         Self {
-            status: tallies.first().map_or(Status::Compliant, ShareCounts::status),
+            status,
             is_counted: tallies.iter().any(|it| it.counted != (0, 0)),
             is_critical,
+            decides: is_failing || !shows_only_gaps,
             share,
             tallies,
         }
@@ -152,9 +164,9 @@ impl<'a> Sum<'a> {
         }
     }
 
-    /// Returns true if it is worse than an attested status. Always false if there are no observations.
+    /// Returns true if it decides and is worse than an attested status.
     pub(super) fn is_worse_than(&self, stated: Status) -> bool {
-        !self.tallies.is_empty()
+        self.decides
             && (rank(self.status), self.score()) < (rank(stated), stated_score(stated).unwrap_or(0))
     }
 

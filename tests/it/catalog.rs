@@ -55,6 +55,9 @@ category = "NET"
 [controls]
 "ID-01" = ["users_have_mfa", "admins_have_mfa"]
 "NET-01" = ["users_have_mfa"]
+
+[gaps]
+"NET-01" = ["admins_have_mfa"]
 "#;
 
 const FRAMEWORK: &str = r#"
@@ -153,6 +156,10 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
     assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
     assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
+    let prowler = &catalog.tools["prowler"];
+    assert_eq!(prowler.checks["admins_have_mfa"], [0, 1]);
+    assert_eq!([0, 1].map(|it| prowler.shows_only_gaps("admins_have_mfa", it)), [false, true]);
+    assert!(!prowler.shows_only_gaps("users_have_mfa", 1));
     assert_eq!(catalog.categories[catalog.tools["prowler"].category].code, "NET");
     assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
 }
@@ -247,6 +254,8 @@ checks/prowler.toml:6 | "admins_have_mfa" => "users_have_mfa" | control "ID-01":
 checks/prowler.toml:7 | ["users_have_mfa"] => [] | control "NET-01": no checks
 checks/prowler.toml:7 | ["users_have_mfa"] => [3] | NET-01: must be a string, not an integer
 checks/prowler.toml:7 | ["users_have_mfa"] => 3 | NET-01: must be an array, not an integer
+checks/prowler.toml:10 | ["admins_have_mfa"] => ["users_have_mfa"] | control "NET-01": check "users_have_mfa" appears more than once
+checks/prowler.toml:10 | ["admins_have_mfa"] => [] | control "NET-01": no checks
 checks/prowler.toml:1 | [controls] => [control] | missing key "controls"
 checks/prowler.toml:3 | "NET" => "FOO" | category: unknown category "FOO"
 checks/prowler.toml:1 | category = "NET"\n => | missing key "category"

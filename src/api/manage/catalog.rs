@@ -137,6 +137,8 @@ pub struct ControlView {
     remediation: String,
     /// The checks that decide the control, by tool.
     checks: BTreeMap<String, Vec<String>>,
+    /// Those of them whose success shows too little to decide the control, by tool. Their failure counts.
+    gap_checks: BTreeMap<String, Vec<String>>,
     /// The requirements that the control is mapped to, by framework.
     requirements: BTreeMap<String, Vec<String>>,
 }
@@ -151,6 +153,11 @@ impl ControlView {
                 checks.insert(tool.clone(), ours);
             }
         }
+        let of_tool = |(tool, it): (&String, &Tool)| {
+            let ours = it.gap_checks.get(&index)?;
+            Some((tool.clone(), ours.iter().cloned().collect()))
+        };
+        let gap_checks = catalog.tools.iter().filter_map(of_tool).collect();
         let mut requirements: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for framework in &catalog.frameworks {
             let has = |it: &&FrameworkRow| it.controls.iter().any(|it| it.control == index);
@@ -173,6 +180,7 @@ impl ControlView {
             risk: control.risk.clone(),
             remediation: control.remediation.clone(),
             checks,
+            gap_checks,
             requirements,
         }
     }

@@ -183,7 +183,8 @@ fn any_profile() -> impl Strategy<Value = Profile> {
 fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
     let n = controls.len();
     let frameworks = vec(any_rows(n), RULES.len());
-    let mapped = vec(subsequence((0..n).collect::<Vec<_>>(), 0..=n), CHECKS.len() - 1);
+    let mapped = (subsequence((0..n).collect::<Vec<_>>(), 0..=n), prop::bool::weighted(0.3));
+    let mapped = vec(mapped, CHECKS.len() - 1);
     let attestations = vec(any_attestation(n), 0..4);
     let critical = subsequence(vec![2, 3, 4_u64], 0..=1);
     let said = (attestations, vec(any_decision(), 0..3), any_profile(), critical);
@@ -192,8 +193,12 @@ fn any_ground(controls: Vec<Control>) -> impl Strategy<Value = World> {
         for ((id, rule), rows) in RULES.into_iter().zip(frameworks) {
             world.framework(id, rule, rows);
         }
-        for (check, controls) in CHECKS.into_iter().zip(mapped) {
-            world.map(check, &controls);
+        for (check, (controls, shows_only_gaps)) in CHECKS.into_iter().zip(mapped) {
+            if shows_only_gaps {
+                world.map_gaps(check, &controls);
+            } else {
+                world.map(check, &controls);
+            }
         }
         (world.attestations, world.decisions, world.profile, world.critical) = said;
         world.base_loss = Some(BASE_LOSS);

@@ -135,6 +135,7 @@ fn is_vouched_for(world: &World, index: usize) -> bool {
         Subject::Control(code) => *code == world.catalog.controls[index].code,
         Subject::Check { tool } => {
             world.catalog.controls_of_check(tool, &it.check).contains(&index)
+                && !world.catalog.tools[tool].shows_only_gaps(&it.check, index)
         }
     };
     let valid = |it: &Observation| world.now < valid_until(&world.catalog, it);

@@ -59,6 +59,37 @@ fn a_mean_of_checks_is_exact_where_its_fractions_have_a_common_denominator() {
 }
 
 #[test]
+fn of_a_check_that_shows_only_gaps_what_passes_decides_beside_others_alone() {
+    let of = |observations: &[Observation]| {
+        let mut world = World::of_one();
+        world.map_gaps("g", &[0]);
+        observations.iter().cloned().fold(world, World::seen).assess().controls.remove(0)
+    };
+    let check = |observations: &[Observation], expected| {
+        let control = of(observations);
+        assert_eq!((control.status, control.score), expected);
+    };
+    let (good, bad) = (seen(3, 0).check("g"), seen(2, 1).check("g"));
+    check(std::slice::from_ref(&good), SILENT);
+    check(std::slice::from_ref(&bad), (NonCompliant, Some(0)));
+    check(&[bad.clone(), good.clone().scope("y")], (NonCompliant, Some(0)));
+    check(&[good.clone(), seen(1, 0)], (Compliant, Some(100)));
+    check(&[good.clone(), seen(0, 1)], (NonCompliant, Some(24)));
+    check(&[bad.clone(), seen(1, 0)], (Partial, Some(50 + 40)));
+    check(&[good.clone(), seen(1, 0).at(TODAY - 40)], SILENT);
+    let silent = of(std::slice::from_ref(&good)).findings.unwrap();
+    assert_eq!(silent, "\"Check\" passes. That is too little to show that the control is met.");
+    // What failed and passes now is fixed, although nothing is shown to be met.
+    let fixed = |observations: &[Observation]| {
+        let mut world = World::of_one();
+        world.map_gaps("g", &[0]);
+        observations.iter().cloned().fold(world, World::seen).assess().fixed
+    };
+    assert_eq!(fixed(&[bad.at(TODAY - 1), good.clone()]).len(), 1);
+    assert_eq!(fixed(&[good]).len(), 0);
+}
+
+#[test]
 fn a_status_without_counts_is_one_subject_that_passes_or_not() {
     check(&[stated(Compliant)], (Compliant, Some(100)));
     check(&[stated(Partial)], (Partial, Some(50)));

@@ -61,9 +61,20 @@ impl World {
     }
 
     pub(crate) fn map(&mut self, check: &str, controls: &[usize]) {
-        let none = || Tool { category: 1, checks: BTreeMap::new() };
-        let checks = &mut self.catalog.tools.entry("t".to_owned()).or_insert_with(none).checks;
-        checks.insert(check.to_owned(), controls.to_vec());
+        self.tool().checks.insert(check.to_owned(), controls.to_vec());
+    }
+
+    /// Like [`World::map`], for a check that shows only gaps of these controls.
+    pub(crate) fn map_gaps(&mut self, check: &str, controls: &[usize]) {
+        self.map(check, controls);
+        for control in controls {
+            self.tool().gap_checks.entry(*control).or_default().insert(check.to_owned());
+        }
+    }
+
+    fn tool(&mut self) -> &mut Tool {
+        let none = || Tool { category: 1, checks: BTreeMap::new(), gap_checks: BTreeMap::new() };
+        self.catalog.tools.entry("t".to_owned()).or_insert_with(none)
     }
 
     pub(crate) fn framework(
