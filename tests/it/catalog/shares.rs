@@ -1,7 +1,7 @@
 //! How far what can be imported or scanned today reaches, as the guide says it.
 
 use posture::catalog::embedded;
-use posture::engine::catalog::Catalog;
+use posture::engine::catalog::{Catalog, Tool};
 use posture::engine::framework::{ControlRole, Framework, FrameworkRow, Level, Mapping};
 
 /// The tools whose results an importer reads, or Posture's own scan has.
@@ -14,28 +14,31 @@ const LEVELS: [(&str, &str, &str); 4] = [
     ("NIST_800_53", "controls", "enhancements"),
 ];
 
-/// Returns for each control whether a check that can be read decides it.
-fn fed(catalog: &Catalog) -> Vec<bool> {
-    let of = |index: usize| {
-        READ.iter().any(|tool| {
-            let mut checks = catalog.tools[*tool].checks.values();
+/// Returns for each control whether a check that can be read looks at it, and whether one can make it compliant.
+fn fed(catalog: &Catalog) -> (Vec<bool>, Vec<bool>) {
+    let of = |index: usize, shows_enough: &dyn Fn(&Tool, &str) -> bool| {
+        READ.iter().any(|name| {
+            let tool = &catalog.tools[*name];
+            let mut checks = tool.checks.iter().filter(|(_, it)| it.contains(&index));
             let findings = catalog.controls[index].open_findings.as_ref();
-            checks.any(|it| it.contains(&index))
-                || findings.is_some_and(|it| it.tools.iter().any(|name| name == tool))
+            checks.any(|(check, _)| shows_enough(tool, check))
+                || findings.is_some_and(|it| it.tools.iter().any(|it| it == name))
         })
     };
-    (0..catalog.controls.len()).map(of).collect()
+    let all = 0..catalog.controls.len();
+    let is_met = |index| of(index, &|tool, check| !tool.shows_only_gaps(check, index));
+    (all.clone().map(|it| of(it, &|_, _| true)).collect(), all.map(is_met).collect())
 }
 
 /// One line of the guide's table.
-fn line(framework: &Framework, level: Level, fed: &[bool]) -> String {
+fn line(framework: &Framework, level: Level, (seen, met): (&[bool], &[bool])) -> String {
     let rows: Vec<&FrameworkRow> = framework.rows.iter().filter(|it| it.level == level).collect();
     let share = |wanted: &dyn Fn(&Mapping) -> bool| {
         let n = rows.iter().filter(|it| it.controls.iter().any(wanted)).count();
         n * 100 / rows.len()
     };
-    let any = share(&|it| fed[it.control]);
-    let decided = share(&|it| fed[it.control] && it.role == ControlRole::Decides);
+    let any = share(&|it| seen[it.control]);
+    let decided = share(&|it| met[it.control] && it.role == ControlRole::Decides);
     let id = framework.id.as_str();
     let name = match LEVELS.iter().find(|it| it.0 == id) {
         Some((_, name, _)) if level == Level::Requirement => format!("{id}, {name}"),
@@ -48,18 +51,22 @@ fn line(framework: &Framework, level: Level, fed: &[bool]) -> String {
 #[test]
 fn the_guide_says_how_far_imports_and_scans_reach() {
     let catalog = embedded().unwrap();
-    let fed = fed(&catalog);
+    let (seen, met) = fed(&catalog);
     let mut lines = Vec::new();
     for framework in &catalog.frameworks {
         for level in [Level::Requirement, Level::Detail] {
             if framework.rows.iter().any(|it| it.level == level) {
-                lines.push(line(framework, level, &fed));
+                lines.push(line(framework, level, (&seen, &met)));
             }
         }
     }
-    let n = fed.iter().filter(|it| **it).count();
+    let n = |all: &[bool]| all.iter().filter(|it| **it).count();
     let guide = include_str!("../../../assets/docs/assessment.md");
-    let first = format!("{n} of the controls can be decided by what can be imported or scanned");
+    let first = format!(
+        "{} of the controls are looked at by what can be imported or scanned today, and {} can be shown to be met",
+        n(&seen),
+        n(&met)
+    );
     let table = lines.join("\n");
     assert!(guide.contains(&first) && guide.contains(&table), "{first}\n{table}");
 }
