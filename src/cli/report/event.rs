@@ -63,9 +63,11 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
                 "no server is running that could announce events; start `posture serve` first",
             ));
         }
+        // Read before the newest: an event that is announced in between is printed once, as one of those.
+        let end = if args.follow { last_sequence(session).await? } else { 0 };
         let answer = session.call(Call::get(path)).await?;
         if args.follow {
-            return follow(session, json, answer, &query).await;
+            return follow(session, json, &answer, end, &query).await;
         }
         if json {
             return print::json(&answer);
@@ -78,37 +80,54 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
     })
 }
 
-/// Prints events as they are announced, until standard output is closed.
-async fn follow(session: &ServerSession, json: bool, newest: Value, query: &str) -> Result<()> {
-    let (mut after, mut end) = (0, 0);
-    let mut answer = newest;
-    loop {
-        for it in answer["data"].as_array().into_iter().flatten() {
-            after = sequence(it).unwrap_or(after);
-            if json {
-                print::compact(it)?;
-            } else {
-                print::line(&row(it).join("  "))?;
-            }
-        }
-        if print::is_closed() {
-            return Ok(());
-        }
-        if let Some(next) = answer["next"].as_str().and_then(|it| it.parse().ok()) {
-            after = next;
-        } else {
-            after = after.max(end); // Up to there, none was left out that is wanted.
+/// Prints the newest events, then others as they are announced, until standard output is closed. `end`: the last
+/// sequence of the log before the newest were read.
+async fn follow(
+    session: &ServerSession,
+    json: bool,
+    newest: &Value,
+    mut end: u64,
+    query: &str,
+) -> Result<()> {
+    let mut after = print_events(json, newest)?.max(end);
+    while !print::is_closed() {
+        if end <= after {
             tokio::time::sleep(LOOK_EVERY).await;
-            let newest = session.call(Call::get("/api/events?newest=true&limit=1")).await?;
-            end = sequence(&newest["data"][0]).unwrap_or(0);
+            end = last_sequence(session).await?;
+            continue;
         }
         let path = format!("/api/events?after={after}&limit={PULL_LIMIT_MAX}{query}");
-        answer = session.call(Call::get(path)).await?;
+        let answer = session.call(Call::get(path)).await?;
+        let last = print_events(json, &answer)?;
+        // Without `next`, the events up to `end` that are not in the answer are not wanted.
+        let next = answer["next"].as_str().and_then(|it| it.parse().ok());
+        after = next.unwrap_or(last.max(end));
     }
+    Ok(())
 }
 
-fn sequence(it: &Value) -> Option<u64> {
-    it["data"]["object"]["sequence"].as_u64()
+/// Prints one line for each event. Returns the sequence of the last one, or 0.
+fn print_events(json: bool, answer: &Value) -> Result<u64> {
+    let mut last = 0;
+    for it in answer["data"].as_array().into_iter().flatten() {
+        last = sequence(it);
+        if json {
+            print::compact(it)?;
+        } else {
+            print::line(&row(it).join("  "))?;
+        }
+    }
+    Ok(last)
+}
+
+/// The sequence of the last event of the log, of any type and client. 0: there is none.
+async fn last_sequence(session: &ServerSession) -> Result<u64> {
+    let newest = session.call(Call::get("/api/events?newest=true&limit=1")).await?;
+    Ok(sequence(&newest["data"][0]))
+}
+
+fn sequence(it: &Value) -> u64 {
+    it["data"]["object"]["sequence"].as_u64().unwrap_or(0)
 }
 
 fn row(it: &Value) -> Vec<String> {

@@ -184,3 +184,47 @@ fn events_are_followed_as_they_are_announced() {
     assert!(has_ended, "nobody reads it");
     assert_eq!(status.unwrap().code(), Some(0));
 }
+
+/// A server that answers one request after the other with these. Returns the paths that were asked for.
+fn answering_each(folder: &Folder, answers: Vec<Value>) -> std::thread::JoinHandle<Vec<String>> {
+    std::fs::create_dir_all(folder.path().join("data")).unwrap();
+    let listener = UnixListener::bind(folder.socket()).unwrap();
+    std::thread::spawn(move || {
+        // The first connection only finds out whether a server is running.
+        drop(listener.accept().unwrap());
+        let mut paths = Vec::new();
+        for body in answers {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            let first = lines.next().unwrap().unwrap();
+            paths.push(first.split(' ').nth(1).unwrap().to_owned());
+            while lines.next().is_some_and(|it| it.is_ok_and(|it| !it.is_empty())) {}
+            write!(stream, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}").unwrap();
+        }
+        paths
+    })
+}
+
+#[test]
+fn an_old_event_is_never_followed_as_a_new_one() {
+    let folder = Folder::new();
+    let end =
+        |sequence: u64| json!({ "data": [{ "data": { "object": { "sequence": sequence } } }] });
+    let none = json!({ "data": [], "next": null });
+    let answers = vec![end(200_000), none.clone(), end(200_000), end(200_007), none, end(200_007)];
+    let server = answering_each(&folder, answers);
+    let done = folder.run(&["event", "list", "--follow", "--type", "mfa_disabled"]);
+    assert!(refusal(&done).contains("does not answer on its control socket"), "{}", done.err);
+    let log_end = "/api/events?newest=true&limit=1";
+    assert_eq!(
+        server.join().unwrap(),
+        [
+            log_end,
+            "/api/events?newest=true&limit=50&type=mfa_disabled",
+            log_end,
+            log_end,
+            "/api/events?after=200000&limit=1000&type=mfa_disabled",
+            log_end,
+        ]
+    );
+}
