@@ -1,5 +1,6 @@
 //! `posture import`.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -83,9 +84,8 @@ pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> 
                 } else {
                     file.display().to_string()
                 };
-                let answer = import(session, &args, &client, file)
-                    .await
-                    .map_err(|error| Error::invalid(format!("{name}: {}", error.message())))?;
+                let answer =
+                    import(session, &args, &client, file).await.map_err(|error| error.at(&name))?;
                 show(json, &visible(&name), &answer)?;
                 is_first |= answer["data"]["changed"]["scoreBefore"].is_null()
                     && answer["data"]["changed"]["scoreAfter"].is_number();
@@ -107,8 +107,12 @@ async fn import(
     path: &Path,
 ) -> Result<Value> {
     let (file, bar) = open(path).await?;
-    let name = path.file_name().map(|it| it.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = if name == "-" { "stdin".to_owned() } else { name };
+    let name = if path == Path::new("-") {
+        OsStr::new("stdin")
+    } else {
+        path.file_name().unwrap_or_default()
+    };
+    let name = name.to_string_lossy();
     let mut query = vec![
         format!("observedAt={}", encoded(&args.observed_at)),
         format!("fileName={}", encoded(&name)),

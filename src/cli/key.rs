@@ -78,9 +78,10 @@ pub(super) struct IssueArgs {
 pub(super) fn run(options: &Config, json: bool, command: KeyCommand) -> Result<()> {
     match command {
         KeyCommand::Issue(args) => {
+            let mut body = args.body()?;
             let answer = with_session(options, async |session| {
-                let clients = client_name::find_all(session, &args.clients).await?;
-                session.call(Call::of("POST", "/api/keys", &args.body(&clients)?)).await
+                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
+                session.call(Call::of("POST", "/api/keys", &body)).await
             });
             show_key(json, args.quiet, &answer?)
         }
@@ -106,11 +107,11 @@ fn path(id: &str) -> Result<String> {
 }
 
 impl IssueArgs {
-    fn body(&self, clients: &[String]) -> Result<Value> {
+    /// What is issued, apart from the clients.
+    fn body(&self) -> Result<Value> {
         let mut body = Map::new();
         body.insert("name".into(), json!(self.name));
         body.insert("scopes".into(), json!(self.scopes));
-        body.insert("clientIds".into(), json!(clients));
         body.insert("networks".into(), json!(self.networks));
         if let Some(source) = &self.source {
             body.insert("source".into(), json!(source));

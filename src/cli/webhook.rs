@@ -208,9 +208,10 @@ pub(super) struct RecoverArgs {
 pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Result<()> {
     match command {
         WebhookCommand::Add(args) => {
+            let mut body = args.body()?;
             let answer = with_session(options, async |session| {
-                let clients = client_name::find_all(session, &args.clients).await?;
-                session.call(Call::of("POST", "/api/webhooks", &args.body(&clients)?)).await
+                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
+                session.call(Call::of("POST", "/api/webhooks", &body)).await
             });
             show_secret(json, args.quiet, &answer?)
         }
@@ -254,11 +255,11 @@ fn path(id: &str) -> Result<String> {
 }
 
 impl WebhookAddArgs {
-    fn body(&self, clients: &[String]) -> Result<Value> {
+    /// What is added, apart from the clients.
+    fn body(&self) -> Result<Value> {
         let mut body = json!({
             "url": self.url,
             "events": self.events,
-            "clientIds": clients,
             "description": self.description,
         });
         if !self.frameworks.is_empty() {

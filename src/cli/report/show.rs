@@ -262,6 +262,8 @@ fn show_questions(data: &Value) -> Result<()> {
     let text = format!("does the client use: {}", asked.join(", "));
     print::line("")?;
     print::line(&print::wrapped(&text, "does the client use: ".len()))?;
-    let name = print::cell(&data["client"]["id"]);
-    print::line(&format!("answer with: posture client set {name} --profile QUESTION=used|unused"))
+    let id = print::cell(&data["client"]["id"]);
+    print::line(&format!(
+        "answer each: posture client set {id} --profile QUESTION=used,QUESTION=unused"
+    ))
 }

@@ -141,6 +141,12 @@ fn a_file_comes_from_standard_input_and_the_score_is_said_with_how_far_it_can_be
             folder.json(&["import", "list", "--client", "Acme"])["data"][0]["fileName"],
             "stdin"
         );
+        folder.write("-", facts.as_bytes());
+        folder.ok(&["import", "--client", "Acme", "--format", "facts", "--again", "./-"]);
+        assert_eq!(
+            folder.json(&["import", "list", "--client", "Acme"])["data"][0]["fileName"],
+            "-"
+        );
         let empty = folder.feed(&["import", "--client", "Acme", "-"], "");
         assert!(refusal(&empty).contains("standard input: the file is empty"), "{}", empty.err);
     };
