@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::call::{Call, ServerSession, encoded};
+use super::call::{Call, ServerSession, encoded, with_session};
 use super::option::require_change;
 use super::print;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
 use crate::page::LIMIT_MAX;
@@ -42,12 +43,55 @@ pub(super) async fn find_all(session: &ServerSession, named: &[String]) -> Resul
     Ok(ids)
 }
 
-/// Adds the clients that an option names to a change. `all` alone means all clients.
+/// Makes one call about the client that is named. `make`: the call, from the path of the client.
 ///
 /// # Errors
-/// As [`find`]; `Invalid` if there is nothing to change.
+/// As [`find`]; those of the call.
+pub(super) fn call(
+    options: &Config,
+    named: &str,
+    make: impl FnOnce(&str) -> Call,
+) -> Result<Value> {
+    with_session(options, async |session| {
+        let client = path(session, named).await?;
+        session.call(make(&client)).await
+    })
+}
+
+/// All rows of a list of the client that is named. `rest`: the path of the list below that of the client.
+///
+/// # Errors
+/// As [`call`].
+pub(super) fn list(options: &Config, named: &str, rest: &str, limit: u32) -> Result<Vec<Value>> {
+    with_session(options, async |session| {
+        let client = path(session, named).await?;
+        session.list(&format!("{client}/{rest}"), limit).await
+    })
+}
+
+/// Adds what the body says for the clients that are named. None: for all clients.
+///
+/// # Errors
+/// As [`call`].
+pub(super) fn add(
+    options: &Config,
+    path: &str,
+    mut body: Value,
+    named: &[String],
+) -> Result<Value> {
+    with_session(options, async |session| {
+        body["clientIds"] = json!(find_all(session, named).await?);
+        session.call(Call::of("POST", path, &body)).await
+    })
+}
+
+/// Changes what the body says, and the clients if any are named. `all` alone means all clients.
+///
+/// # Errors
+/// As [`call`]; `Invalid` if there is nothing to change.
 pub(super) async fn change(
     session: &ServerSession,
+    path: &str,
     mut body: Value,
     named: &[String],
 ) -> Result<Value> {
@@ -56,7 +100,7 @@ pub(super) async fn change(
         [all] if all == "all" => body["clientIds"] = json!([]),
         _ => body["clientIds"] = json!(find_all(session, named).await?),
     }
-    require_change(body)
+    session.call(Call::of("PATCH", path, &require_change(body)?)).await
 }
 
 /// The path of the client that is named.

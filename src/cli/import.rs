@@ -11,6 +11,7 @@ use poem::Body;
 use serde_json::Value;
 
 use super::call::{Call, ServerSession, encoded, with_session};
+use super::option::id;
 use super::report::show::score_text;
 use super::{client_name, print};
 use crate::config::Config;
@@ -236,10 +237,7 @@ fn show_questions(client: &str, answer: &Value) -> Result<()> {
 }
 
 fn list(options: &Config, json: bool, client: &str) -> Result<()> {
-    let all = with_session(options, async |session| {
-        let client = client_name::path(session, client).await?;
-        session.list(&format!("{client}/imports"), LIMIT_MAX).await
-    })?;
+    let all = client_name::list(options, client, "imports", LIMIT_MAX)?;
     let heading = ["ID", "AT", "SOURCE", "FORMAT", "FILE", "FACTS", "UNDONE"];
     print::list(json, &all, ("no imports", &heading), |it| {
         ["id", "at", "source", "format", "fileName", "facts", "undoneAt"]
@@ -249,15 +247,9 @@ fn list(options: &Config, json: bool, client: &str) -> Result<()> {
 }
 
 fn undo(options: &Config, json: bool, client: &str, import: &str) -> Result<()> {
-    let id: ImportId = import.parse().map_err(|_| {
-        Error::invalid(format!(
-            "`{import}` is not an import id; `posture import list` shows the ids"
-        ))
-    })?;
-    let answer = with_session(options, async |session| {
-        let client = client_name::path(session, client).await?;
-        session.call(Call::delete(format!("{client}/imports/{id}"))).await
-    })?;
+    let id: ImportId = id(import, "an import id", "import list")?;
+    let undo = |client: &str| Call::delete(format!("{client}/imports/{id}"));
+    let answer = client_name::call(options, client, undo)?;
     if json {
         return print::json(&answer);
     }

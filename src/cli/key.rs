@@ -3,13 +3,13 @@
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
-use super::call::{Call, call, with_session};
+use super::call::{Call, call};
 use super::option::seconds;
-use super::{client_name, print};
+use super::{client_name, option, print};
 use crate::app::access::key::GRACE_S;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::KeyId;
 
 #[derive(Debug, Subcommand)]
@@ -78,12 +78,8 @@ pub(super) struct IssueArgs {
 pub(super) fn run(options: &Config, json: bool, command: KeyCommand) -> Result<()> {
     match command {
         KeyCommand::Issue(args) => {
-            let mut body = args.body()?;
-            let answer = with_session(options, async |session| {
-                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
-                session.call(Call::of("POST", "/api/keys", &body)).await
-            });
-            show_key(json, args.quiet, &answer?)
+            let answer = client_name::add(options, "/api/keys", args.body()?, &args.clients)?;
+            show_key(json, args.quiet, &answer)
         }
         KeyCommand::List => list(json, &call(options, Call::get("/api/keys"))?),
         KeyCommand::Rotate { id, grace, quiet } => {
@@ -100,9 +96,7 @@ pub(super) fn run(options: &Config, json: bool, command: KeyCommand) -> Result<(
 }
 
 fn path(id: &str) -> Result<String> {
-    let id: KeyId = id.parse().map_err(|_| {
-        Error::invalid(format!("`{id}` is not a key id; `posture key list` shows the ids"))
-    })?;
+    let id: KeyId = option::id(id, "a key id", "key list")?;
     Ok(format!("/api/keys/{id}"))
 }
 

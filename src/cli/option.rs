@@ -1,5 +1,7 @@
 //! Values of options: moments, durations, references to other systems.
 
+use std::str::FromStr;
+
 use serde_json::{Value, json};
 
 use crate::clock::Time;
@@ -93,6 +95,13 @@ impl Newest {
         oldest_first.drain(..oldest_first.len() - *limit as usize);
         Some(format!("these are the last {limit}; --limit shows more"))
     }
+}
+
+/// Reads an id. `what`: its name with an article. `list`: the command that shows such ids.
+pub(super) fn id<T: FromStr>(text: &str, what: &str, list: &str) -> Result<T> {
+    text.parse().map_err(|_| {
+        Error::invalid(format!("`{text}` is not {what}; `posture {list}` shows the ids"))
+    })
 }
 
 /// A query parameter for each value, each beginning with `&`.

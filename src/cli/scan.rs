@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, call, with_session};
 use super::option::query;
-use super::{client_name, print};
+use super::{client_name, option, print};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ScanId};
@@ -88,9 +88,7 @@ pub(super) fn run(options: &Config, json: bool, command: ScanCommand) -> Result<
 }
 
 fn path(id: &str) -> Result<String> {
-    let id: ScanId = id.parse().map_err(|_| {
-        Error::invalid(format!("`{id}` is not a scan id; `posture scan list` shows the ids"))
-    })?;
+    let id: ScanId = option::id(id, "a scan id", "scan list")?;
     Ok(format!("/api/scan/{id}"))
 }
 

@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, call, with_session};
-use super::option::require_change;
 use super::{client_name, print};
 use crate::auth::password::BYTES_MAX;
 use crate::config::Config;
@@ -88,12 +87,8 @@ pub(super) struct UserSetArgs {
 pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<()> {
     match command {
         UserCommand::Add(args) => {
-            let mut body = args.body()?;
-            let answer = with_session(options, async |session| {
-                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
-                session.call(Call::of("POST", "/api/users", &body)).await
-            });
-            show(json, &answer?)
+            let answer = client_name::add(options, "/api/users", args.body()?, &args.clients)?;
+            show(json, &answer)
         }
         UserCommand::List => list(json, &call(options, Call::get("/api/users"))?),
         UserCommand::Set(args) => change(options, json, &args.user, args.body(), &args.clients),
@@ -114,14 +109,14 @@ fn change(
 ) -> Result<()> {
     let answer = with_session(options, async |session| {
         let all = session.call(Call::get("/api/users")).await?;
-        let id = id_of(&all, user)?;
+        let path = format!("/api/users/{}", id_of(&all, user)?);
         if !clients.is_empty() {
+            // Here, `all` is a name like any other.
             body["clientIds"] = json!(client_name::find_all(session, clients).await?);
         }
-        let body = require_change(body)?;
-        session.call(Call::of("PATCH", format!("/api/users/{id}"), &body)).await
-    });
-    show(json, &answer?)
+        client_name::change(session, &path, body, &[]).await
+    })?;
+    show(json, &answer)
 }
 
 /// The id of the user with this id, email or user name.

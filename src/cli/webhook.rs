@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Call, call, with_session};
 use super::option::seconds;
-use super::{client_name, print};
+use super::{client_name, option, print};
 use crate::app::webhook::endpoint::OVERLAP_S;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -208,21 +208,16 @@ pub(super) struct RecoverArgs {
 pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Result<()> {
     match command {
         WebhookCommand::Add(args) => {
-            let mut body = args.body()?;
-            let answer = with_session(options, async |session| {
-                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
-                session.call(Call::of("POST", "/api/webhooks", &body)).await
-            });
-            show_secret(json, args.quiet, &answer?)
+            let answer = client_name::add(options, "/api/webhooks", args.body()?, &args.clients)?;
+            show_secret(json, args.quiet, &answer)
         }
         WebhookCommand::List => list(json, &call(options, Call::get("/api/webhooks"))?),
         WebhookCommand::Set(args) => {
             let (path, body) = (path(&args.id)?, args.body()?);
             let answer = with_session(options, async |session| {
-                let body = client_name::change(session, body, &args.clients).await?;
-                session.call(Call::of("PATCH", path, &body)).await
-            });
-            show(json, &answer?)
+                client_name::change(session, &path, body, &args.clients).await
+            })?;
+            show(json, &answer)
         }
         WebhookCommand::Test { id, event } => {
             let body = event.map_or(json!({}), |it| json!({ "type": it }));
@@ -248,9 +243,7 @@ pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Resu
 }
 
 fn path(id: &str) -> Result<String> {
-    let id: WebhookId = id.parse().map_err(|_| {
-        Error::invalid(format!("`{id}` is not a webhook id; `posture webhook list` shows the ids"))
-    })?;
+    let id: WebhookId = option::id(id, "a webhook id", "webhook list")?;
     Ok(format!("/api/webhooks/{id}"))
 }
 

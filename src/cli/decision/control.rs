@@ -113,10 +113,8 @@ impl AttestArgs {
 
 fn list(options: &Config, json: bool, args: &ControlListArgs) -> Result<()> {
     let query = query(&repeated("status", &args.statuses));
-    let answer = with_session(options, async |session| {
-        let client = client_name::path(session, &args.client).await?;
-        session.call(Call::get(format!("{client}/controls{query}"))).await
-    })?;
+    let list = |client: &str| Call::get(format!("{client}/controls{query}"));
+    let answer = client_name::call(options, &args.client, list)?;
     if json {
         return print::json(&answer);
     }
@@ -186,10 +184,8 @@ fn show_control(control: &Value) -> Result<()> {
 }
 
 fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Result<()> {
-    let answer = with_session(options, async |session| {
-        let client = client_name::path(session, &which.client).await?;
-        session.call(Call::of("PUT", path(&client, &which.code), body)).await
-    })?;
+    let put = |client: &str| Call::of("PUT", path(client, &which.code), body);
+    let answer = client_name::call(options, &which.client, put)?;
     if json {
         return print::json(&answer);
     }

@@ -3,11 +3,11 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::call::{Call, with_session};
-use crate::cli::option::{body, moment};
+use crate::cli::call::Call;
+use crate::cli::option::{body, id, moment};
 use crate::cli::{client_name, print};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::EvidenceId;
 use crate::page::LIMIT_MAX;
 
@@ -61,22 +61,13 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: EvidenceCommand
         EvidenceCommand::List { client } => list(options, json, &client),
         EvidenceCommand::Add(args) => {
             let body = args.body()?;
-            let answer = with_session(options, async |session| {
-                let client = client_name::path(session, &args.client).await?;
-                session.call(Call::of("POST", format!("{client}/evidence"), &body)).await
-            })?;
-            print::id(json, &answer)
+            let add = |client: &str| Call::of("POST", format!("{client}/evidence"), &body);
+            print::id(json, &client_name::call(options, &args.client, add)?)
         }
         EvidenceCommand::Remove { client, evidence } => {
-            let id: EvidenceId = evidence.parse().map_err(|_| {
-                Error::invalid(format!(
-                    "`{evidence}` is not an evidence id; `posture evidence list` shows the ids"
-                ))
-            })?;
-            let answer = with_session(options, async |session| {
-                let client = client_name::path(session, &client).await?;
-                session.call(Call::delete(format!("{client}/evidence/{id}"))).await
-            })?;
+            let id: EvidenceId = id(&evidence, "an evidence id", "evidence list")?;
+            let remove = |client: &str| Call::delete(format!("{client}/evidence/{id}"));
+            let answer = client_name::call(options, &client, remove)?;
             print::done(json, &answer, &format!("removed evidence {id}"))
         }
     }
@@ -97,10 +88,7 @@ impl EvidenceAddArgs {
 }
 
 fn list(options: &Config, json: bool, client: &str) -> Result<()> {
-    let all = with_session(options, async |session| {
-        let client = client_name::path(session, client).await?;
-        session.list(&format!("{client}/evidence"), LIMIT_MAX).await
-    })?;
+    let all = client_name::list(options, client, "evidence", LIMIT_MAX)?;
     let heading = ["ID", "CONTROL", "VALID UNTIL", "BY", "TITLE, LOCATION"];
     print::list(json, &all, ("no evidence", &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);

@@ -117,11 +117,9 @@ impl DecideArgs {
 fn list(options: &Config, json: bool, args: &RequirementListArgs) -> Result<()> {
     let level = if args.details { "detail" } else { "requirement" };
     let query = format!("level={level}{}", repeated("status", &args.statuses));
-    let answer = with_session(options, async |session| {
-        let client = client_name::path(session, &args.client).await?;
-        let framework = encoded(&args.framework);
-        session.call(Call::get(format!("{client}/compliance/{framework}?{query}"))).await
-    })?;
+    let framework = encoded(&args.framework);
+    let list = |client: &str| Call::get(format!("{client}/compliance/{framework}?{query}"));
+    let answer = client_name::call(options, &args.client, list)?;
     if json {
         return print::json(&answer);
     }
@@ -201,10 +199,8 @@ fn show_controls(controls: &Value) -> Result<()> {
 }
 
 fn put(options: &Config, json: bool, which: &RequirementArgs, body: &Value) -> Result<()> {
-    let answer = with_session(options, async |session| {
-        let client = client_name::path(session, &which.client).await?;
-        session.call(Call::of("PUT", which.path(&client), body)).await
-    })?;
+    let put = |client: &str| Call::of("PUT", which.path(client), body);
+    let answer = client_name::call(options, &which.client, put)?;
     if json {
         return print::json(&answer);
     }

@@ -4,11 +4,11 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, with_session};
-use crate::cli::option::{body, moment, query, references, repeated};
+use crate::cli::option::{body, id, moment, query, references, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::RiskId;
 use crate::page::LIMIT_MAX;
 
@@ -116,21 +116,16 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RiskCommand) ->
     }
 }
 
-/// The path of the risk below that of its client.
-fn path(client: &str, risk: &str) -> Result<String> {
-    let id: RiskId = risk.parse().map_err(|_| {
-        Error::invalid(format!("`{risk}` is not a risk id; `posture risk list` shows the ids"))
-    })?;
-    Ok(format!("{client}/risks/{id}"))
+impl RiskArgs {
+    fn id(&self) -> Result<RiskId> {
+        id(&self.risk, "a risk id", "risk list")
+    }
 }
 
 fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
     let accepted = if args.all { "" } else { "&accepted=false" };
     let query = query(&format!("{accepted}{}", repeated("severity", &args.severities)));
-    let all = with_session(options, async |session| {
-        let client = client_name::path(session, &args.client).await?;
-        session.list(&format!("{client}/risks{query}"), LIMIT_MAX).await
-    })?;
+    let all = client_name::list(options, &args.client, &format!("risks{query}"), LIMIT_MAX)?;
     let empty = match (args.severities.is_empty(), args.all) {
         (true, true) => "no open or accepted risks",
         (true, false) => "no open risks; --all includes accepted ones",
@@ -153,9 +148,10 @@ fn state(it: &Value) -> String {
 }
 
 fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
+    let id = which.id()?;
     let (answer, failing) = with_session(options, async |session| {
         let client = client_name::path(session, &which.client).await?;
-        let answer = session.call(Call::get(path(&client, &which.risk)?)).await?;
+        let answer = session.call(Call::get(format!("{client}/risks/{id}"))).await?;
         let failing = match answer["data"]["controlCode"].as_str() {
             Some(code) if !json => observation::failing(session, &client, code).await?,
             Some(_) | None => Vec::new(),
@@ -207,10 +203,9 @@ fn change_risk(
     change: &Value,
     done: impl FnOnce(&Value) -> String,
 ) -> Result<()> {
-    let answer = with_session(options, async |session| {
-        let client = client_name::path(session, &which.client).await?;
-        session.call(Call::of("PATCH", path(&client, &which.risk)?, change)).await
-    })?;
+    let id = which.id()?;
+    let patch = |client: &str| Call::of("PATCH", format!("{client}/risks/{id}"), change);
+    let answer = client_name::call(options, &which.client, patch)?;
     if json {
         return print::json(&answer);
     }

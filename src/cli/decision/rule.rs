@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, call, with_session};
-use crate::cli::option::body;
+use crate::cli::option::{body, id};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -92,18 +92,13 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RuleCommand) ->
             let condition = args.condition.json()?.ok_or_else(|| {
                 Error::invalid("pass what triggers the alert, such as --score-below 60")
             })?;
-            let mut body = json!({ "name": args.name, "condition": condition });
-            let answer = with_session(options, async |session| {
-                body["clientIds"] = json!(client_name::find_all(session, &args.clients).await?);
-                session.call(Call::of("POST", "/api/alert-rules", &body)).await
-            })?;
-            print::id(json, &answer)
+            let body = json!({ "name": args.name, "condition": condition });
+            print::id(json, &client_name::add(options, "/api/alert-rules", body, &args.clients)?)
         }
         RuleCommand::Set(args) => {
             let (path, body) = (path(&args.rule)?, args.body()?);
             let answer = with_session(options, async |session| {
-                let body = client_name::change(session, body, &args.clients).await?;
-                session.call(Call::of("PATCH", path, &body)).await
+                client_name::change(session, &path, body, &args.clients).await
             })?;
             show(json, &answer)
         }
@@ -115,11 +110,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RuleCommand) ->
 }
 
 fn path(rule: &str) -> Result<String> {
-    let id: AlertRuleId = rule.parse().map_err(|_| {
-        Error::invalid(format!(
-            "`{rule}` is not the id of an alert rule; `posture alert rule list` shows the ids"
-        ))
-    })?;
+    let id: AlertRuleId = id(rule, "the id of an alert rule", "alert rule list")?;
     Ok(format!("/api/alert-rules/{id}"))
 }
 

@@ -4,10 +4,12 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, call, with_session};
-use crate::cli::option::{body, clearable, moment, query, references, repeated, require_change};
+use crate::cli::option::{
+    body, clearable, id, moment, query, references, repeated, require_change,
+};
 use crate::cli::{client_name, print};
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::id::TaskId;
 use crate::page::PULL_LIMIT_MAX;
 
@@ -109,12 +111,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: TaskCommand) ->
             print::id(json, &answer)
         }
         TaskCommand::Set(args) => {
-            let id: TaskId = args.task.parse().map_err(|_| {
-                Error::invalid(format!(
-                    "`{}` is not a task id; `posture task list` shows the ids",
-                    args.task
-                ))
-            })?;
+            let id: TaskId = id(&args.task, "a task id", "task list")?;
             let body = args.body()?;
             show(json, &call(options, Call::of("PATCH", format!("/api/tasks/{id}"), &body))?)
         }

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use serde_json::Value;
 
-use crate::cli::call::{ServerSession, encoded, with_session};
+use crate::cli::call::{ServerSession, encoded};
 use crate::cli::option::{query, repeated};
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -40,10 +40,8 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: ObservationComm
         if failing { "&failing=true".to_owned() } else { String::new() },
     ];
     let query = query(&parameters.concat());
-    let all = with_session(options, async |session| {
-        let client = client_name::path(session, &client).await?;
-        session.list(&format!("{client}/observations{query}"), PULL_LIMIT_MAX).await
-    })?;
+    let list = format!("observations{query}");
+    let all = client_name::list(options, &client, &list, PULL_LIMIT_MAX)?;
     let empty = if failing { "no failing observations" } else { "no observations" };
     let heading = ["OBSERVED", "CONTROLS", "SOURCE", "SCOPE", "RESULT", "CHECK"];
     print::list(json, &all, (empty, &heading), |it| {
