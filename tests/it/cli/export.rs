@@ -70,7 +70,8 @@ fn answering(
         let (mut stream, _) = listener.accept().unwrap();
         let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
         while lines.next().is_some_and(|it| it.is_ok_and(|it| !it.is_empty())) {}
-        stream.write_all(answer.as_bytes()).unwrap();
+        // A command that was interrupted may be gone already.
+        drop(stream.write_all(answer.as_bytes()));
         then(&mut stream);
     })
 }
