@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, with_session};
-use super::option::{references, require_change};
+use super::option::{body, clearable, references, require_change};
 use super::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -125,43 +125,25 @@ async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Resul
             print::cell(&other["id"])
         ));
     }
-    show_id(json, &answer)
+    print::id(json, &answer)
 }
 
 impl ClientAddArgs {
     fn body(&self) -> Result<Value> {
-        let mut body = Map::new();
-        body.insert("name".into(), json!(self.name));
-        if let Some(industry) = &self.industry {
-            body.insert("industry".into(), json!(industry));
-        }
-        if let Some(employees) = self.employees {
-            body.insert("employeeCount".into(), json!(employees));
-        }
-        if !self.profile.is_empty() {
-            body.insert("settings".into(), json!({ "profile": profile(&self.profile)? }));
-        }
-        body.extend(references(&self.references)?.map(|it| (REFERENCES.to_owned(), it)));
-        Ok(Value::Object(body))
+        Ok(body(vec![
+            ("name", Some(json!(self.name))),
+            ("industry", self.industry.as_deref().map(Value::from)),
+            ("employeeCount", self.employees.map(Value::from)),
+            ("settings", profile(&self.profile)?.map(|it| json!({ "profile": it }))),
+            (REFERENCES, references(&self.references)?),
+        ]))
     }
 }
 
 impl ClientSetArgs {
+    /// # Errors
+    /// `Invalid` if there is nothing to change.
     fn body(&self) -> Result<Value> {
-        let mut body = Map::new();
-        if let Some(name) = &self.name {
-            body.insert("name".into(), json!(name));
-        }
-        if let Some(industry) = &self.industry {
-            let cleared = industry.is_empty();
-            body.insert("industry".into(), if cleared { Value::Null } else { json!(industry) });
-        }
-        if let Some(employees) = self.employees {
-            body.insert("employeeCount".into(), json!(employees));
-        }
-        if let Some(active) = self.active {
-            body.insert("active".into(), json!(active));
-        }
         let mut settings = Map::new();
         for pair in &self.settings {
             let (name, value) = split(pair)?;
@@ -169,21 +151,24 @@ impl ClientSetArgs {
                 .map_err(|_| Error::invalid(format!("--setting {pair}: `{value}` is not JSON")))?;
             settings.insert(name.to_owned(), value);
         }
-        if !self.profile.is_empty() {
-            settings.insert("profile".into(), profile(&self.profile)?);
-        }
-        if !settings.is_empty() {
-            body.insert("settings".into(), Value::Object(settings));
-        }
-        body.extend(references(&self.references)?.map(|it| (REFERENCES.to_owned(), it)));
-        require_change(Value::Object(body))
+        settings.extend(profile(&self.profile)?.map(|it| ("profile".to_owned(), it)));
+        require_change(body(vec![
+            ("name", self.name.as_deref().map(Value::from)),
+            ("industry", clearable(self.industry.as_deref())),
+            ("employeeCount", self.employees.map(Value::from)),
+            ("active", self.active.map(Value::from)),
+            ("settings", (!settings.is_empty()).then_some(Value::Object(settings))),
+            (REFERENCES, references(&self.references)?),
+        ]))
     }
 }
 
-fn profile(pairs: &[String]) -> Result<Value> {
+/// Reads `QUESTION=USAGE` pairs. `None`: no option was given.
+fn profile(pairs: &[String]) -> Result<Option<Value>> {
     let answers =
         pairs.iter().map(|it| split(it).map(|(name, usage)| (name.to_owned(), json!(usage))));
-    Ok(Value::Object(answers.collect::<Result<Map<_, _>>>()?))
+    let answers = answers.collect::<Result<Map<_, _>>>()?;
+    Ok((!answers.is_empty()).then_some(Value::Object(answers)))
 }
 
 fn split(pair: &str) -> Result<(&str, &str)> {
@@ -233,11 +218,4 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("settings", "settings"),
         ],
     )
-}
-
-fn show_id(json: bool, answer: &Value) -> Result<()> {
-    if json {
-        return print::json(answer);
-    }
-    print::line(&print::cell(&answer["data"]["id"]))
 }

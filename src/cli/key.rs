@@ -1,10 +1,10 @@
 //! `posture key`.
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{Call, call};
-use super::option::seconds;
+use super::option::{body, seconds};
 use super::{client_name, option, print};
 use crate::app::access::key::GRACE_S;
 use crate::clock::Clock;
@@ -103,25 +103,18 @@ fn path(id: &str) -> Result<String> {
 impl IssueArgs {
     /// What is issued, apart from the clients.
     fn body(&self) -> Result<Value> {
-        let mut body = Map::new();
-        body.insert("name".into(), json!(self.name));
-        body.insert("scopes".into(), json!(self.scopes));
-        body.insert("networks".into(), json!(self.networks));
-        if let Some(source) = &self.source {
-            body.insert("source".into(), json!(source));
-        }
-        let limits =
-            [("perMinute", self.per_minute), ("perHour", self.per_hour), ("perDay", self.per_day)];
-        for (field, limit) in limits {
-            if let Some(limit) = limit {
-                body.insert(field.into(), json!(limit));
-            }
-        }
-        if let Some(text) = &self.expires_in {
-            let at = Clock::System.now().plus_s(seconds(text)?);
-            body.insert("expiresAt".into(), json!(at.to_string()));
-        }
-        Ok(Value::Object(body))
+        let expires = self.expires_in.as_deref().map(seconds).transpose()?;
+        let expires = expires.map(|it| Clock::System.now().plus_s(it).to_string());
+        Ok(body(vec![
+            ("name", Some(json!(self.name))),
+            ("scopes", Some(json!(self.scopes))),
+            ("networks", Some(json!(self.networks))),
+            ("source", self.source.as_deref().map(Value::from)),
+            ("perMinute", self.per_minute.map(Value::from)),
+            ("perHour", self.per_hour.map(Value::from)),
+            ("perDay", self.per_day.map(Value::from)),
+            ("expiresAt", expires.map(Value::from)),
+        ]))
     }
 }
 

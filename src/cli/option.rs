@@ -122,8 +122,8 @@ pub(super) fn body(members: Vec<(&str, Option<Value>)>) -> Value {
 }
 
 /// A text that an empty value clears.
-pub(super) fn clearable(text: Option<&String>) -> Option<Value> {
-    text.map(|it| if it.is_empty() { Value::Null } else { json!(it) })
+pub(super) fn clearable(text: Option<&str>) -> Option<Value> {
+    text.map(|it| if it.is_empty() { Value::Null } else { it.into() })
 }
 
 /// # Errors

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{Call, ServerSession, call, with_session};
-use super::option::query;
+use super::option::{body, query};
 use super::{client_name, option, print};
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -94,23 +94,20 @@ fn path(id: &str) -> Result<String> {
 
 impl StartArgs {
     fn body(&self, client: Option<ClientId>) -> Value {
-        let mut body = Map::new();
-        body.insert("targets".to_owned(), json!(self.targets));
-        body.insert("exclude".to_owned(), json!(self.exclude));
-        let mut add = |name: &str, value: Option<Value>| {
-            body.extend(value.map(|it| (name.to_owned(), it)));
-        };
-        add("clientId", client.map(|it| json!(it.to_string())));
-        add("ports", self.ports.as_ref().map(|it| json!(it)));
-        add("threads", self.threads.map(|it| json!(it)));
-        add("name", self.name.as_ref().map(|it| json!(it)));
-        Value::Object(body)
+        body(vec![
+            ("targets", Some(json!(self.targets))),
+            ("exclude", Some(json!(self.exclude))),
+            ("clientId", client.map(|it| json!(it.to_string()))),
+            ("ports", self.ports.as_deref().map(Value::from)),
+            ("threads", self.threads.map(Value::from)),
+            ("name", self.name.as_deref().map(Value::from)),
+        ])
     }
 }
 
 fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
     with_session(options, async |session| {
-        let is_served = matches!(session, ServerSession::Server(_));
+        let is_served = session.is_server();
         if args.wait && !is_served {
             return Err(Error::unavailable(
                 "no server is running to perform the scan; start `posture serve` first",
@@ -206,16 +203,7 @@ fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
 async fn show(session: &ServerSession, json: bool, scan: &Value) -> Result<()> {
     let data = &scan["data"];
     let path = path(&print::cell(&data["id"]))?;
-    let mut hosts = Vec::new();
-    loop {
-        let query = format!("{path}/results?limit={LIMIT_MAX}&offset={}", hosts.len());
-        let page = session.call(Call::get(query)).await?;
-        let some = page["data"].as_array().cloned().unwrap_or_default();
-        if some.is_empty() {
-            break;
-        }
-        hosts.extend(some);
-    }
+    let hosts = session.list(&format!("{path}/results"), LIMIT_MAX).await?;
     if json {
         let mut body = scan.clone();
         body["data"]["hosts"] = Value::Array(hosts);

@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::{CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
-use super::call::{Call, ServerSession, with_session};
+use super::call::{Call, with_session};
 use super::{Cli, print};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
@@ -101,7 +101,7 @@ fn is_plain(text: &str) -> bool {
 pub(super) fn status(options: &Config, json: bool) -> Result<()> {
     let (mut answer, is_running) = with_session(options, async |session| {
         let answer = session.call(Call::get("/api/system")).await?;
-        Ok((answer, matches!(session, ServerSession::Server(_))))
+        Ok((answer, session.is_server()))
     })?;
     answer["data"]["serverRunning"] = json!(is_running);
     if !is_running {

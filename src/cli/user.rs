@@ -3,9 +3,10 @@
 use std::io::Read;
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{Call, call, with_session};
+use super::option::body;
 use super::{client_name, print};
 use crate::auth::password::BYTES_MAX;
 use crate::config::Config;
@@ -133,41 +134,30 @@ fn id_of(all: &Value, wanted: &str) -> Result<String> {
 }
 
 impl UserAddArgs {
+    /// What is added, apart from the clients.
     fn body(&self) -> Result<Value> {
-        let mut body = Map::new();
-        body.insert("email".into(), json!(self.email));
-        body.insert("role".into(), json!(self.role));
-        body.insert("username".into(), json!(self.username));
-        body.insert("displayName".into(), json!(self.name));
-        if self.password_stdin {
-            body.insert("password".into(), json!(read_password()?));
-        }
-        Ok(Value::Object(body))
+        let password = if self.password_stdin { Some(read_password()?) } else { None };
+        Ok(body(vec![
+            ("email", Some(json!(self.email))),
+            ("role", Some(json!(self.role))),
+            ("username", self.username.as_deref().map(Value::from)),
+            ("displayName", self.name.as_deref().map(Value::from)),
+            ("password", password.map(Value::from)),
+        ]))
     }
 }
 
 impl UserSetArgs {
     /// What is to change, apart from the clients that are named.
     fn body(&self) -> Value {
-        let mut body = Map::new();
-        let texts = [
-            ("email", &self.email),
-            ("role", &self.role),
-            ("username", &self.username),
-            ("displayName", &self.name),
-        ];
-        for (field, text) in texts {
-            if let Some(text) = text {
-                body.insert(field.into(), json!(text));
-            }
-        }
-        if self.all_clients {
-            body.insert("clientIds".into(), json!([]));
-        }
-        if self.disable || self.enable {
-            body.insert("enabled".into(), json!(self.enable));
-        }
-        Value::Object(body)
+        body(vec![
+            ("email", self.email.as_deref().map(Value::from)),
+            ("role", self.role.as_deref().map(Value::from)),
+            ("username", self.username.as_deref().map(Value::from)),
+            ("displayName", self.name.as_deref().map(Value::from)),
+            ("clientIds", self.all_clients.then(|| json!([]))),
+            ("enabled", (self.disable || self.enable).then_some(json!(self.enable))),
+        ])
     }
 }
 

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::call::{Call, call, with_session};
-use super::option::seconds;
+use super::option::{body, seconds};
 use super::{client_name, option, print};
 use crate::app::webhook::endpoint::OVERLAP_S;
 use crate::config::Config;
@@ -250,36 +250,33 @@ fn path(id: &str) -> Result<String> {
 impl WebhookAddArgs {
     /// What is added, apart from the clients.
     fn body(&self) -> Result<Value> {
-        let mut body = json!({
-            "url": self.url,
-            "events": self.events,
-            "description": self.description,
-        });
-        if !self.frameworks.is_empty() {
-            body["frameworks"] = json!(self.frameworks);
-        }
-        if let Some(headers) = self.headers.json()? {
-            body["headers"] = headers;
-        }
-        Ok(body)
+        Ok(body(vec![
+            ("url", Some(json!(self.url))),
+            ("events", Some(json!(self.events))),
+            ("description", Some(json!(self.description))),
+            ("frameworks", given(&self.frameworks)),
+            ("headers", self.headers.json()?),
+        ]))
     }
 }
 
 impl WebhookSetArgs {
     /// What is to change, apart from the clients.
     fn body(&self) -> Result<Value> {
-        let mut body = Map::new();
-        let mut put = |field: &str, value: Option<Value>| {
-            body.extend(value.map(|it| (field.to_owned(), it)));
-        };
-        put("url", self.url.as_ref().map(|it| json!(it)));
-        put("description", self.description.as_ref().map(|it| json!(it)));
-        put("enabled", self.enabled.map(|it| json!(it)));
-        put("frameworks", (!self.frameworks.is_empty()).then(|| json!(self.frameworks)));
-        put("events", (!self.events.is_empty()).then(|| json!(self.events)));
-        put("headers", self.headers.json()?);
-        Ok(Value::Object(body))
+        Ok(body(vec![
+            ("url", self.url.as_deref().map(Value::from)),
+            ("description", self.description.as_deref().map(Value::from)),
+            ("enabled", self.enabled.map(Value::from)),
+            ("frameworks", given(&self.frameworks)),
+            ("events", given(&self.events)),
+            ("headers", self.headers.json()?),
+        ]))
     }
+}
+
+/// The values of an option that was given.
+fn given(values: &[String]) -> Option<Value> {
+    (!values.is_empty()).then(|| json!(values))
 }
 
 fn show_secret(json: bool, quiet: bool, answer: &Value) -> Result<()> {
@@ -367,21 +364,9 @@ fn show_tested(json: bool, answer: &Value) -> Result<()> {
 }
 
 fn deliveries(options: &Config, json: bool, path: &str, failed: bool) -> Result<()> {
-    let all = with_session(options, async |session| {
-        let mut all: Vec<Value> = Vec::new();
-        let mut after = 0;
-        loop {
-            let path = format!("{path}/deliveries?limit={LIMIT_MAX}&after={after}");
-            let answer = session.call(Call::get(path)).await?;
-            let page = answer["data"].as_array().cloned().unwrap_or_default();
-            let is_last = page.len() < LIMIT_MAX as usize;
-            after = page.last().map_or(after, |it| it["sequence"].as_u64().unwrap_or(after));
-            all.extend(page.into_iter().filter(|it| !failed || it["status"] != "delivered"));
-            if is_last {
-                return Ok(all);
-            }
-        }
-    })?;
+    let path = format!("{path}/deliveries");
+    let mut all = with_session(options, async |session| session.list(&path, LIMIT_MAX).await)?;
+    all.retain(|it| !failed || it["status"] != "delivered");
     if json {
         return print::json(&json!({ "data": all }));
     }
@@ -406,19 +391,20 @@ fn deliveries(options: &Config, json: bool, path: &str, failed: bool) -> Result<
 
 fn recover(options: &Config, json: bool, args: RecoverArgs) -> Result<()> {
     let path = format!("{}/recover", path(&args.id)?);
-    let mut body = Map::new();
-    let texts = [("since", args.since), ("until", args.until)];
-    body.extend(texts.into_iter().filter_map(|(name, it)| Some((name.to_owned(), json!(it?)))));
-    body.extend(args.sequence.map(|it| ("sequence".to_owned(), json!(it))));
+    let mut body = body(vec![
+        ("since", args.since.map(Value::from)),
+        ("until", args.until.map(Value::from)),
+        ("sequence", args.sequence.map(Value::from)),
+    ]);
     let n_queued = with_session(options, async |session| {
         let mut n_queued = 0;
         loop {
-            let answer = session.call(Call::of("POST", &*path, &json!(body))).await?;
+            let answer = session.call(Call::of("POST", &*path, &body)).await?;
             n_queued += answer["data"]["queued"].as_u64().unwrap_or(0);
             if answer["data"]["next"].is_null() {
                 return Ok(n_queued);
             }
-            body.insert("after".to_owned(), answer["data"]["next"].clone());
+            body["after"] = answer["data"]["next"].clone();
         }
     })?;
     if json {

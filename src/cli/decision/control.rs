@@ -98,14 +98,14 @@ fn path(client: &str, code: &str) -> String {
 
 impl AttestArgs {
     fn body(&self) -> Result<Value> {
-        let until = self.valid_until.as_ref().map(|it| moment(it)).transpose()?;
+        let until = self.valid_until.as_deref().map(moment).transpose()?;
         Ok(body(vec![
             ("status", Some(json!(self.status))),
             ("reason", Some(json!(self.note))),
             ("by", Some(json!(self.by))),
-            ("evidence", self.evidence.as_ref().map(|it| json!(it))),
-            ("evidenceId", self.evidence_id.as_ref().map(|it| json!(it))),
-            ("until", until.map(|it| json!(it))),
+            ("evidence", self.evidence.as_deref().map(Value::from)),
+            ("evidenceId", self.evidence_id.as_deref().map(Value::from)),
+            ("until", until.map(Value::from)),
             ("override", self.overrides.then_some(json!(true))),
         ]))
     }

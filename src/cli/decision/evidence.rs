@@ -75,14 +75,14 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: EvidenceCommand
 
 impl EvidenceAddArgs {
     fn body(&self) -> Result<Value> {
-        let until = self.valid_until.as_ref().map(|it| moment(it)).transpose()?;
+        let until = self.valid_until.as_deref().map(moment).transpose()?;
         Ok(body(vec![
             ("controlCode", Some(json!(self.code))),
             ("title", Some(json!(self.title))),
             ("reference", Some(json!(self.location))),
             ("by", Some(json!(self.by))),
-            ("sha256", self.sha256.as_ref().map(|it| json!(it))),
-            ("validUntil", until.map(|it| json!(it))),
+            ("sha256", self.sha256.as_deref().map(Value::from)),
+            ("validUntil", until.map(Value::from)),
         ]))
     }
 }

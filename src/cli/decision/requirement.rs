@@ -103,13 +103,13 @@ impl RequirementArgs {
 
 impl DecideArgs {
     fn body(&self) -> Result<Value> {
-        let until = self.valid_until.as_ref().map(|it| moment(it)).transpose()?;
+        let until = self.valid_until.as_deref().map(moment).transpose()?;
         Ok(body(vec![
             ("decision", Some(json!(self.decision))),
             ("reason", Some(json!(self.note))),
             ("by", Some(json!(self.by))),
-            ("evidence", self.evidence.as_ref().map(|it| json!(it))),
-            ("until", until.map(|it| json!(it))),
+            ("evidence", self.evidence.as_deref().map(Value::from)),
+            ("until", until.map(Value::from)),
         ]))
     }
 }

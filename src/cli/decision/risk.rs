@@ -93,7 +93,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RiskCommand) ->
                 ("accepted", Some(json!(true))),
                 ("until", Some(json!(until))),
                 ("reason", Some(json!(reason))),
-                ("by", by.map(|it| json!(it))),
+                ("by", by.map(Value::from)),
             ]);
             let done = |risk: &Value| {
                 let until = print::minute(&risk["acceptance"]["until"]);

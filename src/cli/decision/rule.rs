@@ -155,8 +155,8 @@ impl RuleSetArgs {
     /// What is to change, apart from the clients.
     fn body(&self) -> Result<Value> {
         Ok(body(vec![
-            ("name", self.name.as_ref().map(|it| json!(it))),
-            ("enabled", self.enabled.map(|it| json!(it))),
+            ("name", self.name.as_deref().map(Value::from)),
+            ("enabled", self.enabled.map(Value::from)),
             ("condition", self.condition.json()?),
         ]))
     }

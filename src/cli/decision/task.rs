@@ -120,15 +120,14 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: TaskCommand) ->
 
 impl TaskAddArgs {
     fn body(&self) -> Result<Value> {
-        let text = |it: &Option<String>| it.as_ref().map(|it| json!(it));
-        let due = self.due.as_ref().map(|it| moment(it)).transpose()?;
+        let due = self.due.as_deref().map(moment).transpose()?;
         Ok(body(vec![
             ("title", Some(json!(self.title))),
-            ("description", text(&self.description)),
-            ("riskId", text(&self.risk)),
-            ("controlCode", text(&self.control)),
-            ("assignee", text(&self.assignee)),
-            ("dueAt", text(&due)),
+            ("description", self.description.as_deref().map(Value::from)),
+            ("riskId", self.risk.as_deref().map(Value::from)),
+            ("controlCode", self.control.as_deref().map(Value::from)),
+            ("assignee", self.assignee.as_deref().map(Value::from)),
+            ("dueAt", due.map(Value::from)),
             ("externalReferences", references(&self.references)?),
         ]))
     }
@@ -144,10 +143,10 @@ impl TaskSetArgs {
             None => None,
         };
         require_change(body(vec![
-            ("status", self.status.as_ref().map(|it| json!(it))),
-            ("title", self.title.as_ref().map(|it| json!(it))),
-            ("description", clearable(self.description.as_ref())),
-            ("assignee", clearable(self.assignee.as_ref())),
+            ("status", self.status.as_deref().map(Value::from)),
+            ("title", self.title.as_deref().map(Value::from)),
+            ("description", clearable(self.description.as_deref())),
+            ("assignee", clearable(self.assignee.as_deref())),
             ("dueAt", due),
             ("externalReferences", references(&self.references)?),
         ]))
