@@ -43,7 +43,7 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             .map(|name| print::cell(&it[name]))
             .to_vec()
     };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
     print::table(&["ENTRY", "AT", "BY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"], &rows)
 }
 

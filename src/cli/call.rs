@@ -129,20 +129,18 @@ impl ServerSession {
         let mut rows = Vec::new();
         let mut place = String::new();
         loop {
-            let answer = self.call(Call::get(format!("{path}{place}"))).await?;
-            let page = answer["data"].as_array().cloned().unwrap_or_default();
-            let is_empty = page.is_empty();
-            rows.extend(page);
-            place = match (&answer["pagination"]["total"], &answer["next"]) {
-                (_, Value::String(next)) => format!("&after={}", encoded(next)),
-                (total, _) if total.as_u64().is_some_and(|it| (rows.len() as u64) < it) => {
-                    format!("&offset={}", rows.len())
-                }
-                _ => return Ok(rows),
-            };
-            if is_empty {
-                return Ok(rows);
+            let mut answer = self.call(Call::get(format!("{path}{place}"))).await?;
+            let n_before = rows.len();
+            if let Value::Array(page) = answer["data"].take() {
+                rows.extend(page);
             }
+            let total = answer["pagination"]["total"].as_u64().unwrap_or(0);
+            let is_more = n_before < rows.len() && (rows.len() as u64) < total;
+            place = match answer["next"].as_str() {
+                Some(next) => format!("&after={}", encoded(next)),
+                None if is_more => format!("&offset={}", rows.len()),
+                None => return Ok(rows),
+            };
         }
     }
 

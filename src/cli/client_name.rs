@@ -126,7 +126,7 @@ pub(super) async fn filter(session: &ServerSession, named: Option<&str>) -> Resu
 pub(super) async fn of_name(session: &ServerSession, name: &str) -> Result<Vec<Value>> {
     let path = format!("/api/clients?limit={LIMIT_MAX}&name={}", encoded(name));
     let answer = session.call(Call::get(path)).await?;
-    Ok(answer["data"].as_array().cloned().unwrap_or_default())
+    Ok(print::rows(&answer["data"]).to_vec())
 }
 
 /// The names of all clients, by id.

@@ -99,6 +99,6 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         let cell = |name: &str| print::cell(&it[name]);
         vec![cell("frameworkId"), cell("at"), cell("by"), state]
     };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
     print::table(&["ID", "ADDED", "BY", "STATE"], &rows)
 }

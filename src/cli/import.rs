@@ -194,7 +194,7 @@ fn show(json: bool, file: &str, answer: &Value) -> Result<()> {
         cell("assetsAdded"),
         cell("assetsUpdated")
     ))?;
-    for skipped in import["skipped"].as_array().into_iter().flatten() {
+    for skipped in print::rows(&import["skipped"]) {
         let (count, reason) = (print::cell(&skipped["count"]), print::cell(&skipped["reason"]));
         print::line(&format!("  skipped {count}: {reason}"))?;
     }
@@ -220,13 +220,12 @@ fn show_changes(changed: &Value) -> Result<()> {
 
 /// After a client's first score: what its profile does not say yet, and how many requirements wait for that.
 fn show_questions(client: &str, answer: &Value) -> Result<()> {
-    let questions: Vec<&Value> =
-        answer["data"]["questions"].as_array().into_iter().flatten().collect();
+    let questions = print::rows(&answer["data"]["questions"]);
     if questions.is_empty() {
         return Ok(());
     }
     print::line("some requirements wait only for what the client uses:")?;
-    for it in &questions {
+    for it in questions {
         let (question, n) = (print::cell(&it["question"]), &it["count"]);
         print::line(&format!("  {question}: {}", print::count(n, "requirement")))?;
     }

@@ -171,7 +171,7 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         .map(|name| print::cell(&key[name]))
         .to_vec()
     };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
     let heading = [
         "ID",
         "PREFIX",

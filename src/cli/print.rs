@@ -95,6 +95,17 @@ pub(super) fn list(
     table(heading, &rows.iter().map(cells).collect::<Vec<_>>())
 }
 
+/// The rows of a list. None if it is null.
+pub(super) fn rows(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// The first `n` words, and how many more there are.
+pub(super) fn first(words: &[String], n: usize) -> String {
+    let shown = words.iter().take(n).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if words.len() <= n { shown } else { format!("{shown} and {} more", words.len() - n) }
+}
+
 /// Prints rows under a heading. Each column is as wide as its widest cell. A last column that would be wider than the screen
 /// is wrapped; without a screen, each row is one line.
 pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
@@ -194,12 +205,8 @@ pub(super) fn dollars(amount: u64) -> String {
 
 /// References to other systems, as options name them.
 pub(super) fn references(all: &Value) -> String {
-    let all: Vec<String> = all
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|it| format!("{}={}", cell(&it["system"]), cell(&it["id"])))
-        .collect();
+    let all: Vec<String> =
+        rows(all).iter().map(|it| format!("{}={}", cell(&it["system"]), cell(&it["id"]))).collect();
     if all.is_empty() { "-".to_owned() } else { all.join(", ") }
 }
 

@@ -223,7 +223,7 @@ async fn show(session: &ServerSession, json: bool, scan: &Value) -> Result<()> {
     ];
     print::fields(data, &fields)?;
     let row = |it: &Value| {
-        let ports = it["ports"].as_array().into_iter().flatten();
+        let ports = print::rows(&it["ports"]).iter();
         let ports: Vec<String> = ports.map(|it| it["port"].to_string()).collect();
         let mut row = ["address", "hostname", "mac", "assetType", "because"]
             .map(|name| print::cell(&it[name]))
@@ -233,7 +233,7 @@ async fn show(session: &ServerSession, json: bool, scan: &Value) -> Result<()> {
     };
     let rows: Vec<_> = hosts.iter().map(row).collect();
     print::table(&["ADDRESS", "HOSTNAME", "MAC", "TYPE", "BECAUSE", "OPEN"], &rows)?;
-    for change in data["difference"]["changes"].as_array().into_iter().flatten() {
+    for change in print::rows(&data["difference"]["changes"]) {
         print::line(&format!("since the previous scan: {}", print::cell(change)))?;
     }
     Ok(())

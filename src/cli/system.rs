@@ -137,13 +137,13 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
             ("disk full", "diskFull"),
         ],
     )?;
-    for it in system["frameworksNotInUse"].as_array().into_iter().flatten() {
+    for it in print::rows(&system["frameworksNotInUse"]) {
         let id = print::cell(it);
         print::line(&format!(
             "framework {id} is not in use, because this release cannot read it; `posture framework list` says why"
         ))?;
     }
-    for it in system["orphans"].as_array().into_iter().flatten() {
+    for it in print::rows(&system["orphans"]) {
         let (kind, about) = (print::cell(&it["kind"]), print::cell(&it["about"]));
         let of = match it["clientId"].as_str() {
             Some(client) => format!(" of client {client}"),

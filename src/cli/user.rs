@@ -126,7 +126,7 @@ fn id_of(all: &Value, wanted: &str) -> Result<String> {
         let names = ["id", "email", "username"].map(|name| it[name].as_str());
         names.into_iter().flatten().any(|it| it.to_lowercase() == wanted.to_lowercase())
     };
-    let found = all["data"].as_array().into_iter().flatten().find(is_wanted);
+    let found = print::rows(&all["data"]).iter().find(is_wanted);
     let absent = || {
         Error::not_found(format!("unknown user `{wanted}`; `posture user list` shows all users"))
     };
@@ -210,6 +210,6 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             .map(|name| print::cell(&user[name]))
             .to_vec()
     };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
     print::table(&["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "LAST LOGIN"], &rows)
 }

@@ -335,7 +335,7 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             cell("url"),
         ]
     };
-    let rows: Vec<_> = answer["data"].as_array().into_iter().flatten().map(row).collect();
+    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
     print::table(&["ID", "STATE", "WAITING", "FAILURES", "LAST SUCCESS", "URL"], &rows)
 }
 
@@ -371,7 +371,7 @@ fn deliveries(options: &Config, json: bool, path: &str, failed: bool) -> Result<
         return print::json(&json!({ "data": all }));
     }
     let row = |it: &Value| {
-        let last = it["attempts"].as_array().and_then(|it| it.last()).unwrap_or(&Value::Null);
+        let last = print::rows(&it["attempts"]).last().unwrap_or(&Value::Null);
         let cell = |value: &Value| print::cell(value);
         vec![
             cell(&it["sequence"]),

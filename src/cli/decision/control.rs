@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::statement;
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, moment, query, repeated};
 use crate::cli::report::observation;
@@ -115,12 +116,9 @@ fn list(options: &Config, json: bool, args: &ControlListArgs) -> Result<()> {
     let query = query(&repeated("status", &args.statuses));
     let list = |client: &str| Call::get(format!("{client}/controls{query}"));
     let answer = client_name::call(options, &args.client, list)?;
-    if json {
-        return print::json(&answer);
-    }
-    let all = answer["data"].as_array().cloned().unwrap_or_default();
+    let all = print::rows(&answer["data"]);
     let heading = ["CODE", "SEVERITY", "STATUS", "SCORE", "ASSESSED", "TITLE"];
-    print::list(json, &all, ("no controls with this status", &heading), |it| {
+    print::list(json, all, ("no controls with this status", &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![
             cell("controlCode"),
@@ -148,14 +146,11 @@ fn show(options: &Config, json: bool, which: &ControlArgs) -> Result<()> {
         return print::json(&answer);
     }
     show_control(&answer["data"])?;
-    if !failing.is_empty() {
-        print::line("what fails:")?;
-    }
-    observation::show_failing(&failing)
+    observation::show_failing("what fails:", &failing)
 }
 
 fn show_control(control: &Value) -> Result<()> {
-    let names = [
+    let mut names = vec![
         ("control", "controlCode"),
         ("title", "title"),
         ("status", "status"),
@@ -167,20 +162,14 @@ fn show_control(control: &Value) -> Result<()> {
         ("why", "findings"),
         ("remediation", "remediation"),
     ];
-    print::fields(control, &names)?;
-    let it = &control["attestation"];
-    if it.is_null() {
-        return Ok(());
+    let mut control = control.clone();
+    let attestation = &control["attestation"];
+    if !attestation.is_null() {
+        let decides = if attestation["decides"] == true { "" } else { "; does not decide now" };
+        control["attested"] = json!(statement(attestation, "status") + decides);
+        names.push(("attested", "attested"));
     }
-    let cell = |name: &str| print::cell(&it[name]);
-    let until = print::given(" until ", &it["until"], print::day);
-    let evidence = print::given("; evidence: ", &it["evidence"], print::cell);
-    let (by, status, on) = (cell("by"), cell("status"), print::day(&it["at"]));
-    let decides = if it["decides"] == true { "" } else { "; does not decide now" };
-    let reason = cell("reason");
-    print::line(&format!(
-        "attested     {status} by {by} on {on}{until}: {reason}{evidence}{decides}"
-    ))
+    print::fields(&control, &names)
 }
 
 fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Result<()> {

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::statement;
 use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, moment, repeated};
 use crate::cli::report::observation;
@@ -123,11 +124,11 @@ fn list(options: &Config, json: bool, args: &RequirementListArgs) -> Result<()> 
     if json {
         return print::json(&answer);
     }
-    let all = answer["data"]["requirements"].as_array().cloned().unwrap_or_default();
+    let all = print::rows(&answer["data"]["requirements"]);
     let is_all = args.statuses.is_empty();
     let empty = if is_all { "no requirements" } else { "no requirements with this status" };
     let heading = ["REFERENCE", "STATUS", "SCORE", "TITLE"];
-    print::list(json, &all, (empty, &heading), |it| {
+    print::list(json, all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![cell("requirement"), cell("overallStatus"), cell("complianceScore"), cell("title")]
     })
@@ -138,7 +139,7 @@ fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
         let client = client_name::path(session, &which.client).await?;
         let answer = session.call(Call::get(which.path(&client))).await?;
         let mut failing = Vec::new();
-        for it in answer["data"]["controls"].as_array().into_iter().flatten().filter(|_| !json) {
+        for it in print::rows(&answer["data"]["controls"]).iter().filter(|_| !json) {
             let (code, status) = (print::cell(&it["controlCode"]), &it["status"]);
             if *status == "partial" || *status == "non_compliant" {
                 let all = observation::failing(session, &client, &code).await?;
@@ -159,7 +160,7 @@ fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
         ("description", "description"),
     ];
     print::fields(requirement, &names)?;
-    let because: Vec<&Value> = requirement["because"].as_array().into_iter().flatten().collect();
+    let because = print::rows(&requirement["because"]);
     if !because.is_empty() {
         print::line("\nwhat keeps it from being compliant:")?;
     }
@@ -168,30 +169,23 @@ fn show(options: &Config, json: bool, which: &RequirementArgs) -> Result<()> {
     }
     show_decision(&requirement["decision"])?;
     show_controls(&requirement["controls"])?;
-    for (code, all) in failing.iter().filter(|(_, all)| !all.is_empty()) {
-        print::line(&format!("\nwhat fails of {code}:"))?;
-        observation::show_failing(all)?;
-    }
-    Ok(())
+    failing.iter().try_for_each(|(code, all)| {
+        observation::show_failing(&format!("\nwhat fails of {code}:"), all)
+    })
 }
 
 fn show_decision(it: &Value) -> Result<()> {
     if it.is_null() {
         return Ok(());
     }
-    let cell = |name: &str| print::cell(&it[name]);
-    let until = print::given(" until ", &it["until"], print::day);
-    let evidence = print::given("; evidence: ", &it["evidence"], print::cell);
-    let (decision, by, on, reason) =
-        (cell("decision"), cell("by"), print::day(&it["at"]), cell("reason"));
-    print::line(&format!("\n{decision} by {by} on {on}{until}: {reason}{evidence}"))
+    print::line("")?;
+    print::line(&print::wrapped(&statement(it, "decision"), 2))
 }
 
 fn show_controls(controls: &Value) -> Result<()> {
-    let all = controls.as_array().cloned().unwrap_or_default();
     print::line("")?;
     let heading = ["CONTROL", "ROLE", "STATUS", "SCORE", "TITLE"];
-    print::list(false, &all, ("no controls count for it", &heading), |it| {
+    print::list(false, print::rows(controls), ("no controls count for it", &heading), |it| {
         ["controlCode", "role", "status", "score", "title"]
             .map(|name| print::cell(&it[name]))
             .to_vec()

@@ -190,10 +190,7 @@ fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
             cell("reason")
         ))?;
     }
-    if !failing.is_empty() {
-        print::line("what fails:")?;
-    }
-    observation::show_failing(&failing)
+    observation::show_failing("what fails:", &failing)
 }
 
 fn change_risk(

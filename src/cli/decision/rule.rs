@@ -186,19 +186,14 @@ fn list(options: &Config, json: bool) -> Result<()> {
         let answer = session.call(Call::get("/api/alert-rules")).await?;
         Ok((answer, client_name::Names::unless_json(session, json).await?))
     })?;
-    let all = answer["data"].as_array().cloned().unwrap_or_default();
     let heading = ["ID", "STATE", "CLIENTS", "NAME", "TRIGGERS WHEN"];
-    print::list(json, &all, ("no alert rules", &heading), |it| {
+    print::list(json, print::rows(&answer["data"]), ("no alert rules", &heading), |it| {
         let clients: Vec<String> =
-            it["clientIds"].as_array().into_iter().flatten().map(|it| names.name(it)).collect();
+            print::rows(&it["clientIds"]).iter().map(|it| names.name(it)).collect();
         vec![
             print::cell(&it["id"]),
             if it["enabled"] == true { "enabled".to_owned() } else { "disabled".to_owned() },
-            match &clients[..] {
-                [] => "all".to_owned(),
-                [only] => only.clone(),
-                [first, others @ ..] => format!("{first} and {} more", others.len()),
-            },
+            if clients.is_empty() { "all".to_owned() } else { print::first(&clients, 1) },
             print::cell(&it["name"]),
             words(&it["condition"]),
         ]

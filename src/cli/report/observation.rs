@@ -79,8 +79,12 @@ pub(in crate::cli) async fn failing(
     session.list(&path, PULL_LIMIT_MAX).await
 }
 
-/// Prints what fails, each with what was found, which names the failing subjects.
-pub(in crate::cli) fn show_failing(all: &[Value]) -> Result<()> {
+/// Prints what fails under a heading, each with what was found, which names the failing subjects. Prints nothing if nothing
+/// fails.
+pub(in crate::cli) fn show_failing(heading: &str, all: &[Value]) -> Result<()> {
+    if !all.is_empty() {
+        print::line(heading)?;
+    }
     for it in all {
         let cell = |name: &str| print::cell(&it[name]);
         let scope = match it["scope"].as_str() {

@@ -46,7 +46,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) ->
         let score = &it["score"];
         let provisional = if it["provisional"] == true { "*" } else { "" };
         let risks = |name: &str| print::cell(&it["risks"][name]);
-        let attention = it["attention"].as_array().into_iter().flatten().map(print::cell);
+        let attention = print::rows(&it["attention"]).iter().map(print::cell);
         vec![
             print::cell(&it["clientName"]),
             print::cell(&score["overallScore"]),
