@@ -62,41 +62,6 @@ pub(super) fn references(pairs: &[String]) -> Result<Option<Value>> {
     Ok(Some(Value::Array(pairs.iter().map(read).collect::<Result<_>>()?)))
 }
 
-/// How many of the newest entries a list shows.
-pub(super) struct Newest {
-    pub(super) limit: u32,
-    /// The API answers no more at once.
-    pub(super) limit_max: u32,
-    /// Options that shorten the list.
-    pub(super) narrowed_by: &'static str,
-}
-
-impl Newest {
-    /// The limit to ask for: one more than is shown, to find out whether there are more.
-    pub(super) fn asked(&self, json: bool) -> u32 {
-        let is_shown = !json && (1..self.limit_max).contains(&self.limit);
-        if is_shown { self.limit + 1 } else { self.limit }
-    }
-
-    /// Drops the oldest entry if it is one too many. Returns what to say below the list.
-    pub(super) fn cut(&self, oldest_first: &mut Vec<Value>) -> Option<String> {
-        let Self { limit, limit_max, narrowed_by } = self;
-        if oldest_first.len() < *limit as usize {
-            return None;
-        }
-        if limit == limit_max {
-            return Some(format!(
-                "no more than {limit} are listed; use {narrowed_by} to list fewer"
-            ));
-        }
-        if oldest_first.len() == *limit as usize {
-            return None;
-        }
-        oldest_first.drain(..oldest_first.len() - *limit as usize);
-        Some(format!("these are the last {limit}; --limit shows more"))
-    }
-}
-
 /// Reads an id. `what`: its name with an article. `list`: the command that shows such ids.
 pub(super) fn id<T: FromStr>(text: &str, what: &str, list: &str) -> Result<T> {
     text.parse().map_err(|_| {

@@ -54,7 +54,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: AlertCommand) -
 }
 
 fn list(options: &Config, json: bool, client: Option<&str>, with_closed: bool) -> Result<()> {
-    let (mut all, names) = read(options, json, "/api/alerts", client)?;
+    let mut all = read(options, "/api/alerts", client)?;
     if !with_closed {
         all.retain(|it| it["closedAt"].is_null());
     }
@@ -64,7 +64,7 @@ fn list(options: &Config, json: bool, client: Option<&str>, with_closed: bool) -
         vec![
             print::minute(&it["openedAt"]),
             print::minute(&it["closedAt"]),
-            names.name(&it["clientId"]),
+            print::cell(&it["object"]["clientName"]),
             print::cell(&it["occurrence"]),
             about(&it["object"], &Value::Null),
         ]
@@ -77,27 +77,21 @@ pub(in crate::cli) fn run_conditions(
     command: &ConditionCommand,
 ) -> Result<()> {
     let ConditionCommand::List { client } = command;
-    let (all, names) = read(options, json, "/api/conditions", client.as_deref())?;
+    let all = read(options, "/api/conditions", client.as_deref())?;
     let heading = ["OPENED", "CLIENT", "TYPE", "ABOUT"];
     print::list(json, &all, ("no open conditions", &heading), |it| {
         vec![
             print::minute(&it["openedAt"]),
-            names.name(&it["clientId"]),
+            print::cell(&it["object"]["clientName"]),
             print::cell(&it["type"]),
             about(&it["object"], &Value::Null),
         ]
     })
 }
 
-fn read(
-    options: &Config,
-    json: bool,
-    path: &str,
-    client: Option<&str>,
-) -> Result<(Vec<Value>, client_name::Names)> {
+fn read(options: &Config, path: &str, client: Option<&str>) -> Result<Vec<Value>> {
     with_session(options, async |session| {
         let of = client_name::filter(session, client).await?;
-        let all = session.list(&format!("{path}{}", query(&of)), PULL_LIMIT_MAX).await?;
-        Ok((all, client_name::Names::unless_json(session, json).await?))
+        session.list(&format!("{path}{}", query(&of)), PULL_LIMIT_MAX).await
     })
 }

@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
+use super::newest::Newest;
 use crate::cli::call::{Call, with_session};
-use crate::cli::option::Newest;
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::Result;
@@ -29,19 +29,18 @@ Examples:
 pub(in crate::cli) fn run(options: &Config, json: bool, command: &ChangeCommand) -> Result<()> {
     let ChangeCommand::List { client, limit } = command;
     let newest = Newest { limit: *limit, limit_max: SMALL_PULL_LIMIT_MAX, narrowed_by: "--client" };
+    let limit = if json { newest.limit } else { newest.limit_and_one() };
     let (answer, names) = with_session(options, async |session| {
         let of = client_name::filter(session, client.as_deref()).await?;
-        let path = format!("/api/changes?newest=true&limit={}{of}", newest.asked(json));
+        let path = format!("/api/changes?newest=true&limit={limit}{of}");
         let answer = session.call(Call::get(path)).await?;
         Ok((answer, client_name::Names::unless_json(session, json).await?))
     })?;
     if json {
         return print::json(&answer);
     }
-    let mut all = answer["data"].as_array().cloned().unwrap_or_default();
-    let more = newest.cut(&mut all);
     let heading = ["AT", "CLIENT", "FRAMEWORK", "REQUIREMENT", "FROM", "TO", "CAUSE"];
-    print::list(json, &all, ("no changes in the last 90 days", &heading), |it| {
+    newest.show(&answer, ("no changes in the last 90 days", &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![
             print::minute(&it["at"]),
@@ -52,6 +51,5 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &ChangeCommand)
             cell("to"),
             cell("cause"),
         ]
-    })?;
-    more.map_or(Ok(()), |it| print::line(&it))
+    })
 }

@@ -5,8 +5,9 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
+use super::newest::Newest;
 use crate::cli::call::{Call, ServerSession, with_session};
-use crate::cli::option::{Newest, repeated};
+use crate::cli::option::repeated;
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -56,7 +57,8 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
             limit_max: PULL_LIMIT_MAX,
             narrowed_by: "--client or --type",
         };
-        let limit = newest.asked(json || args.follow);
+        let is_list = !json && !args.follow;
+        let limit = if is_list { newest.limit_and_one() } else { newest.limit };
         let path = format!("/api/events?newest=true&limit={limit}{query}");
         if args.follow && !session.is_server() {
             return Err(Error::unavailable(
@@ -72,11 +74,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &EventCommand) 
         if json {
             return print::json(&answer);
         }
-        let mut all = answer["data"].as_array().cloned().unwrap_or_default();
-        let more = newest.cut(&mut all);
-        let heading = ["AT", "TYPE", "CLIENT", "ABOUT"];
-        print::list(json, &all, ("no events", &heading), row)?;
-        more.map_or(Ok(()), |it| print::line(&it))
+        newest.show(&answer, ("no events", &["AT", "TYPE", "CLIENT", "ABOUT"]), row)
     })
 }
 
@@ -109,7 +107,7 @@ async fn follow(
 /// Prints one line for each event. Returns the sequence of the last one, or 0.
 fn print_events(json: bool, answer: &Value) -> Result<u64> {
     let mut last = 0;
-    for it in answer["data"].as_array().into_iter().flatten() {
+    for it in print::rows(&answer["data"]) {
         last = sequence(it);
         if json {
             print::compact(it)?;
@@ -159,11 +157,10 @@ pub(in crate::cli) fn about(object: &Value, previous: &Value) -> String {
         let from = print::given("", before, |it| format!("{} -> ", print::cell(it)));
         texts.push(from + &print::cell(now));
     }
-    if let Some(requirements) = object["requirements"].as_array() {
-        let shown: Vec<_> = requirements.iter().take(N_NAMED).map(print::cell).collect();
-        let n_more = requirements.len() - shown.len();
-        let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
-        texts.push(format!("{}{more}", shown.join(", ")));
+    let requirements: Vec<String> =
+        print::rows(&object["requirements"]).iter().map(print::cell).collect();
+    if !requirements.is_empty() {
+        texts.push(print::first(&requirements, N_NAMED));
     }
     if !object["openRisks"].is_null() {
         texts.push(print::count(&object["openRisks"], "open risk"));

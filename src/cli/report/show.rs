@@ -48,36 +48,33 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &ShowArgs) -> Resu
 }
 
 async fn read(session: &ServerSession, client: &str) -> Result<Value> {
-    let path = client_name::path(session, client).await?;
-    let id = path.rsplit('/').next().unwrap_or_default();
-    let get =
-        async |path: String| Ok::<_, crate::error::Error>(session.call(Call::get(path)).await?);
+    let id = client_name::find(session, client).await?;
+    let path = format!("/api/clients/{id}");
     let risks = format!("{path}/risks");
-    let count = async |query: &str| {
-        let answer = get(format!("{risks}?limit=1&{query}")).await?;
-        Ok::<_, crate::error::Error>(answer["pagination"]["total"].clone())
+    let get = async |path: &str| -> Result<Value> {
+        Ok(session.call(Call::get(path)).await?["data"].take())
+    };
+    let count = async |query: &str| -> Result<Value> {
+        let answer = session.call(Call::get(format!("{risks}?limit=1&{query}"))).await?;
+        Ok(answer["pagination"]["total"].clone())
     };
     let mut open = json!({});
     for severity in ["critical", "high", "medium", "low"] {
         open[severity] = count(&format!("accepted=false&severity={severity}")).await?;
     }
-    let mut frameworks = get(format!("{path}/compliance")).await?["data"].take();
-    frameworks.as_array_mut().into_iter().for_each(|it| it.retain(|it| it["inScope"] == true));
-    let mut tasks = Vec::new();
-    for status in ["open", "in_progress"] {
-        let path = format!("/api/tasks?clientId={id}&status={status}");
-        tasks.extend(session.list(&path, PULL_LIMIT_MAX).await?);
-    }
+    let frameworks = get(&format!("{path}/compliance")).await?;
+    let in_scope = print::rows(&frameworks).iter().filter(|it| it["inScope"] == true);
+    let tasks = format!("/api/tasks?clientId={id}&status=open&status=in_progress");
     let mut alerts = session.list(&format!("/api/alerts?clientId={id}"), PULL_LIMIT_MAX).await?;
     alerts.retain(|it| it["closedAt"].is_null());
     Ok(json!({
-        "client": get(path.clone()).await?["data"].take(),
-        "posture": get(format!("{path}/posture")).await?["data"].take(),
-        "frameworks": frameworks,
-        "risks": get(format!("{risks}?accepted=false&limit={N_RISKS_SHOWN}")).await?["data"].take(),
+        "client": get(&path).await?,
+        "posture": get(&format!("{path}/posture")).await?,
+        "frameworks": in_scope.collect::<Vec<_>>(),
+        "risks": get(&format!("{risks}?accepted=false&limit={N_RISKS_SHOWN}")).await?,
         "openRisks": open,
         "acceptedRisks": count("accepted=true").await?,
-        "tasks": tasks,
+        "tasks": session.list(&tasks, PULL_LIMIT_MAX).await?,
         "alerts": alerts,
     }))
 }
@@ -149,7 +146,7 @@ fn score_at(moves: &Value, at: Time) -> Option<i64> {
 }
 
 fn show_frameworks(frameworks: &Value) -> Result<()> {
-    let all: Vec<&Value> = frameworks.as_array().into_iter().flatten().collect();
+    let all = print::rows(frameworks);
     if all.is_empty() {
         return Ok(());
     }
@@ -192,8 +189,7 @@ fn show_risks(data: &Value) -> Result<()> {
         return print::line(&format!("no open risks{accepted}"));
     }
     print::line(&format!("open risks: {}{accepted}", counts.join(", ")))?;
-    let all: Vec<&Value> = data["risks"].as_array().into_iter().flatten().collect();
-    let rows: Vec<_> = all.iter().map(|it| risk_row(it)).collect();
+    let rows: Vec<_> = print::rows(&data["risks"]).iter().map(risk_row).collect();
     print::table(&["SEVERITY", "SCORE", "CONTROL", "DOLLARS", "RISK"], &rows)
 }
 
@@ -208,58 +204,47 @@ fn risk_row(it: &Value) -> Vec<String> {
 }
 
 fn show_work(data: &Value) -> Result<()> {
-    let n_of = |name: &str| data[name].as_array().map_or(0, Vec::len);
-    let tasks = data["tasks"].as_array().into_iter().flatten();
-    let n_overdue = tasks.filter(|it| it["overdue"] == true).count();
+    let (tasks, alerts) = (print::rows(&data["tasks"]), print::rows(&data["alerts"]));
+    let n_overdue = tasks.iter().filter(|it| it["overdue"] == true).count();
     let overdue = if n_overdue == 0 { String::new() } else { format!(", {n_overdue} overdue") };
     print::line("")?;
     print::line(&format!(
         "{}{overdue}; {}",
-        print::count(&json!(n_of("tasks")), "open task"),
-        print::count(&json!(n_of("alerts")), "open alert"),
+        print::count(&json!(tasks.len()), "open task"),
+        print::count(&json!(alerts.len()), "open alert"),
     ))
 }
 
 fn show_moves(moves: &Value) -> Result<()> {
-    let all: Vec<&Value> = moves.as_array().into_iter().flatten().take(N_MOVES_SHOWN).collect();
+    let all = print::rows(moves);
     if all.is_empty() {
         return Ok(());
     }
     print::line("")?;
-    let rows: Vec<_> = all
-        .iter()
-        .map(|it| {
-            let controls: Vec<String> =
-                it["controls"].as_array().into_iter().flatten().map(print::cell).collect();
-            let named = controls.iter().take(N_CONTROLS_SHOWN).cloned().collect::<Vec<_>>();
-            let n_more = controls.len() - named.len();
-            let more = if n_more == 0 { String::new() } else { format!(" and {n_more} more") };
-            let from =
-                if it["from"].is_null() { "none".to_owned() } else { print::cell(&it["from"]) };
-            vec![
-                print::minute(&it["at"]),
-                format!("{from} -> {}", print::cell(&it["to"])),
-                print::cell(&it["cause"]),
-                format!("{}{more}", named.join(", ")),
-            ]
-        })
-        .collect();
+    let row = |it: &Value| {
+        let controls: Vec<String> = print::rows(&it["controls"]).iter().map(print::cell).collect();
+        let from = if it["from"].is_null() { "none".to_owned() } else { print::cell(&it["from"]) };
+        vec![
+            print::minute(&it["at"]),
+            format!("{from} -> {}", print::cell(&it["to"])),
+            print::cell(&it["cause"]),
+            print::first(&controls, N_CONTROLS_SHOWN),
+        ]
+    };
+    let rows: Vec<_> = all.iter().take(N_MOVES_SHOWN).map(row).collect();
     print::table(&["LAST CHANGES", "SCORE", "CAUSE", "CONTROLS"], &rows)
 }
 
 fn show_questions(data: &Value) -> Result<()> {
-    let all: Vec<&Value> = data["posture"]["questions"].as_array().into_iter().flatten().collect();
+    let all = print::rows(&data["posture"]["questions"]);
     if all.is_empty() {
         return Ok(());
     }
-    let text = |it: &&&Value| {
+    let text = |it: &Value| {
         format!("{} ({})", print::cell(&it["question"]), print::count(&it["count"], "requirement"))
     };
-    let mut asked: Vec<String> = all.iter().take(N_QUESTIONS_SHOWN).map(|it| text(&it)).collect();
-    if N_QUESTIONS_SHOWN < all.len() {
-        asked.push(format!("and {} more", all.len() - N_QUESTIONS_SHOWN));
-    }
-    let text = format!("does the client use: {}", asked.join(", "));
+    let asked: Vec<String> = all.iter().map(text).collect();
+    let text = format!("does the client use: {}", print::first(&asked, N_QUESTIONS_SHOWN));
     print::line("")?;
     print::line(&print::wrapped(&text, "does the client use: ".len()))?;
     let id = print::cell(&data["client"]["id"]);
