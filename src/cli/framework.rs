@@ -1,16 +1,15 @@
 //! `posture framework`: the frameworks that the managed service provider writes.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::call::{Call, call, encoded};
-use super::print;
+use super::{input, print};
 use crate::app::framework::OWN_BYTES_MAX;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FrameworkCommand {
@@ -43,7 +42,7 @@ pub(super) fn run(options: &Config, json: bool, command: FrameworkCommand) -> Re
     match command {
         FrameworkCommand::Add { file, replace, keep_decisions } => {
             let body = json!({
-                "toml": text(&file)?, "replace": replace, "keepDecisions": keep_decisions,
+                "toml": input::text(&file, OWN_BYTES_MAX)?, "replace": replace, "keepDecisions": keep_decisions,
             });
             let answer = call(options, Call::of("POST", "/api/own-frameworks", &body))?;
             let id = print::cell(&answer["data"]["frameworkId"]);
@@ -67,23 +66,6 @@ pub(super) fn run(options: &Config, json: bool, command: FrameworkCommand) -> Re
 
 fn path(id: &str) -> String {
     format!("/api/own-frameworks/{}", encoded(id))
-}
-
-/// The content of a file, or of standard input.
-fn text(file: &Path) -> Result<String> {
-    let refused = |rule: String| Error::invalid(format!("{}: {rule}", file.display()));
-    let n_max = OWN_BYTES_MAX as u64 + 1;
-    let mut bytes = Vec::new();
-    let read = if file == Path::new("-") {
-        std::io::stdin().lock().take(n_max).read_to_end(&mut bytes)
-    } else {
-        std::fs::File::open(file).and_then(|it| it.take(n_max).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| refused(error.to_string()))?;
-    if OWN_BYTES_MAX < bytes.len() {
-        return Err(refused(format!("must have at most {OWN_BYTES_MAX} bytes")));
-    }
-    String::from_utf8(bytes).map_err(|_| refused("must be UTF-8".to_owned()))
 }
 
 fn list(json: bool, answer: &Value) -> Result<()> {

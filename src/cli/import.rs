@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::call::{Call, ServerSession, encoded, with_session};
 use super::option::id;
 use super::report::show::score_text;
-use super::{client_name, print};
+use super::{client_name, input, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
@@ -80,11 +80,7 @@ pub(super) fn run(options: &Config, json: bool, args: ImportArgs) -> Result<()> 
             let client = client_name::path(session, named).await?;
             let mut is_first = false;
             for file in &args.files {
-                let name = if *file == Path::new("-") {
-                    "standard input".to_owned()
-                } else {
-                    file.display().to_string()
-                };
+                let name = input::name(file);
                 let answer =
                     import(session, &args, &client, file).await.map_err(|error| error.at(&name))?;
                 show(json, &visible(&name), &answer)?;
@@ -108,7 +104,7 @@ async fn import(
     path: &Path,
 ) -> Result<Value> {
     let (file, bar) = open(path).await?;
-    let name = if path == Path::new("-") {
+    let name = if input::is_stdin(path) {
         OsStr::new("stdin")
     } else {
         path.file_name().unwrap_or_default()
@@ -136,7 +132,7 @@ async fn import(
 /// A file, or standard input, and how far it is read.
 async fn open(path: &Path) -> Result<(tokio::fs::File, ProgressBar)> {
     let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
-    if path == Path::new("-") {
+    if input::is_stdin(path) {
         let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?;
         return Ok((std::fs::File::from(input).into(), ProgressBar::hidden()));
     }

@@ -9,6 +9,7 @@ mod client_name;
 mod decision;
 mod framework;
 mod import;
+mod input;
 mod key;
 mod option;
 mod print;

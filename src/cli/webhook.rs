@@ -1,6 +1,5 @@
 //! `posture webhook`.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -8,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::call::{Call, call, with_session};
 use super::option::{body, seconds};
-use super::{client_name, option, print};
+use super::{client_name, input, option, print};
 use crate::app::webhook::endpoint::OVERLAP_S;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -16,10 +15,10 @@ use crate::id::WebhookId;
 use crate::page::LIMIT_MAX;
 use crate::webhook::sign::SigningSecret;
 
-/// A file with header lines is not longer. The API takes far less.
-const HEADER_FILE_BYTES_MAX: u64 = 64 * 1024;
+/// A file with header lines or a secret is not longer. The API takes far less.
+const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// No delivery has a larger body.
-const BODY_BYTES_MAX: u64 = 1024 * 1024;
+const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum WebhookCommand {
@@ -113,22 +112,11 @@ impl HeaderArgs {
 /// # Errors
 /// `Invalid` if the file has no header: what should have written it has failed, and an empty list would remove all headers.
 fn header_lines(file: &Path) -> Result<Vec<String>> {
-    let is_input = file == Path::new("-");
-    let name = if is_input { "standard input".into() } else { file.display().to_string() };
-    let mut text = String::new();
-    let read = if is_input {
-        std::io::stdin().lock().take(HEADER_FILE_BYTES_MAX + 1).read_to_string(&mut text)
-    } else {
-        std::fs::File::open(file)
-            .and_then(|it| it.take(HEADER_FILE_BYTES_MAX + 1).read_to_string(&mut text))
-    };
-    let n_bytes = read.map_err(|it| Error::invalid(format!("cannot read {name}: {it}")))?;
-    if HEADER_FILE_BYTES_MAX < n_bytes as u64 {
-        return Err(Error::invalid(format!("{name} is longer than {HEADER_FILE_BYTES_MAX} bytes")));
-    }
+    let text = input::text(file, TEXT_BYTES_MAX)?;
     if text.trim().is_empty() {
         return Err(Error::invalid(format!(
-            "{name} has no header; to remove all headers, pass --header ''"
+            "{} has no header; to remove all headers, pass --header ''",
+            input::name(file)
         )));
     }
     Ok(text.lines().map(str::to_owned).collect())
@@ -237,7 +225,7 @@ pub(super) fn run(options: &Config, json: bool, command: WebhookCommand) -> Resu
         WebhookCommand::Deliveries { id, failed } => deliveries(options, json, &path(&id)?, failed),
         WebhookCommand::Recover(args) => recover(options, json, args),
         WebhookCommand::Verify { secret_file, signature, body } => {
-            verify(json, &secret_file, &signature, body.as_ref())
+            verify(json, &secret_file, &signature, body.as_deref())
         }
     }
 }
@@ -414,29 +402,10 @@ fn recover(options: &Config, json: bool, args: RecoverArgs) -> Result<()> {
     print::line(&format!("{n_queued} {noun} queued"))
 }
 
-fn verify(
-    json: bool,
-    secret_file: &PathBuf,
-    signature: &str,
-    body: Option<&PathBuf>,
-) -> Result<()> {
-    let unreadable = |path: &PathBuf, error: &std::io::Error| {
-        Error::invalid(format!("cannot read {}: {error}", path.display()))
-    };
-    let secret = std::fs::read_to_string(secret_file).map_err(|it| unreadable(secret_file, &it))?;
-    let secret = SigningSecret::parse(secret.trim())?;
-    let mut bytes = Vec::new();
-    let read = match body {
-        Some(path) => std::fs::File::open(path)
-            .and_then(|it| it.take(BODY_BYTES_MAX).read_to_end(&mut bytes))
-            .map_err(|it| unreadable(path, &it))?,
-        None => std::io::stdin()
-            .lock()
-            .take(BODY_BYTES_MAX)
-            .read_to_end(&mut bytes)
-            .map_err(|it| Error::invalid(format!("cannot read standard input: {it}")))?,
-    };
-    if read == 0 {
+fn verify(json: bool, secret_file: &Path, signature: &str, body: Option<&Path>) -> Result<()> {
+    let secret = SigningSecret::parse(input::text(secret_file, TEXT_BYTES_MAX)?.trim())?;
+    let bytes = input::bytes(body.unwrap_or(Path::new("-")), BODY_BYTES_MAX)?;
+    if bytes.is_empty() {
         return Err(Error::invalid("the body is empty"));
     }
     if !secret.verifies(signature.trim(), &bytes) {

@@ -46,7 +46,7 @@ fn a_file_that_is_no_framework_is_refused_in_a_line() {
         ),
         ("garbage.toml", "garbage.toml: must be UTF-8"),
         ("long.toml", "long.toml: must have at most 245760 bytes"),
-        ("absent.toml", "absent.toml: No such file"),
+        ("absent.toml", "cannot read absent.toml: No such file"),
     ] {
         let done = folder.run(&["framework", "add", file]);
         assert!(refusal(&done).contains(says), "{file}: {}", done.err);

@@ -252,7 +252,7 @@ fn headers_of_a_webhook_come_from_the_command_or_from_a_file() {
     for (text, says) in [
         ("", "standard input has no header; to remove all headers, pass --header ''"),
         ("\n \n", "standard input has no header; to remove all headers, pass --header ''"),
-        (&*long, "standard input is longer than 65536 bytes"),
+        (&*long, "standard input: must have at most 65536 bytes"),
     ] {
         let fed = folder.feed(&["webhook", "set", id, "--header-file", "-"], text);
         assert_eq!(refusal(&fed), says);
