@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::cli::call::{Call, call, with_session};
+use crate::cli::client_name::Names;
 use crate::cli::option::{body, id};
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -97,10 +98,11 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: RuleCommand) ->
         }
         RuleCommand::Set(args) => {
             let (path, body) = (path(&args.rule)?, args.body()?);
-            let answer = with_session(options, async |session| {
-                client_name::change(session, &path, body, &args.clients).await
+            let (answer, names) = with_session(options, async |session| {
+                let answer = client_name::change(session, &path, body, &args.clients).await?;
+                Ok((answer, Names::unless_json(session, json).await?))
             })?;
-            show(json, &answer)
+            show(json, &answer, &names)
         }
         RuleCommand::Remove { rule } => {
             let answer = call(options, Call::delete(path(&rule)?))?;
@@ -117,25 +119,17 @@ fn path(rule: &str) -> Result<String> {
 impl RuleCondition {
     /// As the API takes it. `None`: no option was given.
     fn json(&self) -> Result<Option<Value>> {
-        let pair = |option: &str, text: &str| {
-            let read =
-                text.split_once('=').and_then(|(name, n)| Some((name.to_owned(), n.parse().ok()?)));
-            let found: Option<(String, u32)> = read;
-            found.ok_or_else(|| {
-                Error::invalid(format!("{option} {text}: must have the form NAME=NUMBER"))
-            })
-        };
         if let Some(value) = self.score_below {
             return Ok(Some(json!({ "type": "score_below", "value": value })));
         }
         if let Some(text) = &self.readiness_below {
-            let (framework, value) = pair("--readiness-below", text)?;
+            let (framework, value) = pair("--readiness-below", "FRAMEWORK=N", text)?;
             let condition =
                 json!({ "type": "readiness_below", "framework": framework, "value": value });
             return Ok(Some(condition));
         }
         if let Some(text) = &self.open_risks {
-            let (severity, value) = pair("--open-risks", text)?;
+            let (severity, value) = pair("--open-risks", "SEVERITY=N", text)?;
             let condition =
                 json!({ "type": "open_risks_at_least", "severity": severity, "value": value });
             return Ok(Some(condition));
@@ -149,6 +143,12 @@ impl RuleCondition {
         let overdue = |it| json!({ "type": "tasks_overdue_at_least", "value": it });
         Ok(self.tasks_overdue.map(overdue))
     }
+}
+
+/// Reads a name and a number. `form`: how the help of the option shows them.
+fn pair<'a>(option: &str, form: &str, text: &'a str) -> Result<(&'a str, u32)> {
+    let read = text.split_once('=').and_then(|(name, n)| Some((name, n.parse().ok()?)));
+    read.ok_or_else(|| Error::invalid(format!("{option} {text}: must have the form {form}")))
 }
 
 impl RuleSetArgs {
@@ -184,12 +184,11 @@ fn words(condition: &Value) -> String {
 fn list(options: &Config, json: bool) -> Result<()> {
     let (answer, names) = with_session(options, async |session| {
         let answer = session.call(Call::get("/api/alert-rules")).await?;
-        Ok((answer, client_name::Names::unless_json(session, json).await?))
+        Ok((answer, Names::unless_json(session, json).await?))
     })?;
     let heading = ["ID", "STATE", "CLIENTS", "NAME", "TRIGGERS WHEN"];
     print::list(json, print::rows(&answer["data"]), ("no alert rules", &heading), |it| {
-        let clients: Vec<String> =
-            print::rows(&it["clientIds"]).iter().map(|it| names.name(it)).collect();
+        let clients = client_names(it, &names);
         vec![
             print::cell(&it["id"]),
             if it["enabled"] == true { "enabled".to_owned() } else { "disabled".to_owned() },
@@ -200,18 +199,24 @@ fn list(options: &Config, json: bool) -> Result<()> {
     })
 }
 
-fn show(json: bool, answer: &Value) -> Result<()> {
+/// The names of the clients that a rule is limited to.
+fn client_names(rule: &Value, names: &Names) -> Vec<String> {
+    print::rows(&rule["clientIds"]).iter().map(|it| names.name(it)).collect()
+}
+
+fn show(json: bool, answer: &Value, names: &Names) -> Result<()> {
     if json {
         return print::json(answer);
     }
     let mut rule = answer["data"].clone();
-    print::name_all(&mut rule["clientIds"], "all");
+    let clients = client_names(&rule, names);
+    rule["clients"] = if clients.is_empty() { json!("all") } else { json!(clients.join(", ")) };
     rule["words"] = json!(words(&rule["condition"]));
     let names = [
         ("rule", "name"),
         ("id", "id"),
         ("enabled", "enabled"),
-        ("clients", "clientIds"),
+        ("clients", "clients"),
         ("triggers when", "words"),
     ];
     print::fields(&rule, &names)

@@ -1,5 +1,6 @@
 //! `posture export`: everything about a client or all clients, as lines of JSON.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,8 +16,8 @@ use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 
-/// The last line is shorter. It says how much the export holds.
-const LAST_LINE_BYTES_MAX: usize = 4 * 1024;
+/// A longer line is refused. The longest have the requirements of a framework, and are far shorter.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -97,12 +98,12 @@ impl PartFile {
         name.push(format!(".{}.part", std::process::id()));
         let path = target.with_file_name(name);
         let made = File::options().write(true).create_new(true).mode(0o600).open(&path);
-        let file = made.map_err(|it| unwritable(&path, &it))?;
+        let file = made.map_err(|it| unwritable(path.display(), &it))?;
         Ok(Self { path, file, is_renamed: false })
     }
 
     fn rename(mut self, target: &Path) -> Result<()> {
-        std::fs::rename(&self.path, target).map_err(|it| unwritable(target, &it))?;
+        std::fs::rename(&self.path, target).map_err(|it| unwritable(target.display(), &it))?;
         self.is_renamed = true;
         Ok(())
     }
@@ -117,19 +118,21 @@ impl Drop for PartFile {
     }
 }
 
-fn unwritable(file: &Path, error: &io::Error) -> Error {
-    Error::invalid(format!("{}: cannot be written: {error}", file.display()))
+fn unwritable(name: impl Display, error: &io::Error) -> Error {
+    Error::invalid(format!("{name}: cannot be written: {error}"))
 }
 
 /// The lines on their way to a file or to standard output. Only the last one is held.
 struct ExportLines {
     out: BufWriter<Box<dyn Write + Send>>,
-    file: PathBuf,
+    /// What messages call the file.
+    name: String,
+    /// The last line, or as much of it as has come.
     last: Vec<u8>,
     n_bytes: u64,
     bar: ProgressBar,
-    /// The beginning of a line for the terminal. `None`: standard output is not a terminal, or a file is written.
-    held: Option<Vec<u8>>,
+    /// Invisible characters are escaped: a terminal could obey them.
+    is_escaped: bool,
     /// Standard output has no reader anymore.
     is_closed: bool,
 }
@@ -139,9 +142,9 @@ impl ExportLines {
     fn to(part: Option<&PartFile>) -> Result<Self> {
         let out: Box<dyn Write + Send> = match part {
             None => Box::new(io::stdout()),
-            Some(it) => {
-                Box::new(it.file.try_clone().map_err(|error| unwritable(&it.path, &error))?)
-            }
+            Some(it) => Box::new(
+                it.file.try_clone().map_err(|error| unwritable(it.path.display(), &error))?,
+            ),
         };
         let bar = if part.is_some() && io::stderr().is_terminal() {
             let style = ProgressStyle::with_template("{spinner} {bytes} {bytes_per_sec}");
@@ -149,41 +152,40 @@ impl ExportLines {
         } else {
             ProgressBar::hidden()
         };
-        let file = part.map_or(Path::new("standard output"), |it| &it.path).to_owned();
-        let (out, last) = (BufWriter::new(out), Vec::new());
-        let is_shown = part.is_none() && io::stdout().is_terminal();
-        let held = is_shown.then(Vec::new);
-        Ok(Self { out, file, last, n_bytes: 0, bar, held, is_closed: false })
+        Ok(Self {
+            out: BufWriter::new(out),
+            name: part.map_or("standard output".to_owned(), |it| it.path.display().to_string()),
+            last: Vec::new(),
+            n_bytes: 0,
+            bar,
+            is_escaped: part.is_none() && io::stdout().is_terminal(),
+            is_closed: false,
+        })
     }
 
+    /// Writes the lines that are followed by another one, and holds the last.
     fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        if self.held.is_some() {
-            let whole = self.whole_lines(bytes);
-            self.written(|it| it.write_all(whole.as_bytes()))?;
-        } else {
-            self.written(|it| it.write_all(bytes))?;
-        }
         self.n_bytes += bytes.len() as u64;
         self.bar.set_position(self.n_bytes);
-        let start = bytes.strip_suffix(b"\n").unwrap_or(bytes);
-        match start.iter().rposition(|it| *it == b'\n') {
-            Some(at) => self.last = bytes[at + 1..].to_vec(),
-            None if self.last.ends_with(b"\n") => self.last = bytes.to_vec(),
-            None => self.last.extend_from_slice(bytes),
+        // Only the end of what is held may be a line break.
+        let start = self.last.len().saturating_sub(1);
+        self.last.extend_from_slice(bytes);
+        let rest = self.last.strip_suffix(b"\n").unwrap_or(&self.last);
+        let line_break = rest[start..].iter().rposition(|it| *it == b'\n');
+        let whole: Vec<u8> = self.last.drain(..line_break.map_or(0, |it| start + it + 1)).collect();
+        if LINE_BYTES_MAX < self.last.len() {
+            let rule = format!("the export has a line of more than {LINE_BYTES_MAX} bytes");
+            return Err(Error::unavailable(rule));
         }
-        if LAST_LINE_BYTES_MAX < self.last.len() {
-            self.last.clear();
-        }
-        Ok(())
+        self.write(&whole)
     }
 
-    /// The lines that these bytes complete, with their invisible characters escaped: a terminal could obey them.
-    fn whole_lines(&mut self, bytes: &[u8]) -> String {
-        let held = self.held.get_or_insert_default();
-        held.extend_from_slice(bytes);
-        let n_whole = held.iter().rposition(|it| *it == b'\n').map_or(0, |it| it + 1);
-        let whole: Vec<u8> = held.drain(..n_whole).collect();
-        print::escaped(&String::from_utf8_lossy(&whole))
+    fn write(&mut self, lines: &[u8]) -> Result<()> {
+        if self.is_escaped {
+            let shown = print::escaped(&String::from_utf8_lossy(lines));
+            return self.written(|it| it.write_all(shown.as_bytes()));
+        }
+        self.written(|it| it.write_all(lines))
     }
 
     fn written(
@@ -192,7 +194,7 @@ impl ExportLines {
     ) -> Result<()> {
         write(&mut self.out).map_err(|error| {
             self.is_closed = error.kind() == io::ErrorKind::BrokenPipe;
-            unwritable(&self.file, &error)
+            unwritable(&self.name, &error)
         })
     }
 
@@ -201,13 +203,15 @@ impl ExportLines {
     /// # Errors
     /// That of copying; `Unavailable` if the last line is missing.
     fn end(mut self, copied: Result<()>) -> Result<Option<u64>> {
-        let flushed = copied.and_then(|()| self.written(Write::flush));
+        let last = std::mem::take(&mut self.last);
+        let flushed =
+            copied.and_then(|()| self.write(&last)).and_then(|()| self.written(Write::flush));
         self.bar.finish_and_clear();
         if self.is_closed {
             return Ok(None);
         }
         flushed?;
-        let last: Value = serde_json::from_slice(&self.last).unwrap_or_default();
+        let last: Value = serde_json::from_slice(&last).unwrap_or_default();
         match last["data"]["lines"].as_u64().filter(|_| last["kind"] == "end") {
             Some(n) => Ok(Some(n)),
             None => Err(Error::unavailable(match last["data"]["message"].as_str() {

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use crate::api::manage::client::posture::COVERAGE_MIN;
 use crate::cli::call::with_session;
 use crate::cli::print;
 use crate::config::Config;
@@ -60,7 +61,9 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) ->
         ]
     })?;
     if !json && all.iter().any(|it| it["provisional"] == true) {
-        print::line("* provisional: less than 40 % of the controls, by weight, is assessed")?;
+        print::line(&format!(
+            "* provisional: less than {COVERAGE_MIN} % of the controls, by weight, is assessed"
+        ))?;
     }
     Ok(())
 }

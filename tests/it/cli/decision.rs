@@ -167,6 +167,7 @@ fn an_alert_rule_is_added_changed_and_removed() {
             (&["--source-silent", "48"], "a source is silent for 48 hours"),
             (&["--source-silent", "1"], "a source is silent for 1 hour\n"),
             (&["--tasks-overdue", "1"], "at least 1 overdue task\n"),
+            (&["--tasks-overdue", "2"], "clients        Acme Ltd\n"),
             (&["--tasks-overdue", "3"], "at least 3 overdue tasks"),
             (&["--enabled", "false", "--client", "all"], "clients        all"),
         ] {
@@ -180,6 +181,8 @@ fn an_alert_rule_is_added_changed_and_removed() {
         assert_eq!(folder.ok(&["alert", "rule", "list"]), "no alert rules\n");
         let none = folder.run(&add);
         assert_eq!(refusal(&none), "pass what triggers the alert, such as --score-below 60");
+        let form = folder.run(&[&add[..], &["--open-risks", "critical"]].concat());
+        assert_eq!(refusal(&form), "--open-risks critical: must have the form SEVERITY=N");
         let two = folder.run(&[&add[..], &["--score-below", "1", "--tasks-overdue", "1"]].concat());
         assert_eq!(two.code, 2, "one condition for a rule");
     });

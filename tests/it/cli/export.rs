@@ -117,6 +117,23 @@ fn an_export_to_a_terminal_is_escaped() {
 }
 
 #[test]
+fn an_export_with_a_line_beyond_the_limit_is_refused() {
+    const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+    let folder = Folder::new();
+    for (n_bytes, says) in [
+        (LINE_BYTES_MAX, "the export ended before its last line"),
+        (LINE_BYTES_MAX + 1, "the export has a line of more than 16777216 bytes"),
+    ] {
+        let put = move |stream: &mut UnixStream| drop(stream.write_all(&vec![b'x'; n_bytes]));
+        let server = answering(&folder, UNSAFE, put);
+        let done = folder.run(&["export", "--output", "all.ndjson"]);
+        assert!(refusal(&done).contains(says), "{}", done.err);
+        assert_eq!(left(&folder), [""; 0]);
+        server.join().unwrap();
+    }
+}
+
+#[test]
 fn an_export_that_cannot_get_its_name_leaves_no_file() {
     let folder = Folder::new();
     let target = folder.path().join("all.ndjson");
