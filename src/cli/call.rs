@@ -231,8 +231,10 @@ async fn over(socket: &Path, call: Call, sink: StatusSink<'_>) -> Result<u16> {
             .caused_by(error)
     };
     let stream = UnixStream::connect(socket).await.map_err(|error| {
-        Error::unavailable("the server does not answer on its control socket any more")
-            .caused_by(error)
+        Error::unavailable(
+            "the server does not answer on its control socket; check `posture status`, then try again",
+        )
+        .caused_by(error)
     })?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(lost)?;

@@ -119,10 +119,9 @@ async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Resul
     let same = client_name::of_name(session, &args.name).await?;
     let answer = session.call(Call::of("POST", "/api/clients", &body)).await?;
     if let Some(other) = same.first() {
+        let (id, name) = (print::cell(&other["id"]), print::cell(&other["name"]));
         print::warn(&format!(
-            "warning: there was a client named `{}` already ({}); commands need the id to tell them apart",
-            args.name,
-            print::cell(&other["id"])
+            "warning: client {id} is also named `{name}`; from now on, pass the id of either to commands"
         ));
     }
     print::id(json, &answer)

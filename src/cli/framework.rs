@@ -17,10 +17,10 @@ pub(super) enum FrameworkCommand {
     Add {
         /// File with the framework as TOML, or - for standard input.
         file: PathBuf,
-        /// Put it in the place of the framework with its id.
+        /// Replace the framework that has the same id.
         #[arg(long)]
         replace: bool,
-        /// Let decisions about a requirement count although its text changed.
+        /// Keep decisions about requirements whose text changed.
         #[arg(long)]
         keep_decisions: bool,
     },

@@ -75,7 +75,7 @@ enum Command {
     /// Show a client's requirements, and decide about them.
     #[command(subcommand)]
     Requirement(decision::requirement::RequirementCommand),
-    /// Show what sources saw of a client.
+    /// Show what sources observed about a client.
     #[command(subcommand)]
     Observation(report::observation::ObservationCommand),
     /// Manage the evidence register of a client.
@@ -90,7 +90,7 @@ enum Command {
     /// Show what is wrong now.
     #[command(subcommand)]
     Condition(decision::alert::ConditionCommand),
-    /// Show or follow what is announced.
+    /// List or follow events.
     #[command(subcommand)]
     Event(report::event::EventCommand),
     /// Show which requirements changed their status.

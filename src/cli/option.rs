@@ -1,4 +1,4 @@
-//! Values of options: moments, durations, references to other systems.
+//! Reads the values of options, and builds queries and bodies from them.
 
 use std::str::FromStr;
 

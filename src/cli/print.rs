@@ -130,7 +130,7 @@ pub(super) fn table(heading: &[&str], rows: &[Vec<String>]) -> Result<()> {
 
 /// Columns of a terminal that does not say how wide it is.
 const SCREEN_COLUMNS: usize = 100;
-/// What stands between two columns.
+/// Separates two columns.
 const COLUMN_GAP: &str = "  ";
 /// A narrower column is not wrapped: it would only get longer.
 const WRAPPED_COLUMNS_MIN: usize = 20;
@@ -142,7 +142,8 @@ fn screen_columns() -> Option<usize> {
     out.is_terminal().then(|| known().unwrap_or(SCREEN_COLUMNS))
 }
 
-/// Breaks a line between words so that it fits the screen, if there is one. What follows the break stands under the text at `indent`.
+/// Breaks a line between words so that it fits the screen, if there is one. Continuation lines are indented by `indent`
+/// columns.
 pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let Some(n_columns) = screen_columns() else { return text.to_owned() };
     let n_chars = text.chars().count();
@@ -246,7 +247,7 @@ pub(super) fn fields(object: &Value, names: &[(&str, &str)]) -> Result<()> {
             line(&format!("{label:<width$}  {}", cell(value)))?;
             continue;
         }
-        // Other lines of a text stand under the first.
+        // Further lines of a text are aligned with the first.
         let mut pieces = value.as_str().into_iter().flat_map(str::lines).map(|it| visible(it));
         let first = pieces.next().map_or_else(|| cell(value), Cow::into_owned);
         line(&wrapped(&format!("{label:<width$}  {first}"), width + 2))?;

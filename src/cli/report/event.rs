@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::page::PULL_LIMIT_MAX;
 
-/// Requirements that are named of an event.
+/// Requirements listed for one event.
 const N_NAMED: usize = 3;
 /// Time between two requests for new events.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(in crate::cli) struct EventListArgs {
     /// How many, at most 1000.
     #[arg(long, default_value_t = 50, value_name = "N")]
     limit: u32,
-    /// Go on with new events as they are announced, until interrupted. A server must be running.
+    /// Keep printing new events as they are announced, until interrupted. A server must be running.
     #[arg(long)]
     follow: bool,
 }

@@ -36,7 +36,7 @@ impl Newest {
         }
         if limit == limit_max && found.len() == *limit as usize {
             return print::line(&format!(
-                "no more than {limit} are listed; use {narrowed_by} to list fewer"
+                "at most {limit} are listed; narrow the list with {narrowed_by}"
             ));
         }
         Ok(())

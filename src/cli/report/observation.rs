@@ -1,4 +1,4 @@
-//! `posture observation`: what sources saw, and the failing subjects behind a control.
+//! `posture observation`: what sources observed, and the failing subjects behind a control.
 
 use clap::Subcommand;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::page::PULL_LIMIT_MAX;
 
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum ObservationCommand {
-    /// List what each source reported last of each check in each scope.
+    /// List the latest result of each check, by source and scope.
     #[command(after_help = "\
 Examples:
   posture observation list 'Acme Ltd' --failing

@@ -15,7 +15,7 @@ use crate::page::PULL_LIMIT_MAX;
 const N_RISKS_SHOWN: usize = 5;
 /// Score changes that are shown.
 const N_MOVES_SHOWN: usize = 3;
-/// Controls that are named of a score change.
+/// Controls listed for one score change.
 const N_CONTROLS_SHOWN: usize = 4;
 /// Profile questions that are shown.
 const N_QUESTIONS_SHOWN: usize = 5;
@@ -122,7 +122,7 @@ pub(in crate::cli) fn score_text(score: &Value, posture: &Value) -> String {
     format!("{number} {grade}, {provisional}coverage {} %", print::cell(&posture["coverage"]))
 }
 
-/// How the score changed since yesterday and in a week.
+/// How the score changed since yesterday and in the last week.
 fn change_text(score: &Value, moves: &Value, now: Time) -> Option<String> {
     let current = score["overallScore"].as_i64()?;
     let since = |days: i64, name: &str| {
@@ -132,7 +132,7 @@ fn change_text(score: &Value, moves: &Value, now: Time) -> Option<String> {
             it => format!("{it:+} {name}"),
         })
     };
-    let texts = [since(1, "since yesterday"), since(7, "in a week")];
+    let texts = [since(1, "since yesterday"), since(7, "in the last week")];
     let known: Vec<String> = texts.into_iter().flatten().collect();
     (!known.is_empty()).then(|| known.join(", "))
 }

@@ -312,7 +312,7 @@ fn a_list_is_read_beyond_its_first_page() {
     assert!(out.ends_with("\nthese are the last 3; --limit shows more\n"), "{out}");
     assert_eq!(out.lines().count(), 5, "{out}");
     let out = shown("event list --limit 1000");
-    let says = "\nno more than 1000 are listed; use --client or --type to list fewer\n";
+    let says = "\nat most 1000 are listed; narrow the list with --client or --type\n";
     assert!(out.ends_with(says), "{out}");
     assert_eq!(out.lines().count(), 1_002);
 }
