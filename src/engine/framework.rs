@@ -196,13 +196,15 @@ impl Framework {
         self.rows.iter().position(|it| it.reference == reference)
     }
 
-    /// Index of the row with this reference.
+    /// Index of the row with this reference, in upper or lower case.
     ///
     /// # Errors
     /// `NotFound` if there is none.
     pub fn get_row(&self, reference: &str) -> Result<usize> {
         let absent = || format!("requirement not found in {}", self.id.as_str());
-        self.find_row(reference).ok_or_else(|| Error::not_found(absent()))
+        let in_any_case =
+            || self.rows.iter().position(|it| it.reference.eq_ignore_ascii_case(reference));
+        self.find_row(reference).or_else(in_any_case).ok_or_else(|| Error::not_found(absent()))
     }
 
     /// Indices of the rows that a reference means: its own, or those that replace a row of an earlier version.

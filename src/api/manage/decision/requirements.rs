@@ -145,7 +145,7 @@ impl Requirements {
         /// A framework identifier, in upper or lower case.
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
-        /// The framework's own reference, of either level.
+        /// The framework's own reference, of either level, in upper or lower case.
         requirement: Path<Raw<Text>>,
     ) -> Result<Data<ClientRequirementDetailView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
@@ -176,15 +176,15 @@ impl Requirements {
         #[oai(name = "frameworkId")]
         framework_id: Path<Raw<Text>>,
         /// The framework's own reference, as `GET /api/v1/clients/{clientId}/compliance/{frameworkId}` shows it, of either
-        /// level.
+        /// level, in upper or lower case.
         requirement: Path<Raw<Text>>,
         body: Body<DecisionBody>,
     ) -> Result<Data<ClientRequirementView>, Failure> {
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let catalog = web.app.catalog();
         let framework = catalog.framework_named(&framework_id.text)?;
-        let reference = &requirement.text;
-        let (id, row) = (framework.id, framework.get_row(reference)?);
+        let (id, row) = (framework.id, framework.get_row(&requirement.text)?);
+        let reference = &framework.rows[row].reference;
         match body.read()?.decision(&by.0)? {
             Some(new) => web.app.decide_row(&rows, id, reference, new).await?,
             None => web.app.withdraw_decision(&rows, id, reference).await?,
