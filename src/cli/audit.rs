@@ -43,8 +43,8 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             .map(|name| print::cell(&it[name]))
             .to_vec()
     };
-    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
-    print::table(&["ENTRY", "AT", "BY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"], &rows)
+    let heading = ["ENTRY", "AT", "BY", "FROM", "ACTION", "ABOUT", "OUTCOME", "COUNT"];
+    print::list(false, print::rows(&answer["data"]), ("no entries", &heading), row)
 }
 
 fn verify(json: bool, answer: &Value) -> Result<()> {

@@ -171,7 +171,6 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         .map(|name| print::cell(&key[name]))
         .to_vec()
     };
-    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
     let heading = [
         "ID",
         "PREFIX",
@@ -184,5 +183,5 @@ fn list(json: bool, answer: &Value) -> Result<()> {
         "EXPIRES",
         "REVOKED",
     ];
-    print::table(&heading, &rows)
+    print::list(false, print::rows(&answer["data"]), ("no keys", &heading), row)
 }

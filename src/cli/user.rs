@@ -210,6 +210,6 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             .map(|name| print::cell(&user[name]))
             .to_vec()
     };
-    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
-    print::table(&["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "LAST LOGIN"], &rows)
+    let heading = ["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "LAST LOGIN"];
+    print::list(false, print::rows(&answer["data"]), ("no users", &heading), row)
 }

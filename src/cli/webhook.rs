@@ -323,8 +323,8 @@ fn list(json: bool, answer: &Value) -> Result<()> {
             cell("url"),
         ]
     };
-    let rows: Vec<_> = print::rows(&answer["data"]).iter().map(row).collect();
-    print::table(&["ID", "STATE", "WAITING", "FAILURES", "LAST SUCCESS", "URL"], &rows)
+    let heading = ["ID", "STATE", "WAITING", "FAILURES", "LAST SUCCESS", "URL"];
+    print::list(false, print::rows(&answer["data"]), ("no webhooks", &heading), row)
 }
 
 /// # Errors
@@ -374,7 +374,8 @@ fn deliveries(options: &Config, json: bool, path: &str, failed: bool) -> Result<
     };
     let heading =
         ["SEQUENCE", "EVENT", "TYPE", "STATUS", "ATTEMPTS", "NEXT", "LAST STATUS", "LAST ANSWER"];
-    print::table(&heading, &all.iter().map(row).collect::<Vec<_>>())
+    let empty = if failed { "no deliveries that failed or wait" } else { "no deliveries" };
+    print::list(false, &all, (empty, &heading), row)
 }
 
 fn recover(options: &Config, json: bool, args: RecoverArgs) -> Result<()> {
