@@ -98,8 +98,12 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
         }
         ClientCommand::Set(args) => {
             let body = args.body()?;
-            let path = client_name::path(session, &args.client).await?;
-            show(json, &session.call(Call::of("PATCH", path, &body)).await?)
+            let id = client_name::find(session, &args.client).await?;
+            let same = namesakes(session, args.name.as_deref()).await?;
+            let path = format!("/api/clients/{id}");
+            let answer = session.call(Call::of("PATCH", path, &body)).await?;
+            warn_of(same.iter().find(|it| it["id"] != json!(id.to_string())));
+            show(json, &answer)
         }
         ClientCommand::Remove { client, yes } => {
             if !yes {
@@ -116,15 +120,26 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
 
 async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Result<()> {
     let body = args.body()?;
-    let same = client_name::of_name(session, &args.name).await?;
+    let same = namesakes(session, Some(&args.name)).await?;
     let answer = session.call(Call::of("POST", "/api/clients", &body)).await?;
-    if let Some(other) = same.first() {
-        let (id, name) = (print::cell(&other["id"]), print::cell(&other["name"]));
-        print::warn(&format!(
-            "warning: client {id} is also named `{name}`; from now on, pass the id of either to commands"
-        ));
-    }
+    warn_of(same.first());
     print::id(json, &answer)
+}
+
+/// The clients that have a name already.
+async fn namesakes(session: &ServerSession, name: Option<&str>) -> Result<Vec<Value>> {
+    match name {
+        Some(name) => client_name::of_name(session, name).await,
+        None => Ok(Vec::new()),
+    }
+}
+
+fn warn_of(namesake: Option<&Value>) {
+    let Some(other) = namesake else { return };
+    let (id, name) = (print::cell(&other["id"]), print::cell(&other["name"]));
+    print::warn(&format!(
+        "warning: client {id} is also named `{name}`; from now on, pass the id of either to commands"
+    ));
 }
 
 impl ClientAddArgs {

@@ -1,4 +1,5 @@
-//! Finds the client that a person names: by its id, or by its name in upper or lower case.
+//! Finds the client that a person names: by its id, or by its name. Upper and lower case count only where several clients
+//! have the name otherwise.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,10 @@ pub(super) async fn find(session: &ServerSession, named: &str) -> Result<ClientI
     if let Ok(id) = named.parse() {
         return Ok(id);
     }
-    let clients = of_name(session, named).await?;
+    let mut clients = of_name(session, named).await?;
+    if clients.iter().any(|it| it["name"] == named) {
+        clients.retain(|it| it["name"] == named);
+    }
     match &clients[..] {
         [] => Err(unknown(session, named).await?),
         [client] => print::cell(&client["id"]).parse(),
@@ -148,7 +152,8 @@ impl Names {
 }
 
 fn ambiguous(named: &str, several: &[Value]) -> Error {
-    let ids: Vec<_> = several.iter().take(N_IDS_MAX).map(|it| print::cell(&it["id"])).collect();
+    let id = |it: &Value| format!("{} ({})", print::cell(&it["id"]), print::cell(&it["name"]));
+    let ids: Vec<_> = several.iter().take(N_IDS_MAX).map(id).collect();
     let more = if ids.len() < several.len() { ", ..." } else { "" };
     let n = several.len();
     Error::conflict(format!(

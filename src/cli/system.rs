@@ -56,7 +56,7 @@ pub(super) fn init(path: Option<&Path>, json: bool) -> Result<()> {
              changed at first login"
         ))?;
     }
-    print::line("next: run `posture serve`")
+    print::line("next: run `posture serve`, then `posture client add --name 'Acme Ltd'`")
 }
 
 /// Returns false if the file exists. It is not changed then.

@@ -178,5 +178,14 @@ fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Resul
     if json {
         return print::json(&answer);
     }
-    show_control(&answer["data"])
+    show_control(&answer["data"])?;
+    let is_bare =
+        body["status"] == "compliant" && answer["data"]["attestation"]["evidence"].is_null();
+    if is_bare {
+        print::line(
+            "without evidence, compliant counts as partial, which is an open risk: attest it again with --evidence or \
+             --evidence-id",
+        )?;
+    }
+    Ok(())
 }

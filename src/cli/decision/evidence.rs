@@ -33,7 +33,9 @@ pub(in crate::cli) enum EvidenceCommand {
 #[command(after_help = "\
 Example:
   posture evidence add 'Acme Ltd' GOV-14 --title 'Incident response plan 2026' \\
-    --location 'SharePoint: Policies/incident-response.docx' --valid-until 2027-06-30 --by 'Ada Lovelace'")]
+    --location 'SharePoint: Policies/incident-response.docx' --valid-until 2027-06-30 --by 'Ada Lovelace'
+
+Evidence counts once an attestation refers to it: `posture control attest ... --evidence-id ID`.")]
 pub(in crate::cli) struct EvidenceAddArgs {
     /// Name or id of the client.
     client: String,

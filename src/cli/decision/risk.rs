@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
-use crate::cli::call::{Call, with_session};
+use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::option::{body, id, moment, query, references, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
@@ -149,19 +149,21 @@ fn state(it: &Value) -> String {
 
 fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
     let id = which.id()?;
-    let (answer, failing) = with_session(options, async |session| {
+    let (answer, mut risk, failing) = with_session(options, async |session| {
         let client = client_name::path(session, &which.client).await?;
         let answer = session.call(Call::get(format!("{client}/risks/{id}"))).await?;
-        let failing = match answer["data"]["controlCode"].as_str() {
-            Some(code) if !json => observation::failing(session, &client, code).await?,
-            Some(_) | None => Vec::new(),
-        };
-        Ok((answer, failing))
+        let mut risk = answer["data"].clone();
+        let mut failing = Vec::new();
+        if let (Some(code), false) = (answer["data"]["controlCode"].as_str(), json) {
+            failing = observation::failing(session, &client, code).await?;
+            let control = Call::get(format!("{client}/controls/{}", encoded(code)));
+            risk["remediation"] = session.call(control).await?["data"]["remediation"].take();
+        }
+        Ok((answer, risk, failing))
     })?;
     if json {
         return print::json(&answer);
     }
-    let mut risk = answer["data"].clone();
     risk["dollars"] =
         risk["dollarImpact"].as_u64().map_or(Value::Null, |it| json!(print::dollars(it)));
     risk["state"] = json!(state(&risk));
@@ -178,6 +180,7 @@ fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
         ("opened", "openedAt"),
         ("references", "references"),
         ("description", "description"),
+        ("remediation", "remediation"),
     ];
     print::fields(&risk, &names)?;
     let acceptance = &risk["acceptance"];

@@ -93,13 +93,13 @@ fn show_score(data: &Value) -> Result<()> {
         return print::line("score       none yet; `posture import` brings in the first results");
     }
     print::line(&format!("score       {}", score_text(score, posture)))?;
-    let controls = |name: &str| print::cell(&score[name]);
+    let n = |name: &str| score[name].as_u64().unwrap_or(0);
+    let total = n("controlsTotal");
+    let [compliant, partial, non_compliant] =
+        ["controlsCompliant", "controlsPartial", "controlsNonCompliant"].map(n);
+    let unassessed = total.saturating_sub(compliant + partial + non_compliant);
     print::line(&format!(
-        "controls    {} of {} compliant, {} partial, {} non-compliant",
-        controls("controlsCompliant"),
-        controls("controlsTotal"),
-        controls("controlsPartial"),
-        controls("controlsNonCompliant"),
+        "controls    {compliant} of {total} compliant, {partial} partial, {non_compliant} non-compliant, {unassessed} not assessed"
     ))?;
     if let Some(text) = change_text(score, &posture["moves"], Clock::System.now()) {
         print::line(&format!("change      {text}"))?;
@@ -156,11 +156,12 @@ fn show_frameworks(frameworks: &Value) -> Result<()> {
         .map(|it| {
             let cell = |name: &str| print::cell(&it[name]);
             let n = |name: &str| it[name].as_u64().unwrap_or(0);
-            let unassessed = n("totalControls")
-                .saturating_sub(n("passedControls") + n("partialControls") + n("failedControls"));
+            let assessed = n("passedControls") + n("partialControls") + n("failedControls");
+            let unassessed = n("totalControls").saturating_sub(assessed);
+            let readiness = if assessed == 0 { "-".to_owned() } else { cell("readinessScore") };
             vec![
                 cell("frameworkId"),
-                cell("readinessScore"),
+                readiness,
                 cell("passedControls"),
                 cell("partialControls"),
                 cell("failedControls"),
