@@ -2,7 +2,6 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -61,8 +60,7 @@ fn seen(folder: &Folder, client: &str) -> (usize, u64, usize) {
 }
 
 /// Sends a request to a server that may be killed meanwhile.
-fn send_into_the_void(socket: &Path, (method, path): (&str, &str), body: &[u8]) {
-    let mut stream = UnixStream::connect(socket).unwrap();
+fn send_into_the_void(mut stream: UnixStream, (method, path): (&str, &str), body: &[u8]) {
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: posture\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
         body.len()
@@ -81,9 +79,9 @@ fn kill_during(
     call: (&str, &str),
     body: &[u8],
 ) -> Server {
-    let socket = folder.socket();
+    let stream = UnixStream::connect(folder.socket()).unwrap();
     std::thread::scope(|scope| {
-        let sent = scope.spawn(|| send_into_the_void(&socket, call, body));
+        let sent = scope.spawn(|| send_into_the_void(stream, call, body));
         sleep(after);
         Server::kill(server);
         sent.join().unwrap();
