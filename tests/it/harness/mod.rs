@@ -13,8 +13,8 @@ pub mod tool;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
+use std::sync::{Arc, LazyLock};
 use std::thread::JoinHandle;
 
 use posture::app::App;
@@ -81,6 +81,12 @@ pub fn options(dir: &Path) -> ServeOptions {
     }
 }
 
+/// The catalog of the executable, read once.
+pub fn catalog() -> &'static Catalog {
+    static CATALOG: LazyLock<Catalog> = LazyLock::new(|| embedded().expect("the catalog is valid"));
+    &CATALOG
+}
+
 impl Posture {
     pub fn start() -> Self {
         Self::start_with(|_| ())
@@ -89,27 +95,25 @@ impl Posture {
     /// With options that the test changed.
     pub fn start_with(change: impl FnOnce(&mut ServeOptions)) -> Self {
         let clock = Clock::manual(START.parse().unwrap());
-        let catalog = embedded().expect("the catalogue is valid");
-        Self::start_in(TempDir::new().unwrap(), clock, catalog, change)
+        Self::start_in(TempDir::new().unwrap(), clock, catalog().clone(), change)
     }
 
     /// On a data directory with a database of before.
     pub fn start_on(dir: TempDir, clock: Clock, change: impl FnOnce(&mut ServeOptions)) -> Self {
-        Self::start_in(dir, clock, embedded().expect("the catalogue is valid"), change)
+        Self::start_in(dir, clock, catalog().clone(), change)
     }
 
     /// With a data folder below this one.
     pub fn start_below(folder: &Path) -> Self {
         let (clock, dir) = (Clock::manual(START.parse().unwrap()), TempDir::new_in(folder));
-        let catalog = embedded().expect("the catalogue is valid");
-        Self::start_in(dir.unwrap(), clock, catalog, |_| ())
+        Self::start_in(dir.unwrap(), clock, catalog().clone(), |_| ())
     }
 
     /// With a database on this disk.
     pub fn start_on_disk(disk: &Disk, change: impl FnOnce(&mut ServeOptions)) -> Self {
         let (clock, disk) = (Clock::manual(START.parse().unwrap()), disk.clone());
-        let catalog = embedded().expect("the catalogue is valid");
-        Self::start_with_store(TempDir::new().unwrap(), clock, catalog, change, |options, _| {
+        let (dir, catalog) = (TempDir::new().unwrap(), catalog().clone());
+        Self::start_with_store(dir, clock, catalog, change, |options, _| {
             Store::on_backends(move || disk.clone(), options.cache_bytes).unwrap()
         })
     }
@@ -175,7 +179,7 @@ impl Posture {
     ) -> Self {
         let (dir, clock) = self.end();
         meanwhile(dir.path());
-        Self::start_in(dir, clock, embedded().expect("the catalogue is valid"), change)
+        Self::start_in(dir, clock, catalog().clone(), change)
     }
 
     /// Stops in order and starts on the same file with another catalogue, as a later release does.

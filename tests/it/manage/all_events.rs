@@ -6,7 +6,7 @@ use posture::engine::event::EventKind;
 use serde_json::{Value, json};
 
 use super::posted;
-use crate::harness::{Posture, snapshot};
+use crate::harness::{Posture, catalog, snapshot};
 use crate::openapi;
 
 /// A posture with events of every type, all about one client.
@@ -41,7 +41,7 @@ fn account(name: &str, mfa: bool, admin: bool) -> Value {
 pub(crate) fn tell(posture: Posture) -> Story {
     let client = posture.client("A");
     let story = Story { posture, client };
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let fine = |it: &posture::engine::catalog::Control| json!({ "control": it.code, "status": "compliant" });
     let all: Vec<Value> = catalog.controls.iter().map(fine).collect();
     story.push(&json!({

@@ -7,7 +7,7 @@ use posture::engine::fact::Status;
 use serde_json::{Value, json};
 
 use super::{GOOD, MIXED, import, read, refused_field};
-use crate::harness::{Answer, Posture, send};
+use crate::harness::{Answer, Posture, catalog, send};
 
 const ABSENT: &str = "0195a000-0000-7000-8000-000000000000";
 
@@ -185,7 +185,7 @@ fn what_settings_show_may_be_sent_back() {
 
 /// Statuses of the controls whose platforms are all among these.
 fn statuses(posture: &Posture, client: &str, platforms: &[&str]) -> Vec<String> {
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let of_these = |it: &&posture::engine::catalog::Control| {
         !it.platforms.is_empty() && it.platforms.iter().all(|it| platforms.contains(&it.as_str()))
     };

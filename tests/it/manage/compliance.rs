@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::controls::attest;
 use super::{MIXED, import, read};
-use crate::harness::Posture;
+use crate::harness::{Posture, catalog};
 
 fn framework(posture: &Posture, client: &str, id: &str) -> Value {
     read(posture, &format!("/api/clients/{client}/compliance/{id}"))
@@ -73,7 +73,7 @@ fn reasons_name_the_control_its_state_and_the_open_question() {
 fn questions_list_the_rows_that_wait_only_for_them() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     // Everything that no profile question decides is fine.
     for control in catalog.controls.iter().filter(|it| it.platforms.is_empty()) {
         let path = format!("/api/clients/{client}/controls/{}", control.code);
@@ -130,7 +130,7 @@ fn other_frameworks_have_groups_and_stay_out_of_the_versioned_interface() {
 
 /// What the versioned API says of a client, as it is sent.
 fn versioned(posture: &Posture, key: &str, client: &str) -> Vec<String> {
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let ids = catalog.frameworks.iter().filter(|it| it.id.is_of_contract());
     let details = ids.map(|it| format!("/compliance/{}", it.id.as_str()));
     let rest = ["/scores", "/risks?limit=100", "/compliance"].map(str::to_owned);
@@ -150,7 +150,7 @@ fn the_versioned_interface_says_the_same_bytes_without_the_other_frameworks() {
     attest(&posture, &client, "GOV-06", &json!({"evidence": "here"}));
     let key = posture.key();
     let with = versioned(&posture, &key, &client);
-    let mut catalog = posture::catalog::embedded().unwrap();
+    let mut catalog = catalog().clone();
     catalog.frameworks.retain(|it| it.id.is_of_contract());
     catalog.seal();
     let posture = posture.restart_with(catalog);

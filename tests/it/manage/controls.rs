@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GOOD, MIXED, import, read, refused_field, told};
-use crate::harness::{Answer, Posture};
+use crate::harness::{Answer, Posture, catalog};
 
 /// Only a person can decide it.
 pub(super) const PERSONS: &str = "GOV-14";
@@ -67,7 +67,7 @@ fn risks(posture: &Posture, client: &str) -> Vec<Value> {
 fn every_control_is_listed_with_what_it_came_to() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let all = controls(&posture, &client);
     assert_eq!(all.len(), catalog.controls.len());
     for (shown, control) in all.iter().zip(&catalog.controls) {
@@ -336,7 +336,7 @@ fn nothing_that_is_said_beside_imports_is_lost() {
 
 /// The catalog of a later release, which splits one control in two.
 fn split(code: &str, halves: [&str; 2]) -> posture::engine::catalog::Catalog {
-    let mut catalog = posture::catalog::embedded().unwrap();
+    let mut catalog = catalog().clone();
     let old = catalog.find_control(code).unwrap();
     let half = |new: &str| posture::engine::catalog::Control {
         code: new.to_owned(),

@@ -1,14 +1,14 @@
 //! Frameworks that the managed service provider writes.
 
 use posture::app::framework::{N_OWN_MAX, OWN_BYTES_MAX};
-use posture::catalog::{N_OWN_ROWS_MAX, embedded};
+use posture::catalog::N_OWN_ROWS_MAX;
 use posture::engine::catalog::Catalog;
 use serde_json::{Value, json};
 
 use super::controls::attest;
 use super::{MIXED, import, read};
-use crate::harness::Posture;
 use crate::harness::http::Answer;
+use crate::harness::{Posture, catalog};
 
 const PATH: &str = "/api/own-frameworks";
 
@@ -72,7 +72,7 @@ fn versioned(posture: &Posture, key: &str, client: &str) -> Vec<String> {
 
 /// A release in which a control has another code, and says so or not.
 fn renamed(from: &str, to: &str, says_so: bool) -> Catalog {
-    let mut catalog = embedded().unwrap();
+    let mut catalog = catalog().clone();
     let index = catalog.find_control(from).unwrap();
     to.clone_into(&mut catalog.controls[index].code);
     if says_so {

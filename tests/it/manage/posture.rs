@@ -4,7 +4,7 @@ use posture::engine::severity::Severity;
 use serde_json::{Value, json};
 
 use super::{Finding, GOOD, MIXED, import, patched, read};
-use crate::harness::Posture;
+use crate::harness::{Posture, catalog};
 
 fn explained(posture: &Posture, client: &str) -> Value {
     read(posture, &format!("/api/clients/{client}/posture"))
@@ -18,7 +18,7 @@ fn a_new_client_is_provisional_and_has_no_score() {
     assert!(shown["score"].is_null() && shown["sprs"].is_null());
     assert_eq!((&shown["coverage"], &shown["provisional"]), (&json!(0), &json!(true)));
     assert_eq!(shown["moves"], json!([]));
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let controls = shown["controls"].as_array().unwrap();
     assert_eq!(controls.len(), catalog.controls.len());
     for (shown, control) in controls.iter().zip(&catalog.controls) {
@@ -29,7 +29,7 @@ fn a_new_client_is_provisional_and_has_no_score() {
 
 /// Share of the applicable weight that is assessed, from what is shown.
 fn coverage(shown: &Value) -> u64 {
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let (mut assessed, mut applicable) = (0, 0);
     for (shown, control) in shown["controls"].as_array().unwrap().iter().zip(&catalog.controls) {
         let weight = match control.severity {
@@ -54,7 +54,7 @@ fn coverage_is_the_assessed_share_of_the_weight() {
     let few = coverage(&shown);
     assert!(0 < few && few < 40, "{few}");
     assert_eq!((&shown["coverage"], &shown["provisional"]), (&json!(few), &json!(true)));
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let all = catalog.tools["prowler"].checks.keys();
     let all: Vec<Finding<'_>> = all.map(|it| (it.as_str(), "FAIL", "high", "everything")).collect();
     import(&posture, &client, "source=all", &all);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::controls::{attest, in_days};
 use super::{read, refused_field, told};
-use crate::harness::{Answer, Posture};
+use crate::harness::{Answer, Posture, catalog};
 
 /// Two controls support it, and none decides it.
 const SUPPORTED: &str = "164.310(a)(2)(i)";
@@ -59,7 +59,7 @@ fn a_row_that_is_only_supported_is_met_once_it_is_attested() {
     let given = json!({"decision": "attested", "evidence": "plan, page 3"});
     let answered = decide(&posture, &client, &row, &given);
     assert_eq!(shown(&posture, &client, SUPPORTED), ("compliant".into(), 100));
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let hipaa = catalog.find_framework(FrameworkId::Hipaa).unwrap();
     let described = &hipaa.rows[hipaa.find_row(SUPPORTED).unwrap()].description;
     let expected = json!({
@@ -163,7 +163,7 @@ fn references_come_as_they_are_or_percent_encoded() {
 fn every_reference_of_the_catalogue_can_be_named() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     for framework in &catalog.frameworks {
         for row in &framework.rows {
             let path = format!("{}/{}", framework.id.as_str(), row.reference);
@@ -230,7 +230,7 @@ fn a_decision_stays_with_a_row_that_gets_another_name() {
     let client = posture.client("A");
     let given = json!({"decision": "out_of_scope"});
     decide(&posture, &client, &format!("hipaa/{DECIDED}"), &given);
-    let mut catalog = posture::catalog::embedded().unwrap();
+    let mut catalog = catalog().clone();
     let hipaa = catalog.frameworks.iter_mut().find(|it| it.id == FrameworkId::Hipaa).unwrap();
     let row = hipaa.find_row(DECIDED).unwrap();
     hipaa.rows[row].formerly =

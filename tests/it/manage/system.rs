@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::read;
-use crate::harness::Posture;
+use crate::harness::{Posture, catalog};
 
 #[test]
 fn the_service_counts_what_it_has() {
     let posture = Posture::start();
-    let catalog = posture::catalog::embedded().unwrap();
+    let catalog = catalog();
     let n_checks: usize = catalog.tools.values().map(|it| it.checks.len()).sum();
     let (a, b) = (posture.client("A"), posture.client("B"));
     posture.client("C");
