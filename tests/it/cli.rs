@@ -64,17 +64,16 @@ fn json_is_the_api_s_own_answer() {
     folder.write("some.json", &some_checks(now_s()));
     folder.ok(&["import", "--client", &client, "some.json"]);
     folder.key("1000");
-    let asked = |path: &str| send_socket(&folder.socket(), "GET", path, &[], b"").json();
     let of_client = format!("/api/clients/{client}");
     for (args, path) in [
         (vec!["client", "show", &client], of_client.clone()),
         (vec!["key", "list"], "/api/keys".to_owned()),
     ] {
-        assert_eq!(folder.json(&args), asked(&path), "{args:?}");
+        assert_eq!(folder.json(&args), folder.ask(&path), "{args:?}");
     }
     let imports = folder.json(&["import", "list", "--client", &client]);
-    assert_eq!(imports["data"], asked(&format!("{of_client}/imports?limit=100"))["data"]);
-    assert_eq!(folder.json(&["client", "list"])["data"], asked("/api/clients")["data"]);
+    assert_eq!(imports["data"], folder.ask(&format!("{of_client}/imports?limit=100"))["data"]);
+    assert_eq!(folder.json(&["client", "list"])["data"], folder.ask("/api/clients")["data"]);
     let status = folder.json(&["status"]);
     assert_eq!(status["data"]["clientsActive"], 1);
     assert_eq!(status.as_object().unwrap().len(), 1, "data alone");

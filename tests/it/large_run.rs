@@ -34,14 +34,8 @@ fn body() -> Value {
     })
 }
 
-fn get(folder: &Folder, path: &str) -> Value {
-    let answer = send_socket(&folder.socket(), "GET", path, &[], b"");
-    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-    answer.json()
-}
-
 fn n_events(folder: &Folder, client: &str, kind: &str) -> usize {
-    let page = get(folder, &format!("/api/events?limit=100&clientId={client}"));
+    let page = folder.ask(&format!("/api/events?limit=100&clientId={client}"));
     let events = page["data"].as_array().unwrap();
     assert!(events.len() < 100);
     events.iter().filter(|it| it["type"] == kind).count()
@@ -49,8 +43,8 @@ fn n_events(folder: &Folder, client: &str, kind: &str) -> usize {
 
 /// What anybody sees of the run: the import, assets, the event that says it is complete.
 fn seen(folder: &Folder, client: &str) -> (usize, u64, usize) {
-    let imports = get(folder, &format!("/api/clients/{client}/imports"));
-    let kpis = get(folder, &format!("/api/clients/{client}"));
+    let imports = folder.ask(&format!("/api/clients/{client}/imports"));
+    let kpis = folder.ask(&format!("/api/clients/{client}"));
     let path = format!("/api/clients/{client}/export");
     let export = send_socket(&folder.socket(), "GET", &path, &[], b"").text();
     let n_assets = export.lines().filter(|it| it.contains("\"kind\":\"asset\"")).count();
@@ -173,7 +167,7 @@ fn a_large_undo_is_whole_or_not_begun_when_the_service_is_killed() {
             let after = took * u32::try_from(random.below(1_000)).unwrap() / 1_000;
             server = kill_during(&folder, server, after, ("DELETE", &path), b"");
         }
-        let imports = get(&folder, &format!("/api/clients/{client}/imports"));
+        let imports = folder.ask(&format!("/api/clients/{client}/imports"));
         let imports = imports["data"].as_array().unwrap();
         let is_undone = imports.iter().any(|it| it["id"] == id && it["undoneAt"].is_string());
         n_undone += u32::from(is_undone);

@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{NOBODY, now_s, refusal, some_checks};
-use crate::harness::http::send_socket;
-use crate::harness::process::Folder;
+use crate::harness::process::{Folder, Server};
 
 const NAME: &str = "Ålder & Söhne Dental";
 
@@ -25,68 +24,78 @@ fn with(args: &[&'static str], client: &'static str) -> Vec<&'static str> {
     args.iter().map(|it| if *it == "CLIENT" { client } else { *it }).collect()
 }
 
-fn prepared() -> Folder {
+/// Those that are also tried without a server. All commands find the client with the same function.
+fn alone() -> Vec<&'static [&'static str]> {
+    let is_tried =
+        |it: &&[&str]| matches!(it, ["client", "show" | "remove", ..] | ["import", "--client", ..]);
+    TAKING.into_iter().filter(is_tried).collect()
+}
+
+/// A folder with a client and a user, and its server.
+fn served() -> (Folder, Server) {
     let folder = Folder::new();
+    let server = folder.serve();
     folder.write("some.json", &some_checks(now_s()));
     folder.client("Other");
-    let add = ["user", "add", "--email", "ada@example.com", "--role", "viewer"];
-    folder.ok(&add);
-    folder
+    folder.ok(&["user", "add", "--email", "ada@example.com", "--role", "viewer"]);
+    (folder, server)
 }
 
 #[test]
 fn every_command_takes_a_client_by_its_name() {
-    let check = |folder: &Folder| {
+    let (folder, server) = served();
+    let check = |commands: &[&[&'static str]]| {
         folder.client(NAME);
-        for args in TAKING {
+        assert!(folder.ok(&["client", "list"]).contains(NAME));
+        for args in commands {
             folder.ok(&with(args, "åLDER & söhne dental"));
         }
-        assert!(!folder.ok(&["client", "list"]).contains(NAME), "the last one removed it");
+        let left = folder.ok(&["client", "list"]);
+        assert!(!left.contains(NAME) && left.contains("Other"), "the last one removed it: {left}");
     };
-    let folder = prepared();
-    check(&folder);
-    let _server = folder.serve();
-    check(&folder);
+    check(&TAKING);
+    assert!(server.stop().success());
+    check(&alone());
 }
 
 #[test]
 fn a_name_of_no_client_is_refused_with_the_nearest_names() {
-    let folder = prepared();
+    let (folder, server) = served();
     for name in ["Alder Dental", "Adler Dental", "Birch Dental"] {
         folder.client(name);
     }
-    let check = || {
-        for args in TAKING {
+    let check = |commands: &[&[&'static str]]| {
+        for args in commands {
             let done = folder.run(&with(args, "alder dentl"));
             let said =
                 "no client is named `alder dentl`; did you mean `Alder Dental` or `Adler Dental`?";
             assert_eq!(refusal(&done), said, "{args:?}");
         }
-        for (name, hint) in [
-            ("dental", "did you mean `Alder Dental`, `Adler Dental` or `Birch Dental`?"),
-            ("zzzzzz", "`posture client list` shows all clients"),
-        ] {
-            let done = folder.run(&["client", "show", name]);
-            assert_eq!(refusal(&done), format!("no client is named `{name}`; {hint}"));
-        }
-        assert_eq!(refusal(&folder.run(&["client", "show", NOBODY])), "client not found");
     };
-    check();
-    let _server = folder.serve();
-    check();
+    check(&TAKING);
+    for (name, hint) in [
+        ("dental", "did you mean `Alder Dental`, `Adler Dental` or `Birch Dental`?"),
+        ("zzzzzz", "`posture client list` shows all clients"),
+    ] {
+        let done = folder.run(&["client", "show", name]);
+        assert_eq!(refusal(&done), format!("no client is named `{name}`; {hint}"));
+    }
+    assert_eq!(refusal(&folder.run(&["client", "show", NOBODY])), "client not found");
+    assert!(server.stop().success());
+    check(&alone());
 }
 
 #[test]
 fn a_name_of_two_clients_is_refused_with_the_ids_of_both() {
-    let folder = prepared();
+    let (folder, server) = served();
     let first = folder.client("Twin");
     let added = folder.run(&["client", "add", "--name", "TWIN"]);
     let second = added.out.trim_end();
     assert_eq!(added.code, 0);
     let said = format!("posture: warning: client {first} is also named `Twin`; from now on, ");
     assert!(added.err.starts_with(&said), "{}", added.err);
-    let check = || {
-        for args in TAKING {
+    let check = |commands: &[&[&'static str]]| {
+        for args in commands {
             let said = format!(
                 "2 clients are named `twin`; pass the id of one of them: {first}, {second}"
             );
@@ -96,10 +105,9 @@ fn a_name_of_two_clients_is_refused_with_the_ids_of_both() {
             assert_eq!(folder.json(&["client", "show", id])["data"]["name"], name);
         }
     };
-    check();
-    let _server = folder.serve();
-    check();
-    let path = "/api/clients?name=tWiN&limit=1";
-    let page = send_socket(&folder.socket(), "GET", path, &[], b"").json();
+    check(&TAKING);
+    let page = folder.ask("/api/clients?name=tWiN&limit=1");
     assert_eq!(page["pagination"], json!({ "total": 2, "limit": 1, "offset": 0 }));
+    assert!(server.stop().success());
+    check(&alone());
 }

@@ -7,8 +7,7 @@ use crate::harness::process::Folder;
 
 const NAME: &str = "Acme Ltd";
 
-fn prepared() -> Folder {
-    let folder = Folder::new();
+fn prepare(folder: &Folder) {
     folder.client(NAME);
     let facts = json!({
         "source": "rmm",
@@ -16,14 +15,16 @@ fn prepared() -> Folder {
     });
     folder.write("facts.json", facts.to_string().as_bytes());
     folder.ok(&["import", "--client", NAME, "--format", "facts", "facts.json"]);
-    folder
 }
 
 /// Runs the same with a server and without.
 fn both(check: impl Fn(&Folder)) {
-    check(&prepared());
-    let folder = prepared();
+    let folder = Folder::new();
+    prepare(&folder);
+    check(&folder);
+    let folder = Folder::new();
     let _server = folder.serve();
+    prepare(&folder);
     check(&folder);
 }
 

@@ -34,15 +34,8 @@ impl<'a> Demo<'a> {
         rest.split_once('\'').unwrap().0
     }
 
-    /// The answer to a request over the control socket, which has no limits.
-    fn ask(&self, path: &str) -> Value {
-        let answer = send_socket(&self.folder.socket(), "GET", path, &[], &[]);
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer.json()
-    }
-
     fn get(&self, path: &str) -> Value {
-        self.ask(path)["data"].take()
+        self.folder.ask(path)["data"].take()
     }
 
     fn list(&self, path: &str) -> Vec<Value> {
@@ -98,7 +91,7 @@ fn the_demonstration_is_a_portfolio_that_one_can_show() {
         assert!(if is_new { n_days < 8 } else { 26 <= n_days }, "{}: {n_days}", client["name"]);
         let frameworks = client["settings"]["frameworks"].as_array().unwrap();
         assert!((1..=3).contains(&frameworks.len()), "{}: {frameworks:?}", client["name"]);
-        let assets = demo.ask(&format!("/api/v1/clients/{id}/assets?limit=1"));
+        let assets = demo.folder.ask(&format!("/api/v1/clients/{id}/assets?limit=1"));
         n_unlike += usize::from(assets["pagination"]["total"] != client["employeeCount"]);
     }
     assert!(35 <= n_unlike, "assets as many as employees at {} clients", 40 - n_unlike);

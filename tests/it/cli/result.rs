@@ -1,10 +1,12 @@
 //! The commands that show results, with a server and without, by the client's name and by its id.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{NOBODY, now_s, on_terminal, refusal, some_checks};
 use crate::harness::http::send_socket;
-use crate::harness::process::Folder;
+use crate::harness::process::{Folder, Server};
 
 const NAME: &str = "Acme Ltd";
 
@@ -46,9 +48,8 @@ const READS: [(&str, &str); 19] = [
     ("change list --client CLIENT", "/api/changes?clientId=CLIENT&newest=true&limit=50"),
 ];
 
-/// A folder with a client that has a little of everything, and the ids of the client and of its worst risk.
-fn prepared() -> (Folder, String, String) {
-    let folder = Folder::new();
+/// Adds a client that has a little of everything; the ids of the client and of its worst risk.
+fn prepare(folder: &Folder) -> (String, String) {
     let args = ["client", "add", "--name", NAME, "--industry", "Healthcare", "--employees", "40"];
     let client = folder.ok(&args).trim_end().to_owned();
     folder.write("some.json", &some_checks(now_s()));
@@ -60,6 +61,7 @@ fn prepared() -> (Folder, String, String) {
         ],
     });
     folder.write("facts.json", facts.to_string().as_bytes());
+    folder.ok(&["alert", "rule", "add", "--name", "Low", "--score-below", "99"]);
     folder.ok(&["import", "--client", NAME, "some.json"]);
     folder.ok(&["import", "--client", NAME, "--format", "facts", "facts.json"]);
     folder.ok(&["task", "add", NAME, "--title", "Encrypt pc-7", "--control", "END-04"]);
@@ -67,7 +69,15 @@ fn prepared() -> (Folder, String, String) {
     folder.ok(&[&["evidence", "add", NAME, "GOV-14"], &add[..]].concat());
     let risks = folder.json(&["risk", "list", NAME]);
     let risk = risks["data"][0]["id"].as_str().unwrap().to_owned();
-    (folder, client, risk)
+    (client, risk)
+}
+
+/// A folder that is prepared, and its server.
+fn served() -> (Folder, Server) {
+    let folder = Folder::new();
+    let server = folder.serve();
+    prepare(&folder);
+    (folder, server)
 }
 
 /// The words of a line. The name of the client has a space, so it replaces a whole word.
@@ -82,40 +92,51 @@ fn words<'a>(line: &'a str, client: &'a str, risk: &'a str) -> Vec<&'a str> {
 
 #[test]
 fn a_result_is_the_answer_of_the_api_however_it_is_asked() {
-    let (folder, client, risk) = prepared();
-    let said = |line: &str| {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let (client, risk) = prepare(&folder);
+    let lines = READS.iter().map(|it| it.0).chain(["show CLIENT", "portfolio"]);
+    let said = lines.map(|line| {
         let by_name = folder.ok(&words(line, NAME, &risk));
         assert_eq!(folder.ok(&words(line, &client, &risk)), by_name, "{line}");
         assert!(!by_name.trim().is_empty(), "{line}");
-        (by_name, folder.json(&words(line, "aCME lTD", &risk)))
-    };
-    let lines = READS.iter().map(|it| it.0).chain(["show CLIENT", "portfolio"]);
-    let alone: Vec<_> = lines.clone().map(said).collect();
-    let _server = folder.serve();
-    for (line, alone) in lines.zip(&alone) {
-        assert_eq!(said(line), *alone, "{line}");
-    }
-    let asked = |path: &str| {
-        let answer = send_socket(&folder.socket(), "GET", path, &[], b"");
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-        answer.json()["data"].clone()
-    };
-    for ((line, path), (_, json)) in READS.iter().zip(&alone) {
+        (line, folder.json(&words(line, "aCME lTD", &risk)))
+    });
+    let said: Vec<(&str, Value)> = said.collect();
+    let asked = |path: &str| folder.ask(path)["data"].take();
+    for ((line, path), (_, json)) in READS.iter().zip(&said) {
         let path = path.replace("CLIENT", &client).replace("RISK", &risk);
         assert_eq!(json["data"], asked(&path), "{line}");
+        let data = &json["data"];
+        let list = if data.is_array() { data } else { &data["requirements"] };
+        let is_list = line.split(' ').nth(1) == Some("list");
+        let has_rows = list.as_array().is_some_and(|it| !it.is_empty());
+        assert!(has_rows || !is_list, "{line}: no rows prove nothing");
     }
-    assert_eq!(folder.json(&["portfolio"])["data"], asked("/api/portfolio/scores"));
-    let show = folder.json(&["show", NAME])["data"].clone();
+    let [.., (_, show), (_, portfolio)] = &said[..] else { panic!("{said:?}") };
+    assert_eq!(portfolio["data"], asked("/api/portfolio/scores"));
     let of_client = format!("/api/clients/{client}");
-    assert_eq!(show["client"], asked(&of_client));
-    assert_eq!(show["posture"], asked(&format!("{of_client}/posture")));
-    assert_eq!(show["tasks"], asked("/api/tasks"));
-    assert_eq!(show["risks"], asked(&format!("{of_client}/risks?accepted=false&limit=5")));
+    for (member, path) in [
+        ("client", of_client.clone()),
+        ("posture", format!("{of_client}/posture")),
+        ("tasks", "/api/tasks".to_owned()),
+        ("risks", format!("{of_client}/risks?accepted=false&limit=5")),
+    ] {
+        assert_eq!(show["data"][member], asked(&path), "{member}");
+    }
+    assert!(server.stop().success());
+    let mut commands = BTreeSet::new();
+    for (line, json) in &said {
+        // What follows the command is sent in the same request.
+        if commands.insert(line.split(' ').take(2).collect::<Vec<_>>()) {
+            assert_eq!(folder.json(&words(line, NAME, &risk)), *json, "{line}");
+        }
+    }
 }
 
 #[test]
 fn a_requirement_names_what_keeps_it_from_being_compliant_and_which_subjects_fail() {
-    let (folder, ..) = prepared();
+    let (folder, _server) = served();
     let out = folder.ok(&["requirement", "show", NAME, "SOC2", "CC6.7"]);
     for says in ["what keeps it from being compliant:", "END-04", "pc-7, pc-9", "2 of 40 failed"] {
         assert!(out.contains(says), "{says}: {out}");
@@ -124,7 +145,7 @@ fn a_requirement_names_what_keeps_it_from_being_compliant_and_which_subjects_fai
     assert!(out.contains("partial") && out.contains("pc-7, pc-9"), "{out}");
     let out = folder.ok(&["show", NAME]);
     for says in
-        [NAME, "provisional, coverage ", "HIPAA", "open risks: ", "1 open task; 0 open alerts"]
+        [NAME, "provisional, coverage ", "HIPAA", "open risks: ", "1 open task; 1 open alert"]
     {
         assert!(out.contains(says), "{says}: {out}");
     }
@@ -140,7 +161,7 @@ fn a_requirement_names_what_keeps_it_from_being_compliant_and_which_subjects_fai
 
 #[test]
 fn a_row_fits_the_terminal_and_is_one_line_in_a_pipe() {
-    let (folder, ..) = prepared();
+    let (folder, _server) = served();
     let in_pipe = folder.ok(&["observation", "list", NAME]);
     assert_eq!(in_pipe.lines().count(), 6, "a heading and a line for each: {in_pipe}");
     let widest = |text: &str| text.lines().map(|it| it.chars().count()).max().unwrap();
@@ -158,23 +179,24 @@ fn a_row_fits_the_terminal_and_is_one_line_in_a_pipe() {
 
 #[test]
 fn the_portfolio_is_in_the_order_that_was_asked_for() {
-    let (folder, ..) = prepared();
+    let (folder, _server) = served();
     folder.client("Birch");
-    folder.client("aspen");
+    folder.client("aaron");
     let order = |sort: &[&str]| -> Vec<String> {
         let out = folder.json(&[&["portfolio"], sort].concat());
         let names = out["data"].as_array().unwrap().iter();
         names.map(|it| it["clientName"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(order(&[]), [NAME, "aspen", "Birch"], "those without a score come last");
-    assert_eq!(order(&["--sort", "name"]), [NAME, "aspen", "Birch"]);
-    assert_eq!(order(&["--sort", "coverage"]), ["aspen", "Birch", NAME]);
-    assert_eq!(order(&["--sort", "risks"]), [NAME, "aspen", "Birch"]);
+    assert_eq!(order(&[]), [NAME, "aaron", "Birch"], "those without a score come last");
+    assert_eq!(order(&["--sort", "name"]), ["aaron", NAME, "Birch"]);
+    assert_eq!(order(&["--sort", "coverage"]), ["aaron", "Birch", NAME]);
+    assert_eq!(order(&["--sort", "risks"]), [NAME, "aaron", "Birch"]);
 }
 
 #[test]
 fn what_is_empty_is_said_in_words() {
     let folder = Folder::new();
+    let _server = folder.serve();
     let check = |line: &str, says: &str| {
         assert_eq!(folder.ok(&words(line, NAME, "")), format!("{says}\n"), "{line}");
     };
@@ -211,13 +233,13 @@ fn what_is_empty_is_said_in_words() {
 
 #[test]
 fn what_cannot_be_shown_is_refused_in_a_line() {
-    let (folder, ..) = prepared();
-    let check = || {
-        for (line, _) in READS {
-            let done = folder.run(&words(line, "Acme Lt", NOBODY));
-            let said = refusal(&done);
-            assert_eq!(said, "no client is named `Acme Lt`; did you mean `Acme Ltd`?", "{line}");
-        }
+    let (folder, server) = served();
+    let misspell = |line: &str| {
+        let done = folder.run(&words(line, "Acme Lt", NOBODY));
+        let said = refusal(&done);
+        assert_eq!(said, "no client is named `Acme Lt`; did you mean `Acme Ltd`?", "{line}");
+    };
+    let name_nobody = || {
         for (line, says) in [
             ("show CLIENT", "client not found"),
             ("risk list CLIENT", "client not found"),
@@ -225,32 +247,32 @@ fn what_cannot_be_shown_is_refused_in_a_line() {
         ] {
             assert_eq!(refusal(&folder.run(&words(line, NOBODY, ""))), says, "{line}");
         }
-        for (line, says) in [
-            (
-                "risk show CLIENT nonsense",
-                "`nonsense` is not a risk id; `posture risk list` shows the ids",
-            ),
-            (
-                "risk list CLIENT --severity worst",
-                "severity: must be one of critical, high, medium, low",
-            ),
-            ("control show CLIENT XX-99", "control not found"),
-            ("control list CLIENT --status bad", "status: must be one of "),
-            ("requirement show CLIENT SOC2 CC99", "not found"),
-            ("requirement list CLIENT SOC3", "SOC2"),
-            ("requirement list CLIENT SOC2 --details", "level: SOC2 has no detail rows"),
-            ("event list --type nothing", "type: must be one of "),
-            ("event list --limit 0", "limit: must be an integer from 1 to 1000"),
-            ("task list --status late", "status: must be one of "),
-        ] {
-            let done = folder.run(&words(line, NAME, ""));
-            assert!(refusal(&done).contains(says), "{line}: {}", done.err);
-        }
     };
-    check();
-    assert!(refusal(&folder.run(&["event", "list", "--follow"])).contains("no server is running"));
-    let _server = folder.serve();
-    check();
+    for (line, _) in READS {
+        misspell(line);
+    }
+    name_nobody();
+    for (line, says) in [
+        (
+            "risk show CLIENT nonsense",
+            "`nonsense` is not a risk id; `posture risk list` shows the ids",
+        ),
+        (
+            "risk list CLIENT --severity worst",
+            "severity: must be one of critical, high, medium, low",
+        ),
+        ("control show CLIENT XX-99", "control not found"),
+        ("control list CLIENT --status bad", "status: must be one of "),
+        ("requirement show CLIENT SOC2 CC99", "not found"),
+        ("requirement list CLIENT SOC3", "SOC2"),
+        ("requirement list CLIENT SOC2 --details", "level: SOC2 has no detail rows"),
+        ("event list --type nothing", "type: must be one of "),
+        ("event list --limit 0", "limit: must be an integer from 1 to 1000"),
+        ("task list --status late", "status: must be one of "),
+    ] {
+        let done = folder.run(&words(line, NAME, ""));
+        assert!(refusal(&done).contains(says), "{line}: {}", done.err);
+    }
     for line in [
         "show",
         "risk",
@@ -267,6 +289,10 @@ fn what_cannot_be_shown_is_refused_in_a_line() {
         let done = folder.run(&words(line, NAME, ""));
         assert_eq!((done.code, &*done.out), (2, ""), "{line}");
     }
+    assert!(server.stop().success());
+    misspell(READS[0].0);
+    name_nobody();
+    assert!(refusal(&folder.run(&["event", "list", "--follow"])).contains("no server is running"));
 }
 
 /// As many tasks as do not fit on a page, from several threads, so that commits are shared.
@@ -292,8 +318,8 @@ fn add_tasks(folder: &Folder, client: &str, n_tasks: usize) {
 #[test]
 fn a_list_is_read_beyond_its_first_page() {
     let folder = Folder::new();
-    let client = folder.client(NAME);
     let _server = folder.serve();
+    let client = folder.client(NAME);
     add_tasks(&folder, &client, 1_010);
     assert_eq!(folder.ok(&["task", "list"]).lines().count(), 1_011, "a heading and all");
     let sequences = |args: &[&str]| -> Vec<u64> {
@@ -320,6 +346,7 @@ fn a_list_is_read_beyond_its_first_page() {
 #[test]
 fn a_list_that_is_whole_says_nothing_of_more() {
     let folder = Folder::new();
+    let _server = folder.serve();
     folder.client(NAME);
     let add = || folder.ok(&["task", "add", NAME, "--title", "Encrypt pc-7"]);
     add();
@@ -332,7 +359,7 @@ fn a_list_that_is_whole_says_nothing_of_more() {
 
 #[test]
 fn a_filter_leaves_only_what_was_asked_for() {
-    let (folder, ..) = prepared();
+    let (folder, _server) = served();
     let all = |line: &str, list: &str, field: &str| -> Vec<String> {
         let data = folder.json(&words(line, NAME, ""))["data"].clone();
         let rows = if list.is_empty() { data } else { data[list].clone() };

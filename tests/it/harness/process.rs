@@ -98,6 +98,13 @@ impl Folder {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{args:?}: {error}: {out}"))
     }
 
+    /// The answer to a GET over the control socket, which has no limits.
+    pub(crate) fn ask(&self, path: &str) -> Value {
+        let answer = super::http::send_socket(&self.socket(), "GET", path, &[], b"");
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    }
+
     /// Adds a client; its id.
     pub(crate) fn client(&self, name: &str) -> String {
         self.ok(&["client", "add", "--name", name]).trim_end().to_owned()
