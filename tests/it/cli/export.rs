@@ -2,14 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::{now_s, on_terminal, refusal, some_checks};
 use crate::harness::http::send_socket;
-use crate::harness::process::{Folder, wait_until};
+use crate::harness::process::{Beside, Folder, signal, wait_until};
 
 /// What is in the folder besides what was there before.
 fn left(folder: &Folder) -> Vec<String> {
@@ -112,8 +112,8 @@ fn an_export_to_a_terminal_is_escaped() {
     let folder = Folder::new();
     let server = answering(&folder, UNSAFE, |stream| stream.write_all(END.as_bytes()).unwrap());
     let done = on_terminal(&folder, 200, &["export"]);
-    server.join().unwrap();
     assert_eq!((done.code, done.out), (0, format!("{{\"data\":\"\\u009b31m\"}}\n{END}")));
+    server.join().unwrap();
 }
 
 #[test]
@@ -150,21 +150,19 @@ fn an_export_that_cannot_get_its_name_leaves_no_file() {
 
 #[test]
 fn an_interrupted_export_leaves_no_file() {
-    for signal in ["-INT", "-TERM"] {
-        interrupt_export(signal);
+    for name in ["-INT", "-TERM"] {
+        interrupt_export(name);
     }
 }
 
-fn interrupt_export(signal: &str) {
+fn interrupt_export(name: &str) {
     let folder = Folder::new();
     let server = answering(&folder, TORN, until_closed);
     let mut command = folder.command(&["export", "--output", "all.ndjson"]);
     let child = command.stderr(Stdio::piped()).spawn().unwrap();
     assert!(wait_until(Duration::from_mins(1), || !left(&folder).is_empty()), "it has begun");
     assert_ne!(left(&folder), ["all.ndjson"], "under another name");
-    let pid = child.id().to_string();
-    let kill = ["-c", "kill \"$0\" \"$1\"", signal, &pid];
-    assert!(Command::new("sh").args(kill).status().unwrap().success());
+    signal(child.id(), name);
     let done = child.wait_with_output().unwrap();
     assert_eq!(done.status.code(), Some(1));
     assert_eq!(done.stderr, b"posture: the export was interrupted\n");
@@ -175,14 +173,13 @@ fn interrupt_export(signal: &str) {
 #[test]
 fn events_are_followed_as_they_are_announced() {
     let folder = Folder::new();
-    let client = folder.client("Acme Ltd");
     let _server = folder.serve();
+    let client = folder.client("Acme Ltd");
     let add = |title: &str| folder.ok(&["task", "add", "Acme Ltd", "--title", title]);
     add("first");
-    let mut command = folder.command(&["event", "list", "--follow", "--json", "--client", &client]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let follow = ["event", "list", "--follow", "--json", "--client", &client];
+    let mut following = Beside::start(&mut folder.command(&follow));
+    let mut next = || -> Value { serde_json::from_str(&following.line()).unwrap() };
     assert_eq!(next()["data"]["object"]["title"], "first");
     for title in ["second", "third"] {
         add(title);
@@ -190,17 +187,8 @@ fn events_are_followed_as_they_are_announced() {
         assert_eq!(event["type"], "remediation_task_created");
         assert_eq!(event["data"]["object"]["title"], json!(title));
     }
-    drop(lines);
-    let mut status = None;
-    let has_ended = wait_until(Duration::from_mins(1), || {
-        status = child.try_wait().unwrap();
-        status.is_some()
-    });
-    if !has_ended {
-        child.kill().unwrap();
-    }
-    assert!(has_ended, "nobody reads it");
-    assert_eq!(status.unwrap().code(), Some(0));
+    following.close();
+    assert_eq!(following.wait().code(), Some(0), "nobody reads it");
 }
 
 /// A server that answers one request after the other with these. Returns the paths that were asked for.

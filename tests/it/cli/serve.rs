@@ -1,10 +1,9 @@
 //! The server as a process: how it starts, what it says, how it ends.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use super::{now_s, refusal, some_checks};
-use crate::harness::process::{Folder, binary, finish};
+use crate::harness::process::{Beside, Folder, binary, finish, signal};
 use crate::harness::send;
 
 #[test]
@@ -111,45 +110,42 @@ fn a_second_server_on_the_same_data_is_refused_in_one_line() {
 }
 
 /// The demonstration until it says something that contains `wanted`; everything that it said.
-fn demo_until(folder: &Folder, wanted: &str) -> (std::process::Child, Vec<String>) {
+fn demo_until(folder: &Folder, wanted: &str) -> (Beside, Vec<String>) {
     let mut command = folder.command(&["serve", "--demo"]);
     let log = std::fs::File::options()
         .create(true)
         .append(true)
         .open(folder.path().join("serve.log"))
         .unwrap();
-    let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.as_mut().unwrap()).lines().map(Result::unwrap);
+    let mut demo = Beside::start(command.stderr(log));
     let mut said = Vec::new();
     while !said.last().is_some_and(|it: &String| it.contains(wanted)) {
-        said.push(lines.next().unwrap_or_else(|| panic!("it never says {wanted}: {said:?}")));
+        said.push(demo.line());
+        assert_ne!(said.last().unwrap(), "", "it never says {wanted}: {said:?}");
     }
-    (child, said)
+    (demo, said)
 }
 
 #[test]
 fn a_demonstration_that_was_killed_is_completed_by_the_next_start() {
     let folder = Folder::new();
-    let (mut child, said) = demo_until(&folder, "week 6 of 26");
+    let (mut demo, said) = demo_until(&folder, "week 6 of 26");
     assert!(
         said[0].contains("filling the database with made-up clients: week 1 of 26"),
         "{said:?}"
     );
-    child.kill().unwrap();
-    child.wait().unwrap();
+    demo.kill();
     let server = folder.serve();
     assert!(server.stop().success());
     let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
     assert!(log.contains("the demonstration portfolio is not complete"), "{log}");
 
-    let (mut child, said) = demo_until(&folder, "week 11 of 26");
+    let (mut demo, said) = demo_until(&folder, "week 11 of 26");
     assert!(!said.iter().any(|it| it.contains("http://")), "{said:?}");
-    let id = child.id().to_string();
-    let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id]).status().unwrap();
-    assert!(asked.success());
-    let mut rest = String::new();
-    child.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
-    assert!(child.wait().unwrap().success());
+    signal(demo.id(), "-TERM");
+    let rest: String =
+        std::iter::repeat_with(|| demo.line()).take_while(|it| !it.is_empty()).collect();
+    assert!(demo.wait().success());
     assert!(rest.contains("stopped; the next `posture serve --demo` continues"), "{rest}");
     assert!(!rest.contains("http://") && !rest.contains("password"), "no banner: {rest}");
 

@@ -1,12 +1,13 @@
 //! `posture user` and `posture audit`, with and without a server.
 
+use std::process::Stdio;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::refusal;
 use crate::harness::http::{self, Answer, send_socket};
-use crate::harness::process::{Folder, Server, wait_until};
+use crate::harness::process::{Folder, Server, signal, wait_until};
 
 const PASSWORD: &str = "ochre kettle, nine moths";
 const ADD: [&str; 7] =
@@ -69,7 +70,7 @@ fn a_first_start_says_how_to_log_in_and_a_second_does_not() {
     assert_eq!(answer.status, 200, "the line works as it is: {line}");
     assert!(server.stop().success());
     let log = std::fs::read_to_string(folder.path().join("serve.log")).unwrap();
-    let password: serde_json::Value = serde_json::from_str(body).unwrap();
+    let password: Value = serde_json::from_str(body).unwrap();
     assert!(!log.contains(password["password"].as_str().unwrap()), "the log is not the place");
     let server = folder.serve();
     assert!(server.stop().success());
@@ -135,15 +136,31 @@ fn a_check_without_a_configuration_says_so() {
     assert_eq!(said, "no configuration file was found; the defaults apply\n");
 }
 
-#[test]
-fn waiting_for_a_scan_that_ends_early_names_the_scan() {
-    use std::process::{Command, Stdio};
+/// A folder whose server scans itself, one scan at a time, so slowly that no scan ends.
+fn scanning() -> Folder {
     let folder = Folder::new();
     let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n\
-                [scan]\nallowed_networks = [\"127.0.0.0/8\"]\npackets_per_s = 1\n";
+                [scan]\nallowed_networks = [\"127.0.0.0/8\"]\npackets_per_s = 1\nconcurrent = 1\n";
     folder.write("posture.toml", text.as_bytes());
-    let client = folder.client("A");
+    folder
+}
+
+/// Waits until a process handles Ctrl-C itself.
+fn wait_for_handler(id: u32) {
+    const SIGINT: u32 = 2;
+    let is_handled = || {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+        let caught = status.lines().find_map(|it| it.strip_prefix("SigCgt:")).unwrap();
+        u64::from_str_radix(caught.trim(), 16).unwrap() & (1 << (SIGINT - 1)) != 0
+    };
+    assert!(wait_until(Duration::from_mins(1), is_handled));
+}
+
+#[test]
+fn waiting_for_a_scan_that_ends_early_names_the_scan() {
+    let folder = scanning();
     let server = folder.serve();
+    let client = folder.client("A");
     let args = ["scan", "start", "--wait", "--client", &client, "127.9.0.0/24", "--ports", "1-100"];
     let wait_for_scan = |n: usize| {
         let all = || folder.json(&["scan", "list"])["data"].as_array().unwrap().clone();
@@ -154,9 +171,8 @@ fn waiting_for_a_scan_that_ends_early_names_the_scan() {
     let start = || folder.command(&args).stderr(Stdio::piped()).spawn().unwrap();
     let waiting = start();
     let id = wait_for_scan(1);
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    let pid = waiting.id().to_string();
-    assert!(Command::new("sh").args(["-c", "kill -INT \"$0\"", &pid]).status().unwrap().success());
+    wait_for_handler(waiting.id());
+    signal(waiting.id(), "-INT");
     let done = waiting.wait_with_output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
     assert_eq!(done.status.code(), Some(1), "{said}");
@@ -166,7 +182,7 @@ fn waiting_for_a_scan_that_ends_early_names_the_scan() {
 
     let waiting = start();
     let id = wait_for_scan(2);
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    wait_for_handler(waiting.id());
     server.kill();
     let done = waiting.wait_with_output().unwrap();
     let said = String::from_utf8(done.stderr).unwrap();
@@ -176,33 +192,28 @@ fn waiting_for_a_scan_that_ends_early_names_the_scan() {
 
 #[test]
 fn the_list_of_scans_has_all_of_them_beyond_a_page() {
-    let folder = Folder::new();
-    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n\
-                [scan]\nallowed_networks = [\"127.0.0.0/8\"]\npackets_per_s = 1\n";
-    folder.write("posture.toml", text.as_bytes());
+    let folder = scanning();
     let _server = folder.serve();
     assert_eq!(folder.ok(&["scan", "list"]), "no scans\n");
     let headers = [("Content-Type", "application/json")];
-    let send = |path: &str, body: &serde_json::Value| {
+    let send = |path: &str, body: &Value| {
         send_socket(&folder.socket(), "POST", path, &headers, body.to_string().as_bytes())
     };
-    for client in [folder.client("A"), folder.client("B"), folder.client("C")] {
+    let start = |client: &str| {
+        let answer = send("/api/scan", &json!({ "clientId": client, "targets": ["127.9.0.0/16"] }));
+        assert_eq!(answer.status, 202, "{}", answer.text());
+        answer.json()["data"]["id"].as_str().unwrap().to_owned()
+    };
+    // It has the only place: the others wait, and a scan that waits is canceled at once.
+    start(&folder.client("A"));
+    for client in [folder.client("B"), folder.client("C"), folder.client("D")] {
         for _ in 0..35 {
-            let body = json!({ "clientId": client, "targets": ["127.9.0.0/24"] });
-            let mut id = json!(null);
-            // A scan that was canceled counts as running until it has stopped.
-            let is_started = wait_until(Duration::from_mins(1), || {
-                let answer = send("/api/scan", &body);
-                id = answer.json()["data"]["id"].take();
-                answer.status == 202
-            });
-            assert!(is_started);
-            let canceled = send(&format!("/api/scan/{}/cancel", id.as_str().unwrap()), &json!({}));
+            let canceled = send(&format!("/api/scan/{}/cancel", start(&client)), &json!({}));
             assert_eq!(canceled.status, 200, "{}", canceled.text());
         }
     }
-    assert_eq!(folder.json(&["scan", "list"])["data"].as_array().unwrap().len(), 105);
-    assert_eq!(folder.ok(&["scan", "list"]).lines().count(), 106, "a heading and all");
+    assert_eq!(folder.json(&["scan", "list"])["data"].as_array().unwrap().len(), 106);
+    assert_eq!(folder.ok(&["scan", "list"]).lines().count(), 107, "a heading and all");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -150,6 +150,12 @@ fn whole(mut file: File) -> String {
     text
 }
 
+/// Sends a process a signal, such as `-TERM`.
+pub(crate) fn signal(id: u32, name: &str) {
+    let kill = ["-c", "kill \"$0\" \"$1\"", name, &id.to_string()];
+    assert!(Command::new("sh").args(kill).status().unwrap().success(), "no process {id}");
+}
+
 fn wait(child: &mut Child) -> ExitStatus {
     let mut status = None;
     let ended = wait_until(WAIT, || {
@@ -162,6 +168,60 @@ fn wait(child: &mut Child) -> ExitStatus {
         panic!("a process did not end within {WAIT:?}");
     }
     status.unwrap()
+}
+
+/// A command that runs beside the test, which reads what it prints; killed when dropped.
+pub(crate) struct Beside {
+    child: Child,
+    out: Option<BufReader<ChildStdout>>,
+}
+
+impl Beside {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let out = child.stdout.take().map(BufReader::new);
+        Self { child, out }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line that it prints, with its end. Empty after the last one.
+    pub(crate) fn line(&mut self) -> String {
+        let mut out = self.out.take().expect("it is read by this test alone");
+        let (said, line) = channel();
+        std::thread::spawn(move || {
+            let mut text = String::new();
+            let read = out.read_line(&mut text).map(|_| text);
+            drop(said.send((out, read)));
+        });
+        let (out, read) = line.recv_timeout(WAIT).expect("another line or the end");
+        self.out = Some(out);
+        read.unwrap()
+    }
+
+    /// Reads no more.
+    pub(crate) fn close(&mut self) {
+        drop(self.out.take());
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.wait();
+    }
+
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        wait(&mut self.child)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // Fails when it ended before.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
 }
 
 /// A running server; killed when dropped.
@@ -210,9 +270,7 @@ impl Server {
 
     /// Asks it to stop, as systemd does, and waits until it has.
     pub(crate) fn stop(mut self) -> ExitStatus {
-        let id = self.id().to_string();
-        let asked = Command::new("sh").args(["-c", "kill -TERM \"$0\"", &id]).status().unwrap();
-        assert!(asked.success(), "no process {id}");
+        signal(self.id(), "-TERM");
         wait(&mut self.child)
     }
 
