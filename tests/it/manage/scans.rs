@@ -418,24 +418,22 @@ fn a_scan_of_nobody_s_network_is_kept_and_changes_no_client() {
 
 #[test]
 fn our_own_listener_is_not_among_what_is_found_unless_its_address_is_allowed() {
-    let open = |change: fn(&mut posture::serve::ServeOptions)| {
-        // The port must be known before: the options name it.
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    // The options name the port. Nobody else is at this address, and no free port is given away below 32768.
+    let open = |port: u16, change: fn(&mut posture::serve::ServeOptions)| {
         let posture = Posture::start_with(|options| {
-            options.listen = free;
+            options.listen = format!("127.33.9.7:{port}").parse().unwrap();
             change(options);
         });
         posture.client("Acme");
-        let ports = posture.address.port().to_string();
-        scan(&posture, &json!({"targets": ["127.0.0.1"], "ports": ports}))["progress"]["portsOpen"]
-            .clone()
+        let body = json!({"targets": ["127.33.9.7"], "ports": port.to_string()});
+        scan(&posture, &body)["progress"]["portsOpen"].clone()
     };
-    assert_eq!(open(loopback), 0);
+    assert_eq!(open(8_704, loopback), 0);
     let named = |options: &mut posture::serve::ServeOptions| {
         loopback(options);
-        options.app.scan.allowed.push("127.0.0.1/32".parse().unwrap());
+        options.app.scan.allowed.push("127.33.9.7/32".parse().unwrap());
     };
-    assert_eq!(open(named), 1);
+    assert_eq!(open(8_705, named), 1);
 }
 
 #[test]

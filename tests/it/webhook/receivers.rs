@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
@@ -33,13 +33,13 @@ struct Program {
 }
 
 impl Program {
-    fn start(interpreter: &str, file: &str, secret: &str) -> Self {
-        // Free a moment ago, and nobody else's by chance alone.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    /// `port` is below 32768, where no free port is given away.
+    fn start(interpreter: &str, file: &str, port: u16, secret: &str) -> Self {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
         let mut child = Command::new(interpreter)
             .arg(root().join("assets/docs/receivers").join(file))
             .env("WEBHOOK_SECRET", secret)
-            .env("PORT", address.port().to_string())
+            .env("PORT", port.to_string())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{interpreter}: {error}"));
@@ -114,11 +114,11 @@ fn forged(program: &Program, request: &Request, secret: &str) {
 }
 
 /// Runs a receiver against a posture: what it takes, what it refuses, and what it knows already.
-fn takes_deliveries_and_nothing_else(interpreter: &str, file: &str) {
+fn takes_deliveries_and_nothing_else(interpreter: &str, file: &str, port: u16) {
     let (posture, sink) = (start(), Receiver::start());
     let webhook = add(&posture, "https://example.com/");
     let secret = webhook["secret"].as_str().unwrap();
-    let program = Program::start(interpreter, file, secret);
+    let program = Program::start(interpreter, file, port, secret);
     change(&posture, &webhook, &json!({ "url": format!("http://{}/hook", program.address) }));
     add(&posture, &sink.sink.url());
     let client = posture.client("A");
@@ -150,7 +150,7 @@ mod needs_python {
     #[test]
     #[ignore = "needs python3"]
     fn the_receiver_takes_deliveries_and_nothing_else() {
-        super::takes_deliveries_and_nothing_else("python3", "receiver.py");
+        super::takes_deliveries_and_nothing_else("python3", "receiver.py", 8_706);
     }
 }
 
@@ -158,7 +158,7 @@ mod needs_node {
     #[test]
     #[ignore = "needs node"]
     fn the_receiver_takes_deliveries_and_nothing_else() {
-        super::takes_deliveries_and_nothing_else("node", "receiver.mjs");
+        super::takes_deliveries_and_nothing_else("node", "receiver.mjs", 8_707);
     }
 }
 
@@ -166,7 +166,7 @@ mod needs_pwsh {
     #[test]
     #[ignore = "needs pwsh"]
     fn the_receiver_takes_deliveries_and_nothing_else() {
-        super::takes_deliveries_and_nothing_else("pwsh", "receiver.ps1");
+        super::takes_deliveries_and_nothing_else("pwsh", "receiver.ps1", 8_708);
     }
 }
 
