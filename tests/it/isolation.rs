@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::backend::Random;
 use crate::harness::process::Line;
-use crate::harness::{Answer, Posture, send};
+use crate::harness::{Answer, Posture};
 
 /// Clients and probes.
 const SHORT: (usize, usize) = (20, 3_000);
@@ -287,8 +287,7 @@ fn no_answer_holds_what_is_another_clients() {
 
 /// The export of what a holder may see is of its tenants alone, and that of another is refused.
 fn assert_export_is_own(posture: &Posture, tenants: &Tenants, holder: &Holder) {
-    let export =
-        |path: &str| send(posture.address, "GET", path, &[("X-API-Key", holder.key.as_str())], b"");
+    let export = |path: &str| posture.fetch(&holder.key, path);
     let own: BTreeSet<_> = holder.tenants.iter().copied().collect();
     let all = export("/api/export").text();
     assert!(all.contains("\"kind\":\"end\""), "it is complete");

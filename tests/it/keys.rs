@@ -315,7 +315,7 @@ fn the_last_use_is_shown() {
     assert_eq!(listed(&posture, &issued)["lastUsedAt"], "2026-03-10T09:00:05.000Z");
     posture.clock.set(posture.now().plus_days(1));
     let key = text(&issued);
-    let answer = send(posture.address, "GET", "/api/conditions", &[("X-API-Key", &key)], b"");
+    let answer = posture.fetch(&key, "/api/conditions");
     assert_eq!(answer.status, 200);
     let last = listed(&posture, &issued)["lastUsedAt"].clone();
     assert_eq!(last, posture.now().to_string(), "a use of the management API is one");

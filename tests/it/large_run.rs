@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use posture::clock::Clock;
 use posture::id::ClientId;
-use posture::store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::harness::backend::Random;
 use super::harness::http::send_socket;
+use super::harness::open_store;
 use super::harness::process::{Folder, Server, wait_until};
 
 const N_OBSERVATIONS: usize = 12_000;
@@ -114,9 +114,7 @@ fn a_large_run_counts_whole_or_leaves_nothing_when_the_service_is_killed() {
     let n_decided = clients.iter().filter(|it| it.1).count();
     eprintln!("of {n_rounds} runs that were killed, {} counted", n_decided - 1);
     assert!(server.stop().success());
-    let dir = folder.path().join("data");
-    let options = StoreOptions { dir, cache_bytes: 64 << 20 };
-    let store = Store::open(&options, Clock::System.now()).unwrap();
+    let store = open_store(&folder.path().join("data"), Clock::System.now());
     for (client, is_decided) in clients {
         let rows = store.client_store(client.parse::<ClientId>().unwrap()).snapshot().unwrap();
         let n = rows.list_all_observations().unwrap().len();

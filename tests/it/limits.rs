@@ -240,7 +240,7 @@ fn calls_from_outside_the_networks_of_a_key_have_a_limit_of_their_own() {
     let refused = posture.get(key, "/clients");
     assert_eq!((refused.status, refused.header("retry-after")), (429, Some("40")));
     assert_eq!(refused.header("ratelimit-limit"), None, "it says nothing about the key");
-    let managed = send(posture.address, "GET", "/api/frameworks", &[("X-API-Key", key)], b"");
+    let managed = posture.fetch(key, "/api/frameworks");
     assert_eq!(managed.status, 429, "the management API is counted with it");
     let path = format!("/api/keys/{}", issued["id"].as_str().unwrap());
     posture.operator("PATCH", &path, &json!({"networks": []}));

@@ -87,6 +87,12 @@ pub fn catalog() -> &'static Catalog {
     &CATALOG
 }
 
+/// The database in a data folder that no server has open.
+pub fn open_store(dir: &Path, now: Time) -> Store {
+    let options = store::StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
+    Store::open(&options, now).unwrap()
+}
+
 impl Posture {
     pub fn start() -> Self {
         Self::start_with(|_| ())
@@ -327,6 +333,11 @@ impl Posture {
             headers.push(("Content-Type", "application/json"));
         }
         send(self.address, method, &format!("/api/v1{path}"), &headers, &body)
+    }
+
+    /// A GET with a key, of a whole path.
+    pub fn fetch(&self, key: &str, path: &str) -> Answer {
+        send(self.address, "GET", path, &[("X-API-Key", key)], b"")
     }
 
     pub fn get(&self, key: &str, path: &str) -> Answer {

@@ -7,11 +7,10 @@ use posture::app::intake::limit::{
 };
 use posture::id::{ClientId, ImportId};
 use posture::store::per_client::account_list::{AccountRows, ListMark};
-use posture::store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{Finding, import, patched, prowler, read};
-use crate::harness::{Answer, Posture};
+use crate::harness::{Answer, Posture, open_store};
 use crate::openapi;
 
 fn push(posture: &Posture, client: &str, facts: &Value) -> Answer {
@@ -278,8 +277,7 @@ fn the_lists_of_accounts_that_are_kept_are_bounded() {
     let now = posture.now();
     let id: ClientId = client.parse().unwrap();
     let fill = |dir: &std::path::Path| {
-        let options = StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
-        let store = Store::open(&options, now).unwrap();
+        let store = open_store(dir, now);
         let mark = ListMark { at: now, arrived_at: now, import: ImportId::from_bytes([7; 16]) };
         let rows = AccountRows { is_complete: true, accounts: Vec::new() };
         let write = store.client_store(id).write_now(move |batch| {

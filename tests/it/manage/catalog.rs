@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Posture, send};
+use crate::harness::Posture;
 
 fn get(posture: &Posture, key: &str, path: &str) -> (u16, Value) {
-    let answer = send(posture.address, "GET", path, &[("X-API-Key", key)], b"");
+    let answer = posture.fetch(key, path);
     (answer.status, answer.json())
 }
 

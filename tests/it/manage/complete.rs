@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::controls::control;
-use super::{MIXED, ROOT_KEY, ROOT_MFA, import, told};
+use super::{MIXED, ROOT_KEY, ROOT_MFA, import, told, undo};
 use crate::harness::Posture;
 
 #[test]
@@ -39,23 +39,18 @@ fn a_complete_read_that_finds_nothing_ends_what_was_there() {
         posture.pass_s(60);
         answer.json()["data"].clone()
     };
-    let checks = |n: usize| -> Value {
-        let of =
-            |n| json!({"control": "ID-05", "check": format!("c{n}"), "status": "non_compliant"});
-        (0..n).map(of).collect()
-    };
     let status = || control(&posture, &client, "ID-05")["status"].clone();
-    send(checks(2), json!({}));
+    send(many(2, "non_compliant"), json!({}));
     assert_eq!(status(), "non_compliant");
     let answer = send(json!([]), json!({}));
     assert_eq!((&answer["observationsHeld"], status()), (&json!(false), json!("not_assessed")));
     // Many at once are held first, as with any list that shrinks.
-    send(checks(7), json!({}));
+    send(many(7, "non_compliant"), json!({}));
     assert_eq!(send(json!([]), json!({}))["observationsHeld"], true);
     assert_eq!(status(), "non_compliant");
     assert_eq!(send(json!([]), json!({}))["observationsHeld"], false, "a second one agrees");
     assert_eq!(status(), "not_assessed");
-    send(checks(7), json!({}));
+    send(many(7, "non_compliant"), json!({}));
     send(json!([]), json!({"confirmShrink": true}));
     assert_eq!(status(), "not_assessed");
 }
@@ -71,16 +66,16 @@ fn push(posture: &Posture, client: &str, minutes_ago: i64, complete: bool, seen:
     answer.json()["data"]["importId"].as_str().unwrap().to_owned()
 }
 
-fn undo(posture: &Posture, client: &str, import: &str) {
-    let path = format!("/api/clients/{client}/imports/{import}");
-    let answer = posture.operator("DELETE", &path, &Value::Null);
-    assert_eq!(answer.status, 200, "{}", answer.text());
-}
-
 /// Checks of ID-05 with a status each.
 fn checks(all: &[(&str, &str)]) -> Value {
     let one = |(check, status): &(&str, &str)| json!({"control": "ID-05", "check": check, "status": status});
     all.iter().map(one).collect()
+}
+
+/// So many checks of ID-05 with the same status.
+fn many(n: usize, status: &str) -> Value {
+    let names: Vec<String> = (0..n).map(|it| format!("c{it}")).collect();
+    checks(&names.iter().map(|it| (it.as_str(), status)).collect::<Vec<_>>())
 }
 
 fn standing(posture: &Posture, client: &str) -> (String, Option<u64>) {
@@ -150,15 +145,14 @@ fn a_complete_file_has_what_it_observed_before_its_end() {
 fn a_late_complete_read_that_lost_most_of_its_checks_is_not_believed() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let names: Vec<String> = (0..7).map(|it| format!("c{it}")).collect();
-    let seven: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "compliant")).collect();
-    push(&posture, &client, 30, true, &checks(&seven));
+    let seven = many(7, "compliant");
+    push(&posture, &client, 30, true, &seven);
     push(&posture, &client, 25, false, &checks(&[("k", "non_compliant")]));
-    push(&posture, &client, 10, false, &checks(&seven));
+    push(&posture, &client, 10, false, &seven);
     assert_eq!(standing(&posture, &client).0, "non_compliant");
     push(&posture, &client, 20, true, &json!([]));
     assert_eq!(standing(&posture, &client).0, "non_compliant", "seven checks cannot all be gone");
-    push(&posture, &client, 19, true, &checks(&seven));
+    push(&posture, &client, 19, true, &seven);
     assert_eq!(standing(&posture, &client).0, "compliant", "it lacks k and nothing else");
 }
 
@@ -166,9 +160,7 @@ fn a_late_complete_read_that_lost_most_of_its_checks_is_not_believed() {
 fn a_late_complete_read_is_compared_with_what_partial_ones_had_shown() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let names: Vec<String> = (0..10).map(|it| format!("c{it}")).collect();
-    let ten: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "non_compliant")).collect();
-    push(&posture, &client, 30, false, &checks(&ten));
+    push(&posture, &client, 30, false, &many(10, "non_compliant"));
     for minutes_ago in [10, 20] {
         push(&posture, &client, minutes_ago, true, &json!([]));
         assert_eq!(standing(&posture, &client).0, "non_compliant", "{minutes_ago}");
@@ -179,10 +171,8 @@ fn a_late_complete_read_is_compared_with_what_partial_ones_had_shown() {
 fn a_held_read_that_is_undone_is_not_the_first_of_two_that_agree() {
     let posture = Posture::start();
     let client = posture.client("A");
-    let names: Vec<String> = (0..10).map(|it| format!("c{it}")).collect();
-    let ten: Vec<(&str, &str)> = names.iter().map(|it| (it.as_str(), "non_compliant")).collect();
-    push(&posture, &client, 30, true, &checks(&ten));
-    let held = push(&posture, &client, 20, true, &checks(&ten[..1]));
+    push(&posture, &client, 30, true, &many(10, "non_compliant"));
+    let held = push(&posture, &client, 20, true, &many(1, "non_compliant"));
     undo(&posture, &client, &held);
     push(&posture, &client, 10, true, &checks(&[("c0", "compliant")]));
     assert_eq!(standing(&posture, &client).0, "non_compliant", "one run says so");

@@ -269,35 +269,33 @@ fn events_of_a_type_and_the_newest_are_found_wherever_they_are() {
     let key = posture.key_with(&json!({"clientIds": [clients[0], clients[2]]}));
     let get = |path: &str, key: Option<&str>| match key {
         None => posture.operator("GET", path, &Value::Null).json(),
-        Some(key) => {
-            let headers = [("X-API-Key", key)];
-            crate::harness::http::send(posture.address, "GET", path, &headers, b"").json()
-        }
+        Some(key) => posture.fetch(key, path).json(),
     };
     let sequence = |it: &Value| it["data"]["object"]["sequence"].as_u64().unwrap();
+    let sequences = |page: &Value| -> Vec<u64> {
+        page["data"].as_array().unwrap().iter().map(sequence).collect()
+    };
     for key in [None, Some(key.as_str())] {
         let of_key = |it: &&Value| key.is_none() || it["data"]["clientId"] != clients[1].as_str();
         for kind in ["risk_item_resolved", "integration_sync_completed", "shadow_it_detected"] {
             let of_kind = |it: &&Value| it["type"] == kind;
             let wanted: Vec<u64> =
                 all.iter().filter(of_key).filter(of_kind).map(sequence).collect();
+            assert_eq!(wanted.is_empty(), kind == "shadow_it_detected", "{kind}");
             let (mut found, mut after) = (Vec::new(), "0".to_owned());
             loop {
                 let page = get(&format!("/api/events?type={kind}&limit=2&after={after}"), key);
-                found.extend(page["data"].as_array().unwrap().iter().map(sequence));
+                found.extend(sequences(&page));
                 let Some(next) = page["next"].as_str() else { break };
                 after = next.to_owned();
             }
             assert_eq!(found, wanted, "{kind}");
             let newest = get(&format!("/api/events?type={kind}&limit=3&newest=true"), key);
-            let newest: Vec<u64> =
-                newest["data"].as_array().unwrap().iter().map(sequence).collect();
-            assert_eq!(newest, wanted[wanted.len().saturating_sub(3)..], "{kind}");
+            assert_eq!(sequences(&newest), wanted[wanted.len().saturating_sub(3)..], "{kind}");
         }
         let wanted: Vec<u64> = all.iter().filter(of_key).map(sequence).collect();
         let newest = get("/api/events?limit=7&newest=true", key);
-        let newest: Vec<u64> = newest["data"].as_array().unwrap().iter().map(sequence).collect();
-        assert_eq!(newest, wanted[wanted.len() - 7..]);
+        assert_eq!(sequences(&newest), wanted[wanted.len() - 7..]);
         let changes = |query: &str| {
             let page = get(&format!("/api/changes?{query}"), key)["data"].clone();
             let rows = page.as_array().unwrap().iter();

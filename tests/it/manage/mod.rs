@@ -123,6 +123,13 @@ fn posted(posture: &Posture, path: &str, body: &Value) -> Value {
     answer.json()["data"].clone()
 }
 
+/// Undoes an import.
+fn undo(posture: &Posture, client: &str, import: &str) {
+    let path = format!("/api/clients/{client}/imports/{import}");
+    let answer = posture.operator("DELETE", &path, &Value::Null);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
 /// What the operator reads.
 fn read(posture: &Posture, path: &str) -> Value {
     let answer = posture.operator("GET", path, &Value::Null);

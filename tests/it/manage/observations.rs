@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{GOOD, MIXED, import, read, refused_field};
-use crate::harness::{Posture, send};
+use crate::harness::Posture;
 
 fn path(client: &str, query: &str) -> String {
     format!("/api/clients/{client}/observations?{query}")
@@ -156,7 +156,7 @@ fn a_cursor_of_another_client_shows_nothing_of_it() {
     let foreign = posture.operator("GET", &path(&other, "limit=1"), &Value::Null).json();
     let next = foreign["next"].as_str().unwrap();
     let key = posture.key_with(&json!({"scopes": ["read:compliance"], "clientIds": [own]}));
-    let get = |path: &str| send(posture.address, "GET", path, &[("X-API-Key", &key)], b"");
+    let get = |path: &str| posture.fetch(&key, path);
     let page = get(&path(&own, &format!("after={next}")));
     assert!(page.status == 200 && !page.text().contains("canary"), "{}", page.text());
     assert_eq!(get(&path(&other, "")).status, 403);

@@ -7,7 +7,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::controls::control;
-use super::read;
+use super::{read, undo};
 use crate::harness::Posture;
 
 const CASES: u32 = 24;
@@ -136,10 +136,4 @@ fn neither_order_nor_repetition_matters_and_undoing_restores() {
         Ok(())
     });
     law.unwrap();
-}
-
-fn undo(posture: &Posture, client: &str, import: &str) {
-    let path = format!("/api/clients/{client}/imports/{import}");
-    let answer = posture.operator("DELETE", &path, &Value::Null);
-    assert_eq!(answer.status, 200, "{}", answer.text());
 }

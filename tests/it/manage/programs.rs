@@ -7,7 +7,7 @@ use crate::harness::{Answer, Posture, send};
 
 /// Reads with a key.
 fn with(posture: &Posture, key: &str, path: &str) -> Answer {
-    let answer = send(posture.address, "GET", path, &[("X-API-Key", key)], b"");
+    let answer = posture.fetch(key, path);
     assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     answer
 }
@@ -40,7 +40,7 @@ fn a_key_reads_events_key_figures_and_the_export_of_its_clients_alone() {
     assert_eq!(kpis["data"]["clients"]["total"], 1);
     let export = |client: &str| format!("/api/clients/{client}/export");
     assert!(with(&posture, &limited, &export(&own)).text().ends_with("}\n"));
-    let foreign = send(posture.address, "GET", &export(&other), &[("X-API-Key", &limited)], b"");
+    let foreign = posture.fetch(&limited, &export(&other));
     assert_eq!(foreign.status, 403);
 }
 

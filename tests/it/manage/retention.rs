@@ -1,11 +1,10 @@
 //! What ended long ago is removed, and what is open stays however old it is.
 
 use posture::id::ClientId;
-use posture::store::{Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{evidence, patched, posted, prowler, read};
-use crate::harness::Posture;
+use crate::harness::{Posture, open_store};
 
 /// How long is kept what ended.
 const KEPT_DAYS: i64 = 396;
@@ -138,8 +137,7 @@ fn the_lists_of_a_silent_scope_are_removed_unless_something_about_it_is_open() {
     assert!(!known("quiet", true), "nothing of it is open");
     let (now, id) = (posture.now(), client.parse::<ClientId>().unwrap());
     let n_reads = |dir: &std::path::Path| {
-        let options = StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
-        let rows = Store::open(&options, now).unwrap().client_store(id).snapshot().unwrap();
+        let rows = open_store(dir, now).client_store(id).snapshot().unwrap();
         let reads = rows.list_complete_reads().unwrap();
         let n = reads.iter().filter(|it| it.scope == "quiet" && it.is_of_accounts).count();
         assert_eq!(
