@@ -11,7 +11,9 @@ use super::framework::{Framework, FrameworkRow};
 impl Catalog {
     /// Computes the digests of the catalog and of each framework. Call it after every change.
     pub fn seal(&mut self) {
-        let digests: Vec<u64> = self.frameworks.iter().map(|it| self.digest_of(it)).collect();
+        let checks = self.checks_of_controls();
+        let digests = self.frameworks.iter().map(|it| self.digest_of(it, &checks));
+        let digests: Vec<u64> = digests.collect();
         for (framework, digest) in self.frameworks.iter_mut().zip(digests) {
             framework.digest = digest;
         }
@@ -20,8 +22,22 @@ impl Catalog {
         self.digest = hash.finish();
     }
 
+    /// For each control the tools and checks that decide it, in their order, and whether they show only gaps.
+    fn checks_of_controls(&self) -> Vec<Vec<(&str, &str, bool)>> {
+        let mut checks = vec![Vec::new(); self.controls.len()];
+        for (tool, it) in &self.tools {
+            for (check, controls) in &it.checks {
+                for control in controls {
+                    let shows_only_gaps = it.shows_only_gaps(check, *control);
+                    checks[*control].push((tool.as_str(), check.as_str(), shows_only_gaps));
+                }
+            }
+        }
+        checks
+    }
+
     /// Everything that decides the outcome of the framework's rows. Texts do not.
-    fn digest_of(&self, framework: &Framework) -> u64 {
+    fn digest_of(&self, framework: &Framework, checks: &[Vec<(&str, &str, bool)>]) -> u64 {
         let mut hash = Xxh3::new();
         framework.readiness.hash(&mut hash);
         let mut used = BTreeSet::new();
@@ -39,11 +55,7 @@ impl Catalog {
                 &self.controls[index];
             let findings = &self.controls[index].open_findings;
             (code, severity, decided_by, platforms, max_age_days, findings).hash(&mut hash);
-            for (tool, it) in &self.tools {
-                let checks = it.checks.iter().filter(|(_, controls)| controls.contains(&index));
-                checks.for_each(|(check, _)| (tool, check).hash(&mut hash));
-                it.gap_checks.get(&index).hash(&mut hash);
-            }
+            checks[index].hash(&mut hash);
         }
         hash.finish()
     }
