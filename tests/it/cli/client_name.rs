@@ -97,15 +97,26 @@ fn a_name_of_two_clients_is_refused_with_the_ids_of_both() {
     let check = |commands: &[&[&'static str]]| {
         for args in commands {
             let said = format!(
-                "2 clients are named `twin`; pass the id of one of them: {first}, {second}"
+                "2 clients are named `twin`; pass the id of one of them: {first} (Twin), {second} (TWIN)"
             );
             assert_eq!(refusal(&folder.run(&with(args, "twin"))), said, "{args:?}");
         }
         for (id, name) in [(&*first, "Twin"), (second, "TWIN")] {
-            assert_eq!(folder.json(&["client", "show", id])["data"]["name"], name);
+            for named in [id, name] {
+                let shown = folder.json(&["client", "show", named]);
+                assert_eq!(
+                    (&shown["data"]["id"], &shown["data"]["name"]),
+                    (&json!(id), &json!(name))
+                );
+            }
         }
     };
     check(&TAKING);
+    let third = folder.client("Third");
+    for (name, is_warned) in [("Third", false), ("tWIN", true), ("Third", false)] {
+        let done = folder.run(&["client", "set", &third, "--name", name]);
+        assert_eq!((done.code, done.err.contains("is also named")), (0, is_warned), "{}", done.err);
+    }
     let page = folder.ask("/api/clients?name=tWiN&limit=1");
     assert_eq!(page["pagination"], json!({ "total": 2, "limit": 1, "offset": 0 }));
     assert!(server.stop().success());

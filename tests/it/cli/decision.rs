@@ -46,6 +46,8 @@ fn a_risk_is_accepted_and_opened_again() {
         assert_eq!(shown["acceptance"]["reason"], "Replaced soon");
         assert_eq!(shown["acceptance"]["until"], "2027-03-31T23:59:59.000Z");
         assert!(folder.ok(&["risk", "show", NAME, &id]).contains("accepted by operator uid "));
+        let text = folder.ok(&["risk", "show", NAME, &id]);
+        assert!(text.contains("\nremediation ") && text.contains("\nwhat fails:"), "{text}");
         assert!(folder.ok(&["risk", "list", NAME, "--all"]).contains("accepted until 2027-03-31"));
         assert!(folder.ok(&["show", NAME]).contains("no open risks; 1 accepted"));
         let out = folder.ok(&["risk", "revoke", NAME, &id]);
@@ -90,7 +92,12 @@ fn a_control_and_a_requirement_are_attested_and_withdrawn() {
             (&shown["status"], &shown["attestation"]),
             (&json!("not_assessed"), &Value::Null)
         );
-        let decide = ["requirement", "decide", NAME, "soc2", "CC6.4", "--decision"];
+        let bare = folder.ok(&[&attest[..], &by[..4]].concat());
+        let hint = "without evidence, compliant counts as partial, which is an open risk";
+        assert!(bare.contains(hint) && bare.contains(" partial"), "{bare}");
+        assert!(!out.contains("without evidence"), "{out}");
+        folder.ok(&["control", "withdraw", NAME, "GOV-14"]);
+        let decide = ["requirement", "decide", NAME, "soc2", "cc6.4", "--decision"];
         let no_office = ["out_of_scope", "--note", "No office", "--by", "Ada"];
         let out = folder.ok(&[&decide[..], &no_office].concat());
         assert!(out.starts_with("SOC2 CC6.4 is not_applicable, score 0\n"), "{out}");

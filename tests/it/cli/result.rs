@@ -201,6 +201,8 @@ fn what_is_empty_is_said_in_words() {
         assert_eq!(folder.ok(&words(line, NAME, "")), format!("{says}\n"), "{line}");
     };
     check("portfolio", "no clients; `posture client add` adds one");
+    check("key list", "no keys");
+    check("webhook list", "no webhooks");
     folder.client(NAME);
     for (line, says) in [
         ("risk list CLIENT", "no open risks; --all includes accepted ones"),
