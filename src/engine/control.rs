@@ -35,6 +35,8 @@ pub(super) struct AssessedControl<'a> {
     pub(super) has_evidence: bool,
     /// When it was last observed or attested, whether or not that is still valid.
     pub(super) last_evidence_at: Option<Time>,
+    /// The same, without what passes and decides nothing.
+    pub(super) last_told_at: Option<Time>,
     /// What is wrong, as observed or attested. `None`: no problem is known.
     pub(super) gap: Option<Gap<'a>>,
     /// True if it is compliant because a check that failed passes now, or because of what a person said. Otherwise what
@@ -152,7 +154,7 @@ fn by_control<'a>(
         let valid = taken.iter().filter(|it| now < it.until);
         let checks: BTreeSet<&str> = valid.map(|it| it.current.worst.check.as_str()).collect();
         let is_narrow = checks.len() < usize::from(findings.n_checks_min);
-        let seen = |it| EvidenceClaim { shows_only_gaps: is_narrow, ..it };
+        let seen = |it| EvidenceClaim { is_narrow, ..it };
         claims.extend(taken.into_iter().map(seen));
     }
     (claims, unmapped)
@@ -176,14 +178,15 @@ impl<'a> ControlEvidence<'a> {
     fn assess(&self) -> AssessedControl<'a> {
         let seen = Sum::of(self.valid());
         let ruling = self.ruling(&seen);
-        let has_evidence = self.valid_attestation().is_some() || seen.decides;
+        let has_evidence = self.valid_attestation().is_some() || !seen.tallies.is_empty();
         let mut outcome = self.outcome(ruling, &seen);
         let is_failing = matches!(outcome.status, Status::Partial | Status::NonCompliant);
         let is_fixed = !is_failing && self.is_fixed(ruling);
-        let last_evidence_at = self.last_evidence_at();
+        let last_evidence_at = self.last_at(|_| true);
+        let last_told_at = self.last_at(|it| seen.decides() || it.is_telling());
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
-        AssessedControl { outcome, has_evidence, last_evidence_at, gap, is_fixed }
+        AssessedControl { outcome, has_evidence, last_evidence_at, last_told_at, gap, is_fixed }
     }
 
     /// Returns true if a person decides, or if the observations that decide replace a failure of the same check or a
@@ -222,7 +225,7 @@ impl<'a> ControlEvidence<'a> {
             };
         }
         let is_held = self.holding_attestation().is_some();
-        if seen.decides {
+        if seen.decides() {
             return if is_held { Ruling::Held } else { Ruling::Observed };
         }
         if let Some(it) = valid {
@@ -230,7 +233,7 @@ impl<'a> ControlEvidence<'a> {
         }
         if self.is_unused() {
             Ruling::Unused
-        } else if is_held || self.platforms == Platforms::Lapsed {
+        } else if is_held || (self.platforms == Platforms::Lapsed && seen.tallies.is_empty()) {
             Ruling::Held
         } else {
             Ruling::Silent
@@ -241,8 +244,10 @@ impl<'a> ControlEvidence<'a> {
         self.claims.iter().filter(|it| self.now < it.until).copied()
     }
 
-    fn last_evidence_at(&self) -> Option<Time> {
-        let seen = self.claims.iter().map(|it| it.current.worst.observed_at);
+    /// Returns when it was last attested, or observed by one of these claims.
+    fn last_at(&self, counts: impl Fn(&EvidenceClaim<'_>) -> bool) -> Option<Time> {
+        let seen = self.claims.iter().filter(|it| counts(it));
+        let seen = seen.map(|it| it.current.worst.observed_at);
         seen.chain(self.attestation.map(|it| it.at)).max()
     }
 
@@ -256,10 +261,13 @@ impl<'a> ControlEvidence<'a> {
     fn holding_attestation(&self) -> Option<(&'a Attestation, Time)> {
         let expired = self.attestation.filter(|it| !it.is_valid(self.now))?;
         let end = expired.until.filter(|_| expired.effective() != Status::Compliant)?;
+        // A look that is too narrow only for now does, so that time alone does not bring the attestation back.
+        let mut telling =
+            self.claims.iter().filter(|it| it.result.is_failing() || !it.shows_only_gaps);
         let is_superseded = if expired.stands_over_observations() {
-            self.claims.iter().any(|it| end < it.current.worst.observed_at)
+            telling.any(|it| end < it.current.worst.observed_at)
         } else {
-            self.claims.iter().any(|it| end < it.until)
+            telling.any(|it| end < it.until)
         };
         (!is_superseded).then_some((expired, end))
     }

@@ -72,11 +72,18 @@ pub(super) struct EvidenceClaim<'a> {
     pub(super) result: CheckResult,
     /// When it expires.
     pub(super) until: Time,
-    /// What passes decides the control only beside evidence that shows more.
+    /// What passes decides the control only beside evidence that shows more: the check shows only gaps of it.
     pub(super) shows_only_gaps: bool,
+    /// The same, for now: too few checks of open findings were seen.
+    pub(super) is_narrow: bool,
 }
 
 impl<'a> EvidenceClaim<'a> {
+    /// Returns true if it says something about the control by itself.
+    pub(super) fn is_telling(&self) -> bool {
+        self.result.is_failing() || !(self.shows_only_gaps || self.is_narrow)
+    }
+
     /// Source and scope.
     pub(super) fn place(&self) -> (&'a str, &'a str) {
         let current: &'a Current<'a> = self.current;
@@ -97,6 +104,7 @@ impl<'a> Current<'a> {
             result,
             until,
             shows_only_gaps: false,
+            is_narrow: false,
         })
     }
 

@@ -35,7 +35,7 @@ impl Taken {
 
     /// Returns false once the last evidence about the control is too old for the row.
     fn is_current(&self, control: &AssessedControl<'_>, horizon: &mut Horizon) -> bool {
-        let Some((days, at)) = self.within_days.zip(control.last_evidence_at) else { return true };
+        let Some((days, at)) = self.within_days.zip(control.last_told_at) else { return true };
         let end = at.plus_days(i64::from(days));
         horizon.see(end);
         !horizon.is_past(end)

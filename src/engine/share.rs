@@ -112,8 +112,10 @@ pub(super) struct Sum<'a> {
     pub(super) tallies: Vec<ShareCounts<'a>>,
     pub(super) is_counted: bool,
     pub(super) is_critical: bool,
-    /// False: nothing was observed, or only checks that show only gaps, and these pass.
-    pub(super) decides: bool,
+    /// True if what passes counts for nothing.
+    is_thin: bool,
+    /// The status of the worst check.
+    worst: Status,
     share: Share,
 }
 
@@ -121,11 +123,11 @@ impl<'a> Sum<'a> {
     pub(super) fn of(claims: impl Iterator<Item = EvidenceClaim<'a>>) -> Self {
         let n_claims = claims.size_hint().1.unwrap_or(0);
         let mut tallies: Vec<ShareCounts<'a>> = Vec::with_capacity(n_claims.min(N_CHECKS_USUAL));
-        let (mut is_critical, mut shows_only_gaps) = (false, true);
+        let (mut is_critical, mut is_thin) = (false, true);
         let mut next = 0;
         for claim in claims {
             is_critical |= claim.result.is_critical;
-            shows_only_gaps &= claim.shows_only_gaps;
+            is_thin &= claim.shows_only_gaps || claim.is_narrow;
             let place = find(&tallies, next, claim.current.check);
             match place {
                 Ok(index) => tallies[index].add(claim),
@@ -136,27 +138,30 @@ impl<'a> Sum<'a> {
         let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
         let share = Share::mean(&shares.collect::<Vec<_>>());
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
-        let status = tallies.first().map_or(Status::Compliant, ShareCounts::status);
-        let is_failing = status != Status::Compliant;
+        let worst = tallies.first().map_or(Status::Compliant, ShareCounts::status);
+        let is_failing = worst != Status::Compliant;
         // A failure is never better than a pass that decides nothing.
-        let (status, share) = if is_failing && shows_only_gaps {
-            (Status::NonCompliant, Share::NONE)
-        } else {
-            (status, share)
-        };
+        let status = if is_failing && is_thin { Status::NonCompliant } else { worst };
         Self {
             status,
             is_counted: tallies.iter().any(|it| it.counted != (0, 0)),
             is_critical,
-            decides: is_failing || !shows_only_gaps,
+            is_thin,
+            worst,
             share,
             tallies,
         }
     }
 
+    /// Returns false if nothing was observed, or only what passes and shows too little.
+    pub(super) fn decides(&self) -> bool {
+        self.worst != Status::Compliant || !self.is_thin
+    }
+
     /// 0 to 100. A status without counts is one subject, which passes only if it is compliant.
     pub(super) fn score(&self) -> u8 {
-        let part = u8::try_from(self.share.times(49)).expect("a share of 49 is at most 49");
+        let share = if self.is_thin { Share::NONE } else { self.share };
+        let part = u8::try_from(share.times(49)).expect("a share of 49 is at most 49");
         match self.status {
             Status::Compliant => 100,
             Status::Partial => 50 + part,
@@ -166,13 +171,13 @@ impl<'a> Sum<'a> {
 
     /// Returns true if it decides and is worse than an attested status.
     pub(super) fn is_worse_than(&self, stated: Status) -> bool {
-        self.decides
+        self.decides()
             && (rank(self.status), self.score()) < (rank(stated), stated_score(stated).unwrap_or(0))
     }
 
     /// Returns the share that passes. At least half for a partial status without any counts.
     pub(super) fn share(&self) -> Share {
-        if self.status == Status::Partial && !self.is_counted {
+        if self.worst == Status::Partial && !self.is_counted {
             return self.share.or_more(Share::HALF);
         }
         self.share

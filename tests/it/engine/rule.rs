@@ -4,9 +4,12 @@ use posture::engine::catalog::OpenFindings;
 use posture::engine::control::valid_until;
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, NotAssessed, Partial};
 use posture::engine::fact::{Attestation, Observation, Status, Usage, Verdict};
+use posture::engine::framework::{FrameworkId, ReadinessRule};
 use posture::engine::severity::Severity;
 
-use super::world::{Placed, TODAY, World, attested, control, day, seen, stated, unused_since};
+use super::world::{
+    Placed, TODAY, World, attested, control, day, decides, seen, stated, unused_since,
+};
 
 type Outcome = (Status, Option<u8>);
 
@@ -87,6 +90,39 @@ fn of_a_check_that_shows_only_gaps_what_passes_decides_beside_others_alone() {
     };
     assert_eq!(fixed(&[bad.at(TODAY - 1), good.clone()]).len(), 1);
     assert_eq!(fixed(&[good]).len(), 0);
+}
+
+#[test]
+fn what_shows_too_little_ends_and_renews_nothing() {
+    let world = || {
+        let mut world = World::of_one().seen(seen(3, 0).check("g"));
+        world.catalog.controls[0].platforms = vec!["p".into()];
+        world.map_gaps("g", &[0]);
+        world
+    };
+    // A stated failure whose term ended holds the control and its risk.
+    let ended = Attestation { until: Some(day(TODAY - 1)), ..attested(NonCompliant) };
+    let held = world().attested(Attestation { at: day(TODAY - 9), ..ended }).assess();
+    assert!(held.controls[0].held && held.risks.len() == 1, "{held:?}");
+    // A row that asks for a newer result than the attestation does not get one.
+    let mut recent = decides("R", &[0]);
+    recent.controls[0].within_days = Some(7);
+    let mut stated = world();
+    stated.framework(FrameworkId::Soc2, ReadinessRule::Mean, vec![recent]);
+    let said = Attestation { evidence: Some("doc".into()), ..attested(Compliant) };
+    let stated = stated.attested(Attestation { at: day(TODAY - 9), ..said });
+    assert_eq!(stated.outcome(), (Compliant, Some(100)));
+    assert_eq!(stated.rows(FrameworkId::Soc2)[0].status, NotAssessed);
+    // An answer that lapsed says nothing about a platform on which something is seen.
+    let lapsed = world().says("p", unused_since(TODAY - 400)).assess();
+    assert!(!lapsed.controls[0].held && lapsed.controls[0].findings.is_some());
+    // What fails is counted as it was seen.
+    let one_of = |n: u32| {
+        let mut world = World::of_one().seen(seen(n - 1, 1).check("g"));
+        world.map_gaps("g", &[0]);
+        world.assess().risks[0].score
+    };
+    assert!(one_of(100) < one_of(2));
 }
 
 #[test]
