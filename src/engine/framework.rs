@@ -197,14 +197,19 @@ impl Framework {
     }
 
     /// Index of the row with this reference, in upper or lower case.
+    #[must_use]
+    pub fn find_row_in_any_case(&self, reference: &str) -> Option<usize> {
+        let is_of = |it: &FrameworkRow| it.reference.eq_ignore_ascii_case(reference);
+        self.find_row(reference).or_else(|| self.rows.iter().position(is_of))
+    }
+
+    /// [`Framework::find_row_in_any_case`], which must be there.
     ///
     /// # Errors
     /// `NotFound` if there is none.
     pub fn get_row(&self, reference: &str) -> Result<usize> {
         let absent = || format!("requirement not found in {}", self.id.as_str());
-        let in_any_case =
-            || self.rows.iter().position(|it| it.reference.eq_ignore_ascii_case(reference));
-        self.find_row(reference).or_else(in_any_case).ok_or_else(|| Error::not_found(absent()))
+        self.find_row_in_any_case(reference).ok_or_else(|| Error::not_found(absent()))
     }
 
     /// Indices of the rows that a reference means: its own, or those that replace a row of an earlier version.

@@ -169,7 +169,7 @@ fn risk_mark(given: Option<&Raw<Text>>) -> Result<Option<(ClientId, RiskId)>> {
 /// Finds the row of a requirement.
 fn row(framework: &Framework, requirement: Option<&str>) -> Result<Option<usize>> {
     let Some(reference) = requirement else { return Ok(None) };
-    let row = framework.find_row(reference);
+    let row = framework.find_row_in_any_case(reference);
     let rule = || format!("must be a requirement of {}", framework.id.as_str());
     row.map(Some).ok_or_else(|| Error::invalid_field("requirement", rule()))
 }
@@ -189,7 +189,7 @@ impl Portfolio {
         by: By<CompareClients>,
         /// A framework identifier, in upper or lower case. Required.
         framework: Query<Option<Raw<FrameworkName>>>,
-        /// A reference of the framework, for example `CC6.1`.
+        /// A reference of the framework, in upper or lower case, for example `CC6.1`.
         requirement: Query<Option<Raw<Text>>>,
         /// Only clients with this status. Requires `requirement`.
         status: Query<Option<Raw<StatusView>>>,
@@ -198,8 +198,8 @@ impl Portfolio {
     ) -> Result<reply::PageReply<LineView>, Failure> {
         let catalog = web.app.catalog();
         let framework = param::framework(&catalog, framework.0.as_ref())?;
-        let requirement = requirement.0.map(|it| it.text);
-        let row = row(framework, requirement.as_deref())?;
+        let row = row(framework, requirement.0.as_ref().map(|it| &*it.text))?;
+        let requirement = row.map(|it| framework.rows[it].reference.clone());
         let framework = framework.id;
         let status = param::word("status", status.0.as_ref())?.map(|it: StatusView| it.0);
         if status.is_some() && row.is_none() {
