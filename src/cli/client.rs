@@ -102,7 +102,8 @@ pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Resul
             let same = namesakes(session, args.name.as_deref()).await?;
             let path = format!("/api/clients/{id}");
             let answer = session.call(Call::of("PATCH", path, &body)).await?;
-            warn_of(same.iter().find(|it| it["id"] != json!(id.to_string())));
+            let other = same.iter().find(|it| it["id"] != json!(id.to_string()));
+            warn_of(other, args.name.as_deref().unwrap_or_default());
             show(json, &answer)
         }
         ClientCommand::Remove { client, yes } => {
@@ -122,7 +123,7 @@ async fn add(session: &ServerSession, json: bool, args: &ClientAddArgs) -> Resul
     let body = args.body()?;
     let same = namesakes(session, Some(&args.name)).await?;
     let answer = session.call(Call::of("POST", "/api/clients", &body)).await?;
-    warn_of(same.first());
+    warn_of(same.first(), &args.name);
     print::id(json, &answer)
 }
 
@@ -134,11 +135,12 @@ async fn namesakes(session: &ServerSession, name: Option<&str>) -> Result<Vec<Va
     }
 }
 
-fn warn_of(namesake: Option<&Value>) {
+fn warn_of(namesake: Option<&Value>, wanted: &str) {
     let Some(other) = namesake else { return };
     let (id, name) = (print::cell(&other["id"]), print::cell(&other["name"]));
+    let how = if name == wanted { "the id of either" } else { "the exact name or the id" };
     print::warn(&format!(
-        "warning: client {id} is also named `{name}`; from now on, pass the id of either to commands"
+        "warning: client {id} is also named `{name}`; from now on, pass {how} to commands"
     ));
 }
 

@@ -179,8 +179,10 @@ fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Resul
         return print::json(&answer);
     }
     show_control(&answer["data"])?;
-    let is_bare =
-        body["status"] == "compliant" && answer["data"]["attestation"]["evidence"].is_null();
+    let attestation = &answer["data"]["attestation"];
+    let is_bare = attestation["status"] == "compliant"
+        && attestation["evidence"].is_null()
+        && attestation["decides"] == true;
     if is_bare {
         print::line(
             "without evidence, compliant counts as partial, which is an open risk: attest it again with --evidence or \

@@ -92,7 +92,9 @@ fn a_name_of_two_clients_is_refused_with_the_ids_of_both() {
     let added = folder.run(&["client", "add", "--name", "TWIN"]);
     let second = added.out.trim_end();
     assert_eq!(added.code, 0);
-    let said = format!("posture: warning: client {first} is also named `Twin`; from now on, ");
+    let said = format!(
+        "posture: warning: client {first} is also named `Twin`; from now on, pass the exact name or the id"
+    );
     assert!(added.err.starts_with(&said), "{}", added.err);
     let check = |commands: &[&[&'static str]]| {
         for args in commands {
