@@ -135,7 +135,7 @@ pub struct ControlView {
     question: Null<String>,
     risk: String,
     remediation: String,
-    /// The checks that decide the control, by tool.
+    /// The checks that look at the control, by tool.
     checks: BTreeMap<String, Vec<String>>,
     /// Those of them whose success shows too little to decide the control, by tool. Their failure counts.
     gap_checks: BTreeMap<String, Vec<String>>,

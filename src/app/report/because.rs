@@ -97,7 +97,11 @@ impl ReasonInput<'_> {
             sentences.push(format!("{}: not seen in the last {days} days", name(*it)));
         }
         for it in &gaps.unassessed {
-            let why = if self.controls[*it].held { "; its last result was worse" } else { "" };
+            let why = match &self.controls[*it] {
+                it if it.held => "; its last result was worse",
+                it if shows_too_little(it) => "; what passes shows too little",
+                _ => "",
+            };
             sentences.push(format!("{}: not assessed{why}", name(*it)));
         }
         for (question, codes) in &gaps.asked {
@@ -119,6 +123,8 @@ impl ReasonInput<'_> {
                     gaps.outdated.extend(late.map(|(days, _)| (index, days)));
                 }
                 Status::Partial | Status::NonCompliant => gaps.failing.push(index),
+                // Something passes there: the client uses it, and no answer takes it out of scope.
+                Status::NotAssessed if shows_too_little(outcome) => gaps.unassessed.push(index),
                 Status::NotAssessed => {
                     let open = self.open_questions_of(control);
                     if open.is_empty() {
@@ -187,4 +193,9 @@ fn named(codes: &[&str]) -> String {
         (_, 0) => format!("{shown} are"),
         (_, more) => format!("{shown} and {more} more are"),
     }
+}
+
+/// Returns true if what was seen of the control passes and decides nothing.
+fn shows_too_little(outcome: &ControlOutcome) -> bool {
+    outcome.status == Status::NotAssessed && !outcome.held && outcome.findings.is_some()
 }
