@@ -48,7 +48,7 @@ fn titles(posture: &Posture, key: &str, client: &str) -> Vec<String> {
 }
 
 const UNMAPPED: &str = "no_control_knows_this_check";
-const UNMAPPED_RISK: &str = "Failed check: \"no_control_knows_this_check\"";
+const UNMAPPED_RISK: &str = "Check failed: \"no_control_knows_this_check\"";
 
 #[test]
 fn a_late_complete_read_does_not_heal_what_was_seen_after_it() {

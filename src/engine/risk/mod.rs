@@ -212,7 +212,7 @@ fn of_finding(catalog: &Catalog, claim: EvidenceClaim<'_>, is_verified: bool) ->
     let seen = Sum::of(std::iter::once(claim));
     Risk {
         condition: condition(claim.current),
-        title: format!("Failed check: \"{}\"", title.unwrap_or(&observation.check)),
+        title: format!("Check failed: \"{}\"", title.unwrap_or(&observation.check)),
         description: finding::unmapped(&claim),
         category: category.map_or(NO_CATEGORY, |it| &catalog.categories[it].name).to_owned(),
         severity: observation.severity,

@@ -75,7 +75,7 @@ fn a_serious_finding_without_a_control_is_a_risk_for_each_check_source_and_scope
     let finding = |severity: Severity| Observation { severity, ..seen(2, 1).check("a/b%") };
     let risk = only(&World::of_one().seen(finding(High).failing(&[5])));
     assert_eq!(risk.condition, "finding/t/a%2Fb%25/s/x");
-    assert_eq!((risk.title.as_str(), risk.category.as_str()), ("Failed check: \"Check\"", "Beta"));
+    assert_eq!((risk.title.as_str(), risk.category.as_str()), ("Check failed: \"Check\"", "Beta"));
     assert_eq!((risk.score, risk.dollar_impact), (56, None));
     assert_eq!(risk.source_type, SourceType::Finding);
     assert!(risk.description.contains("1 of 3 fails check a/b%"), "{}", risk.description);
