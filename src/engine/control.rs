@@ -35,7 +35,7 @@ pub(super) struct AssessedControl<'a> {
     pub(super) has_evidence: bool,
     /// When it was last observed or attested, whether or not that is still valid.
     pub(super) last_evidence_at: Option<Time>,
-    /// The same, without what passes and decides nothing.
+    /// The same, without what shows only gaps while it does not decide.
     pub(super) last_told_at: Option<Time>,
     /// What is wrong, as observed or attested. `None`: no problem is known.
     pub(super) gap: Option<Gap<'a>>,
@@ -183,7 +183,7 @@ impl<'a> ControlEvidence<'a> {
         let is_failing = matches!(outcome.status, Status::Partial | Status::NonCompliant);
         let is_fixed = !is_failing && self.is_fixed(ruling);
         let last_evidence_at = self.last_at(|_| true);
-        let last_told_at = self.last_at(|it| seen.decides() || it.is_telling());
+        let last_told_at = self.last_at(|it| ruling == Ruling::Observed || !it.is_thin());
         let gap = self.gap(ruling, outcome.status, seen);
         outcome.remediation = gap.as_ref().map(|it| it.seen.remediation(self.control));
         AssessedControl { outcome, has_evidence, last_evidence_at, last_told_at, gap, is_fixed }
@@ -261,13 +261,13 @@ impl<'a> ControlEvidence<'a> {
     fn holding_attestation(&self) -> Option<(&'a Attestation, Time)> {
         let expired = self.attestation.filter(|it| !it.is_valid(self.now))?;
         let end = expired.until.filter(|_| expired.effective() != Status::Compliant)?;
-        // A look that is too narrow only for now does, so that time alone does not bring the attestation back.
-        let mut telling =
-            self.claims.iter().filter(|it| it.result.is_failing() || !it.shows_only_gaps);
+        // A look that is too narrow only for now is one, so that time alone does not bring the attestation back.
+        let mut claims = self.claims.iter();
         let is_superseded = if expired.stands_over_observations() {
-            telling.any(|it| end < it.current.worst.observed_at)
+            // Whether it passes or not: a failure must not make older results count again.
+            claims.any(|it| !it.shows_only_gaps && end < it.current.worst.observed_at)
         } else {
-            telling.any(|it| end < it.until)
+            claims.any(|it| (it.result.is_failing() || !it.shows_only_gaps) && end < it.until)
         };
         (!is_superseded).then_some((expired, end))
     }

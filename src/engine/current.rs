@@ -79,9 +79,9 @@ pub(super) struct EvidenceClaim<'a> {
 }
 
 impl<'a> EvidenceClaim<'a> {
-    /// Returns true if it says something about the control by itself.
-    pub(super) fn is_telling(&self) -> bool {
-        self.result.is_failing() || !(self.shows_only_gaps || self.is_narrow)
+    /// Returns true if what passes decides nothing by itself.
+    pub(super) fn is_thin(&self) -> bool {
+        self.shows_only_gaps || self.is_narrow
     }
 
     /// Source and scope.

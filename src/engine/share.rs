@@ -114,8 +114,6 @@ pub(super) struct Sum<'a> {
     pub(super) is_critical: bool,
     /// True if what passes counts for nothing.
     is_thin: bool,
-    /// The status of the worst check.
-    worst: Status,
     share: Share,
 }
 
@@ -127,7 +125,7 @@ impl<'a> Sum<'a> {
         let mut next = 0;
         for claim in claims {
             is_critical |= claim.result.is_critical;
-            is_thin &= claim.shows_only_gaps || claim.is_narrow;
+            is_thin &= claim.is_thin();
             let place = find(&tallies, next, claim.current.check);
             match place {
                 Ok(index) => tallies[index].add(claim),
@@ -138,16 +136,18 @@ impl<'a> Sum<'a> {
         let shares = tallies.iter().map(|it| Share::of(it.passed, it.passed + it.failed));
         let share = Share::mean(&shares.collect::<Vec<_>>());
         tallies.sort_by_key(|it| (rank(it.status()), Reverse(it.failed)));
-        let worst = tallies.first().map_or(Status::Compliant, ShareCounts::status);
-        let is_failing = worst != Status::Compliant;
+        let status = tallies.first().map_or(Status::Compliant, ShareCounts::status);
         // A failure is never better than a pass that decides nothing.
-        let status = if is_failing && is_thin { Status::NonCompliant } else { worst };
+        let (status, share) = if is_thin && status != Status::Compliant {
+            (Status::NonCompliant, Share::NONE)
+        } else {
+            (status, share)
+        };
         Self {
             status,
             is_counted: tallies.iter().any(|it| it.counted != (0, 0)),
             is_critical,
             is_thin,
-            worst,
             share,
             tallies,
         }
@@ -155,13 +155,12 @@ impl<'a> Sum<'a> {
 
     /// Returns false if nothing was observed, or only what passes and shows too little.
     pub(super) fn decides(&self) -> bool {
-        self.worst != Status::Compliant || !self.is_thin
+        self.status != Status::Compliant || !self.is_thin
     }
 
     /// 0 to 100. A status without counts is one subject, which passes only if it is compliant.
     pub(super) fn score(&self) -> u8 {
-        let share = if self.is_thin { Share::NONE } else { self.share };
-        let part = u8::try_from(share.times(49)).expect("a share of 49 is at most 49");
+        let part = u8::try_from(self.share.times(49)).expect("a share of 49 is at most 49");
         match self.status {
             Status::Compliant => 100,
             Status::Partial => 50 + part,
@@ -177,7 +176,7 @@ impl<'a> Sum<'a> {
 
     /// Returns the share that passes. At least half for a partial status without any counts.
     pub(super) fn share(&self) -> Share {
-        if self.worst == Status::Partial && !self.is_counted {
+        if self.status == Status::Partial && !self.is_counted {
             return self.share.or_more(Share::HALF);
         }
         self.share

@@ -116,13 +116,6 @@ fn what_shows_too_little_ends_and_renews_nothing() {
     // An answer that lapsed says nothing about a platform on which something is seen.
     let lapsed = world().says("p", unused_since(TODAY - 400)).assess();
     assert!(!lapsed.controls[0].held && lapsed.controls[0].findings.is_some());
-    // What fails is counted as it was seen.
-    let one_of = |n: u32| {
-        let mut world = World::of_one().seen(seen(n - 1, 1).check("g"));
-        world.map_gaps("g", &[0]);
-        world.assess().risks[0].score
-    };
-    assert!(one_of(100) < one_of(2));
 }
 
 #[test]
