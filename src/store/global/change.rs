@@ -12,7 +12,7 @@ use crate::id::ClientId;
 use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
-use crate::store::table::{CHANGES, CLIENT_CHANGES, RowKey, Span};
+use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
 use crate::store::{Batch, ClientBatch};
 
 /// The maximum number of rows in one record. More rows take another record.
@@ -125,12 +125,9 @@ impl Transaction<Reading> {
         limit: usize,
         clients: Option<&[ClientId]>,
     ) -> Result<Vec<Placed>> {
-        let (table, starts) = match clients {
-            None => (CHANGES, vec![RowKey::empty()]),
-            Some(clients) => (CLIENT_CHANGES, starts(clients)),
-        };
+        let log = (CHANGES, CLIENT_CHANGES);
         let mut places: MergedPlaces<'_, 8> =
-            MergedPlaces::of((&self.rows, table), starts, (Order::Falling, None), limit)?;
+            MergedPlaces::newest(&self.rows, log, clients, limit)?;
         let mut found = Vec::new();
         while found.len() < limit
             && let Some(place) = places.next()?

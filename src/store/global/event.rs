@@ -102,12 +102,9 @@ impl Transaction<Reading> {
         clients: Option<&[ClientId]>,
         is_wanted: impl Fn(&Event) -> bool,
     ) -> Result<Vec<Event>> {
-        let (table, starts) = match clients {
-            None => (EVENTS, vec![RowKey::empty()]),
-            Some(clients) => (CLIENT_EVENTS, starts(clients)),
-        };
+        let log = (EVENTS, CLIENT_EVENTS);
         let mut places: MergedPlaces<'_, 8> =
-            MergedPlaces::of((&self.rows, table), starts, (Order::Falling, None), n_at_once)?;
+            MergedPlaces::newest(&self.rows, log, clients, n_at_once)?;
         let (mut found, mut n_scanned) = (Vec::new(), 0);
         while found.len() < limit
             && n_scanned < n_scanned_max
