@@ -88,14 +88,10 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl<R: Rows> ClientTransaction<R> {
-    /// The client's figures as of this transaction.
+    /// The client's figures as of this transaction. They are stored once anything of the client was written.
     pub fn summary(&self) -> Result<ClientFigures> {
-        self.find_summary()?.map_or_else(|| self.count_summary(), Ok)
-    }
-
-    /// The stored figures. `None`: nothing of the client was ever written.
-    pub fn find_summary(&self) -> Result<Option<ClientFigures>> {
-        self.rows.find_row(SUMMARIES, self.client.as_bytes())
+        let stored = self.rows.find_row(SUMMARIES, self.client.as_bytes())?;
+        stored.map_or_else(|| self.count_summary(), Ok)
     }
 
     /// Computes the figures from the rows that they count.
