@@ -77,7 +77,7 @@ const DETAILS: [(&str, &str); 173] = [
     ("GOV-06", "The plan does not say how to work without mail."),
     ("GOV-07", "No owner for a third of the assets; printers are missing."),
     ("GOV-07", "The inventory lists computers that were scrapped two years ago."),
-    ("GOV-08", "Their background checks are missing."),
+    ("GOV-08", "No background check is on file for them."),
     ("GOV-09", "The server cabinet stands in the corridor and is not locked."),
     ("GOV-10", "The privacy officer left; no one has been named since."),
     ("GOV-11", "There is no register, and no one knows the notification deadline."),

@@ -21,8 +21,29 @@ const IS_THE_CONTROL: [&str; 2] = [UNNAMED_CHECK, DERIVED_CHECK];
 const FAILED_CHECK: &str = "Failed check: ";
 const REPORTED: &str = "Reported";
 
-pub(super) const UNUSED: &str =
-    "Not applicable: the client does not use this platform, its profile says.";
+/// Platforms that a client may use, by the question of the profile.
+const PLATFORMS: [(&str, &str); 11] = [
+    ("m365", "Microsoft 365"),
+    ("google", "Google Workspace"),
+    ("aws", "AWS"),
+    ("azure", "Azure"),
+    ("gcp", "Google Cloud"),
+    ("kubernetes", "Kubernetes"),
+    ("otherIdentity", "other identity provider"),
+    ("saas", "other cloud applications"),
+    ("onPremNetwork", "network of its own"),
+    ("mobileDevices", "mobile devices"),
+    ("servers", "servers"),
+];
+/// What a client does not do that answers `unused`, by the question of the profile.
+const UNDONE: [(&str, &str); 5] = [
+    ("customerWebApps", "runs no web applications for its customers"),
+    ("cardPayments", "takes no card payments"),
+    ("softwareDevelopment", "develops no software"),
+    ("criminalJusticeInformation", "handles no criminal justice information"),
+    ("educationRecords", "keeps no education records"),
+];
+
 pub(super) const LAPSED_PROFILE: &str =
     "The client's profile said that its platforms are unused; that answer has expired.";
 
@@ -43,6 +64,23 @@ pub(super) fn too_little(seen: &Sum<'_>) -> Option<String> {
     Some(text)
 }
 
+/// Says why a control of these platforms does not apply.
+pub(super) fn unused(platforms: &[String]) -> String {
+    let phrase = |all: &[(&str, &'static str)], question: &str| {
+        all.iter().find(|it| it.0 == question).map(|it| it.1)
+    };
+    let mut clauses = Vec::new();
+    let used = platforms.iter().filter(|it| phrase(&UNDONE, it).is_none());
+    let used: Vec<&str> = used.map(|it| phrase(&PLATFORMS, it).unwrap_or(it)).collect();
+    match used.split_last() {
+        Some((last, [])) => clauses.push(format!("uses no {last}")),
+        Some((last, rest)) => clauses.push(format!("uses no {} or {last}", rest.join(", "))),
+        None => (),
+    }
+    clauses.extend(platforms.iter().filter_map(|it| phrase(&UNDONE, it)).map(str::to_owned));
+    format!("Not applicable: according to its profile, the client {}.", clauses.join(" and "))
+}
+
 /// Describes expired observations of failures: when they were last confirmed, and since when that is too old.
 pub(super) fn lapsed(seen: &Sum<'_>, confirmed: Time, until: Time) -> String {
     let mut then = String::new();
@@ -53,7 +91,7 @@ pub(super) fn lapsed(seen: &Sum<'_>, confirmed: Time, until: Time) -> String {
         (None, None) => then,
     };
     let (confirmed, until) = (Day(confirmed), Day(until));
-    format!("Last confirmed on {confirmed}, too old since {until}. At that time: {then}")
+    format!("Last confirmed on {confirmed}, out of date since {until}. At that time: {then}")
 }
 
 /// Describes an attestation.
@@ -95,7 +133,7 @@ pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
     let mut text = String::new();
     let (n, of) = (claim.result.failed, claim.result.passed + claim.result.failed);
     let _ = if claim.result.is_counted && 1 < of {
-        write!(text, "{n} of {of} {} check {check}{of_tool} ({place})", verb("fail", n))
+        write!(text, "Check {check}{of_tool} failed for {n} of {of} ({place})")
     } else {
         write!(text, "Check {check}{of_tool} failed ({place})")
     };
@@ -176,7 +214,11 @@ fn failing_checks(checks: &[&ShareCounts<'_>]) -> Vec<String> {
     if let Some(first) = clauses.first_mut() {
         let lead = match checks.len() {
             1 => FAILED_CHECK.to_owned(),
-            n => format!("{} of {n} checks failed: ", failing.len()),
+            n => {
+                let in_part = failing.iter().all(|it| it.status() == Status::Partial);
+                let in_part = if in_part { " in part" } else { "" };
+                format!("{} of {n} checks failed{in_part}: ", failing.len())
+            }
         };
         first.insert_str(0, &lead);
     }

@@ -71,6 +71,15 @@ pub struct ControlOutcome {
     pub attested: bool,
 }
 
+impl ControlOutcome {
+    /// Returns true if what was seen of the control passes and decides nothing: only then there is a finding about a
+    /// control that is not assessed and whose last result was not worse.
+    #[must_use]
+    pub fn shows_too_little(&self) -> bool {
+        self.status == Status::NotAssessed && !self.held && self.findings.is_some()
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct FrameworkOutcome {
     pub id: FrameworkId,

@@ -70,10 +70,11 @@ impl ReasonInput<'_> {
                 && self.controls[it.control].status != Status::NotApplicable
         };
         if !mappings.iter().any(decides) && !is_attested(decision, self.now) {
-            sentences.push(
-                "no control decides this requirement: a person must attest it, with evidence"
-                    .to_owned(),
-            );
+            let why = match mappings {
+                [] => "no control is mapped to this requirement",
+                _ => "its controls only support this requirement",
+            };
+            sentences.push(format!("{why}: a person must attest it, with evidence"));
         }
         if sentences.is_empty() {
             sentences.push("evidence is needed that is newer than what is there".to_owned());
@@ -99,7 +100,7 @@ impl ReasonInput<'_> {
         for it in &gaps.unassessed {
             let why = match &self.controls[*it] {
                 it if it.held => "; its last result was worse",
-                it if shows_too_little(it) => "; what passes shows too little",
+                it if it.shows_too_little() => "; what passes shows too little",
                 _ => "",
             };
             sentences.push(format!("{}: not assessed{why}", name(*it)));
@@ -124,7 +125,7 @@ impl ReasonInput<'_> {
                 }
                 Status::Partial | Status::NonCompliant => gaps.failing.push(index),
                 // Something passes there: the client uses it, and no answer takes it out of scope.
-                Status::NotAssessed if shows_too_little(outcome) => gaps.unassessed.push(index),
+                Status::NotAssessed if outcome.shows_too_little() => gaps.unassessed.push(index),
                 Status::NotAssessed => {
                     let open = self.open_questions_of(control);
                     if open.is_empty() {
@@ -193,9 +194,4 @@ fn named(codes: &[&str]) -> String {
         (_, 0) => format!("{shown} are"),
         (_, more) => format!("{shown} and {more} more are"),
     }
-}
-
-/// Returns true if what was seen of the control passes and decides nothing.
-fn shows_too_little(outcome: &ControlOutcome) -> bool {
-    outcome.status == Status::NotAssessed && !outcome.held && outcome.findings.is_some()
 }

@@ -1,9 +1,10 @@
 //! What is said about what was seen.
 
+use posture::catalog::PLATFORM_QUESTIONS;
 use posture::engine::fact::Status::{Compliant, NonCompliant, Partial};
 use posture::engine::fact::{Observation, Subject};
 
-use super::world::{Placed, TODAY, World, attested, day, seen, stated};
+use super::world::{Placed, TODAY, World, attested, day, seen, stated, unused_since};
 
 fn named(title: &str, it: Observation) -> Observation {
     Observation { title: title.into(), ..it }
@@ -81,7 +82,7 @@ fn a_failed_check_of_one_subject_is_quoted_and_names_the_subject() {
 #[test]
 fn expired_findings_say_when_they_were_last_confirmed() {
     let log = named("The audit log is on", says("example.com", seen(0, 1)).at(TODAY - 40));
-    let since = "Last confirmed on 1972-08-18, too old since 1972-09-22. At that time: ";
+    let since = "Last confirmed on 1972-08-18, out of date since 1972-09-22. At that time: ";
     let lapsed = World::of_one().seen(log);
     let expect = format!("{since}failed check \"The audit log is on\" (example.com).");
     assert_eq!(text(&lapsed), expect);
@@ -193,4 +194,33 @@ fn remediation_covers_every_failing_check() {
     assert_eq!(world.control().remediation.as_deref(), Some("Close it.\nDo it."));
     let twice = World::of_one().seen(says("c1", Some("Close."))).seen(says("c2", Some("Close.")));
     assert_eq!(twice.control().remediation.as_deref(), Some("Close."));
+}
+
+#[test]
+fn a_control_that_does_not_apply_says_what_the_client_does_not_have() {
+    let unused = |platforms: &[&str]| {
+        let mut world = World::of_one();
+        world.catalog.controls[0].platforms = platforms.iter().map(|it| (*it).to_owned()).collect();
+        text(&platforms.iter().fold(world, |it, name| it.says(name, unused_since(TODAY - 3))))
+    };
+    let clause = "Not applicable: according to its profile, the client ";
+    let says = |platforms: &[&str], rest: &str| {
+        assert_eq!(unused(platforms), format!("{clause}{rest}."));
+    };
+    says(&["aws"], "uses no AWS");
+    says(&["aws", "azure", "gcp"], "uses no AWS, Azure or Google Cloud");
+    says(&["educationRecords"], "keeps no education records");
+    says(&["m365", "softwareDevelopment"], "uses no Microsoft 365 and develops no software");
+    for question in PLATFORM_QUESTIONS.into_iter().filter(|it| *it != "servers") {
+        assert!(!unused(&[question]).contains(question), "{question} has no name for people");
+    }
+}
+
+#[test]
+fn checks_that_pass_elsewhere_failed_in_part() {
+    let of = |first: Observation| {
+        text_of(&[named("First", first), named("Second", seen(1, 1)).check("c2")])
+    };
+    assert!(of(seen(1, 1)).starts_with("2 of 2 checks failed in part: "), "{}", of(seen(1, 1)));
+    assert!(of(seen(0, 2)).starts_with("2 of 2 checks failed: "), "{}", of(seen(0, 2)));
 }

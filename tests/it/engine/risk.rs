@@ -78,7 +78,7 @@ fn a_serious_finding_without_a_control_is_a_risk_for_each_check_source_and_scope
     assert_eq!((risk.title.as_str(), risk.category.as_str()), ("Check failed: \"Check\"", "Beta"));
     assert_eq!((risk.score, risk.dollar_impact), (56, None));
     assert_eq!(risk.source_type, SourceType::Finding);
-    assert!(risk.description.contains("1 of 3 fails check a/b%"), "{}", risk.description);
+    assert!(risk.description.contains("Check a/b% of t failed for 1 of 3"), "{}", risk.description);
     for severity in [Low, Medium] {
         assert!(World::of_one().seen(finding(severity)).assess().risks.is_empty());
     }

@@ -100,7 +100,7 @@ fn the_guides_example_is_assessed_wherever_the_others_are() {
     assert_eq!(group(0), (&json!("Essential"), &json!(2)));
     assert_eq!(group(1), (&json!("Plus"), &json!(2)));
     let because = shown["requirements"][2]["because"][0].as_str().unwrap();
-    assert!(because.starts_with("no control decides this requirement"), "{because}");
+    assert!(because.starts_with("no control is mapped to this requirement"), "{because}");
     assert_eq!(shown["requirements"][0]["description"], shown["requirements"][0]["title"]);
     let row = read(&posture, "/api/frameworks/BASELINE")["rows"][0].clone();
     assert!(!row["controls"][0]["why"].as_str().unwrap().is_empty());
