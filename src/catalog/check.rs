@@ -1,11 +1,11 @@
 //! `checks/<tool>.toml`: the checks of a tool, and the controls that each of them decides.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::control::{CODE_CHARS, Controls, TOOL_CHARS};
 use super::{CatalogFile, Problem};
-use crate::engine::catalog::Tool;
+use crate::engine::catalog::{CheckLink, Tool};
 
 const CHECK_CHARS: RangeInclusive<usize> = 1..=200;
 
@@ -25,9 +25,10 @@ pub(super) fn read(
     if category.is_none() {
         root.problem(code.line, format!("category: unknown category {:?}", code.text));
     }
-    let mut checks: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    let mut gap_checks: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
-    for (table, is_gaps) in [(root.table("controls"), false), (root.find_table("gaps"), true)] {
+    let mut checks: BTreeMap<String, Vec<CheckLink>> = BTreeMap::new();
+    for (table, shows_only_gaps) in
+        [(root.table("controls"), false), (root.find_table("gaps"), true)]
+    {
         let lists = table.map(|it| it.lists(&CHECK_CHARS, problems));
         for (code, ids) in lists.into_iter().flatten() {
             if ids.is_empty() {
@@ -38,24 +39,21 @@ pub(super) fn read(
                 continue;
             };
             for id in ids {
-                let decides = checks.entry(id.text.clone()).or_default();
-                if decides.contains(&control) {
+                let links = checks.entry(id.text.clone()).or_default();
+                if links.iter().any(|it| it.control == control) {
                     let (control, check) = (&code.text, &id.text);
                     root.problem(
                         id.line,
                         format!("control {control:?}: check {check:?} appears more than once"),
                     );
                 }
-                decides.push(control);
-                if is_gaps {
-                    gap_checks.entry(control).or_default().insert(id.text);
-                }
+                links.push(CheckLink { control, shows_only_gaps });
             }
         }
     }
-    for decides in checks.values_mut() {
-        decides.sort_unstable();
+    for links in checks.values_mut() {
+        links.sort_unstable();
     }
     root.finish(problems);
-    (tool.text, Tool { category: category.unwrap_or_default(), checks, gap_checks })
+    (tool.text, Tool { category: category.unwrap_or_default(), checks })
 }

@@ -154,6 +154,7 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
         remediation: item.text("remediation", REMEDIATION_CHARS).text,
         also: Vec::new(),
         open_findings: open_findings(item),
+        n_checks_min: item.find_number("checks_min", CHECKS_MIN).unwrap_or(1),
         formerly: Vec::new(),
         code: code.text,
     }
@@ -163,9 +164,8 @@ fn open_findings(item: &mut ItemTable<'_>) -> Option<OpenFindings> {
     let mut table = item.find_table("open_findings")?;
     let tools = table.find_texts("tools", &TOOL_CHARS).into_iter().map(|it| it.text).collect();
     let severity = table.word("severity", &SEVERITIES);
-    let n_checks_min = table.number("checks_min", CHECKS_MIN);
     item.absorb(table);
-    Some(OpenFindings { tools, severity, n_checks_min })
+    Some(OpenFindings { tools, severity })
 }
 
 fn category_of(code: &str, categories: &[Category]) -> Option<usize> {

@@ -152,6 +152,7 @@ fn show_control(json: bool, control: &Value) -> Result<()> {
             ("remediation", "remediation"),
             ("checks", "checks"),
             ("show only gaps", "gapChecks"),
+            ("checks needed", "checksMin"),
             ("requirements", "requirements"),
         ],
     )

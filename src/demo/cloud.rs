@@ -53,7 +53,7 @@ const APPS: Subjects =
 const MAILBOXES: Subjects = Named(&["accounts", "info", "reception", "service"]);
 const SITES: Subjects = Named(&["Board papers", "Finance", "HR", "Projects", "Shared documents"]);
 
-const MICROSOFT: [CloudCheck; 37] = [
+const MICROSOFT: [CloudCheck; 42] = [
     ("entra_users_mfa_enabled", "All users must use MFA", Users),
     (
         "entra_admin_users_phishing_resistant_mfa_enabled",
@@ -100,6 +100,7 @@ const MICROSOFT: [CloudCheck; 37] = [
         Tenant,
     ),
     ("entra_policy_restricts_user_consent_for_apps", "Users cannot consent to apps", Tenant),
+    ("entra_admin_consent_workflow_enabled", "Users can ask an administrator for apps", Tenant),
     (
         "exchange_mailbox_policy_additional_storage_restricted",
         "Outlook does not attach third-party storage",
@@ -113,8 +114,18 @@ const MICROSOFT: [CloudCheck; 37] = [
         "No rule forwards mail to outside addresses",
         Named(&["Copy invoices to scanner", "Forward to personal mail", "Vendor notices"]),
     ),
+    (
+        "defender_antispam_outbound_policy_forwarding_disabled",
+        "Mailboxes cannot forward mail to outside addresses",
+        Tenant,
+    ),
     ("defender_safe_attachments_policy_enabled", "Attachments are opened in a sandbox", Tenant),
     ("defender_safelinks_policy_enabled", "Links are checked when they are clicked", Tenant),
+    (
+        "defender_atp_safe_attachments_and_docs_configured",
+        "Files in SharePoint and Teams are opened in a sandbox",
+        Tenant,
+    ),
     ("defender_antiphishing_policy_configured", "Impersonation protection is on", Tenant),
     ("exchange_user_mailbox_auditing_enabled", "Mailbox auditing is on", Users),
     ("exchange_shared_mailbox_sign_in_disabled", "Shared mailboxes cannot sign in", MAILBOXES),
@@ -134,6 +145,8 @@ const MICROSOFT: [CloudCheck; 37] = [
         Tenant,
     ),
     ("sharepoint_external_sharing_restricted", "No site allows \"Anyone\" links", SITES),
+    ("sharepoint_guest_sharing_restricted", "Guests cannot share what they do not own", Tenant),
+    ("teams_external_file_sharing_restricted", "Teams uses approved file storage only", Tenant),
     ("admincenter_groups_not_public_visibility", "Groups are private", SITES),
     ("purview_audit_log_search_enabled", "The audit log is on", Tenant),
     (
@@ -145,7 +158,7 @@ const MICROSOFT: [CloudCheck; 37] = [
     ("teams_external_domains_restricted", "Chat is limited to known domains", Tenant),
 ];
 
-const GOOGLE: [CloudCheck; 19] = [
+const GOOGLE: [CloudCheck; 22] = [
     ("security_2sv_enforced", "2-Step Verification is enforced", Users),
     ("security_2sv_hardware_keys_admins", "Super admins use security keys", Administrators),
     ("directory_super_admin_count", "There are two to four super admins", Tenant),
@@ -167,7 +180,10 @@ const GOOGLE: [CloudCheck; 19] = [
         Tenant,
     ),
     ("gmail_pop_imap_access_disabled", "POP and IMAP are off", Users),
+    ("gmail_domain_spoofing_protection_enabled", "Look-alike domains are quarantined", Tenant),
+    ("gmail_enhanced_pre_delivery_scanning_enabled", "Suspicious mail is scanned again", Tenant),
     ("drive_sharing_allowlisted_domains", "Drive shares with known domains only", Tenant),
+    ("drive_external_sharing_warn_users", "Drive warns before sharing outside", Tenant),
     ("drive_shared_drive_members_only_access", "Shared drives are for members only", SITES),
     ("groups_view_conversations_restricted", "Group conversations are private", SITES),
     ("security_dlp_drive_rules_configured", "Rules protect sensitive files in Drive", Tenant),
@@ -186,26 +202,47 @@ const INSTANCES: Subjects = Resources(&["{}-web-1", "{}-web-2", "{}-jump-1", "{}
 const DATABASES: Subjects = Resources(&["{}-orders-db", "{}-reporting-db"]);
 const IAM_USERS: Subjects = Resources(&["deploy-bot", "{}-admin", "legacy-export", "j.castillo"]);
 const VOLUMES: Subjects = Resources(&["vol-{}-web-1", "vol-{}-web-2", "vol-{}-batch-1"]);
+const SNAPSHOTS: Subjects = Resources(&["snap-{}-web-1", "snap-{}-batch-1"]);
+const KEYS: Subjects = Resources(&["{}-data", "{}-backup"]);
+const ALB: Subjects = Resources(&["{}-shop-alb"]);
+const REPOSITORIES: Subjects = Resources(&["{}-app"]);
+const IAM_GROUPS: Subjects = Resources(&["developers", "readers"]);
+const IAM_ROLES: Subjects = Resources(&["{}-deploy", "{}-export"]);
 const GROUPS: Subjects = Resources(&["sg-{}-web", "sg-{}-jump", "sg-{}-db"]);
 
-const AWS: [CloudCheck; 31] = [
+const AWS: [CloudCheck; 48] = [
     ("iam_root_mfa_enabled", "The root user has MFA", Tenant),
     ("iam_no_root_access_key", "The root user has no access key", Tenant),
     ("iam_user_mfa_enabled_console_access", "Console users have MFA", IAM_USERS),
     ("iam_user_hardware_mfa_enabled", "IAM users have hardware MFA", IAM_USERS),
     ("iam_rotate_access_key_90_days", "Access keys are younger than 90 days", IAM_USERS),
     ("iam_user_administrator_access_policy", "No IAM user is an administrator", IAM_USERS),
+    ("iam_group_administrator_access_policy", "No IAM group is an administrator", IAM_GROUPS),
+    ("iam_role_administratoraccess_policy", "No IAM role is an administrator", IAM_ROLES),
     ("s3_bucket_public_access", "Buckets are not public", BUCKETS),
+    ("s3_account_level_public_access_blocks", "The account blocks public buckets", Tenant),
     ("s3_bucket_default_encryption", "Buckets encrypt by default", BUCKETS),
     ("s3_bucket_secure_transport_policy", "Buckets refuse plain HTTP", BUCKETS),
     ("s3_bucket_object_versioning", "Buckets keep versions", BUCKETS),
     ("cloudtrail_multi_region_enabled", "CloudTrail records all regions", Tenant),
     ("cloudtrail_log_file_validation_enabled", "CloudTrail files are signed", Tenant),
+    ("cloudtrail_cloudwatch_logging_enabled", "CloudTrail events can raise alarms", Tenant),
+    ("cloudwatch_alarm_actions_enabled", "Alarms tell somebody", Tenant),
     ("guardduty_is_enabled", "GuardDuty is on", Tenant),
     ("guardduty_s3_protection_enabled", "GuardDuty watches S3", Tenant),
+    ("guardduty_ec2_malware_protection_enabled", "GuardDuty looks for malware", Tenant),
     ("ec2_instance_port_ssh_exposed_to_internet", "SSH is closed to the internet", INSTANCES),
+    ("ec2_instance_port_rdp_exposed_to_internet", "RDP is closed to the internet", INSTANCES),
+    ("ec2_instance_port_mysql_exposed_to_internet", "MySQL is closed to the internet", INSTANCES),
     ("ec2_instance_imdsv2_enabled", "Instances require IMDSv2", INSTANCES),
+    ("ec2_ami_public", "Images are not public", Resources(&["ami-{}-web"])),
+    ("ec2_ebs_public_snapshot", "Snapshots are not public", SNAPSHOTS),
     ("ec2_securitygroup_default_restrict_traffic", "Default security groups allow nothing", GROUPS),
+    (
+        "ec2_networkacl_allow_ingress_any_port",
+        "Network ACLs do not let in every port",
+        Resources(&["acl-{}-main"]),
+    ),
     (
         "ec2_securitygroup_allow_wide_open_public_ipv4",
         "Security groups are not open to everyone",
@@ -213,21 +250,27 @@ const AWS: [CloudCheck; 31] = [
     ),
     ("ec2_ebs_volume_encryption", "Volumes are encrypted", VOLUMES),
     ("ec2_instance_secrets_user_data", "User data contains no secrets", INSTANCES),
+    (
+        "ec2_launch_template_no_secrets",
+        "Launch templates contain no secrets",
+        Resources(&["lt-{}-web"]),
+    ),
     ("rds_instance_no_public_access", "Databases are private", DATABASES),
     ("rds_instance_storage_encrypted", "Databases are encrypted", DATABASES),
     ("rds_instance_backup_enabled", "Databases are backed up", DATABASES),
     ("rds_instance_multi_az", "Databases run in two zones", DATABASES),
     ("rds_instance_minor_version_upgrade_enabled", "Databases upgrade by themselves", DATABASES),
-    (
-        "elbv2_waf_acl_attached",
-        "A firewall protects the load balancer",
-        Resources(&["{}-shop-alb"]),
-    ),
-    ("elbv2_ssl_listeners", "The load balancer requires TLS", Resources(&["{}-shop-alb"])),
-    ("kms_cmk_rotation_enabled", "Keys rotate", Resources(&["{}-data", "{}-backup"])),
+    ("rds_instance_deprecated_engine_version", "Database versions are supported", DATABASES),
+    ("elbv2_waf_acl_attached", "A firewall protects the load balancer", ALB),
+    ("elbv2_ssl_listeners", "The load balancer requires TLS", ALB),
+    ("elbv2_insecure_ssl_ciphers", "The load balancer uses current TLS", ALB),
+    ("elbv2_is_in_multiple_az", "The load balancer runs in two zones", ALB),
+    ("kms_cmk_rotation_enabled", "Keys rotate", KEYS),
+    ("kms_key_not_publicly_accessible", "Keys are not public", KEYS),
     ("vpc_flow_logs_enabled", "Flow logs are on", Resources(&["vpc-{}-main"])),
     ("config_recorder_all_regions_enabled", "AWS Config records all regions", Tenant),
-    ("ecr_repositories_scan_images_on_push_enabled", "Images are scanned", Resources(&["{}-app"])),
+    ("ecr_repositories_scan_images_on_push_enabled", "Images are scanned", REPOSITORIES),
+    ("ecr_repository_image_no_secrets", "Images contain no secrets", REPOSITORIES),
 ];
 
 /// A cloud that Prowler looks into.
@@ -257,7 +300,8 @@ impl Cloud {
     /// Indices of the controls about which it tells something.
     pub(super) fn controls(self, client: &DemoClient, catalog: &Catalog) -> Vec<usize> {
         let checks = self.checks(client).iter();
-        checks.flat_map(|it| catalog.controls_of_check(TOOL, it.0).to_vec()).collect()
+        let links = checks.flat_map(|it| catalog.links_of_check(TOOL, it.0));
+        links.map(|it| it.control).collect()
     }
 
     /// What one run of Prowler finds.
@@ -271,8 +315,8 @@ impl Cloud {
         let mut fold = Fold::new(ImportOrigin::at(TOOL, TOOL, import, at));
         let scope = self.scope(client);
         for (check, title, subjects) in self.checks(client) {
-            let controls = catalog.controls_of_check(TOOL, check);
-            let control = controls.first().map(|it| &catalog.controls[*it]);
+            let links = catalog.links_of_check(TOOL, check);
+            let control = links.first().map(|it| &catalog.controls[it.control]);
             let severity = control.map_or(Severity::High, |it| it.severity);
             let gap = control.and_then(|it| Gap::of(client, it, week));
             let names = subjects.of(client);

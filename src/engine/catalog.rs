@@ -1,8 +1,8 @@
 //! The catalog's types: controls, frameworks and their mapping, checks of known tools.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Range;
-use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::ops::Bound;
 
@@ -28,18 +28,26 @@ pub struct Catalog {
 pub struct Tool {
     /// Of findings that no control is mapped to. Index into [`Catalog::categories`].
     pub category: usize,
-    /// Check id -> indices of the controls that it decides.
-    pub checks: BTreeMap<String, Vec<usize>>,
-    /// Index of a control -> ids of those of its checks that show too little of it when they pass.
-    pub gap_checks: BTreeMap<usize, BTreeSet<String>>,
+    /// Check id -> the controls that it decides, in their order.
+    pub checks: BTreeMap<String, Vec<CheckLink>>,
 }
 
-impl Tool {
-    /// Returns true if a check's failure counts against the control, and its success only beside others.
-    #[must_use]
-    pub fn shows_only_gaps(&self, check: &str, control: usize) -> bool {
-        self.gap_checks.get(&control).is_some_and(|it| it.contains(check))
-    }
+/// A control that a check decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CheckLink {
+    /// Index into [`Catalog::controls`].
+    pub control: usize,
+    /// True if the check's failure counts against the control, and its success only beside others.
+    pub shows_only_gaps: bool,
+}
+
+/// A check that decides a control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ControlCheck<'a> {
+    pub tool: &'a str,
+    pub check: &'a str,
+    /// As in [`CheckLink`].
+    pub shows_only_gaps: bool,
 }
 
 impl Catalog {
@@ -123,19 +131,33 @@ impl Catalog {
         self.controls_named(code).first().map_or(code, |it| &self.controls[*it].code)
     }
 
-    /// Returns the indices of the controls that a tool's check decides. Empty: the check is not mapped.
+    /// Returns the controls that a tool's check decides. Empty: the check is not mapped.
     #[must_use]
-    pub fn controls_of_check(&self, tool: &str, check: &str) -> &[usize] {
+    pub fn links_of_check(&self, tool: &str, check: &str) -> &[CheckLink] {
         self.tools.get(tool).and_then(|it| it.checks.get(check)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns for each control the checks that decide it, by tool and in their order.
+    #[must_use]
+    pub fn checks_of_controls(&self) -> Vec<Vec<ControlCheck<'_>>> {
+        let mut checks = vec![Vec::new(); self.controls.len()];
+        for (tool, it) in &self.tools {
+            for (check, links) in &it.checks {
+                for &CheckLink { control, shows_only_gaps } in links {
+                    checks[control].push(ControlCheck { tool, check, shows_only_gaps });
+                }
+            }
+        }
+        checks
     }
 }
 
-/// [`Catalog::controls_of_check`] for many checks. It is fast if the checks come in their order.
+/// [`Catalog::links_of_check`] for many checks. It is fast if the checks come in their order.
 pub(super) struct CheckWalk<'a> {
     catalog: &'a Catalog,
     tool: &'a str,
     /// The tool's checks from near the last one on.
-    rest: Peekable<Range<'a, String, Vec<usize>>>,
+    rest: Peekable<Range<'a, String, Vec<CheckLink>>>,
     last: &'a str,
 }
 
@@ -147,22 +169,22 @@ impl<'a> CheckWalk<'a> {
         Self { catalog, tool: "", rest: Range::default().peekable(), last: "" }
     }
 
-    pub(super) fn controls_of(&mut self, tool: &'a str, check: &'a str) -> &'a [usize] {
+    pub(super) fn links_of(&mut self, tool: &'a str, check: &'a str) -> &'a [CheckLink] {
         if self.tool != tool || check < self.last {
             self.look_up(tool, check);
         }
         self.last = check;
         for _ in 0..Self::N_STEPS_MAX {
-            let Some((name, controls)) = self.rest.peek() else { return &[] };
+            let Some((name, links)) = self.rest.peek() else { return &[] };
             match name.as_str().cmp(check) {
                 Ordering::Less => self.rest.next(),
-                Ordering::Equal => return controls,
+                Ordering::Equal => return links,
                 Ordering::Greater => return &[],
             };
         }
         self.look_up(tool, check);
         let found = self.rest.peek().filter(|(name, _)| *name == check);
-        found.map_or(&[], |(_, controls)| controls)
+        found.map_or(&[], |(_, links)| links)
     }
 
     fn look_up(&mut self, tool: &'a str, check: &str) {
@@ -207,6 +229,9 @@ pub struct Control {
     pub also: Vec<usize>,
     /// `None`: only the checks that are mapped to it, and reports about it, decide it.
     pub open_findings: Option<OpenFindings>,
+    /// With fewer different checks, not counting those that show only gaps of it, what passes decides only beside other
+    /// evidence: a narrow look cannot show that it is met.
+    pub n_checks_min: u16,
     /// Codes of earlier releases that it replaces, alone or with others.
     pub formerly: Vec<String>,
 }
@@ -216,8 +241,6 @@ pub struct Control {
 pub struct OpenFindings {
     pub tools: Vec<String>,
     pub severity: Severity,
-    /// With fewer different checks, only failures count: a narrow look cannot show that nothing is open.
-    pub n_checks_min: u16,
 }
 
 impl Control {

@@ -1,9 +1,9 @@
 //! Assesses each control: collects the observations and attestations about it and determines which of them decide.
 
 use std::cell::LazyCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use super::catalog::{Catalog, CheckWalk, Control, OpenFindings};
+use super::catalog::{Catalog, CheckLink, CheckWalk, Control, OpenFindings};
 use super::current::{Current, EvidenceClaim, lapse};
 use super::fact::{Attestation, Facts, Observation, Status, Subject, UNUSED_DAYS};
 use super::finding;
@@ -19,9 +19,13 @@ pub const UNMAPPED_AGE_DAYS: u16 = 35;
 /// Returns when an observation expires: the latest expiry for any control that it is about.
 #[must_use]
 pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
+    let of_check = |tool: &str| {
+        let links = catalog.links_of_check(tool, &observation.check);
+        links.iter().map(|it| it.control).collect()
+    };
     let ages = match &observation.subject {
         Subject::Control(code) => catalog.controls_named(code),
-        Subject::Check { tool } => catalog.controls_of_check(tool, &observation.check).to_vec(),
+        Subject::Check { tool } => of_check(tool),
     };
     let ages = ages.into_iter().map(|it| catalog.controls[it].max_age_days);
     lapse(observation, ages.max().unwrap_or(UNMAPPED_AGE_DAYS))
@@ -119,50 +123,60 @@ fn by_control<'a>(
     now: Time,
 ) -> (Vec<Vec<EvidenceClaim<'a>>>, Vec<&'a Current<'a>>) {
     let codes = LazyCell::new(|| {
-        let mut codes: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut codes: BTreeMap<&str, Vec<CheckLink>> = BTreeMap::new();
         for (index, control) in catalog.controls.iter().enumerate() {
+            let link = CheckLink { control: index, shows_only_gaps: false };
             for code in control.formerly.iter().chain([&control.code]) {
-                codes.entry(code).or_default().push(index);
+                codes.entry(code).or_default().push(link);
             }
         }
         codes
     });
     let mut checks = CheckWalk::of(catalog);
-    let controls_of = |each: &'a Current<'a>| match &each.worst.subject {
+    let links_of = |each: &'a Current<'a>| match &each.worst.subject {
         Subject::Control(code) => codes.get(code.as_str()).map_or(&[][..], Vec::as_slice),
-        Subject::Check { tool } => checks.controls_of(tool, &each.worst.check),
+        Subject::Check { tool } => checks.links_of(tool, &each.worst.check),
     };
-    let mapped: Vec<&[usize]> = current.iter().map(controls_of).collect();
+    let mapped: Vec<&[CheckLink]> = current.iter().map(links_of).collect();
     let mut n_claims = vec![0; catalog.controls.len()];
-    mapped.iter().copied().flatten().for_each(|control| n_claims[*control] += 1);
+    mapped.iter().copied().flatten().for_each(|it| n_claims[it.control] += 1);
     let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
     let mut unmapped = Vec::new();
-    for (each, controls) in current.iter().zip(mapped) {
-        if controls.is_empty() {
+    for (each, links) in current.iter().zip(mapped) {
+        if links.is_empty() {
             unmapped.push(each);
         }
-        for &control in controls {
+        for &CheckLink { control, shows_only_gaps } in links {
             let claim = each.claim(catalog.controls[control].max_age_days);
-            let shows_only_gaps = shows_only_gaps(catalog, each, control);
             claims[control].extend(claim.map(|it| EvidenceClaim { shows_only_gaps, ..it }));
         }
     }
     for (control, claims) in catalog.controls.iter().zip(&mut claims) {
-        let Some(findings) = &control.open_findings else { continue };
-        let taken = current.iter().filter(|it| takes(control, findings, it.worst));
-        let taken: Vec<_> = taken.filter_map(|it| it.claim(control.max_age_days)).collect();
-        let valid = taken.iter().filter(|it| now < it.until);
-        let checks: BTreeSet<&str> = valid.map(|it| it.current.worst.check.as_str()).collect();
-        let is_narrow = checks.len() < usize::from(findings.n_checks_min);
-        let seen = |it| EvidenceClaim { is_narrow, ..it };
-        claims.extend(taken.into_iter().map(seen));
+        if let Some(findings) = &control.open_findings {
+            let taken = current.iter().filter(|it| takes(control, findings, it.worst));
+            claims.extend(taken.filter_map(|it| it.claim(control.max_age_days)));
+        }
+        if is_narrow(control, claims, now) {
+            let of_checks = claims.iter_mut().filter(|it| it.current.is_of_check());
+            of_checks.for_each(|it| it.is_narrow = true);
+        }
     }
     (claims, unmapped)
 }
 
-fn shows_only_gaps(catalog: &Catalog, each: &Current<'_>, control: usize) -> bool {
-    let Subject::Check { tool } = &each.worst.subject else { return false };
-    catalog.tools[tool].shows_only_gaps(&each.worst.check, control)
+/// Returns true if fewer different checks were seen than the control asks for.
+fn is_narrow(control: &Control, claims: &[EvidenceClaim<'_>], now: Time) -> bool {
+    let n_min = usize::from(control.n_checks_min);
+    let mut checks = Vec::with_capacity(n_min);
+    for it in claims.iter().filter(|it| now < it.until && !it.shows_only_gaps) {
+        if checks.len() == n_min {
+            break;
+        }
+        if it.current.is_of_check() && !checks.contains(&it.current.check) {
+            checks.push(it.current.check);
+        }
+    }
+    1 < n_min && checks.len() < n_min
 }
 
 /// Returns true for a serious check of one of the control's platforms, with which scopes of tools begin.

@@ -74,7 +74,7 @@ pub(super) struct EvidenceClaim<'a> {
     pub(super) until: Time,
     /// What passes decides the control only beside evidence that shows more: the check shows only gaps of it.
     pub(super) shows_only_gaps: bool,
-    /// The same, for now: too few checks of open findings were seen.
+    /// The same, for now: too few different checks were seen.
     pub(super) is_narrow: bool,
 }
 
@@ -111,6 +111,11 @@ impl<'a> Current<'a> {
     /// Returns the observations in which subjects fail.
     pub(super) fn failing(&self) -> impl Iterator<Item = &Observation> {
         self.ties.iter().map(|it| it.observation).filter(|it| it.verdict.is_failing())
+    }
+
+    /// Returns true if a tool's check was seen, and not a source's own report about a control.
+    pub(super) fn is_of_check(&self) -> bool {
+        !self.check.0
     }
 
     /// Returns the name of the tool that the checks belong to, or of the source if the source did the mapping itself.

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::catalog::{Catalog, Control};
+use super::catalog::{Catalog, Control, ControlCheck};
 use super::framework::{Framework, FrameworkRow};
 
 impl Catalog {
@@ -22,22 +22,8 @@ impl Catalog {
         self.digest = hash.finish();
     }
 
-    /// For each control the tools and checks that decide it, in their order, and whether they show only gaps.
-    fn checks_of_controls(&self) -> Vec<Vec<(&str, &str, bool)>> {
-        let mut checks = vec![Vec::new(); self.controls.len()];
-        for (tool, it) in &self.tools {
-            for (check, controls) in &it.checks {
-                for control in controls {
-                    let shows_only_gaps = it.shows_only_gaps(check, *control);
-                    checks[*control].push((tool.as_str(), check.as_str(), shows_only_gaps));
-                }
-            }
-        }
-        checks
-    }
-
     /// Everything that decides the outcome of the framework's rows. Texts do not.
-    fn digest_of(&self, framework: &Framework, checks: &[Vec<(&str, &str, bool)>]) -> u64 {
+    fn digest_of(&self, framework: &Framework, checks: &[Vec<ControlCheck<'_>>]) -> u64 {
         let mut hash = Xxh3::new();
         framework.readiness.hash(&mut hash);
         let mut used = BTreeSet::new();
@@ -53,8 +39,9 @@ impl Catalog {
         for index in used {
             let Control { code, severity, decided_by, platforms, max_age_days, .. } =
                 &self.controls[index];
-            let findings = &self.controls[index].open_findings;
-            (code, severity, decided_by, platforms, max_age_days, findings).hash(&mut hash);
+            let Control { open_findings, n_checks_min, .. } = &self.controls[index];
+            (code, severity, decided_by, platforms, max_age_days).hash(&mut hash);
+            (open_findings, n_checks_min).hash(&mut hash);
             checks[index].hash(&mut hash);
         }
         hash.finish()

@@ -6,7 +6,7 @@ mod proof;
 mod shares;
 
 use posture::catalog::load;
-use posture::engine::catalog::Catalog;
+use posture::engine::catalog::{Catalog, CheckLink};
 use posture::engine::framework::{ControlRole, FrameworkId};
 use posture::engine::severity::Severity;
 
@@ -45,7 +45,8 @@ risk = "Whoever finds it first walks in."
 remediation = "Close the ports that nobody outside needs to reach."
 gap = "Risky services are exposed"
 formerly = ["NET-90", "NET-91"]
-open_findings = { tools = ["prowler"], severity = "high", checks_min = 20 }
+open_findings = { tools = ["prowler"], severity = "high" }
+checks_min = 20
 "#;
 
 const PROWLER: &str = r#"
@@ -154,12 +155,11 @@ fn a_catalogue_without_problems_loads() {
     let findings = exposed.open_findings.as_ref().unwrap();
     assert_eq!((findings.tools[0].as_str(), findings.severity), ("prowler", Severity::High));
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
-    assert_eq!(catalog.controls_of_check("prowler", "users_have_mfa"), [0, 1]);
-    assert_eq!(catalog.controls_of_check("prowler", "another"), [0; 0]);
-    let prowler = &catalog.tools["prowler"];
-    assert_eq!(prowler.checks["admins_have_mfa"], [0, 1]);
-    assert_eq!([0, 1].map(|it| prowler.shows_only_gaps("admins_have_mfa", it)), [false, true]);
-    assert!(!prowler.shows_only_gaps("users_have_mfa", 1));
+    let link = |control, shows_only_gaps| CheckLink { control, shows_only_gaps };
+    let links = |check: &str| catalog.links_of_check("prowler", check);
+    assert_eq!(links("users_have_mfa"), [link(0, false), link(1, false)]);
+    assert_eq!(links("admins_have_mfa"), [link(0, false), link(1, true)]);
+    assert_eq!(links("another"), []);
     assert_eq!(catalog.categories[catalog.tools["prowler"].category].code, "NET");
     assert_eq!(catalog.categories[catalog.controls[1].category].name, "Network");
 }
@@ -207,8 +207,8 @@ controls.toml:34 | Risky services are exposed => No | control "NET-01": gap: mus
 controls.toml:35 | "NET-90" => "NET-91" | control "NET-01": formerly: "NET-91" appears more than once
 controls.toml:35 | "NET-90" => "ID-01" | control "NET-01": formerly: "ID-01" is still a control
 controls.toml:10 | gap =  => # | control "ID-01": missing key "gap"
-controls.toml:36 | severity = "high", checks_min => severity = "bad", checks_min | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "bad"
-controls.toml:36 | checks_min = 20 => checks_min = 0 | control "NET-01": checks_min: must be 1 to 1000, not 0
+controls.toml:36 | severity = "high" } => severity = "bad" } | control "NET-01": severity: must be one of "critical", "high", "medium", "low", not "bad"
+controls.toml:37 | checks_min = 20 => checks_min = 0 | control "NET-01": checks_min: must be 1 to 1000, not 0
 controls.toml:2 | [[category]] => [[classes]]\n[[category]] | unknown key "classes"
 controls.toml:7 | code = "NET" => code = "ID" | category "ID": another category has this code
 controls.toml:8 | "Network" => "Identity" | category "NET": another category has the name "Identity"
@@ -311,11 +311,11 @@ fn everything_that_is_not_toml_is_reported() {
     files[2].1.push_str("\nid = \"SOC2\"\nid = \"SOC2\"\n");
     let found = load_all(&files).unwrap_err();
     assert!(
-        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:38: ")),
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:39: ")),
         "{found:#?}"
     );
     assert!(
-        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:39: ")),
+        found.iter().any(|it| it.starts_with("assets/catalog/controls.toml:40: ")),
         "{found:#?}"
     );
     let twice = "assets/catalog/frameworks/SOC2.toml:49: duplicate key".to_owned();

@@ -152,25 +152,24 @@ fn an_import_undone_twice_at_once_is_undone_once() {
 fn a_push_during_an_assessment_is_assessed_soon_and_told_as_its_cause() {
     let posture = Posture::start();
     let (client, key) = (posture.client("Acme"), posture.key());
-    let name = "ec2_instance_public_ip";
+    let name = "rds_instance_no_public_access";
     let one = |uid: &str, passes: bool| {
         let mut it = finding(name, passes, "2026-03-09T00:00:00Z");
-        it["metadata"]["event_code"] = json!("s3_bucket_public_access");
         it["resources"][0]["uid"] = json!(uid);
         it
     };
-    let file = file(&[one("bucket-a", true), one("bucket-b", true), one("bucket-c", false)]);
+    let file = file(&[one("database-a", true), one("database-b", true), one("database-c", false)]);
     assert_eq!(posture.import(&client, "", &file).status, 200);
     let status = |posture: &Posture| {
         let path = format!("/api/clients/{client}/posture");
         let all = posture.operator("GET", &path, &Value::Null).json();
         let controls = all["data"]["controls"].as_array().unwrap().clone();
-        let found = controls.into_iter().find(|it| it["status"] != "not_assessed").unwrap();
+        let found = controls.into_iter().find(|it| it["controlCode"] == "CLD-24").unwrap();
         found["status"].as_str().unwrap().to_owned()
     };
     assert_eq!(status(&posture), "partial");
     let asset = json!({
-        "clientId": client, "name": "bucket-c", "externalId": "bucket-c",
+        "clientId": client, "name": "database-c", "externalId": "database-c",
         "assetType": "cloud_resource", "isCritical": true,
     });
     assert_eq!(posture.send("POST", &key, "/assets", &asset).status, 201);

@@ -16,7 +16,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{DeciderView, LevelView, MappingRoleView, SeverityView};
 use crate::api::{Group, Web};
-use crate::engine::catalog::{Catalog, Control, Tool};
+use crate::engine::catalog::{Catalog, ControlCheck};
 use crate::engine::framework::{Framework, FrameworkRow, Level, Mapping};
 
 /// A framework in the list.
@@ -139,25 +139,24 @@ pub struct ControlView {
     checks: BTreeMap<String, Vec<String>>,
     /// Those of them whose success shows too little to decide the control, by tool. Their failure counts.
     gap_checks: BTreeMap<String, Vec<String>>,
+    /// How many different checks must have been seen, without those of `gapChecks`, until what passes decides the control.
+    /// Failures count from the first on.
+    checks_min: u16,
     /// The requirements that the control is mapped to, by framework.
     requirements: BTreeMap<String, Vec<String>>,
 }
 
 impl ControlView {
-    fn of(catalog: &Catalog, index: usize, control: &Control) -> Self {
-        let mut checks: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (tool, Tool { checks: all, .. }) in &catalog.tools {
-            let ours = all.iter().filter(|(_, controls)| controls.contains(&index));
-            let ours: Vec<_> = ours.map(|(check, _)| check.clone()).collect();
-            if !ours.is_empty() {
-                checks.insert(tool.clone(), ours);
+    /// `decided_by_checks`: the checks that decide it.
+    fn of(catalog: &Catalog, index: usize, decided_by_checks: &[ControlCheck<'_>]) -> Self {
+        let control = &catalog.controls[index];
+        let by_tool = |counts: &dyn Fn(&ControlCheck<'_>) -> bool| {
+            let mut checks: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for it in decided_by_checks.iter().filter(|it| counts(it)) {
+                checks.entry(it.tool.to_owned()).or_default().push(it.check.to_owned());
             }
-        }
-        let of_tool = |(tool, it): (&String, &Tool)| {
-            let ours = it.gap_checks.get(&index)?;
-            Some((tool.clone(), ours.iter().cloned().collect()))
+            checks
         };
-        let gap_checks = catalog.tools.iter().filter_map(of_tool).collect();
         let mut requirements: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for framework in &catalog.frameworks {
             let has = |it: &&FrameworkRow| it.controls.iter().any(|it| it.control == index);
@@ -179,8 +178,9 @@ impl ControlView {
             question: control.question.clone().into(),
             risk: control.risk.clone(),
             remediation: control.remediation.clone(),
-            checks,
-            gap_checks,
+            checks: by_tool(&|_| true),
+            gap_checks: by_tool(&|it| it.shows_only_gaps),
+            checks_min: control.n_checks_min,
             requirements,
         }
     }
@@ -237,8 +237,9 @@ impl CatalogReads {
         _by: By<ViewCatalog>,
     ) -> Result<Data<Vec<ControlView>>, Failure> {
         let catalog = &web.app.catalog();
-        let controls = catalog.controls.iter().enumerate();
-        let views = controls.map(|(index, it)| ControlView::of(catalog, index, it));
+        let checks = catalog.checks_of_controls();
+        let checks = checks.iter().enumerate();
+        let views = checks.map(|(index, it)| ControlView::of(catalog, index, it));
         Ok(Data::kept(&views.collect()))
     }
 }

@@ -31,9 +31,11 @@ impl ObservationFilter {
 /// The indices of the controls that an observation counts for. Empty: none is mapped to its check.
 #[must_use]
 pub fn controls_of(catalog: &Catalog, it: &Observation) -> Vec<usize> {
+    let of_check =
+        |tool: &str| catalog.links_of_check(tool, &it.check).iter().map(|it| it.control).collect();
     match &it.subject {
         Subject::Control(code) => catalog.controls_named(code),
-        Subject::Check { tool } => catalog.controls_of_check(tool, &it.check).to_vec(),
+        Subject::Check { tool } => of_check(tool),
     }
 }
 

@@ -68,7 +68,7 @@ mod needs_samples {
         let mut table = String::new();
         for index in 0..good.len() {
             let check = &good[index].check;
-            let controls = catalog.controls_of_check("prowler", check);
+            let controls = catalog.links_of_check("prowler", check);
             if good[index].severity < Severity::High || controls.is_empty() {
                 continue;
             }
@@ -77,7 +77,7 @@ mod needs_samples {
             facts[index].verdict = Verdict::Counted { passed: 0, failed: passed };
             let after = assessed(&catalog, &facts, now);
             let moved = moved(&catalog, &before, &after);
-            let codes = controls.iter().map(|it| catalog.controls[*it].code.as_str());
+            let codes = controls.iter().map(|it| catalog.controls[it.control].code.as_str());
             let codes = codes.collect::<Vec<_>>().join(", ");
             writeln!(table, "{check} ({}, {codes})", good[index].severity.as_str()).unwrap();
             for (framework, rows) in &moved {

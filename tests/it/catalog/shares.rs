@@ -1,7 +1,7 @@
 //! How far what can be imported or scanned today reaches, as the guide says it.
 
 use posture::catalog::embedded;
-use posture::engine::catalog::{Catalog, Tool};
+use posture::engine::catalog::{Catalog, ControlCheck};
 use posture::engine::framework::{ControlRole, Framework, FrameworkRow, Level, Mapping};
 
 /// The tools whose results an importer reads, or Posture's own scan has.
@@ -16,18 +16,16 @@ const LEVELS: [(&str, &str, &str); 4] = [
 
 /// Returns for each control whether a check that can be read looks at it, and whether one can make it compliant.
 fn fed(catalog: &Catalog) -> (Vec<bool>, Vec<bool>) {
-    let of = |index: usize, shows_enough: &dyn Fn(&Tool, &str) -> bool| {
-        READ.iter().any(|name| {
-            let tool = &catalog.tools[*name];
-            let mut checks = tool.checks.iter().filter(|(_, it)| it.contains(&index));
-            let findings = catalog.controls[index].open_findings.as_ref();
-            checks.any(|(check, _)| shows_enough(tool, check))
-                || findings.is_some_and(|it| it.tools.iter().any(|it| it == name))
-        })
-    };
-    let all = 0..catalog.controls.len();
-    let is_met = |index| of(index, &|tool, check| !tool.shows_only_gaps(check, index));
-    (all.clone().map(|it| of(it, &|_, _| true)).collect(), all.map(is_met).collect())
+    let all = catalog.controls.iter().zip(catalog.checks_of_controls());
+    let fed = all.map(|(control, checks)| {
+        let is_read = |tool: &str| READ.contains(&tool);
+        let read: Vec<&ControlCheck<'_>> = checks.iter().filter(|it| is_read(it.tool)).collect();
+        let n_deciding = read.iter().filter(|it| !it.shows_only_gaps).count();
+        let findings = control.open_findings.as_ref();
+        let takes = findings.is_some_and(|it| it.tools.iter().any(|it| is_read(it)));
+        (!read.is_empty() || takes, usize::from(control.n_checks_min) <= n_deciding || takes)
+    });
+    fed.unzip()
 }
 
 /// One line of the guide's table.

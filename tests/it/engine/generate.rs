@@ -40,13 +40,14 @@ fn any_severity() -> impl Strategy<Value = Severity> {
 
 fn any_controls() -> impl Strategy<Value = Vec<Control>> {
     let platforms = subsequence(vec!["p".to_owned(), "q".to_owned()], 0..=2);
-    let one = (any_severity(), any::<bool>(), select(vec![5, 20, 35]), platforms);
+    let n_checks_min = select(vec![1, 1, 2, 3]);
+    let one = (any_severity(), any::<bool>(), select(vec![5, 20, 35]), platforms, n_checks_min);
     vec(one, 1..6).prop_map(|all| {
         let each = all.into_iter().enumerate();
-        each.map(|(index, (severity, is_beta, max_age_days, platforms))| {
+        each.map(|(index, (severity, is_beta, max_age_days, platforms, n_checks_min))| {
             let category = usize::from(is_beta);
             let control = control(&code(index), severity);
-            Control { category, max_age_days, platforms, ..control }
+            Control { category, max_age_days, platforms, n_checks_min, ..control }
         })
         .collect()
     })

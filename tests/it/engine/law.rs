@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use posture::clock::Time;
+use posture::engine::catalog::CheckLink;
 use posture::engine::change::{Before, difference};
 use posture::engine::control::valid_until;
 use posture::engine::fact::{
@@ -134,8 +135,8 @@ fn is_vouched_for(world: &World, index: usize) -> bool {
     let speaks = |it: &&Observation| match &it.subject {
         Subject::Control(code) => *code == world.catalog.controls[index].code,
         Subject::Check { tool } => {
-            world.catalog.controls_of_check(tool, &it.check).contains(&index)
-                && !world.catalog.tools[tool].shows_only_gaps(&it.check, index)
+            let link = CheckLink { control: index, shows_only_gaps: false };
+            world.catalog.links_of_check(tool, &it.check).contains(&link)
         }
     };
     let valid = |it: &Observation| world.now < valid_until(&world.catalog, it);

@@ -370,16 +370,38 @@ fn out_of_scope_stands_whatever_is_observed_and_ends_with_the_next_observation()
 }
 
 #[test]
+fn a_wide_control_is_met_only_when_enough_different_checks_were_seen() {
+    let of = |n_min, checks: &[(&str, Observation)]| {
+        let mut world = World::of_one();
+        world.map("c3", &[0]);
+        world.map_gaps("narrow", &[0]);
+        world.catalog.controls[0].n_checks_min = n_min;
+        let all = checks.iter().map(|(check, it)| it.clone().check(check));
+        all.fold(world, World::seen).outcome()
+    };
+    let (good, bad) = (|| seen(2, 0), || seen(1, 1));
+    assert_eq!(of(1, &[("c1", good())]), (Compliant, Some(100)));
+    assert_eq!(of(3, &[("c1", good()), ("c2", good())]), SILENT);
+    assert_eq!(of(3, &[("c1", good()), ("c2", good()), ("narrow", good())]), SILENT);
+    assert_eq!(of(3, &[("c1", good()), ("c1", good().scope("s")), ("c2", good())]), SILENT);
+    assert_eq!(of(3, &[("c1", good()), ("c2", good()), ("c3", good())]), (Compliant, Some(100)));
+    // A failure counts from the first on, and no better than what passes and decides nothing.
+    assert_eq!(of(3, &[("c1", bad())]), (NonCompliant, Some(0)));
+    assert_eq!(of(3, &[("c1", bad()), ("c2", good()), ("c3", good())]), (Partial, Some(90)));
+    // What a source reports about the control itself is no check.
+    assert_eq!(of(3, &[("own", good().of_control("A-1"))]), (Compliant, Some(100)));
+    let old = good().at(TODAY - 40);
+    assert_eq!(of(3, &[("c1", good()), ("c2", good()), ("c3", old)]), SILENT);
+}
+
+#[test]
 fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms() {
     let of = || {
         let mut world = World::new(vec![control("A-1", Severity::High)]);
         world.map("other", &[]);
         world.catalog.controls[0].platforms = vec!["p".into()];
-        world.catalog.controls[0].open_findings = Some(OpenFindings {
-            tools: vec!["t".into()],
-            severity: Severity::High,
-            n_checks_min: 1,
-        });
+        world.catalog.controls[0].open_findings =
+            Some(OpenFindings { tools: vec!["t".into()], severity: Severity::High });
         world
     };
     let world = |observation| of().seen(observation).outcome();
@@ -399,7 +421,7 @@ fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms
     // A narrow look shows what is open, and never that nothing is.
     let three = |checks: &[(&str, &Observation)]| {
         let mut world = of();
-        world.catalog.controls[0].open_findings.as_mut().unwrap().n_checks_min = 3;
+        world.catalog.controls[0].n_checks_min = 3;
         let all = checks
             .iter()
             .map(|(check, it)| Observation { check: (*check).to_owned(), ..(*it).clone() });
@@ -412,7 +434,7 @@ fn a_control_of_open_findings_is_decided_by_every_serious_check_of_its_platforms
     assert_eq!(three(&[("a", &good), ("b", &bad)]), (NonCompliant, Some(0)));
     assert_eq!(three(&[("a", &good), ("b", &bad), ("c", &good)]), (NonCompliant, Some(32)));
     let mut unused = of();
-    unused.catalog.controls[0].open_findings.as_mut().unwrap().n_checks_min = 3;
+    unused.catalog.controls[0].n_checks_min = 3;
     let unused = unused.says("p", unused_since(TODAY - 3));
     assert_eq!(unused.clone().outcome(), OUT);
     assert_eq!(unused.seen(good.clone()).outcome(), SILENT, "something was seen on it");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use posture::clock::Time;
 use posture::engine::assess;
-use posture::engine::catalog::{Catalog, Category, Control, Tool};
+use posture::engine::catalog::{Catalog, Category, CheckLink, Control, Tool};
 use posture::engine::fact::{
     Attestation, CompleteRead, Facts, Observation, Profile, RowDecision, RowDecisionKind, Status,
     Subject, UNUSED_DAYS, Usage, Verdict,
@@ -61,20 +61,19 @@ impl World {
     }
 
     pub(crate) fn map(&mut self, check: &str, controls: &[usize]) {
-        self.tool().checks.insert(check.to_owned(), controls.to_vec());
+        self.link(check, controls, false);
     }
 
     /// Like [`World::map`], for a check that shows only gaps of these controls.
     pub(crate) fn map_gaps(&mut self, check: &str, controls: &[usize]) {
-        self.map(check, controls);
-        for control in controls {
-            self.tool().gap_checks.entry(*control).or_default().insert(check.to_owned());
-        }
+        self.link(check, controls, true);
     }
 
-    fn tool(&mut self) -> &mut Tool {
-        let none = || Tool { category: 1, checks: BTreeMap::new(), gap_checks: BTreeMap::new() };
-        self.catalog.tools.entry("t".to_owned()).or_insert_with(none)
+    fn link(&mut self, check: &str, controls: &[usize], shows_only_gaps: bool) {
+        let none = || Tool { category: 1, checks: BTreeMap::new() };
+        let tool = self.catalog.tools.entry("t".to_owned()).or_insert_with(none);
+        let link = |control: &usize| CheckLink { control: *control, shows_only_gaps };
+        tool.checks.insert(check.to_owned(), controls.iter().map(link).collect());
     }
 
     pub(crate) fn framework(
@@ -190,6 +189,7 @@ pub(crate) fn control(code: &str, severity: Severity) -> Control {
         gap: format!("Control {code} is not met"),
         also: Vec::new(),
         open_findings: None,
+        n_checks_min: 1,
         formerly: Vec::new(),
     }
 }
