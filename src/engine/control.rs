@@ -318,7 +318,7 @@ impl<'a> ControlEvidence<'a> {
             }
             Ruling::Attested(it) => Some(finding::attested(it)),
             Ruling::Observed => Some(finding::observed(seen)),
-            Ruling::Unused => Some(finding::unused(&self.control.platforms)),
+            Ruling::Unused => Some(statement::unused(&self.control.platforms)),
             Ruling::Held => Some(self.held_finding()),
             Ruling::Silent => finding::too_little(seen),
         };

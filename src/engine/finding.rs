@@ -21,29 +21,6 @@ const IS_THE_CONTROL: [&str; 2] = [UNNAMED_CHECK, DERIVED_CHECK];
 const FAILED_CHECK: &str = "Failed check: ";
 const REPORTED: &str = "Reported";
 
-/// Platforms that a client may use, by the question of the profile.
-const PLATFORMS: [(&str, &str); 11] = [
-    ("m365", "Microsoft 365"),
-    ("google", "Google Workspace"),
-    ("aws", "AWS"),
-    ("azure", "Azure"),
-    ("gcp", "Google Cloud"),
-    ("kubernetes", "Kubernetes"),
-    ("otherIdentity", "other identity provider"),
-    ("saas", "other cloud applications"),
-    ("onPremNetwork", "network of its own"),
-    ("mobileDevices", "mobile devices"),
-    ("servers", "servers"),
-];
-/// What a client does not do that answers `unused`, by the question of the profile.
-const UNDONE: [(&str, &str); 5] = [
-    ("customerWebApps", "runs no web applications for its customers"),
-    ("cardPayments", "takes no card payments"),
-    ("softwareDevelopment", "develops no software"),
-    ("criminalJusticeInformation", "handles no criminal justice information"),
-    ("educationRecords", "keeps no education records"),
-];
-
 pub(super) const LAPSED_PROFILE: &str =
     "The client's profile said that its platforms are unused; that answer has expired.";
 
@@ -62,23 +39,6 @@ pub(super) fn too_little(seen: &Sum<'_>) -> Option<String> {
     let mut text = observed(seen);
     text.push_str(" That is too little to show that the control is met.");
     Some(text)
-}
-
-/// Says why a control of these platforms does not apply.
-pub(super) fn unused(platforms: &[String]) -> String {
-    let phrase = |all: &[(&str, &'static str)], question: &str| {
-        all.iter().find(|it| it.0 == question).map(|it| it.1)
-    };
-    let mut clauses = Vec::new();
-    let used = platforms.iter().filter(|it| phrase(&UNDONE, it).is_none());
-    let used: Vec<&str> = used.map(|it| phrase(&PLATFORMS, it).unwrap_or(it)).collect();
-    match used.split_last() {
-        Some((last, [])) => clauses.push(format!("uses no {last}")),
-        Some((last, rest)) => clauses.push(format!("uses no {} or {last}", rest.join(", "))),
-        None => (),
-    }
-    clauses.extend(platforms.iter().filter_map(|it| phrase(&UNDONE, it)).map(str::to_owned));
-    format!("Not applicable: according to its profile, the client {}.", clauses.join(" and "))
 }
 
 /// Describes expired observations of failures: when they were last confirmed, and since when that is too old.

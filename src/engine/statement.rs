@@ -10,6 +10,29 @@ use super::framework::FrameworkId;
 use super::horizon::Horizon;
 use crate::clock::Time;
 
+/// Platforms that a client may use, by the question of the profile.
+const PLATFORMS: [(&str, &str); 11] = [
+    ("m365", "Microsoft 365"),
+    ("google", "Google Workspace"),
+    ("aws", "AWS"),
+    ("azure", "Azure"),
+    ("gcp", "Google Cloud"),
+    ("kubernetes", "Kubernetes"),
+    ("otherIdentity", "other identity provider"),
+    ("saas", "other cloud applications"),
+    ("onPremNetwork", "network of its own"),
+    ("mobileDevices", "mobile devices"),
+    ("servers", "servers"),
+];
+/// What a client does not do that answers `unused`, by the question of the profile.
+const UNDONE: [(&str, &str); 5] = [
+    ("customerWebApps", "runs no web applications for its customers"),
+    ("cardPayments", "takes no card payments"),
+    ("softwareDevelopment", "develops no software"),
+    ("criminalJusticeInformation", "handles no criminal justice information"),
+    ("educationRecords", "keeps no education records"),
+];
+
 /// Returns true if a statement that expires at `until` still counts.
 fn is_in_force(until: Option<Time>, now: Time) -> bool {
     until.is_none_or(|it| now < it)
@@ -151,4 +174,21 @@ fn order(decision: &RowDecision) -> (Time, bool, bool, Reverse<Time>) {
         RowDecisionKind::Attested { evidence } => (true, !evidence.trim().is_empty()),
     };
     (decision.at, keeps, !has_evidence, Reverse(decision.until.unwrap_or(Time::MAX)))
+}
+
+/// Says why a control of these platforms does not apply.
+pub(super) fn unused(platforms: &[String]) -> String {
+    let phrase = |all: &[(&str, &'static str)], question: &str| {
+        all.iter().find(|it| it.0 == question).map(|it| it.1)
+    };
+    let mut clauses = Vec::new();
+    let used = platforms.iter().filter(|it| phrase(&UNDONE, it).is_none());
+    let used: Vec<&str> = used.map(|it| phrase(&PLATFORMS, it).unwrap_or(it)).collect();
+    match used.split_last() {
+        Some((last, [])) => clauses.push(format!("uses no {last}")),
+        Some((last, rest)) => clauses.push(format!("uses no {} or {last}", rest.join(", "))),
+        None => (),
+    }
+    clauses.extend(platforms.iter().filter_map(|it| phrase(&UNDONE, it)).map(str::to_owned));
+    format!("Not applicable: according to its profile, the client {}.", clauses.join(" and "))
 }
