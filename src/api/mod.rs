@@ -10,7 +10,7 @@ use std::sync::{Arc, Once};
 
 use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
-use poem::{EndpointExt, IntoEndpoint, Response, Route};
+use poem::{Endpoint, EndpointExt, IntoEndpoint, Request, Response, Route};
 use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
 
 use crate::app::App;
@@ -134,20 +134,38 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         .server(ServerObject::new("/").description("This service"))
 }
 
+/// The operations, and what is not part of the API. Each has routes of its own, so that a call of an operation is looked
+/// up once.
+struct Site<E> {
+    operations: E,
+    pages: Route,
+}
+
+impl<E: Endpoint<Output = Response>> Endpoint for Site<E> {
+    type Output = Response;
+
+    async fn call(&self, request: Request) -> poem::Result<Response> {
+        let path = request.uri().path();
+        if path.starts_with("/api/") || path.starts_with("/auth/") {
+            self.operations.call(request).await
+        } else {
+            self.pages.call(request).await
+        }
+    }
+}
+
 /// All routes, with every error in the contract's shape. `pages` answers what is not part of the API.
 #[must_use]
 pub fn mount(web: Arc<Web>, pages: Route) -> BoxEndpoint<'static, Response> {
     let service = service();
     let document = document::document();
     let operations = edge::operation::Operations::of(&document);
-    let endpoints = Arc::new(service.into_endpoint());
-    pages
-        .nest_no_strip("/api", Arc::clone(&endpoints))
-        .nest_no_strip("/auth", endpoints)
+    let pages = pages
         .at("/openapi.json", edge::layer::static_text("application/json", document))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
-        .at("/metrics", edge::layer::metrics())
+        .at("/metrics", edge::layer::metrics());
+    Site { operations: service.into_endpoint(), pages }
         .data(Arc::clone(&web))
         .data(operations.clone())
         .catch_all_error(wire::problem::as_problem)
