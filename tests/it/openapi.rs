@@ -110,7 +110,7 @@ fn every_operation_says_who_may_and_what_goes_wrong() {
         for status in ["400", "401", "403", "404", "408", "414", "429", "500", "503"] {
             let content = &described["responses"][status]["content"];
             let body = &content["application/json; charset=utf-8"]["schema"];
-            assert_eq!(body["$ref"], "#/components/schemas/Error", "{id} {status}");
+            assert_eq!(body["$ref"], "#/components/schemas/ErrorBody", "{id} {status}");
         }
         let responses = described["responses"].as_object().unwrap();
         for (status, response) in responses {

@@ -64,7 +64,6 @@ pub fn respond_plainly(status: StatusCode) -> Response {
 
 /// The body of every answer that is not a success.
 #[derive(Debug, Object, Serialize)]
-#[oai(rename = "Error")]
 pub struct ErrorBody {
     /// Always false.
     pub success: bool,
