@@ -163,6 +163,12 @@ fn show_control(control: &Value) -> Result<()> {
         ("remediation", "remediation"),
     ];
     let mut control = control.clone();
+    if control["status"] == "not_assessed" && control["findings"].is_null() {
+        let (by, code) = (print::cell(&control["decidedBy"]), print::cell(&control["controlCode"]));
+        control["findings"] = json!(format!(
+            "No source has reported on it. It is decided by: {by}. See `posture catalog control {code}`."
+        ));
+    }
     let attestation = &control["attestation"];
     if !attestation.is_null() {
         let decides = if attestation["decides"] == true { "" } else { "; does not decide now" };
@@ -180,6 +186,11 @@ fn put(options: &Config, json: bool, which: &ControlArgs, body: &Value) -> Resul
     }
     show_control(&answer["data"])?;
     let attestation = &answer["data"]["attestation"];
+    if attestation["decides"] == false {
+        print::line(
+            "the attestation does not decide: what was observed does; with --override and --valid-until it would, until then",
+        )?;
+    }
     let is_bare = attestation["status"] == "compliant"
         && attestation["evidence"].is_null()
         && attestation["decides"] == true;

@@ -132,10 +132,11 @@ fn list(options: &Config, json: bool, args: &RiskListArgs) -> Result<()> {
         (false, true) => "no open or accepted risks with this severity",
         (false, false) => "no open risks with this severity; --all includes accepted ones",
     };
-    let heading = ["ID", "SEVERITY", "SCORE", "STATE", "RISK"];
+    let heading = ["ID", "SEVERITY", "SCORE", "STATE", "CONTROL", "RISK"];
     print::list(json, &all, (empty, &heading), |it| {
         let cell = |name: &str| print::cell(&it[name]);
-        vec![cell("id"), cell("severity"), cell("riskScore"), state(it), cell("title")]
+        let (id, control, title) = (cell("id"), cell("controlCode"), cell("title"));
+        vec![id, cell("severity"), cell("riskScore"), state(it), control, title]
     })
 }
 
@@ -167,6 +168,10 @@ fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
     risk["dollars"] =
         risk["dollarImpact"].as_u64().map_or(Value::Null, |it| json!(print::dollars(it)));
     risk["state"] = json!(state(&risk));
+    if risk["controlCode"].is_null() {
+        risk["controlCode"] = json!("none is mapped to the check");
+        risk["remediation"] = json!("see the end of the description");
+    }
     risk["references"] = json!(print::references(&risk["externalReferences"]));
     let names = [
         ("risk", "title"),

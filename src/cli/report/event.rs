@@ -165,8 +165,8 @@ pub(in crate::cli) fn about(object: &Value, previous: &Value) -> String {
     if !object["openRisks"].is_null() {
         texts.push(print::count(&object["openRisks"], "open risk"));
     }
-    if !object["cause"].is_null() {
-        texts.push(format!("({})", print::cell(&object["cause"])));
+    for name in ["resolution", "cause"].iter().filter(|it| !object[**it].is_null()) {
+        texts.push(format!("({})", print::cell(&object[*name])));
     }
     texts.join(" ")
 }

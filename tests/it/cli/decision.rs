@@ -40,6 +40,8 @@ fn a_risk_is_accepted_and_opened_again() {
         let until = "2027-03-31";
         let out = folder.ok(&[&accept[..], &[until]].concat());
         assert!(out.starts_with("accepted until 2027-03-31 23:59: "), "{out}");
+        let told = folder.ok(&["event", "list", "--type", "risk_item_resolved"]);
+        assert!(told.contains("(accepted)"), "{told}");
         let none = "no open risks; --all includes accepted ones\n";
         assert_eq!(folder.ok(&["risk", "list", NAME]), none);
         let shown = data(folder, &["risk", "show", NAME, &id]);
@@ -48,7 +50,8 @@ fn a_risk_is_accepted_and_opened_again() {
         assert!(folder.ok(&["risk", "show", NAME, &id]).contains("accepted by operator uid "));
         let text = folder.ok(&["risk", "show", NAME, &id]);
         assert!(text.contains("\nremediation ") && text.contains("\nwhat fails:"), "{text}");
-        assert!(folder.ok(&["risk", "list", NAME, "--all"]).contains("accepted until 2027-03-31"));
+        let all = folder.ok(&["risk", "list", NAME, "--all"]);
+        assert!(all.contains("accepted until 2027-03-31  END-04 "), "{all}");
         assert!(folder.ok(&["show", NAME]).contains("no open risks; 1 accepted"));
         let out = folder.ok(&["risk", "revoke", NAME, &id]);
         assert!(out.starts_with("open again: "), "{out}");
@@ -92,6 +95,12 @@ fn a_control_and_a_requirement_are_attested_and_withdrawn() {
             (&shown["status"], &shown["attestation"]),
             (&json!("not_assessed"), &Value::Null)
         );
+        let silent = folder.ok(&["control", "show", NAME, "GOV-14"]);
+        assert!(silent.contains("No source has reported on it. It is decided by: "), "{silent}");
+        let seen = ["control", "attest", NAME, "END-04", "--status", "compliant"];
+        let out_voted = folder.ok(&[&seen[..], &by].concat());
+        assert!(out_voted.contains("the attestation does not decide: what was observed does"));
+        folder.ok(&["control", "withdraw", NAME, "END-04"]);
         let bare = folder.ok(&[&attest[..], &by[..4]].concat());
         let hint = "without evidence, compliant counts as partial, which is an open risk";
         assert!(bare.contains(hint) && bare.contains(" partial"), "{bare}");
