@@ -169,16 +169,16 @@ fn how_met(tally: &ShareCounts<'_>) -> &'static str {
 /// Returns clauses about the checks that fail, the first with a lead. Empty: none fails.
 fn failing_checks(checks: &[&ShareCounts<'_>]) -> Vec<String> {
     let failing: Vec<_> = checks.iter().filter(|it| is_failing(it)).collect();
+    let passes_too = |it: &ShareCounts<'_>| 0 < it.passed || it.status() == Status::Partial;
     let mut clauses: Vec<_> =
         failing.iter().take(N_CHECKS_NAMED).map(|it| FailingCheck(it).to_string()).collect();
     if let Some(first) = clauses.first_mut() {
         let lead = match checks.len() {
             1 => FAILED_CHECK.to_owned(),
-            n => {
-                let in_part = failing.iter().all(|it| it.status() == Status::Partial);
-                let in_part = if in_part { " in part" } else { "" };
-                format!("{} of {n} checks failed{in_part}: ", failing.len())
+            n if n == failing.len() && failing.iter().all(|it| passes_too(it)) => {
+                format!("{n} of {n} checks failed in part: ")
             }
+            n => format!("{} of {n} checks failed: ", failing.len()),
         };
         first.insert_str(0, &lead);
     }

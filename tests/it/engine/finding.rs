@@ -223,4 +223,8 @@ fn checks_that_pass_elsewhere_failed_in_part() {
     };
     assert!(of(seen(1, 1)).starts_with("2 of 2 checks failed in part: "), "{}", of(seen(1, 1)));
     assert!(of(seen(0, 2)).starts_with("2 of 2 checks failed: "), "{}", of(seen(0, 2)));
+    let second = named("Second", seen(1, 1)).check("c2");
+    let hosts = [named("First", seen(0, 1).scope("a")), named("First", seen(1, 0).scope("b"))];
+    let text = text_of(&[&hosts[..], &[second]].concat());
+    assert!(text.starts_with("2 of 2 checks failed in part: "), "{text}");
 }
