@@ -16,19 +16,24 @@ use crate::clock::Time;
 /// How many days an observation counts if no control is mapped to its check.
 pub const UNMAPPED_AGE_DAYS: u16 = 35;
 
+/// The indices of the controls that an observation counts for. Empty: none is mapped to its check.
+#[must_use]
+pub fn controls_of(catalog: &Catalog, observation: &Observation) -> Vec<usize> {
+    match &observation.subject {
+        Subject::Control(code) => catalog.controls_named(code),
+        Subject::Check { tool } => {
+            let links = catalog.links_of_check(tool, &observation.check);
+            links.iter().map(|it| it.control).collect()
+        }
+    }
+}
+
 /// Returns when an observation expires: the latest expiry for any control that it is about.
 #[must_use]
 pub fn valid_until(catalog: &Catalog, observation: &Observation) -> Time {
-    let of_check = |tool: &str| {
-        let links = catalog.links_of_check(tool, &observation.check);
-        links.iter().map(|it| it.control).collect()
-    };
-    let ages = match &observation.subject {
-        Subject::Control(code) => catalog.controls_named(code),
-        Subject::Check { tool } => of_check(tool),
-    };
-    let ages = ages.into_iter().map(|it| catalog.controls[it].max_age_days);
-    lapse(observation, ages.max().unwrap_or(UNMAPPED_AGE_DAYS))
+    let ages = controls_of(catalog, observation).into_iter();
+    let longest = ages.map(|it| catalog.controls[it].max_age_days).max();
+    lapse(observation, longest.unwrap_or(UNMAPPED_AGE_DAYS))
 }
 
 /// One control of one client, assessed.

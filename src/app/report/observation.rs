@@ -1,7 +1,8 @@
 //! What sources saw of a client and what counts of it: per check, source and scope, the newest observation.
 
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Observation, Subject};
+use crate::engine::control::controls_of;
+use crate::engine::fact::Observation;
 use crate::error::Result;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::fact::ObservationCursor;
@@ -25,17 +26,6 @@ impl ObservationFilter {
             && self.controls.as_ref().is_none_or(|wanted| {
                 controls_of(catalog, it).iter().any(|control| wanted.contains(control))
             })
-    }
-}
-
-/// The indices of the controls that an observation counts for. Empty: none is mapped to its check.
-#[must_use]
-pub fn controls_of(catalog: &Catalog, it: &Observation) -> Vec<usize> {
-    let of_check =
-        |tool: &str| catalog.links_of_check(tool, &it.check).iter().map(|it| it.control).collect();
-    match &it.subject {
-        Subject::Control(code) => catalog.controls_named(code),
-        Subject::Check { tool } => of_check(tool),
     }
 }
 
