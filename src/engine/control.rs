@@ -172,6 +172,9 @@ fn by_control<'a>(
 /// Returns true if fewer different checks were seen than the control asks for.
 fn is_narrow(control: &Control, claims: &[EvidenceClaim<'_>], now: Time) -> bool {
     let n_min = usize::from(control.n_checks_min);
+    if n_min <= 1 {
+        return false;
+    }
     let mut checks = Vec::with_capacity(n_min);
     for it in claims.iter().filter(|it| now < it.until && !it.shows_only_gaps) {
         if checks.len() == n_min {
@@ -181,7 +184,7 @@ fn is_narrow(control: &Control, claims: &[EvidenceClaim<'_>], now: Time) -> bool
             checks.push(it.current.check);
         }
     }
-    1 < n_min && checks.len() < n_min
+    checks.len() < n_min
 }
 
 /// Returns true for a serious check of one of the control's platforms, with which scopes of tools begin.
