@@ -170,7 +170,10 @@ fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
     risk["state"] = json!(state(&risk));
     if risk["controlCode"].is_null() {
         risk["controlCode"] = json!("none is mapped to the check");
-        risk["remediation"] = json!("see the end of the description");
+        if let Some((what, fix)) = print::cell(&risk["description"]).split_once(" To fix it: ") {
+            risk["description"] = json!(what);
+            risk["remediation"] = json!(fix);
+        }
     }
     risk["references"] = json!(print::references(&risk["externalReferences"]));
     let names = [
