@@ -20,6 +20,8 @@ const IS_THE_CONTROL: [&str; 2] = [UNNAMED_CHECK, DERIVED_CHECK];
 
 const FAILED_CHECK: &str = "Failed check: ";
 const REPORTED: &str = "Reported";
+/// Leads the remediation at the end of what is said about a check that no control is mapped to.
+pub(super) const TO_FIX: &str = "To fix it: ";
 
 pub(super) const LAPSED_PROFILE: &str =
     "The client's profile said that its platforms are unused; that answer has expired.";
@@ -106,7 +108,7 @@ pub(super) fn unmapped(claim: &EvidenceClaim<'_>) -> String {
         push_details(&mut text, &seen, tally);
     }
     let remediation = observation.remediation.as_deref().unwrap_or_default();
-    push_sentence(&mut text, "To fix it: ", remediation.trim());
+    push_sentence(&mut text, TO_FIX, remediation.trim());
     text
 }
 

@@ -72,7 +72,7 @@ impl ReasonInput<'_> {
         if !mappings.iter().any(decides) && !is_attested(decision, self.now) {
             let why = match mappings {
                 [] => "no control is mapped to this requirement",
-                _ => "its controls only support this requirement",
+                _ => "the controls that apply only support this requirement",
             };
             sentences.push(format!("{why}: a person must attest it, with evidence"));
         }

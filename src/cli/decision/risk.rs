@@ -8,6 +8,7 @@ use crate::cli::option::{body, id, moment, query, references, repeated};
 use crate::cli::report::observation;
 use crate::cli::{client_name, print};
 use crate::config::Config;
+use crate::engine::risk::split_remediation;
 use crate::error::Result;
 use crate::id::RiskId;
 use crate::page::LIMIT_MAX;
@@ -170,9 +171,9 @@ fn show(options: &Config, json: bool, which: &RiskArgs) -> Result<()> {
     risk["state"] = json!(state(&risk));
     if risk["controlCode"].is_null() {
         risk["controlCode"] = json!("none is mapped to the check");
-        if let Some((what, fix)) = print::cell(&risk["description"]).split_once(" To fix it: ") {
-            risk["description"] = json!(what);
-            risk["remediation"] = json!(fix);
+        if let Some((found, remediation)) = split_remediation(&print::cell(&risk["description"])) {
+            risk["description"] = json!(found);
+            risk["remediation"] = json!(remediation);
         }
     }
     risk["references"] = json!(print::references(&risk["externalReferences"]));

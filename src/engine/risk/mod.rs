@@ -17,6 +17,14 @@ use super::share::{Share, Sum};
 use crate::engine::fact::Subject;
 use crate::engine::severity::Severity;
 
+/// Divides the description of a risk that no control is mapped to: what was found, and the remediation. `None`: the
+/// assessor gave none.
+#[must_use]
+pub fn split_remediation(description: &str) -> Option<(&str, &str)> {
+    let (found, remediation) = description.split_once(finding::TO_FIX)?;
+    Some((found.trim_end(), remediation))
+}
+
 /// Points for how much fails. With the points for severity and for a critical asset, they are at most 100.
 const SHARE_POINTS: u64 = 20;
 const CRITICAL_ASSET_POINTS: u8 = 10;

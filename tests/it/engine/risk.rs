@@ -3,6 +3,7 @@
 use posture::engine::fact::Status::{Compliant, NonCompliant, NotApplicable, Partial};
 use posture::engine::fact::{Attestation, Observation, Verdict};
 use posture::engine::posture::{Risk, SourceType};
+use posture::engine::risk::split_remediation;
 use posture::engine::severity::Severity;
 use posture::engine::severity::Severity::{Critical, High, Low, Medium};
 
@@ -79,6 +80,11 @@ fn a_serious_finding_without_a_control_is_a_risk_for_each_check_source_and_scope
     assert_eq!((risk.score, risk.dollar_impact), (56, None));
     assert_eq!(risk.source_type, SourceType::Finding);
     assert!(risk.description.contains("Check a/b% of t failed for 1 of 3"), "{}", risk.description);
+    assert_eq!(split_remediation(&risk.description), None);
+    let fixable = Observation { remediation: Some("Close it.".to_owned()), ..finding(High) };
+    let fixable = only(&World::of_one().seen(fixable)).description;
+    let found = fixable.strip_suffix(" To fix it: Close it.").unwrap();
+    assert_eq!(split_remediation(&fixable), Some((found, "Close it.")));
     for severity in [Low, Medium] {
         assert!(World::of_one().seen(finding(severity)).assess().risks.is_empty());
     }
