@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
 use crate::error::{Error, Result};
 
 /// Whether work should give up: its caller is gone, or the service stops. Long work checks it between records.
@@ -55,16 +58,25 @@ where
     H: Send + 'static,
     T: Send + 'static,
 {
-    #[expect(clippy::disallowed_methods, reason = "this is the one way off the async threads")]
-    let ran = tokio::task::spawn_blocking(move || {
-        let _held = held;
-        work()
-    });
-    match ran.await {
-        Ok(answer) => answer,
-        Err(error) if error.is_panic() => Err(Error::internal("blocking work panicked")),
+    let (answer, answered) = oneshot::channel();
+    let ran = start(Box::new(move || {
+        let outcome = work();
+        drop(held);
+        drop(answer.send(outcome)); // Fails if the caller was dropped.
+    }));
+    match answered.await {
+        Ok(outcome) => outcome,
+        Err(_) if ran.await.is_err_and(|it| it.is_panic()) => {
+            Err(Error::internal("blocking work panicked"))
+        }
         Err(_) => Err(Error::unavailable("the service is stopping")),
     }
+}
+
+/// Not generic, so that tokio's task is compiled once and not for each piece of work.
+fn start(work: Box<dyn FnOnce() + Send>) -> JoinHandle<()> {
+    #[expect(clippy::disallowed_methods, reason = "this is the one way off the async threads")]
+    tokio::task::spawn_blocking(work)
 }
 
 /// [`run`] for long work, which is canceled when the caller is dropped.
