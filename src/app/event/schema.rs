@@ -72,11 +72,23 @@ pub fn all() -> Vec<EventSchema> {
 fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
     generator: &mut SchemaGenerator,
 ) -> EventSchema {
-    let mut object = subschema::<T>(generator);
+    let object = subschema::<T>(generator);
+    let of_many = summary::is_summarized(T::KIND).then(|| subschema::<EventSummary<'_>>(generator));
+    let has_previous = TypeId::of::<T::Previous>() != TypeId::of::<NoPrevious>();
+    let previous = has_previous.then(|| subschema::<T::Previous>(generator));
+    described(T::KIND, object, of_many, previous)
+}
+
+/// `of_many`: of the event that stands for many of this type. `previous`: of what the object was before.
+fn described(
+    kind: EventKind,
+    mut object: Value,
+    of_many: Option<Value>,
+    previous: Option<Value>,
+) -> EventSchema {
     let description = object["description"].as_str().unwrap_or_default().to_owned();
     add_common_members(&mut object);
-    if summary::is_summarized(T::KIND) {
-        let mut of_many = subschema::<EventSummary<'_>>(generator);
+    if let Some(mut of_many) = of_many {
         add_common_members(&mut of_many);
         object = json!({"anyOf": [object, of_many]});
     }
@@ -89,8 +101,8 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
             "object": object,
         },
     });
-    if TypeId::of::<T::Previous>() != TypeId::of::<NoPrevious>() {
-        data["properties"]["previous"] = subschema::<T::Previous>(generator);
+    if let Some(previous) = previous {
+        data["properties"]["previous"] = previous;
     }
     let body = json!({
         "type": "object",
@@ -101,12 +113,12 @@ fn of<T: EventBody<Previous: JsonSchema + 'static> + JsonSchema>(
                 "type": "string",
                 "description": "The same in every attempt. Begins with `evt_`.",
             },
-            "type": {"type": "string", "enum": [T::KIND.as_str()]},
+            "type": {"type": "string", "enum": [kind.as_str()]},
             "created": {"type": "string", "format": "date-time"},
             "data": data,
         },
     });
-    EventSchema { kind: T::KIND, summary: description, body }
+    EventSchema { kind, summary: description, body }
 }
 
 /// The schema of a type in the dialect of OpenAPI 3.0, which says `nullable` where JSON Schema lists the type `null`.
