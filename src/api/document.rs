@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::{Group, service};
+use super::{Group, service, wire};
 use crate::app::event::schema;
 
 /// The parts of the document. Each is passed through as poem-openapi wrote it, except for what is said here.
@@ -41,6 +41,7 @@ pub fn document() -> String {
     let mut document: OpenApiDocument<'_> =
         serde_json::from_str(&written).expect("poem-openapi writes these parts");
     document.tags.sort_by_key(|it| Group::ORDER.iter().position(|name| *name == it.name));
+    wire::schema::unpack(&mut document.components);
     for event in schema::all() {
         let name = format!("{}Event", type_name(event.kind.as_str()));
         let kind = event.kind.as_str().to_owned();

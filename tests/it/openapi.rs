@@ -224,11 +224,13 @@ pub(crate) fn faults(document: &Value, schema: &Value, value: &Value, at: &str) 
     if schema == &json!({}) {
         return Vec::new();
     }
-    if let Some(tag) = schema["discriminator"]["propertyName"].as_str() {
-        let word = value[tag].as_str().unwrap_or_default();
-        let chosen = &schema["discriminator"]["mapping"][word];
-        let Some(chosen) = chosen.as_str() else { return vec![format!("{at} has no known {tag}")] };
-        return faults(document, &body::flat(document, &json!({"$ref": chosen})), value, at);
+    if let Some(one) = schema["oneOf"].as_array() {
+        let tried: Vec<_> = one.iter().map(|it| faults(document, it, value, at)).collect();
+        return match tried.iter().filter(|it| it.is_empty()).count() {
+            1 => Vec::new(),
+            0 => tried.into_iter().min_by_key(Vec::len).unwrap_or_default(),
+            n => vec![format!("{at} is {n} of its alternatives")],
+        };
     }
     if let Some(any) = schema["anyOf"].as_array() {
         let tried = any.iter().map(|it| faults(document, it, value, at));

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -20,8 +21,8 @@ use crate::engine::catalog::{Catalog, ControlCheck};
 use crate::engine::framework::{Framework, FrameworkRow, Level, Mapping};
 
 /// A framework in the list.
-#[derive(Object, Serialize)]
-#[oai(rename = "Framework", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Framework")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkView {
     framework_id: FrameworkName,
@@ -55,8 +56,8 @@ impl FrameworkView {
 }
 
 /// A framework with its requirements.
-#[derive(Object, Serialize)]
-#[oai(rename = "FrameworkDetail", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "FrameworkDetail")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkDetailView {
     framework_id: FrameworkName,
@@ -66,8 +67,8 @@ pub struct FrameworkDetailView {
 }
 
 /// One requirement or detail of a framework, and the controls that are mapped to it.
-#[derive(Object, Serialize)]
-#[oai(rename = "FrameworkRow", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "FrameworkRow")]
 #[serde(rename_all = "camelCase")]
 pub struct RowView {
     requirement: String,
@@ -84,8 +85,8 @@ pub struct RowView {
 }
 
 /// Why a control is mapped to a row.
-#[derive(Object, Serialize)]
-#[oai(rename = "ControlMapping", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ControlMapping")]
 #[serde(rename_all = "camelCase")]
 pub struct MappingView {
     control_code: String,
@@ -114,8 +115,8 @@ impl RowView {
 }
 
 /// A technical control.
-#[derive(Object, Serialize)]
-#[oai(rename = "Control", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Control")]
 #[serde(rename_all = "camelCase")]
 pub struct ControlView {
     control_code: String,

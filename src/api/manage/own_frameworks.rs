@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -24,8 +25,8 @@ use crate::error::{Error, Result};
 pub const BYTES_MAX: usize = 2 * OWN_BYTES_MAX;
 
 /// A framework that the managed service provider wrote.
-#[derive(Object, Serialize)]
-#[oai(rename = "OwnFramework", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "OwnFramework")]
 #[serde(rename_all = "camelCase")]
 pub struct OwnFrameworkView {
     framework_id: FrameworkName,
@@ -38,8 +39,8 @@ pub struct OwnFrameworkView {
 }
 
 /// A framework that the managed service provider wrote, with its text.
-#[derive(Object, Serialize)]
-#[oai(rename = "OwnFrameworkDetail", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "OwnFrameworkDetail")]
 #[serde(rename_all = "camelCase")]
 pub struct OwnFrameworkDetailView {
     framework_id: FrameworkName,
@@ -53,13 +54,8 @@ pub struct OwnFrameworkDetailView {
 }
 
 /// A framework to add.
-#[derive(Object, Deserialize)]
-#[oai(
-    rename = "OwnFrameworkCreate",
-    rename_all = "camelCase",
-    example,
-    skip_serializing_if_is_none
-)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "OwnFrameworkCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewOwnFrameworkBody {
     /// The framework as TOML, at most 240 KiB. The guide's page on assessment describes the format.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
-use poem_openapi::{Object, OpenApi};
+use poem_openapi::OpenApi;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -18,8 +19,8 @@ use crate::engine::framework::FrameworkId;
 use crate::store::global::client::ClientState;
 
 /// The state of the service.
-#[derive(Object, Serialize)]
-#[oai(rename = "System", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "System")]
 #[serde(rename_all = "camelCase")]
 pub struct SystemView {
     version: String,
@@ -54,8 +55,8 @@ pub struct SystemView {
 }
 
 /// A statement or alert rule about something that is gone.
-#[derive(Object, Serialize)]
-#[oai(rename = "Orphan", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Orphan")]
 #[serde(rename_all = "camelCase")]
 pub struct OrphanView {
     /// Null: an alert rule.

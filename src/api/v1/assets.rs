@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::types::MaybeUndefined;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::page_cache::{AssetsShown, PageContent, PageKey};
 use crate::api::edge::right::{ReadAssets, WriteAssets};
-use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::Ref;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::wire::problem::Failure;
@@ -28,8 +28,8 @@ use crate::store::per_client::asset::AssetFilter;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// Something that a client owns or uses.
-#[derive(Object, Serialize)]
-#[oai(rename = "Asset", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Asset")]
 #[serde(rename_all = "camelCase")]
 pub struct AssetView {
     id: Uid,
@@ -68,32 +68,37 @@ impl AssetView {
 }
 
 /// An asset to push.
-#[derive(Object, Deserialize)]
-#[oai(rename = "AssetCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "AssetCreate")]
 #[serde(rename_all = "camelCase", expecting = "a JSON object")]
 pub struct AssetCreate {
     client_id: Ref<ClientId>,
-    #[oai(validator(min_length = 1, max_length = 500))]
+    #[schemars(length(min = 1, max = 500))]
     name: String,
     /// The caller's own identifier of the asset. Pushing it again changes the same asset.
-    #[oai(validator(min_length = 1, max_length = 500))]
+    #[schemars(length(min = 1, max = 500))]
     external_id: String,
     asset_type: AssetTypeView,
-    #[oai(nullable, validator(max_length = 500))]
-    display_name: Option<String>,
-    #[oai(nullable, validator(max_length = 100))]
-    category: Option<String>,
+    #[schemars(length(max = 500))]
+    #[serde(default)]
+    display_name: Null<String>,
+    #[schemars(length(max = 100))]
+    #[serde(default)]
+    category: Null<String>,
     /// Default for a new asset: false.
-    #[oai(nullable)]
-    is_critical: Option<bool>,
-    #[oai(nullable, validator(max_length = 255))]
-    owner: Option<String>,
+    #[serde(default)]
+    is_critical: Null<bool>,
+    #[schemars(length(max = 255))]
+    #[serde(default)]
+    owner: Null<String>,
     /// At most 16 KiB.
-    #[oai(nullable, validator(max_length = 16384))]
-    description: Option<String>,
+    #[schemars(length(max = 16384))]
+    #[serde(default)]
+    description: Null<String>,
     /// At most 128 characters each.
-    #[oai(nullable, validator(max_items = 64))]
-    tags: Option<Vec<String>>,
+    #[schemars(length(max = 64))]
+    #[serde(default)]
+    tags: Null<Vec<String>>,
 }
 
 example!(AssetCreate, {
@@ -110,12 +115,12 @@ impl AssetCreate {
     fn resolve(self) -> NewAsset {
         let change = AssetChange {
             name: None,
-            display_name: self.display_name.map(Some),
-            category: self.category.map(Some),
-            is_critical: self.is_critical,
-            owner: self.owner.map(Some),
-            description: self.description.map(Some),
-            tags: self.tags,
+            display_name: self.display_name.0.map(Some),
+            category: self.category.0.map(Some),
+            is_critical: self.is_critical.0,
+            owner: self.owner.0.map(Some),
+            description: self.description.0.map(Some),
+            tags: self.tags.0,
         };
         NewAsset {
             client: self.client_id.0,
@@ -128,26 +133,26 @@ impl AssetCreate {
 }
 
 /// What to change of an asset. Absent fields stay as they are; null clears a field.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "AssetUpdate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "AssetUpdate")]
 #[serde(rename_all = "camelCase", default, expecting = "a JSON object")]
 pub struct AssetUpdate {
-    #[oai(validator(min_length = 1, max_length = 500))]
+    #[schemars(length(min = 1, max = 500))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
-    #[oai(nullable, validator(max_length = 500))]
-    display_name: MaybeUndefined<String>,
-    #[oai(nullable, validator(max_length = 100))]
-    category: MaybeUndefined<String>,
+    #[schemars(length(max = 500))]
+    display_name: Change<String>,
+    #[schemars(length(max = 100))]
+    category: Change<String>,
     #[serde(deserialize_with = "present")]
     is_critical: Option<bool>,
-    #[oai(nullable, validator(max_length = 255))]
-    owner: MaybeUndefined<String>,
+    #[schemars(length(max = 255))]
+    owner: Change<String>,
     /// At most 16 KiB.
-    #[oai(nullable, validator(max_length = 16384))]
-    description: MaybeUndefined<String>,
+    #[schemars(length(max = 16384))]
+    description: Change<String>,
     /// At most 128 characters each.
-    #[oai(validator(max_items = 64))]
+    #[schemars(length(max = 64))]
     #[serde(deserialize_with = "present")]
     tags: Option<Vec<String>>,
 }
@@ -158,11 +163,11 @@ impl AssetUpdate {
     fn resolve(self) -> AssetChange {
         AssetChange {
             name: self.name,
-            display_name: change(self.display_name),
-            category: change(self.category),
+            display_name: self.display_name.0,
+            category: self.category.0,
             is_critical: self.is_critical,
-            owner: change(self.owner),
-            description: change(self.description),
+            owner: self.owner.0,
+            description: self.description.0,
             tags: self.tags,
         }
     }

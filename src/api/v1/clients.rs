@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -23,8 +24,8 @@ use crate::id::ClientId;
 use crate::store::global::client::Client;
 
 /// A client organization, the unit of tenancy.
-#[derive(Object, Serialize)]
-#[oai(rename = "Client", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Client")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientView {
     id: Uid,
@@ -47,8 +48,8 @@ impl ClientView {
 }
 
 /// A client organization with its settings.
-#[derive(Object, Serialize)]
-#[oai(rename = "ClientDetail", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientDetail")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientDetailView {
     id: Uid,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -21,8 +22,8 @@ use crate::engine::posture::{ControlOutcome, FrameworkOutcome, FrameworkSummary,
 use crate::error::{Error, Result};
 
 /// One framework in the rollup.
-#[derive(Object, Serialize)]
-#[oai(rename = "ComplianceSummary", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ComplianceSummary")]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceSummaryView {
     framework: FrameworkIdView,
@@ -49,8 +50,8 @@ impl ComplianceSummaryView {
 }
 
 /// The result of a technical control.
-#[derive(Clone, Object, Serialize)]
-#[oai(rename = "ControlResult", rename_all = "camelCase")]
+#[derive(Clone, JsonSchema, Serialize)]
+#[schemars(rename = "ControlResult")]
 #[serde(rename_all = "camelCase")]
 pub struct ControlResultView {
     control_code: String,
@@ -80,8 +81,8 @@ impl ControlResultView {
 }
 
 /// One requirement, by the framework's own reference.
-#[derive(Object, Serialize)]
-#[oai(rename = "RequirementStatus", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RequirementStatus")]
 #[serde(rename_all = "camelCase")]
 pub struct RequirementStatusView {
     requirement: String,
@@ -93,8 +94,8 @@ pub struct RequirementStatusView {
 }
 
 /// A client's compliance with a framework, requirement by requirement.
-#[derive(Object, Serialize)]
-#[oai(rename = "ComplianceDetail", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ComplianceDetail")]
 #[serde(rename_all = "camelCase")]
 pub struct ComplianceDetailView {
     framework_id: FrameworkIdView,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -20,8 +21,8 @@ use crate::app::report::posture::page_risks;
 use crate::store::per_client::posture::OpenRisk;
 
 /// An open risk of the latest assessment.
-#[derive(Object, Serialize)]
-#[oai(rename = "RiskItem", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RiskItem")]
 #[serde(rename_all = "camelCase")]
 pub struct RiskItemView {
     /// Stays the same as long as the risk exists.

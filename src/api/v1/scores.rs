@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -20,8 +21,8 @@ use crate::app::report::posture::{ScoreHistory as ScoresRead, scores};
 use crate::store::per_client::posture::ScoreEntry;
 
 /// A security score.
-#[derive(Object, Serialize)]
-#[oai(rename = "SecurityScore", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "SecurityScore")]
 #[serde(rename_all = "camelCase")]
 pub struct SecurityScoreView {
     id: Uid,
@@ -56,8 +57,8 @@ impl SecurityScoreView {
 }
 
 /// The current score and its history.
-#[derive(Object, Serialize)]
-#[oai(rename = "Scores")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Scores")]
 pub struct ScoresView {
     /// Null until the client's first valid observation or attestation.
     current: Null<SecurityScoreView>,

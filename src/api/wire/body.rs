@@ -1,5 +1,6 @@
 //! Request bodies. The handler parses them, so that it decides the order of checks.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
@@ -8,8 +9,8 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use poem::http::header;
 use poem::{Request, RequestBody};
 use poem_openapi::registry::{MetaMediaType, MetaRequest, Registry};
-use poem_openapi::types::{MaybeUndefined, Type};
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
@@ -17,6 +18,7 @@ use serde_json::value::RawValue;
 
 use super::problem::Failure;
 use super::reply::Null;
+use super::schema::{self, Example};
 use crate::error::{Error, Result};
 use crate::store::global::audit::PendingAct;
 
@@ -131,13 +133,15 @@ fn check_shape(bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc, BYTES_MAX> {
+impl<'a, Doc: JsonSchema + Example + Send, const BYTES_MAX: usize> ApiExtractor<'a>
+    for Body<Doc, BYTES_MAX>
+{
     const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::RequestObject];
     type ParamType = ();
     type ParamRawType = ();
 
     fn register(registry: &mut Registry) {
-        Doc::register(registry);
+        schema::register_body::<Doc>(registry);
     }
 
     fn request_meta() -> Option<MetaRequest> {
@@ -161,9 +165,11 @@ impl<'a, Doc: Type + Send, const BYTES_MAX: usize> ApiExtractor<'a> for Body<Doc
 }
 
 /// How the document describes a JSON body.
-pub(super) fn json_meta<Doc: Type>() -> MetaRequest {
-    let content =
-        vec![MetaMediaType { content_type: "application/json", schema: Doc::schema_ref() }];
+pub(super) fn json_meta<Doc: JsonSchema>() -> MetaRequest {
+    let content = vec![MetaMediaType {
+        content_type: "application/json",
+        schema: schema::reference::<Doc>(),
+    }];
     MetaRequest { description: None, content, required: true }
 }
 
@@ -211,22 +217,45 @@ pub fn nullable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Option::<T>::deserialize(json).map(Null)
 }
 
-/// `None`: the field is absent. `Some(None)`: it is null, which clears what it names.
-pub fn change<T>(field: MaybeUndefined<T>) -> Option<Option<T>> {
-    match field {
-        MaybeUndefined::Undefined => None,
-        MaybeUndefined::Null => Some(None),
-        MaybeUndefined::Value(value) => Some(Some(value)),
+/// A field of a change. `None`: it is absent. `Some(None)`: it is null, which clears what it names.
+#[derive(Clone, Debug)]
+pub struct Change<T>(pub Option<Option<T>>);
+
+impl<T> Default for Change<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
+    fn deserialize<D: Deserializer<'de>>(json: D) -> std::result::Result<Self, D::Error> {
+        Option::deserialize(json).map(|it| Self(Some(it)))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Change<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::or_null::<T>(generator)
     }
 }
 
 /// The example of a body in the document. It is read as a request would be, so that it cannot be wrong.
 macro_rules! example {
     ($body:ty, $json:tt) => {
-        impl poem_openapi::types::Example for $body {
-            fn example() -> Self {
-                serde_json::from_value(serde_json::json!($json))
-                    .expect("an example is a valid body")
+        impl $crate::api::wire::schema::Example for $body {
+            fn example() -> serde_json::Value {
+                let example = serde_json::json!($json);
+                let _: Self =
+                    serde_json::from_value(example.clone()).expect("an example is a valid body");
+                example
             }
         }
     };

@@ -2,10 +2,7 @@
 
 use std::borrow::Cow;
 
-use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
-use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
 
 use super::input::{TextOf, Words};
 use super::view::{Word, wire_type};
@@ -16,25 +13,18 @@ use crate::store::global::webhook::FrameworkChoice;
 /// The identifier of any framework.
 #[derive(Clone, Copy, Debug)]
 pub struct FrameworkName(pub FrameworkId);
-wire_type!(named FrameworkName, "FrameworkName", MetaSchema {
-    description: Some(
+wire_type!(named FrameworkName, "FrameworkName", {
+    "type": "string",
+    "description":
         "The identifier of a framework of the contract, of another that this release carries, or of one that the managed \
          service provider added. `GET /api/frameworks` lists all. Requests may spell it in upper or lower case.",
-    ),
-    pattern: Some("^[A-Za-z][A-Za-z0-9_]{1,31}$".to_owned()),
-    example: Some(json!("CIS_V8")),
-    ..MetaSchema::new("string")
+    "pattern": "^[A-Za-z][A-Za-z0-9_]{1,31}$",
+    "example": "CIS_V8",
 });
 
 impl Serialize for FrameworkName {
     fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_str(self.0.as_str())
-    }
-}
-
-impl ToJSON for FrameworkName {
-    fn to_json(&self) -> Option<Value> {
-        Some(json!(self.0.as_str()))
     }
 }
 
@@ -58,22 +48,12 @@ pub enum FrameworkWord {
     All,
     One(FrameworkId),
 }
-wire_type!(named FrameworkWord, "FrameworkChoice", MetaSchema {
-    description: Some("`contract`, `all`, or the identifier of a framework."),
-    pattern: Some("^[A-Za-z][A-Za-z0-9_]{1,31}$".to_owned()),
-    example: Some(json!(CONTRACT)),
-    ..MetaSchema::new("string")
+wire_type!(named FrameworkWord, "FrameworkChoice", {
+    "type": "string",
+    "description": "`contract`, `all`, or the identifier of a framework.",
+    "pattern": "^[A-Za-z][A-Za-z0-9_]{1,31}$",
+    "example": CONTRACT,
 });
-
-impl ToJSON for FrameworkWord {
-    fn to_json(&self) -> Option<Value> {
-        Some(match self {
-            Self::Contract => json!(CONTRACT),
-            Self::All => json!(ALL),
-            Self::One(id) => json!(id.as_str()),
-        })
-    }
-}
 
 impl Word for FrameworkWord {
     fn read(text: &str) -> Option<Self> {

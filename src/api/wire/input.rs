@@ -5,13 +5,12 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
-use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::view::{Uid, Word, object_schema, uuid_schema, wire_text, wire_type};
+use super::view::{Word, wire_text, wire_type};
 use crate::app::assessment::evidence::digest;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
@@ -19,7 +18,7 @@ use crate::id::ClientId;
 /// The id of something, in a request body.
 #[derive(Clone, Copy, Debug)]
 pub struct Ref<T>(pub T);
-wire_type!([T: fmt::Display + Send + Sync + 'static] Ref<T>, "uid", uuid_schema());
+wire_type!([T: fmt::Display + Send + Sync + 'static] Ref<T>, {"type": "string", "format": "uuid"});
 wire_text!([T: fmt::Display + Send + Sync + 'static] Ref<T>);
 
 impl<'de, T: FromStr<Err = Error>> Deserialize<'de> for Ref<T> {
@@ -37,10 +36,11 @@ macro_rules! text {
         #[serde(transparent)]
         pub struct $name(pub String);
 
-        wire_type!([] $name, $format, MetaSchema {
-            min_length: Some($lengths.0),
-            max_length: Some($lengths.1),
-            ..MetaSchema::new_with_format("string", $format)
+        wire_type!([] $name, {
+            "type": "string",
+            "format": $format,
+            "minLength": $lengths.0,
+            "maxLength": $lengths.1,
         });
         wire_text!([] $name);
     };
@@ -65,10 +65,10 @@ const N_CLIENTS_MAX: usize = 1_000;
 /// The member `clientIds` of a request body: each client once, in id order.
 #[derive(Clone, Debug, Default)]
 pub struct ClientIds(pub Vec<ClientId>);
-wire_type!([] ClientIds, "client_ids", MetaSchema {
-    items: Some(Box::new(Uid::schema_ref())),
-    max_items: Some(N_CLIENTS_MAX),
-    ..MetaSchema::new("array")
+wire_type!([] ClientIds, {
+    "type": "array",
+    "items": {"type": "string", "format": "uuid"},
+    "maxItems": N_CLIENTS_MAX,
 });
 
 impl<'de> Deserialize<'de> for ClientIds {
@@ -87,20 +87,14 @@ impl<'de> Deserialize<'de> for ClientIds {
     }
 }
 
-impl ToJSON for ClientIds {
-    fn to_json(&self) -> Option<Value> {
-        Some(self.0.iter().map(ToString::to_string).collect())
-    }
-}
-
 /// A SHA-256 digest: 64 hexadecimal digits.
 #[derive(Clone, Copy, Debug)]
 pub struct Sha256Text(pub [u8; 32]);
-wire_type!([] Sha256Text, "sha256", MetaSchema {
-    min_length: Some(64),
-    max_length: Some(64),
-    pattern: Some("^[0-9A-Fa-f]{64}$".to_owned()),
-    ..MetaSchema::new("string")
+wire_type!([] Sha256Text, {
+    "type": "string",
+    "minLength": 64,
+    "maxLength": 64,
+    "pattern": "^[0-9A-Fa-f]{64}$",
 });
 
 impl<'de> Deserialize<'de> for Sha256Text {
@@ -116,23 +110,11 @@ impl Serialize for Sha256Text {
     }
 }
 
-impl ToJSON for Sha256Text {
-    fn to_json(&self) -> Option<Value> {
-        Some(json!(hex::encode(self.0)))
-    }
-}
-
 /// A JSON object of no fixed shape, in a request body.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Members(pub Map<String, Value>);
-wire_type!([] Members, "object", object_schema());
-
-impl ToJSON for Members {
-    fn to_json(&self) -> Option<Value> {
-        Some(Value::Object(self.0.clone()))
-    }
-}
+wire_type!([] Members, {"type": "object", "additionalProperties": {}});
 
 /// A list of words in a request body. An error about one of them names the list.
 #[derive(Clone, Debug)]
@@ -146,21 +128,17 @@ impl<'de, W: Word> Deserialize<'de> for Words<W> {
     }
 }
 
-wire_type!(@type [W: Type] Words<W>, W::name(), {
-    fn schema_ref() -> MetaSchemaRef {
-        let items = Some(Box::new(W::schema_ref()));
-        let min_items = Some(1);
-        MetaSchemaRef::Inline(Box::new(MetaSchema { items, min_items, ..MetaSchema::new("array") }))
+impl<W: JsonSchema> JsonSchema for Words<W> {
+    fn inline_schema() -> bool {
+        true
     }
 
-    fn register(registry: &mut Registry) {
-        W::register(registry);
+    fn schema_name() -> Cow<'static, str> {
+        W::schema_name()
     }
-});
 
-impl<W: Type + ToJSON> ToJSON for Words<W> {
-    fn to_json(&self) -> Option<Value> {
-        self.0.to_json()
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "array", "items": generator.subschema_for::<W>(), "minItems": 1})
     }
 }
 
@@ -183,18 +161,20 @@ impl<W: Word> TextOf<W> {
     }
 }
 
-wire_type!(@type [W: Type] TextOf<W>, W::name(), {
-    fn schema_ref() -> MetaSchemaRef {
-        W::schema_ref()
+impl<W: JsonSchema> JsonSchema for TextOf<W> {
+    fn inline_schema() -> bool {
+        W::inline_schema()
     }
 
-    fn register(registry: &mut Registry) {
-        W::register(registry);
+    fn schema_name() -> Cow<'static, str> {
+        W::schema_name()
     }
-});
 
-impl<W: Type> ToJSON for TextOf<W> {
-    fn to_json(&self) -> Option<Value> {
-        Some(json!(self.0))
+    fn schema_id() -> Cow<'static, str> {
+        W::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        W::json_schema(generator)
     }
 }

@@ -8,5 +8,6 @@ pub mod param;
 pub mod problem;
 pub mod reference;
 pub mod reply;
+pub mod schema;
 pub mod upload;
 pub mod view;

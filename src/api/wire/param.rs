@@ -5,11 +5,13 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
-use poem_openapi::types::{ParseError, ParseFromJSON, ParseFromParameter, ParseResult, Type};
-use serde_json::{Value, json};
+use poem_openapi::types::{ParseFromParameter, ParseResult, Type};
+use schemars::JsonSchema;
+use serde_json::json;
 
 use super::framework::FrameworkName;
-use super::view::{Word, wire_type};
+use super::schema;
+use super::view::Word;
 use crate::app::report::log::LogPart;
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::Framework;
@@ -34,7 +36,15 @@ pub struct Raw<D> {
     described: PhantomData<D>,
 }
 
-wire_type!(@type [D: Described] Raw<D>, "text", {
+impl<D: Described> Type for Raw<D> {
+    const IS_REQUIRED: bool = true;
+    type RawValueType = Self;
+    type RawElementValueType = Self;
+
+    fn name() -> Cow<'static, str> {
+        "text".into()
+    }
+
     fn schema_ref() -> MetaSchemaRef {
         D::schema()
     }
@@ -42,7 +52,15 @@ wire_type!(@type [D: Described] Raw<D>, "text", {
     fn register(registry: &mut Registry) {
         D::register(registry);
     }
-});
+
+    fn as_raw_value(&self) -> Option<&Self> {
+        Some(self)
+    }
+
+    fn raw_element_iter<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Self> + 'a> {
+        Box::new(std::iter::once(self))
+    }
+}
 
 impl<D: Described> ParseFromParameter for Raw<D> {
     fn parse_from_parameter(text: &str) -> ParseResult<Self> {
@@ -65,13 +83,13 @@ macro_rules! described {
 }
 
 /// A word with a named schema.
-impl<W: Word + Type + 'static> Described for W {
+impl<W: Word + JsonSchema + Send + Sync + 'static> Described for W {
     fn schema() -> MetaSchemaRef {
-        W::schema_ref()
+        schema::reference::<W>()
     }
 
     fn register(registry: &mut Registry) {
-        <W as Type>::register(registry);
+        schema::register_word::<W>(registry);
     }
 }
 

@@ -3,15 +3,16 @@
 use poem::error::ResponseError;
 use poem::http::{StatusCode, header};
 use poem::{IntoResponse, Response};
+use poem_openapi::ApiResponse;
 use poem_openapi::registry::{MetaMediaType, MetaResponse, MetaResponses, Registry};
-use poem_openapi::types::Type;
-use poem_openapi::{ApiResponse, Object};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kind::{
     CONFLICT, FORBIDDEN, INTERNAL, INVALID, KINDS, Kind, METHOD_NOT_ALLOWED, NOT_FOUND,
     RATE_LIMITED, TOO_LARGE, UNAUTHORIZED, UNAVAILABLE, UNSUPPORTED_MEDIA_TYPE,
 };
+use super::schema;
 use super::view::ErrorCodeView;
 use crate::error::{Chain, Code, Error};
 
@@ -63,7 +64,7 @@ pub fn respond_plainly(status: StatusCode) -> Response {
 }
 
 /// The body of every answer that is not a success.
-#[derive(Debug, Object, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct ErrorBody {
     /// Always false.
     pub success: bool,
@@ -71,20 +72,19 @@ pub struct ErrorBody {
 }
 
 /// What went wrong.
-#[derive(Debug, Object, Serialize)]
+#[derive(Debug, JsonSchema, Serialize)]
 pub struct ErrorView {
     pub code: ErrorCodeView,
     /// A message for people.
     pub message: String,
     /// With `VALIDATION_ERROR`: the fields that break a rule.
-    #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Vec<DetailView>>,
 }
 
 /// A field that breaks a rule.
-#[derive(Debug, Object, Serialize)]
-#[oai(rename = "ErrorDetail")]
+#[derive(Debug, JsonSchema, Serialize)]
+#[schemars(rename = "ErrorDetail")]
 pub struct DetailView {
     /// The name of the parameter, or the path of the field in the body.
     pub field: String,
@@ -197,7 +197,7 @@ impl ApiResponse for Failure {
             status_range: None,
             content: vec![MetaMediaType {
                 content_type: crate::api::wire::reply::JSON,
-                schema: ErrorBody::schema_ref(),
+                schema: schema::reference::<ErrorBody>(),
             }],
             headers: Vec::new(),
         };
@@ -205,6 +205,6 @@ impl ApiResponse for Failure {
     }
 
     fn register(registry: &mut Registry) {
-        ErrorBody::register(registry);
+        schema::register_answer::<ErrorBody>(registry);
     }
 }

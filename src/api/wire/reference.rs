@@ -1,20 +1,20 @@
 //! References to other systems, as requests and answers spell them.
 
-use poem_openapi::Object;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::store::per_client::reference::ExternalReference;
 
 /// What something is called in another system.
-#[derive(Clone, Object, Deserialize, Serialize)]
-#[oai(rename = "ExternalReference")]
+#[derive(Clone, JsonSchema, Deserialize, Serialize)]
+#[schemars(rename = "ExternalReference")]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct ReferenceView {
     /// The name of the system, for example of a PSA.
-    #[oai(validator(min_length = 1, max_length = 100))]
+    #[schemars(length(min = 1, max = 100))]
     system: String,
     /// The id there, for example of a company or ticket.
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     id: String,
 }
 

@@ -11,10 +11,12 @@ use poem_openapi::ApiResponse;
 use poem_openapi::registry::{
     MetaHeader, MetaMediaType, MetaResponse, MetaResponses, MetaSchema, MetaSchemaRef, Registry,
 };
-use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
+use poem_openapi::types::Type;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::schema;
 use crate::page;
 
 /// The approximate size of a row, to reserve space: a body that grows step by step is copied each time.
@@ -60,14 +62,12 @@ impl Rendered {
     }
 
     /// `{"data": value}`.
-    pub fn data<T: ToJSON + Serialize>(value: &T) -> Self {
-        check_documented(value);
+    pub fn data<T: Serialize>(value: &T) -> Self {
         Self::of(&Enveloped { data: value }, ROW_BYTES)
     }
 
     /// `{"data": [...], "pagination": {...}}`.
-    pub fn page<T: ToJSON + Serialize>(page: &page::Page<T>) -> Self {
-        page.items.iter().for_each(check_documented);
+    pub fn page<T: Serialize>(page: &page::Page<T>) -> Self {
         let page::Cut { limit, offset } = page.cut;
         let pagination = Pagination { total: page.total, limit, offset };
         let n_bytes = ROW_BYTES * (1 + page.items.len());
@@ -75,8 +75,7 @@ impl Rendered {
     }
 
     /// `{"data": [...], "next": ...}`.
-    fn stretch<T: ToJSON + Serialize>(stretch: &page::Stretch<T>) -> Self {
-        stretch.items.iter().for_each(check_documented);
+    fn stretch<T: Serialize>(stretch: &page::Stretch<T>) -> Self {
         let shown = Stretched { data: &stretch.items, next: stretch.next.as_deref() };
         Self::of(&shown, ROW_BYTES * (1 + stretch.items.len()))
     }
@@ -92,7 +91,7 @@ impl Rendered {
 }
 
 /// Which rows of a list these are.
-#[derive(Debug, Serialize, poem_openapi::Object)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Pagination {
     /// Rows of the whole filtered list.
     pub total: u64,
@@ -123,7 +122,7 @@ impl<T> Data<T> {
     }
 }
 
-impl<T: Type + ToJSON + Serialize> Data<T> {
+impl<T: Serialize> Data<T> {
     /// A large answer, which the caller may cache and revalidate.
     pub fn kept(value: &T) -> Self {
         Self::rendered(Rendered::data(value))
@@ -135,15 +134,7 @@ impl<T: Type + ToJSON + Serialize> Data<T> {
     }
 }
 
-/// Checks in tests that serde writes what the document says.
-fn check_documented<T: ToJSON + Serialize>(value: &T) {
-    if cfg!(debug_assertions) {
-        let written = serde_json::to_value(value).expect("views have string keys");
-        debug_assert_eq!(Some(written), value.to_json(), "{}", T::name());
-    }
-}
-
-impl<T: Type + Send> IntoResponse for Data<T> {
+impl<T: Send> IntoResponse for Data<T> {
     fn into_response(self) -> Response {
         if self.is_kept {
             return self.rendered.respond();
@@ -192,13 +183,13 @@ fn success(status: u16, description: &'static str, schema: MetaSchemaRef) -> Met
     }
 }
 
-impl<T: Type> ApiResponse for Data<T> {
+impl<T: JsonSchema> ApiResponse for Data<T> {
     fn meta() -> MetaResponses {
-        success(200, "Success.", object(vec![("data", T::schema_ref())]))
+        success(200, "Success.", object(vec![("data", schema::reference::<T>())]))
     }
 
     fn register(registry: &mut Registry) {
-        T::register(registry);
+        schema::register_answer::<T>(registry);
     }
 }
 
@@ -211,41 +202,42 @@ impl<T> PageReply<T> {
     }
 }
 
-impl<T: Type + Send> IntoResponse for PageReply<T> {
+impl<T: Send> IntoResponse for PageReply<T> {
     fn into_response(self) -> Response {
         self.0.respond()
     }
 }
 
-impl<T: Type> ApiResponse for PageReply<T> {
+impl<T: JsonSchema> ApiResponse for PageReply<T> {
     fn meta() -> MetaResponses {
-        let data = array(T::schema_ref());
-        let schema = object(vec![("data", data), ("pagination", Pagination::schema_ref())]);
+        let data = array(schema::reference::<T>());
+        let schema =
+            object(vec![("data", data), ("pagination", schema::reference::<Pagination>())]);
         success(200, "Success.", schema)
     }
 
     fn register(registry: &mut Registry) {
-        T::register(registry);
-        Pagination::register(registry);
+        schema::register_answer::<T>(registry);
+        schema::register_answer::<Pagination>(registry);
     }
 }
 
 /// `200 {"data": [T], "next": string or null}`.
 pub struct StretchReply<T>(Rendered, PhantomData<T>);
 
-impl<T: ToJSON + Serialize> StretchReply<T> {
+impl<T: Serialize> StretchReply<T> {
     pub fn of(stretch: &page::Stretch<T>) -> Self {
         Self(Rendered::stretch(stretch), PhantomData)
     }
 }
 
-impl<T: Type + Send> IntoResponse for StretchReply<T> {
+impl<T: Send> IntoResponse for StretchReply<T> {
     fn into_response(self) -> Response {
         self.0.respond()
     }
 }
 
-impl<T: Type> ApiResponse for StretchReply<T> {
+impl<T: JsonSchema> ApiResponse for StretchReply<T> {
     fn meta() -> MetaResponses {
         let next = MetaSchema {
             description: Some(
@@ -255,12 +247,12 @@ impl<T: Type> ApiResponse for StretchReply<T> {
             ..MetaSchema::new("string")
         };
         let next = MetaSchemaRef::Inline(Box::new(next));
-        let schema = object(vec![("data", array(T::schema_ref())), ("next", next)]);
+        let schema = object(vec![("data", array(schema::reference::<T>())), ("next", next)]);
         success(200, "Success.", schema)
     }
 
     fn register(registry: &mut Registry) {
-        T::register(registry);
+        schema::register_answer::<T>(registry);
     }
 }
 
@@ -271,7 +263,7 @@ pub enum Made<T> {
     Known(T),
 }
 
-impl<T: Type + ToJSON + Serialize> IntoResponse for Made<T> {
+impl<T: Serialize + Send> IntoResponse for Made<T> {
     fn into_response(self) -> Response {
         let (status, value) = match &self {
             Self::Added(value) => (StatusCode::CREATED, value),
@@ -285,9 +277,9 @@ impl<T: Type + ToJSON + Serialize> IntoResponse for Made<T> {
     }
 }
 
-impl<T: Type> ApiResponse for Made<T> {
+impl<T: JsonSchema> ApiResponse for Made<T> {
     fn meta() -> MetaResponses {
-        let schema = || object(vec![("data", T::schema_ref())]);
+        let schema = || object(vec![("data", schema::reference::<T>())]);
         let mut made = success(201, "Created.", schema());
         made.responses.extend(
             success(200, "It already existed. This is its current state.", schema()).responses,
@@ -296,7 +288,7 @@ impl<T: Type> ApiResponse for Made<T> {
     }
 
     fn register(registry: &mut Registry) {
-        T::register(registry);
+        schema::register_answer::<T>(registry);
     }
 }
 
@@ -332,7 +324,7 @@ impl ApiResponse for Lines {
 /// `202 {"data": T}`: accepted, and done in the background.
 pub struct Accepted<T>(pub T);
 
-impl<T: Type + ToJSON + Serialize> IntoResponse for Accepted<T> {
+impl<T: Serialize + Send> IntoResponse for Accepted<T> {
     fn into_response(self) -> Response {
         Response::builder()
             .status(StatusCode::ACCEPTED)
@@ -342,17 +334,17 @@ impl<T: Type + ToJSON + Serialize> IntoResponse for Accepted<T> {
     }
 }
 
-impl<T: Type> ApiResponse for Accepted<T> {
+impl<T: JsonSchema> ApiResponse for Accepted<T> {
     fn meta() -> MetaResponses {
         success(
             202,
             "Accepted. It is done in the background.",
-            object(vec![("data", T::schema_ref())]),
+            object(vec![("data", schema::reference::<T>())]),
         )
     }
 
     fn register(registry: &mut Registry) {
-        T::register(registry);
+        schema::register_answer::<T>(registry);
     }
 }
 
@@ -393,55 +385,16 @@ impl<T> From<Option<T>> for Null<T> {
     }
 }
 
-impl<T: Type> Type for Null<T> {
-    const IS_REQUIRED: bool = true;
-    type RawValueType = Self;
-    type RawElementValueType = Self;
-
-    fn name() -> Cow<'static, str> {
-        format!("nullable_{}", T::name()).into()
+impl<T: JsonSchema> JsonSchema for Null<T> {
+    fn inline_schema() -> bool {
+        true
     }
 
-    fn schema_ref() -> MetaSchemaRef {
-        match T::schema_ref() {
-            MetaSchemaRef::Inline(mut schema) => {
-                schema.nullable = true;
-                MetaSchemaRef::Inline(schema)
-            }
-            // `nullable` beside a reference would not allow null, which the reference does not allow.
-            reference @ MetaSchemaRef::Reference(_) => {
-                let ty = Registry::new().create_fake_schema::<T>().ty;
-                let enum_items = vec![serde_json::Value::Null];
-                let null = MetaSchema { enum_items, nullable: true, ..MetaSchema::new(ty) };
-                let any_of = vec![reference, MetaSchemaRef::Inline(Box::new(null))];
-                MetaSchemaRef::Inline(Box::new(MetaSchema { any_of, ..MetaSchema::ANY }))
-            }
-        }
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
     }
 
-    fn register(registry: &mut Registry) {
-        T::register(registry);
-    }
-
-    fn as_raw_value(&self) -> Option<&Self> {
-        Some(self)
-    }
-
-    fn raw_element_iter<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Self> + 'a> {
-        Box::new(std::iter::once(self))
-    }
-}
-
-/// Required by poem-openapi. Bodies are read by serde instead.
-impl<T: ParseFromJSON> ParseFromJSON for Null<T> {
-    fn parse_from_json(value: Option<serde_json::Value>) -> ParseResult<Self> {
-        Option::<T>::parse_from_json(value).map(Self).map_err(ParseError::propagate)
-    }
-}
-
-impl<T: ToJSON> ToJSON for Null<T> {
-    fn to_json(&self) -> Option<serde_json::Value> {
-        let value = self.0.as_ref().and_then(ToJSON::to_json);
-        Some(value.unwrap_or(serde_json::Value::Null))
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        schema::or_null::<T>(generator)
     }
 }

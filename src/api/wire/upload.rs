@@ -10,11 +10,12 @@ use http_body_util::combinators::BoxBody;
 use hyper::body::Body as _;
 use poem::{Request, RequestBody};
 use poem_openapi::registry::{MetaMediaType, MetaRequest, MetaSchema, MetaSchemaRef, Registry};
-use poem_openapi::types::Type;
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
+use schemars::JsonSchema;
 
 use crate::api::wire::body::{BODY_BYTES_MAX, check_content_type, json_meta};
 use crate::api::wire::problem::Failure;
+use crate::api::wire::schema::{self, Example};
 use crate::app::App;
 use crate::app::intake::upload::{ArrivingUpload, Upload, too_large};
 use crate::auth::caller::Caller;
@@ -146,13 +147,13 @@ impl<'a> ApiExtractor<'a> for FileBody {
     }
 }
 
-impl<'a, Doc: Type + Send> ApiExtractor<'a> for LargeBody<Doc> {
+impl<'a, Doc: JsonSchema + Example + Send> ApiExtractor<'a> for LargeBody<Doc> {
     const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::RequestObject];
     type ParamType = ();
     type ParamRawType = ();
 
     fn register(registry: &mut Registry) {
-        Doc::register(registry);
+        schema::register_body::<Doc>(registry);
     }
 
     fn request_meta() -> Option<MetaRequest> {

@@ -2,11 +2,9 @@
 
 use std::borrow::Cow;
 
-use poem_openapi::registry::{MetaSchema, MetaSchemaRef, Registry};
-use poem_openapi::types::{ParseError, ParseFromJSON, ParseResult, ToJSON, Type};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::kind;
 use crate::clock::Time;
@@ -25,51 +23,26 @@ use crate::store::global::task::TaskStatus;
 use crate::store::global::user::Role;
 use crate::store::global::webhook::Disabling;
 
-/// What the document says of a type of the wire: an inline schema, or a named one that is registered once.
+/// What the document says of a type of the wire: an inline schema, or a named one.
 macro_rules! wire_type {
-    ([$($generic:tt)*] $name:ty, $title:expr, $schema:expr) => {
-        wire_type!(@type [$($generic)*] $name, $title, {
-            fn schema_ref() -> MetaSchemaRef {
-                MetaSchemaRef::Inline(Box::new($schema))
-            }
-        });
+    ([$($generic:tt)*] $name:ty, $schema:tt) => {
+        wire_type!(@type [$($generic)*] $name, true, stringify!($name), $schema);
     };
-    (named $name:ty, $title:expr, $schema:expr) => {
-        wire_type!(@type [] $name, $title, {
-            fn schema_ref() -> MetaSchemaRef {
-                MetaSchemaRef::Reference($title.to_owned())
+    (named $name:ty, $title:expr, $schema:tt) => {
+        wire_type!(@type [] $name, false, $title, $schema);
+    };
+    (@type [$($generic:tt)*] $name:ty, $is_inline:literal, $title:expr, $schema:tt) => {
+        impl<$($generic)*> schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                $is_inline
             }
 
-            fn register(registry: &mut Registry) {
-                registry.create_schema::<Self, _>($title.to_owned(), |_| $schema);
-            }
-        });
-    };
-    (@type [$($generic:tt)*] $name:ty, $title:expr, { $($item:item)* }) => {
-        impl<$($generic)*> Type for $name {
-            const IS_REQUIRED: bool = true;
-            type RawValueType = Self;
-            type RawElementValueType = Self;
-
-            fn name() -> Cow<'static, str> {
+            fn schema_name() -> Cow<'static, str> {
                 $title.into()
             }
 
-            $($item)*
-
-            fn as_raw_value(&self) -> Option<&Self> {
-                Some(self)
-            }
-
-            fn raw_element_iter<'a>(&'a self) -> Box<dyn Iterator<Item = &'a Self> + 'a> {
-                Box::new(std::iter::once(self))
-            }
-        }
-
-        /// poem-openapi's `Object` requires this of every field. Bodies are read by serde instead.
-        impl<$($generic)*> ParseFromJSON for $name {
-            fn parse_from_json(_: Option<Value>) -> ParseResult<Self> {
-                Err(ParseError::custom("bodies are read by serde"))
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!($schema)
             }
         }
     };
@@ -83,12 +56,6 @@ macro_rules! wire_text {
                 serializer.collect_str(&self.0)
             }
         }
-
-        impl<$($generic)*> ToJSON for $name {
-            fn to_json(&self) -> Option<Value> {
-                Some(Value::String(self.0.to_string()))
-            }
-        }
     };
 }
 
@@ -97,7 +64,7 @@ pub(super) use {wire_text, wire_type};
 /// RFC 3339, UTC, `Z`, milliseconds. Requests may use any offset.
 #[derive(Clone, Copy, Debug)]
 pub struct When(pub Time);
-wire_type!([] When, "when", MetaSchema::new_with_format("string", "date-time"));
+wire_type!([] When, {"type": "string", "format": "date-time"});
 wire_text!([] When);
 
 impl<'de> Deserialize<'de> for When {
@@ -110,12 +77,8 @@ impl<'de> Deserialize<'de> for When {
 /// A UUID in lower case with hyphens.
 #[derive(Clone, Copy, Debug)]
 pub struct Uid(uuid::fmt::Hyphenated);
-wire_type!([] Uid, "uid", uuid_schema());
+wire_type!([] Uid, {"type": "string", "format": "uuid"});
 wire_text!([] Uid);
-
-pub(super) fn uuid_schema() -> MetaSchema {
-    MetaSchema::new_with_format("string", "uuid")
-}
 
 impl Uid {
     pub fn of(bytes: &[u8; 16]) -> Self {
@@ -127,18 +90,7 @@ impl Uid {
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Free(pub Value);
-wire_type!([] Free, "object", object_schema());
-
-pub(super) fn object_schema() -> MetaSchema {
-    let any = MetaSchemaRef::Inline(Box::new(MetaSchema::ANY));
-    MetaSchema { additional_properties: Some(Box::new(any)), ..MetaSchema::new("object") }
-}
-
-impl ToJSON for Free {
-    fn to_json(&self) -> Option<Value> {
-        Some(self.0.clone())
-    }
-}
+wire_type!([] Free, {"type": "object", "additionalProperties": {}});
 
 /// A word of a fixed list.
 pub trait Word: Sized {
@@ -194,21 +146,15 @@ macro_rules! word {
             }
         }
 
-        wire_type!(named $name, $title, MetaSchema {
-            description: Some(concat!($($doc),+).trim_ascii_start()),
-            enum_items: $all.into_iter().map(|it| json!($as_str(it))).collect(),
-            ..MetaSchema::new("string")
+        wire_type!(named $name, $title, {
+            "type": "string",
+            "description": concat!($($doc),+).trim_ascii_start(),
+            "enum": $all.into_iter().map($as_str).collect::<Vec<_>>(),
         });
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl ToJSON for $name {
-            fn to_json(&self) -> Option<Value> {
-                Some(json!(self.as_str()))
             }
         }
 

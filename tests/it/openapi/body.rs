@@ -28,7 +28,7 @@ const CONDITIONAL: [(&str, &str); 10] = [
 const UNDOCUMENTED: [(&str, &str); 1] = [("change_key", "source")];
 
 /// A schema with its references and the parts of its `allOf` taken in.
-pub(super) fn flat(document: &Value, schema: &Value) -> Value {
+fn flat(document: &Value, schema: &Value) -> Value {
     let mut flat = json!({});
     let mut take = |part: &Value| {
         for (name, value) in part.as_object().unwrap() {
@@ -58,6 +58,10 @@ pub(super) fn flat(document: &Value, schema: &Value) -> Value {
         } else {
             take(&self::flat(document, part));
         }
+    }
+    // All alternatives are objects; each has members of its own.
+    if schema["oneOf"].is_array() {
+        take(&json!({"type": "object"}));
     }
     let mut taken = vec!["$ref", "allOf"];
     taken.extend(or_null.map(|_| "anyOf"));

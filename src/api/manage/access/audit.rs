@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Query;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -20,8 +21,8 @@ use crate::page::Stretch;
 use crate::store::global::audit::AuditEntry;
 
 /// Who did what, or was denied.
-#[derive(Object, Serialize)]
-#[oai(rename = "AuditEntry", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "AuditEntry")]
 #[serde(rename_all = "camelCase")]
 pub struct AuditView {
     sequence: u64,
@@ -68,8 +69,8 @@ impl AuditView {
 }
 
 /// Whether the audit log was changed after it was written.
-#[derive(Object, Serialize)]
-#[oai(rename = "AuditVerdict", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "AuditVerdict")]
 #[serde(rename_all = "camelCase")]
 pub struct VerdictView {
     /// The hash of every entry matches its content and the entry before it.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::types::MaybeUndefined;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
-use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::{ClientIds, Words};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
@@ -26,8 +26,8 @@ use crate::id::KeyId;
 use crate::store::global::key::Scope;
 
 /// An API key without its secret.
-#[derive(Object, Serialize)]
-#[oai(rename = "ApiKey", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ApiKey")]
 #[serde(rename_all = "camelCase")]
 pub struct KeyView {
     id: Uid,
@@ -52,7 +52,6 @@ pub struct KeyView {
     /// Until when the secret before the last rotation was or is valid. Null: the key was never rotated.
     previous_until: Null<When>,
     /// The complete key. It is shown only in this response.
-    #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
 }
@@ -82,38 +81,38 @@ impl KeyView {
 }
 
 /// An API key to issue.
-#[derive(Object, Deserialize)]
-#[oai(rename = "ApiKeyCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "ApiKeyCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewKeyBody {
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     name: String,
     scopes: Words<ScopeView>,
     /// Clients that the key may access. Empty or absent: all clients.
     #[serde(default, deserialize_with = "present")]
     client_ids: Option<ClientIds>,
     /// Networks in CIDR notation that the key may be used from. Empty or absent: any network.
-    #[oai(validator(max_items = 100))]
+    #[schemars(length(max = 100))]
     #[serde(default, deserialize_with = "present")]
     networks: Option<Vec<String>>,
     /// Default: `limits.per_minute` in the configuration, or less if a longer window allows less. A longer window must not
     /// allow less than a shorter one.
-    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[schemars(range(min = 1, max = 100_000_000))]
     #[serde(default, deserialize_with = "present")]
     per_minute: Option<u32>,
     /// Default: `limits.per_hour` in the configuration, or what the other two windows leave possible.
-    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[schemars(range(min = 1, max = 100_000_000))]
     #[serde(default, deserialize_with = "present")]
     per_hour: Option<u32>,
     /// Default: `limits.per_day` in the configuration, or more if a shorter window allows more.
-    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[schemars(range(min = 1, max = 100_000_000))]
     #[serde(default, deserialize_with = "present")]
     per_day: Option<u32>,
     /// Null or absent: the key does not expire.
-    #[oai(nullable)]
-    expires_at: Option<When>,
+    #[serde(default)]
+    expires_at: Null<When>,
     /// The label under which the key's assets and facts are stored. It cannot be changed later. Default: the key's name.
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "present")]
     source: Option<String>,
 }
@@ -132,7 +131,7 @@ impl NewKeyBody {
             clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
             networks: self.networks.unwrap_or_default(),
             quota: [self.per_minute, self.per_hour, self.per_day],
-            expires_at: self.expires_at.map(|it| it.0),
+            expires_at: self.expires_at.0.map(|it| it.0),
             source: self.source,
         }
     }
@@ -150,11 +149,11 @@ fn scopes(words: Words<ScopeView>) -> Vec<Scope> {
 }
 
 /// What to change of an API key. Absent fields stay as they are.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "ApiKeyChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "ApiKeyChange")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct KeyBody {
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
     #[serde(deserialize_with = "present")]
@@ -163,23 +162,22 @@ pub struct KeyBody {
     #[serde(deserialize_with = "present")]
     client_ids: Option<ClientIds>,
     /// Networks in CIDR notation that the key may be used from. Empty: any network.
-    #[oai(validator(max_items = 100))]
+    #[schemars(length(max = 100))]
     #[serde(deserialize_with = "present")]
     networks: Option<Vec<String>>,
-    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[schemars(range(min = 1, max = 100_000_000))]
     #[serde(deserialize_with = "present")]
     per_minute: Option<u32>,
-    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[schemars(range(min = 1, max = 100_000_000))]
     #[serde(deserialize_with = "present")]
     per_hour: Option<u32>,
-    #[oai(validator(minimum(value = "1"), maximum(value = "100000000")))]
+    #[schemars(range(min = 1, max = 100_000_000))]
     #[serde(deserialize_with = "present")]
     per_day: Option<u32>,
     /// Null: the key does not expire.
-    #[oai(nullable)]
-    expires_at: MaybeUndefined<When>,
+    expires_at: Change<When>,
     /// Not documented, because it cannot change. It is read so that the error can say why.
-    #[oai(skip)]
+    #[schemars(skip)]
     #[serde(deserialize_with = "present")]
     source: Option<String>,
 }
@@ -198,18 +196,18 @@ impl KeyBody {
             clients: self.client_ids.map(|it| it.0),
             networks: self.networks,
             quota: [self.per_minute, self.per_hour, self.per_day],
-            expires_at: change(self.expires_at).map(|it| it.map(|it| it.0)),
+            expires_at: self.expires_at.0.map(|it| it.map(|it| it.0)),
         })
     }
 }
 
 /// How to rotate an API key.
-#[derive(Object, Deserialize)]
-#[oai(rename = "ApiKeyRotation", rename_all = "camelCase", example)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "ApiKeyRotation")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct KeyRotationBody {
     /// For how many seconds the old secret remains valid. 0: it stops working now. Default: 86400, one day.
-    #[oai(validator(minimum(value = "0"), maximum(value = "2592000")))]
+    #[schemars(range(min = 0, max = 2_592_000))]
     #[serde(default, deserialize_with = "present")]
     grace_s: Option<u32>,
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
-use poem_openapi::{Object, OpenApi};
+use poem_openapi::OpenApi;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::{By, Origin};
@@ -25,8 +26,8 @@ use crate::store::global::user::User;
 const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
 /// Who logs in.
-#[derive(Object, Deserialize)]
-#[oai(rename = "LoginRequest", example)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "LoginRequest")]
 #[serde(expecting = "a JSON object")]
 pub struct LoginBody {
     username_or_email: String,
@@ -36,8 +37,8 @@ pub struct LoginBody {
 example!(LoginBody, {"username_or_email": "ada@example.com", "password": "ochre kettle, nine moths"});
 
 /// A new session.
-#[derive(Object, Serialize)]
-#[oai(rename = "Session", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Session")]
 #[serde(rename_all = "camelCase")]
 pub struct LoginView {
     /// Send it as `Authorization: Bearer <token>`.
@@ -60,8 +61,8 @@ impl LoginView {
 }
 
 /// The caller.
-#[derive(Object, Serialize)]
-#[oai(rename = "Me", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Me")]
 #[serde(rename_all = "camelCase")]
 pub struct MeView {
     kind: CallerKindView,
@@ -74,8 +75,8 @@ pub struct MeView {
 }
 
 /// A new password for the user who calls.
-#[derive(Object, Deserialize)]
-#[oai(rename = "PasswordChange", rename_all = "camelCase", example)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "PasswordChange")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct PasswordBody {
     current_password: String,

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::types::MaybeUndefined;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{AddUser, Administer};
-use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::{ClientIds, Email, Password};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
@@ -23,8 +23,8 @@ use crate::id::UserId;
 use crate::store::global::user::User;
 
 /// A person who can log in.
-#[derive(Object, Serialize)]
-#[oai(rename = "User", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "User")]
 #[serde(rename_all = "camelCase")]
 pub struct UserView {
     id: Uid,
@@ -41,7 +41,6 @@ pub struct UserView {
     updated_at: When,
     last_login_at: Null<When>,
     /// The password that the service generated. It is shown only in this response.
-    #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
 }
@@ -70,17 +69,19 @@ impl UserView {
 }
 
 /// A user to add.
-#[derive(Object, Deserialize)]
-#[oai(rename = "UserCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "UserCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewUserBody {
     /// Unique among the emails and usernames of all users, without regard to case.
     email: Email,
     /// Unique like `email`. No whitespace and no `@`.
-    #[oai(nullable, validator(min_length = 1, max_length = 200))]
-    username: Option<String>,
-    #[oai(nullable, validator(max_length = 200))]
-    display_name: Option<String>,
+    #[schemars(length(min = 1, max = 200))]
+    #[serde(default)]
+    username: Null<String>,
+    #[schemars(length(max = 200))]
+    #[serde(default)]
+    display_name: Null<String>,
     role: RoleView,
     /// The only clients that the user may see. Empty or absent: all clients. An admin cannot be limited.
     #[serde(default, deserialize_with = "present")]
@@ -90,8 +91,8 @@ pub struct NewUserBody {
     enabled: Option<bool>,
     /// At least 12 characters, at most 512 bytes, and not easy to guess. Null or absent: the service generates a password,
     /// returns it in this response only, and requires a new one at the next login.
-    #[oai(nullable)]
-    password: Option<Password>,
+    #[serde(default)]
+    password: Null<Password>,
 }
 
 example!(NewUserBody, {
@@ -108,27 +109,27 @@ impl NewUserBody {
         }
         Ok(NewUser {
             email: self.email.0,
-            username: self.username,
-            display_name: self.display_name,
+            username: self.username.0,
+            display_name: self.display_name.0,
             role: self.role.0,
             clients: self.client_ids.map(|it| it.0).unwrap_or_default(),
-            password: self.password.map(|it| it.0),
+            password: self.password.0.map(|it| it.0),
         })
     }
 }
 
 /// What to change of a user. Absent fields stay as they are; null clears a field.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "UserChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "UserChange")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct UserBody {
     #[serde(deserialize_with = "present")]
     email: Option<Email>,
     /// No whitespace and no `@`.
-    #[oai(nullable, validator(min_length = 1, max_length = 200))]
-    username: MaybeUndefined<String>,
-    #[oai(nullable, validator(max_length = 200))]
-    display_name: MaybeUndefined<String>,
+    #[schemars(length(min = 1, max = 200))]
+    username: Change<String>,
+    #[schemars(length(max = 200))]
+    display_name: Change<String>,
     #[serde(deserialize_with = "present")]
     role: Option<RoleView>,
     /// The only clients that the user may see. Empty: all clients. An admin cannot be limited.
@@ -139,8 +140,7 @@ pub struct UserBody {
     enabled: Option<bool>,
     /// At least 12 characters, at most 512 bytes, and not easy to guess. Null: the service generates a password, returns
     /// it in this response only, and requires a new one at the next login. Either way all sessions of the user end.
-    #[oai(nullable)]
-    password: MaybeUndefined<Password>,
+    password: Change<Password>,
 }
 
 example!(UserBody, {"enabled": false});
@@ -151,12 +151,12 @@ impl UserBody {
             |it: Option<Password>| it.map_or(NewPassword::Generated, |it| NewPassword::Given(it.0));
         UserChange {
             email: self.email.map(|it| it.0),
-            username: change(self.username),
-            display_name: change(self.display_name),
+            username: self.username.0,
+            display_name: self.display_name.0,
             role: self.role.map(|it| it.0),
             clients: self.client_ids.map(|it| it.0),
             enabled: self.enabled,
-            password: change(self.password).map(wanted),
+            password: self.password.0.map(wanted),
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::types::MaybeUndefined;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{AddClients, Administer, ChangeClients, ViewClients};
-use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::Members;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
@@ -28,8 +28,8 @@ use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 
 /// A client organization, with what only the management API shows.
-#[derive(Object, Serialize)]
-#[oai(rename = "ManagedClient", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ManagedClient")]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedClientView {
     id: Uid,
@@ -63,23 +63,25 @@ impl ManagedClientView {
 }
 
 /// A client to add.
-#[derive(Object, Deserialize)]
-#[oai(rename = "ClientCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "ClientCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewClientBody {
-    #[oai(validator(min_length = 1, max_length = 500))]
+    #[schemars(length(min = 1, max = 500))]
     name: String,
-    #[oai(nullable, validator(max_length = 100))]
-    industry: Option<String>,
-    #[oai(nullable, validator(minimum(value = "0"), maximum(value = "100000000")))]
-    employee_count: Option<u32>,
+    #[schemars(length(max = 100))]
+    #[serde(default)]
+    industry: Null<String>,
+    #[schemars(range(min = 0, max = 100_000_000))]
+    #[serde(default)]
+    employee_count: Null<u32>,
     /// Default: true.
     #[serde(default, deserialize_with = "present")]
     active: Option<bool>,
     #[serde(default, deserialize_with = "present")]
     settings: Option<Members>,
     /// What the client is called in other systems, at most 10.
-    #[oai(validator(max_items = 10))]
+    #[schemars(length(max = 10))]
     #[serde(default, deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
 }
@@ -90,8 +92,8 @@ impl From<NewClientBody> for ClientChange {
     fn from(body: NewClientBody) -> Self {
         Self {
             name: Some(body.name),
-            industry: body.industry.map(Some),
-            employee_count: body.employee_count.map(Some),
+            industry: body.industry.0.map(Some),
+            employee_count: body.employee_count.0.map(Some),
             active: body.active,
             settings: body.settings.map(|it| it.0),
             references: ReferenceView::read(body.external_references),
@@ -100,24 +102,24 @@ impl From<NewClientBody> for ClientChange {
 }
 
 /// What to change of a client. Absent fields stay as they are; null clears a field.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "ClientChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "ClientChange")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct ClientBody {
-    #[oai(validator(min_length = 1, max_length = 500))]
+    #[schemars(length(min = 1, max = 500))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
-    #[oai(nullable, validator(max_length = 100))]
-    industry: MaybeUndefined<String>,
-    #[oai(nullable, validator(minimum(value = "0"), maximum(value = "100000000")))]
-    employee_count: MaybeUndefined<u32>,
+    #[schemars(length(max = 100))]
+    industry: Change<String>,
+    #[schemars(range(min = 0, max = 100_000_000))]
+    employee_count: Change<u32>,
     #[serde(deserialize_with = "present")]
     active: Option<bool>,
     /// Members replace those of the same name, and null removes one. The answers in `profile` are merged one by one.
     #[serde(deserialize_with = "present")]
     settings: Option<Members>,
     /// What the client is called in other systems, at most 10. They replace all that it has.
-    #[oai(validator(max_items = 10))]
+    #[schemars(length(max = 10))]
     #[serde(deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
 }
@@ -128,8 +130,8 @@ impl From<ClientBody> for ClientChange {
     fn from(body: ClientBody) -> Self {
         Self {
             name: body.name,
-            industry: change(body.industry),
-            employee_count: change(body.employee_count),
+            industry: body.industry.0,
+            employee_count: body.employee_count.0,
             active: body.active,
             settings: body.settings.map(|it| it.0),
             references: ReferenceView::read(body.external_references),

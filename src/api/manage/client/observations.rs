@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -24,8 +25,8 @@ use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::per_client::fact::ObservationCursor;
 
 /// The newest that a source reports of a check in a scope.
-#[derive(Object, Serialize)]
-#[oai(rename = "Observation", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Observation")]
 #[serde(rename_all = "camelCase")]
 pub struct ObservationView {
     /// The controls that it counts for. Empty: no control is mapped to the check.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -27,8 +28,8 @@ use crate::store::ClientSnapshot;
 use crate::store::per_client::history::ScoreMove;
 
 /// A client's posture and what it is based on.
-#[derive(Object, Serialize)]
-#[oai(rename = "Posture", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Posture")]
 #[serde(rename_all = "camelCase")]
 pub struct PostureView {
     /// Null until the client's first valid observation or attestation.
@@ -50,8 +51,8 @@ pub struct PostureView {
 }
 
 /// A profile question without an answer.
-#[derive(Object, Serialize)]
-#[oai(rename = "OpenQuestion", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "OpenQuestion")]
 #[serde(rename_all = "camelCase")]
 pub struct QuestionView {
     /// Such as `aws`: does the client use it?
@@ -63,8 +64,8 @@ pub struct QuestionView {
 }
 
 /// A requirement that waits for the answer to a profile question.
-#[derive(Object, Serialize)]
-#[oai(rename = "WaitingRequirement", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "WaitingRequirement")]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingRequirementView {
     framework_id: FrameworkName,
@@ -87,8 +88,8 @@ impl QuestionView {
 }
 
 /// What incidents are expected to cost the client in a year, in US dollars: an estimate from its size and industry.
-#[derive(Object, Serialize)]
-#[oai(rename = "ExpectedLoss", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ExpectedLoss")]
 #[serde(rename_all = "camelCase")]
 pub struct ExpectedLossView {
     /// If it met every control.
@@ -106,8 +107,8 @@ impl ExpectedLossView {
 }
 
 /// One change of the overall score.
-#[derive(Object, Serialize)]
-#[oai(rename = "ScoreMove", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScoreMove")]
 #[serde(rename_all = "camelCase")]
 pub struct MoveView {
     at: When,

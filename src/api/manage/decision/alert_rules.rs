@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::{Object, OpenApi, Union};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -23,8 +24,8 @@ use crate::id::AlertRuleId;
 use crate::store::global::alert::{AlertCondition, AlertRule};
 
 /// What triggers an alert, and for which clients.
-#[derive(Object, Serialize)]
-#[oai(rename = "AlertRule", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "AlertRule")]
 #[serde(rename_all = "camelCase")]
 pub struct AlertRuleView {
     id: Uid,
@@ -38,47 +39,52 @@ pub struct AlertRuleView {
 }
 
 /// What an alert rule watches.
-#[derive(Union, Deserialize, Serialize)]
-#[oai(rename = "AlertCondition", one_of, discriminator_name = "type", rename_all = "snake_case")]
+#[derive(JsonSchema, Deserialize, Serialize)]
+#[schemars(rename = "AlertCondition")]
 #[serde(tag = "type", rename_all = "snake_case", expecting = "a JSON object with a type")]
 pub enum AlertConditionView {
+    #[schemars(title = "ScoreBelow")]
     ScoreBelow(ScoreBelow),
+    #[schemars(title = "ReadinessBelow")]
     ReadinessBelow(ReadinessBelow),
+    #[schemars(title = "OpenRisksAtLeast")]
     OpenRisksAtLeast(OpenRisksAtLeast),
+    #[schemars(title = "ControlFailing")]
     ControlFailing(ControlFailing),
+    #[schemars(title = "SourceSilent")]
     SourceSilent(SourceSilent),
+    #[schemars(title = "TasksOverdueAtLeast")]
     TasksOverdueAtLeast(TasksOverdueAtLeast),
 }
 
 /// The overall score is below `value`.
-#[derive(Object, Deserialize, Serialize)]
+#[derive(JsonSchema, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoreBelow {
-    #[oai(validator(minimum(value = "1"), maximum(value = "100")))]
+    #[schemars(range(min = 1, max = 100))]
     value: u32,
 }
 
 /// The readiness for a framework is below `value`.
-#[derive(Object, Deserialize, Serialize)]
+#[derive(JsonSchema, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadinessBelow {
     framework: TextOf<FrameworkName>,
-    #[oai(validator(minimum(value = "1"), maximum(value = "100")))]
+    #[schemars(range(min = 1, max = 100))]
     value: u32,
 }
 
 /// There are at least `value` open risks of this severity or a worse one. Accepted risks do not count.
-#[derive(Object, Deserialize, Serialize)]
+#[derive(JsonSchema, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenRisksAtLeast {
     severity: TextOf<SeverityView>,
-    #[oai(validator(minimum(value = "1"), maximum(value = "1000000")))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     value: u32,
 }
 
 /// A control is partial or non-compliant.
-#[derive(Object, Deserialize, Serialize)]
-#[oai(rename_all = "camelCase")]
+#[derive(JsonSchema, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ControlFailing {
     /// The code of a control in the catalog.
@@ -86,18 +92,18 @@ pub struct ControlFailing {
 }
 
 /// A source that reported before has been silent for `hours`.
-#[derive(Object, Deserialize, Serialize)]
+#[derive(JsonSchema, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct SourceSilent {
-    #[oai(validator(minimum(value = "1"), maximum(value = "8784")))]
+    #[schemars(range(min = 1, max = 8784))]
     hours: u32,
 }
 
 /// At least `value` remediation tasks are overdue.
-#[derive(Object, Deserialize, Serialize)]
+#[derive(JsonSchema, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TasksOverdueAtLeast {
-    #[oai(validator(minimum(value = "1"), maximum(value = "1000000")))]
+    #[schemars(range(min = 1, max = 1_000_000))]
     value: u32,
 }
 
@@ -166,11 +172,11 @@ impl AlertRuleView {
 }
 
 /// An alert rule to add.
-#[derive(Object, Deserialize)]
-#[oai(rename = "AlertRuleCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "AlertRuleCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewAlertRuleBody {
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     name: String,
     /// Default: true.
     #[serde(default, deserialize_with = "present")]
@@ -198,11 +204,11 @@ impl NewAlertRuleBody {
 }
 
 /// What to change of an alert rule. Absent fields stay as they are.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "AlertRuleChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "AlertRuleChange")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct AlertRuleBody {
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(deserialize_with = "present")]
     name: Option<String>,
     #[serde(deserialize_with = "present")]

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -28,11 +29,10 @@ use crate::store::per_client::fact::Attested;
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// The result of a control for one client, and what was attested about it.
-#[derive(Object, Serialize)]
-#[oai(rename = "ClientControl", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientControl")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientControlView {
-    #[oai(flatten)]
     #[serde(flatten)]
     result: ControlResultView,
     category: String,
@@ -47,8 +47,8 @@ pub struct ClientControlView {
 }
 
 /// What a person attested about a control.
-#[derive(Object, Serialize)]
-#[oai(rename = "Attestation", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Attestation")]
 #[serde(rename_all = "camelCase")]
 pub struct AttestationView {
     /// What was attested. `compliant` without evidence counts as `partial`.
@@ -63,7 +63,6 @@ pub struct AttestationView {
     /// When it expires. Null: it does not expire.
     until: Null<When>,
     /// It counts even while a technical observation is valid.
-    #[oai(rename = "override")]
     #[serde(rename = "override")]
     overrides: bool,
     /// The control's result is based on it. False: something else decides, or it has expired.
@@ -114,19 +113,19 @@ impl ClientControlView {
 }
 
 /// What a person attests about a control. To withdraw an attestation, send `status` null and nothing else.
-#[derive(Object, Deserialize)]
-#[oai(rename = "ControlStatement", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "ControlStatement")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct AttestationBody {
     /// Null withdraws the attestation.
     #[serde(deserialize_with = "nullable")]
     status: Null<AttestedStatusView>,
     /// Required with a status.
-    #[oai(validator(min_length = 1, max_length = 1000))]
+    #[schemars(length(min = 1, max = 1000))]
     #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
     /// Where the evidence is. Without evidence, `compliant` counts as `partial`.
-    #[oai(validator(min_length = 1, max_length = 1000))]
+    #[schemars(length(min = 1, max = 1000))]
     #[serde(default, deserialize_with = "present")]
     evidence: Option<String>,
     /// An entry of the evidence register about this control, instead of `evidence`.
@@ -137,12 +136,11 @@ pub struct AttestationBody {
     #[serde(default, deserialize_with = "present")]
     until: Option<When>,
     /// The attestation counts even while a technical observation is valid. Requires `until`.
-    #[oai(rename = "override")]
     #[serde(default, rename = "override", deserialize_with = "present")]
     overrides: Option<bool>,
     /// Who attests it. Default: the caller. If a user or key names another person, both are recorded. The operator
     /// must send it.
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -27,8 +28,8 @@ use crate::store::ClientSnapshot;
 use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
 
 /// An entry of a client's evidence register.
-#[derive(Object, Serialize)]
-#[oai(rename = "Evidence", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Evidence")]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceView {
     id: Uid,
@@ -69,17 +70,17 @@ impl EvidenceView {
 }
 
 /// Evidence to add to the register.
-#[derive(Object, Deserialize)]
-#[oai(rename = "NewEvidence", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "NewEvidence")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct EvidenceBody {
     /// The code of a control in the catalog.
     control_code: String,
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     title: String,
     /// Where the evidence is kept. If a person already added an entry with this reference for the control, that entry is
     /// renewed and keeps its id.
-    #[oai(validator(min_length = 1, max_length = 1000))]
+    #[schemars(length(min = 1, max = 1000))]
     reference: String,
     #[serde(default, deserialize_with = "present")]
     sha256: Option<Sha256Text>,
@@ -88,7 +89,7 @@ pub struct EvidenceBody {
     valid_until: Option<When>,
     /// Who adds it. Default: the caller. If a user or key names another person, both are recorded. The operator
     /// must send it.
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }

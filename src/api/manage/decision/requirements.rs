@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Path;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -27,8 +28,8 @@ use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
 
 /// The status of a requirement for one client, and the decision about it.
-#[derive(Object, Serialize)]
-#[oai(rename = "ClientRequirement", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientRequirement")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRequirementView {
     framework_id: FrameworkName,
@@ -55,24 +56,19 @@ impl ClientRequirementView {
 }
 
 /// What a person decides about a requirement. To withdraw a decision, send `decision` null and nothing else.
-#[derive(Object, Deserialize)]
-#[oai(
-    rename = "RequirementStatement",
-    rename_all = "camelCase",
-    example,
-    skip_serializing_if_is_none
-)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "RequirementStatement")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct DecisionBody {
     /// Null withdraws the decision.
     #[serde(deserialize_with = "nullable")]
     decision: Null<DecisionWord>,
     /// Required with a decision.
-    #[oai(validator(min_length = 1, max_length = 1000))]
+    #[schemars(length(min = 1, max = 1000))]
     #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
     /// Where the evidence is. Required with `attested`.
-    #[oai(validator(min_length = 1, max_length = 1000))]
+    #[schemars(length(min = 1, max = 1000))]
     #[serde(default, deserialize_with = "present")]
     evidence: Option<String>,
     /// At most three years from now. Default: one year for `attested`; `out_of_scope` does not expire.
@@ -80,7 +76,7 @@ pub struct DecisionBody {
     until: Option<When>,
     /// Who decided. Default: the caller. If a user or key names another person, both are recorded. The operator
     /// must send it.
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -28,8 +29,8 @@ use crate::store::per_client::posture::{Acceptance, OpenRisk};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 
 /// An open risk, with what only the management API shows.
-#[derive(Object, Serialize)]
-#[oai(rename = "ManagedRisk", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ManagedRisk")]
 #[serde(rename_all = "camelCase")]
 pub struct ManagedRiskView {
     id: Uid,
@@ -57,8 +58,8 @@ pub struct ManagedRiskView {
 }
 
 /// A decision to accept a risk until a point in time.
-#[derive(Object, Serialize)]
-#[oai(rename = "RiskAcceptance", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RiskAcceptance")]
 #[serde(rename_all = "camelCase")]
 pub struct AcceptanceView {
     until: When,
@@ -98,8 +99,8 @@ impl ManagedRiskView {
 
 /// Whether a risk is accepted, and what it is called in other systems. `until` and `reason` are required to accept it and
 /// must be absent otherwise.
-#[derive(Object, Deserialize)]
-#[oai(rename = "RiskChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "RiskChange")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct RiskBody {
     /// Absent: stays as it is.
@@ -108,15 +109,15 @@ pub struct RiskBody {
     /// When the acceptance expires, at most two years from now. The risk is shown again from then on.
     #[serde(default, deserialize_with = "present")]
     until: Option<When>,
-    #[oai(validator(min_length = 1, max_length = 500))]
+    #[schemars(length(min = 1, max = 500))]
     #[serde(default, deserialize_with = "present")]
     reason: Option<String>,
     /// Who decided. Default: the caller.
-    #[oai(validator(min_length = 1, max_length = 255))]
+    #[schemars(length(min = 1, max = 255))]
     #[serde(default, deserialize_with = "present")]
     by: Option<String>,
     /// What the risk is called in other systems, at most 10. They replace all that it has.
-    #[oai(validator(max_items = 10))]
+    #[schemars(length(max = 10))]
     #[serde(default, deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
 }

@@ -1,6 +1,6 @@
 //! What a person decided about a requirement, as answers show it.
 
-use poem_openapi::Object;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::wire::reply::Null;
@@ -8,8 +8,8 @@ use crate::api::wire::view::{Decision, DecisionWord, When};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 
 /// What a person decided about a requirement.
-#[derive(Object, Serialize)]
-#[oai(rename = "RequirementDecision", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RequirementDecision")]
 #[serde(rename_all = "camelCase")]
 pub struct DecisionView {
     decision: DecisionWord,

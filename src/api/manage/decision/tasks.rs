@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::types::MaybeUndefined;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewRisks};
-use crate::api::wire::body::{Body, change, example, present};
+use crate::api::wire::body::{Body, Change, example, present};
 use crate::api::wire::input::Ref;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Raw, UpTo, limit_up_to};
@@ -29,8 +29,8 @@ use crate::store::global::task::Task;
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 
 /// A task to remedy something.
-#[derive(Object, Serialize)]
-#[oai(rename = "RemediationTask", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RemediationTask")]
 #[serde(rename_all = "camelCase")]
 pub struct TaskView {
     id: Uid,
@@ -74,33 +74,29 @@ impl TaskView {
 }
 
 /// A task to add.
-#[derive(Object, Deserialize)]
-#[oai(
-    rename = "RemediationTaskCreate",
-    rename_all = "camelCase",
-    example,
-    skip_serializing_if_is_none
-)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "RemediationTaskCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewTaskBody {
     client_id: Ref<ClientId>,
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     title: String,
     /// At most 16 KiB.
-    #[oai(nullable)]
-    description: Option<String>,
+    #[serde(default)]
+    description: Null<String>,
     /// An open risk of the client.
-    #[oai(nullable)]
-    risk_id: Option<Ref<RiskId>>,
+    #[serde(default)]
+    risk_id: Null<Ref<RiskId>>,
     /// A control of the catalog.
-    #[oai(nullable)]
-    control_code: Option<String>,
-    #[oai(nullable, validator(max_length = 255))]
-    assignee: Option<String>,
-    #[oai(nullable)]
-    due_at: Option<When>,
+    #[serde(default)]
+    control_code: Null<String>,
+    #[schemars(length(max = 255))]
+    #[serde(default)]
+    assignee: Null<String>,
+    #[serde(default)]
+    due_at: Null<When>,
     /// What the task is called in other systems, at most 10.
-    #[oai(validator(max_items = 10))]
+    #[schemars(length(max = 10))]
     #[serde(default, deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
 }
@@ -118,40 +114,33 @@ impl NewTaskBody {
         NewTask {
             client: self.client_id.0,
             title: self.title,
-            description: self.description,
-            risk: self.risk_id.map(|it| it.0),
-            control: self.control_code.map(|it| it.to_ascii_uppercase()),
-            assignee: self.assignee,
-            due_at: self.due_at.map(|it| it.0),
+            description: self.description.0,
+            risk: self.risk_id.0.map(|it| it.0),
+            control: self.control_code.0.map(|it| it.to_ascii_uppercase()),
+            assignee: self.assignee.0,
+            due_at: self.due_at.0.map(|it| it.0),
             references: ReferenceView::read(self.external_references).unwrap_or_default(),
         }
     }
 }
 
 /// What to change of a task. Absent fields stay as they are; null clears a field.
-#[derive(Default, Object, Deserialize)]
-#[oai(
-    rename = "RemediationTaskChange",
-    rename_all = "camelCase",
-    example,
-    skip_serializing_if_is_none
-)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "RemediationTaskChange")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct TaskBody {
-    #[oai(validator(min_length = 1, max_length = 200))]
+    #[schemars(length(min = 1, max = 200))]
     #[serde(deserialize_with = "present")]
     title: Option<String>,
     /// At most 16 KiB.
-    #[oai(nullable)]
-    description: MaybeUndefined<String>,
-    #[oai(nullable, validator(max_length = 255))]
-    assignee: MaybeUndefined<String>,
-    #[oai(nullable)]
-    due_at: MaybeUndefined<When>,
+    description: Change<String>,
+    #[schemars(length(max = 255))]
+    assignee: Change<String>,
+    due_at: Change<When>,
     #[serde(deserialize_with = "present")]
     status: Option<TaskStatusView>,
     /// What the task is called in other systems, at most 10. They replace all that it has.
-    #[oai(validator(max_items = 10))]
+    #[schemars(length(max = 10))]
     #[serde(deserialize_with = "present")]
     external_references: Option<Vec<ReferenceView>>,
 }
@@ -162,9 +151,9 @@ impl TaskBody {
     fn change(self) -> TaskChange {
         TaskChange {
             title: self.title,
-            description: change(self.description),
-            assignee: change(self.assignee),
-            due_at: change(self.due_at).map(|it| it.map(|it| it.0)),
+            description: self.description.0,
+            assignee: self.assignee.0,
+            due_at: self.due_at.0.map(|it| it.map(|it| it.0)),
             status: self.status.map(|it| it.0),
             references: ReferenceView::read(self.external_references),
         }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Query;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -21,8 +22,8 @@ use crate::page::{SMALL_PULL_LIMIT_MAX, Stretch};
 use crate::store::global::change::Placed;
 
 /// A status change of one requirement of one client.
-#[derive(Object, Serialize)]
-#[oai(rename = "RowChange", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RowChange")]
 #[serde(rename_all = "camelCase")]
 pub struct RowChangeView {
     /// Rises by one with each change of any client, in commit order. Pass it as `after` to get later changes.

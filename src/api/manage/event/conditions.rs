@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Query;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -22,14 +23,13 @@ use crate::error::{Error, Result};
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 
 /// A condition that is open: something that is wrong now.
-#[derive(Object, Serialize)]
-#[oai(rename = "Condition", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Condition")]
 #[serde(rename_all = "camelCase")]
 pub struct ConditionView {
     /// The same in all events about this condition. Unique over all clients.
     dedup_key: String,
     /// The type of the event that announced it.
-    #[oai(rename = "type")]
     #[serde(rename = "type")]
     kind: TextOf<EventTypeView>,
     client_id: Uid,
@@ -62,8 +62,8 @@ impl ConditionView {
 }
 
 /// An alert that is open or closed recently.
-#[derive(Object, Serialize)]
-#[oai(rename = "Alert", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Alert")]
 #[serde(rename_all = "camelCase")]
 pub struct AlertView {
     dedup_key: String,

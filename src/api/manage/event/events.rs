@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Query;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -23,12 +24,11 @@ use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::event::Event;
 
 /// One event, exactly as a webhook delivery contains it.
-#[derive(Object, Serialize)]
-#[oai(rename = "Event")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Event")]
 pub struct EventView {
     /// Begins with `evt_`.
     id: String,
-    #[oai(rename = "type")]
     #[serde(rename = "type")]
     kind: TextOf<EventTypeView>,
     created: When,
@@ -36,8 +36,8 @@ pub struct EventView {
 }
 
 /// What happened, and to which client.
-#[derive(Object, Serialize)]
-#[oai(rename = "EventData", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "EventData")]
 #[serde(rename_all = "camelCase")]
 pub struct EventDataView {
     msp_id: String,
@@ -46,7 +46,6 @@ pub struct EventDataView {
     /// `/docs/events` describes the object of each event type.
     object: Free,
     /// The previous values of what changed. Absent if there was no earlier state.
-    #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     previous: Option<Free>,
 }

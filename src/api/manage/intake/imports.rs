@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
@@ -28,8 +29,8 @@ use crate::store::ClientStore;
 use crate::store::per_client::import::Import;
 
 /// One import of a file, push of facts, or scan.
-#[derive(Object, Serialize)]
-#[oai(rename = "Import", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Import")]
 #[serde(rename_all = "camelCase")]
 pub struct ImportView {
     id: Uid,
@@ -59,8 +60,8 @@ pub struct ImportView {
 }
 
 /// Records that were not used, and why.
-#[derive(Object, Serialize)]
-#[oai(rename = "Skipped")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Skipped")]
 pub struct SkippedView {
     reason: String,
     count: u32,
@@ -92,8 +93,8 @@ impl ImportView {
 }
 
 /// What an import, or undoing it, changed.
-#[derive(Object, Serialize)]
-#[oai(rename = "ImportOutcome", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ImportOutcome")]
 #[serde(rename_all = "camelCase")]
 pub struct OutcomeView {
     import: ImportView,
@@ -103,8 +104,8 @@ pub struct OutcomeView {
 }
 
 /// How the posture changed.
-#[derive(Default, Object, Serialize)]
-#[oai(rename = "PostureChange", rename_all = "camelCase")]
+#[derive(Default, JsonSchema, Serialize)]
+#[schemars(rename = "PostureChange")]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedView {
     /// Controls whose status changed.

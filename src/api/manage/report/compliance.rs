@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -28,8 +29,8 @@ use crate::error::Result;
 use crate::store::ClientSnapshot;
 
 /// One framework for one client.
-#[derive(Object, Serialize)]
-#[oai(rename = "ClientFrameworkSummary", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientFrameworkSummary")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientFrameworkSummaryView {
     framework_id: FrameworkName,
@@ -48,8 +49,8 @@ pub struct ClientFrameworkSummaryView {
 }
 
 /// One group of a framework's requirements, such as a level of maturity.
-#[derive(Object, Serialize)]
-#[oai(rename = "RequirementGroup", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RequirementGroup")]
 #[serde(rename_all = "camelCase")]
 pub struct GroupView {
     group: String,
@@ -61,8 +62,8 @@ pub struct GroupView {
 }
 
 /// A client's compliance with any framework, with the reasons.
-#[derive(Object, Serialize)]
-#[oai(rename = "ClientFramework", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientFramework")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientFrameworkView {
     framework_id: FrameworkName,
@@ -75,8 +76,8 @@ pub struct ClientFrameworkView {
 }
 
 /// One requirement and what keeps it from being compliant.
-#[derive(Object, Serialize)]
-#[oai(rename = "ClientRequirementDetail", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientRequirementDetail")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRequirementDetailView {
     requirement: String,
@@ -95,8 +96,8 @@ pub struct ClientRequirementDetailView {
 
 /// A control that counts for a requirement, and its result. Findings and remediation: `GET
 /// /api/clients/{clientId}/controls`.
-#[derive(Object, Serialize)]
-#[oai(rename = "RequirementControl", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "RequirementControl")]
 #[serde(rename_all = "camelCase")]
 pub struct RequirementControlView {
     control_code: String,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
-use poem_openapi::{Object, OpenApi};
+use poem_openapi::OpenApi;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -18,8 +19,8 @@ use crate::app::report::kpi::{Attention, Kpis, MeanReadiness};
 macro_rules! figures {
     ($(#[$doc:meta])* $name:ident as $shown:literal { $($(#[$about:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$doc])*
-        #[derive(Object, Serialize)]
-        #[oai(rename = $shown, rename_all = "camelCase")]
+        #[derive(JsonSchema, Serialize)]
+        #[schemars(rename = $shown)]
         #[serde(rename_all = "camelCase")]
         pub struct $name {
             $($(#[$about])* $field: $type,)*
@@ -68,22 +69,22 @@ figures! {
 }
 
 /// Clients by the grade of their score.
-#[derive(Object, Serialize)]
-#[oai(rename = "KpiGrades")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "KpiGrades")]
 pub struct GradesView {
-    #[oai(rename = "A")]
+    #[schemars(rename = "A")]
     #[serde(rename = "A")]
     a: u32,
-    #[oai(rename = "B")]
+    #[schemars(rename = "B")]
     #[serde(rename = "B")]
     b: u32,
-    #[oai(rename = "C")]
+    #[schemars(rename = "C")]
     #[serde(rename = "C")]
     c: u32,
-    #[oai(rename = "D")]
+    #[schemars(rename = "D")]
     #[serde(rename = "D")]
     d: u32,
-    #[oai(rename = "F")]
+    #[schemars(rename = "F")]
     #[serde(rename = "F")]
     f: u32,
 }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::Query;
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::edge::caller::By;
@@ -28,8 +29,8 @@ use crate::id::{ClientId, RiskId};
 use crate::page::{PULL_LIMIT_MAX, Page, SMALL_PULL_LIMIT_MAX, Stretch};
 
 /// The compliance of one client with a framework.
-#[derive(Object, Serialize)]
-#[oai(rename = "PortfolioLine", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PortfolioLine")]
 #[serde(rename_all = "camelCase")]
 pub struct LineView {
     client_id: Uid,
@@ -69,8 +70,8 @@ impl LineView {
 }
 
 /// A client's score, and its summary in every framework.
-#[derive(Object, Serialize)]
-#[oai(rename = "PortfolioScore", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PortfolioScore")]
 #[serde(rename_all = "camelCase")]
 pub struct StandingView {
     client_id: Uid,
@@ -89,8 +90,8 @@ pub struct StandingView {
 }
 
 /// How far a client is in a framework.
-#[derive(Object, Serialize)]
-#[oai(rename = "PortfolioFramework", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PortfolioFramework")]
 #[serde(rename_all = "camelCase")]
 pub struct FrameworkStandingView {
     framework: FrameworkName,
@@ -136,13 +137,12 @@ impl FrameworkStandingView {
 }
 
 /// An open risk of one of the clients.
-#[derive(Object, Serialize)]
-#[oai(rename = "PortfolioRisk", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "PortfolioRisk")]
 #[serde(rename_all = "camelCase")]
 pub struct ClientRiskView {
     client_id: Uid,
     client_name: String,
-    #[oai(flatten)]
     #[serde(flatten)]
     risk: ManagedRiskView,
 }

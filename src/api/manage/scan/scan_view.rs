@@ -1,6 +1,6 @@
 //! Network scans and their results, as the wire shows them.
 
-use poem_openapi::Object;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::wire::reply::Null;
@@ -14,8 +14,8 @@ use crate::id::ClientId;
 use crate::store::global::scan::Difference;
 
 /// A network scan.
-#[derive(Object, Serialize)]
-#[oai(rename = "Scan", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Scan")]
 #[serde(rename_all = "camelCase")]
 pub struct ScanView {
     id: Uid,
@@ -41,8 +41,8 @@ pub struct ScanView {
     difference: Null<DifferenceView>,
 }
 
-#[derive(Object, Serialize)]
-#[oai(rename = "ScanProgress", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScanProgress")]
 #[serde(rename_all = "camelCase")]
 struct ProgressView {
     hosts_total: u64,
@@ -51,8 +51,8 @@ struct ProgressView {
     ports_open: u64,
 }
 
-#[derive(Object, Serialize)]
-#[oai(rename = "ScanDifference", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScanDifference")]
 #[serde(rename_all = "camelCase")]
 struct DifferenceView {
     previous_scan_id: Uid,
@@ -107,8 +107,8 @@ impl DifferenceView {
 }
 
 /// An address that answered.
-#[derive(Object, Serialize)]
-#[oai(rename = "ScannedHost", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScannedHost")]
 #[serde(rename_all = "camelCase")]
 pub struct HostView {
     address: String,
@@ -127,8 +127,8 @@ pub struct HostView {
     ports: Vec<PortView>,
 }
 
-#[derive(Object, Serialize)]
-#[oai(rename = "ScannedPort", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScannedPort")]
 #[serde(rename_all = "camelCase")]
 struct PortView {
     port: u16,
@@ -144,8 +144,8 @@ struct PortView {
     certificate: Null<CertificateView>,
 }
 
-#[derive(Object, Serialize)]
-#[oai(rename = "ScannedCertificate", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScannedCertificate")]
 #[serde(rename_all = "camelCase")]
 struct CertificateView {
     subject: String,
@@ -202,8 +202,8 @@ impl CertificateView {
 }
 
 /// An asset that a scan found.
-#[derive(Object, Serialize)]
-#[oai(rename = "ScannedAsset", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ScannedAsset")]
 #[serde(rename_all = "camelCase")]
 pub struct FoundView {
     id: Uid,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::edge::caller::By;
@@ -15,38 +16,40 @@ use crate::api::wire::input::Ref;
 use crate::api::wire::param;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Accepted, Data, PageReply, Rendered};
+use crate::api::wire::reply::{Accepted, Data, Null, PageReply, Rendered};
 use crate::api::{Group, Web};
 use crate::app::scan::request::NewScan;
 use crate::error::Result;
 use crate::id::{ClientId, ScanId};
 
 /// What to scan.
-#[derive(Object, Deserialize)]
-#[oai(rename = "ScanStart", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "ScanStart")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct ScanBody {
     /// Networks in CIDR notation, all within `scan.allowed_networks` of the configuration. An address alone is one host. At
     /// most 65,536 addresses in total.
-    #[oai(validator(min_items = 1, max_items = 32))]
+    #[schemars(length(min = 1, max = 32))]
     targets: Vec<String>,
     /// For example `22,80,8000-8100`. Default: 200 common ports.
-    #[oai(nullable)]
-    ports: Option<String>,
+    #[serde(default)]
+    ports: Null<String>,
     /// How many probes may be in progress at once, 1 to 1,024. Values outside that range are changed to the nearest valid
     /// one. Default: 256.
-    #[oai(nullable)]
-    threads: Option<i64>,
+    #[serde(default)]
+    threads: Null<i64>,
     /// The client that the assets belong to. Default: the only client that the caller may see, or the only client there
     /// is. Otherwise the scan is for no client, and only users who are not limited to clients see its assets, in
     /// `GET /api/assets`. Callers who are limited to several clients must send it.
-    #[oai(nullable)]
-    client_id: Option<Ref<ClientId>>,
+    #[serde(default)]
+    client_id: Null<Ref<ClientId>>,
     /// Networks in CIDR notation to leave out.
-    #[oai(nullable, validator(max_items = 256))]
-    exclude: Option<Vec<String>>,
-    #[oai(nullable, validator(max_length = 200))]
-    name: Option<String>,
+    #[schemars(length(max = 256))]
+    #[serde(default)]
+    exclude: Null<Vec<String>>,
+    #[schemars(length(max = 200))]
+    #[serde(default)]
+    name: Null<String>,
 }
 
 example!(ScanBody, {"targets": ["192.168.1.0/24"], "ports": "22,80,443,3389"});
@@ -54,12 +57,12 @@ example!(ScanBody, {"targets": ["192.168.1.0/24"], "ports": "22,80,443,3389"});
 impl ScanBody {
     fn new_scan(self) -> NewScan {
         NewScan {
-            client: self.client_id.map(|it| it.0),
-            name: self.name,
+            client: self.client_id.0.map(|it| it.0),
+            name: self.name.0,
             targets: self.targets,
-            exclude: self.exclude.unwrap_or_default(),
-            ports: self.ports,
-            threads: self.threads.map(|it| u64::try_from(it).unwrap_or(0)),
+            exclude: self.exclude.0.unwrap_or_default(),
+            ports: self.ports.0,
+            threads: self.threads.0.map(|it| u64::try_from(it).unwrap_or(0)),
         }
     }
 }

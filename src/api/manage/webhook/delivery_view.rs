@@ -1,6 +1,6 @@
 //! Webhook deliveries as the management API shows them.
 
-use poem_openapi::Object;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::wire::input::TextOf;
@@ -9,8 +9,8 @@ use crate::api::wire::view::{DeliveryStatusView, EventTypeView, Uid, When};
 use crate::store::global::delivery::{Attempt, Delivery, DeliveryState};
 
 /// One attempt at a delivery.
-#[derive(Object, Serialize)]
-#[oai(rename = "DeliveryAttempt")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "DeliveryAttempt")]
 pub struct AttemptView {
     number: u32,
     at: When,
@@ -30,12 +30,11 @@ impl AttemptView {
 }
 
 /// The delivery of one event to one webhook.
-#[derive(Object, Serialize)]
-#[oai(rename = "Delivery", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Delivery")]
 #[serde(rename_all = "camelCase")]
 pub struct DeliveryView {
     event_id: String,
-    #[oai(rename = "type")]
     #[serde(rename = "type")]
     kind: TextOf<EventTypeView>,
     sequence: u64,

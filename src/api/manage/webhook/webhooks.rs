@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use poem::web::Data as Held;
+use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
-use poem_openapi::{Object, OpenApi};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::edge::caller::By;
@@ -33,8 +34,8 @@ use crate::store::global::webhook::WebhookState;
 use crate::webhook::sign::SigningSecret;
 
 /// An endpoint that events are sent to, and the state of its deliveries.
-#[derive(Object, Serialize)]
-#[oai(rename = "Webhook", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Webhook")]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookView {
     id: Uid,
@@ -69,7 +70,6 @@ pub struct WebhookView {
     created_at: When,
     updated_at: When,
     /// The signing secret. It is shown only in this response.
-    #[oai(skip_serializing_if_is_none)]
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -107,13 +107,13 @@ impl WebhookView {
 }
 
 /// A webhook to register.
-#[derive(Object, Deserialize)]
-#[oai(rename = "WebhookCreate", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "WebhookCreate")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewWebhookBody {
     /// Where to send events. It must begin with `https:` unless the configuration allows `http:` for its network.
     url: Url,
-    #[oai(validator(max_length = 200))]
+    #[schemars(length(max = 200))]
     #[serde(default, deserialize_with = "present")]
     description: Option<String>,
     /// Event types to send, or only `all`.
@@ -126,7 +126,7 @@ pub struct NewWebhookBody {
     #[serde(default, deserialize_with = "present")]
     frameworks: Option<Words<FrameworkWord>>,
     /// Headers to send besides those of the service, for receivers that cannot verify a signature.
-    #[oai(validator(max_items = 5))]
+    #[schemars(length(max = 5))]
     #[serde(default, deserialize_with = "present")]
     headers: Option<Vec<HeaderBody>>,
     /// Must be true if present: a new webhook is enabled.
@@ -162,14 +162,14 @@ impl NewWebhookBody {
 }
 
 /// What to change of a webhook. Absent fields stay as they are.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "WebhookChange", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "WebhookChange")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct WebhookBody {
     /// Where to send events. It must begin with `https:` unless the configuration allows `http:` for its network.
     #[serde(deserialize_with = "present")]
     url: Option<Url>,
-    #[oai(validator(max_length = 200))]
+    #[schemars(length(max = 200))]
     #[serde(deserialize_with = "present")]
     description: Option<String>,
     /// Event types to send, or only `all`.
@@ -183,7 +183,7 @@ pub struct WebhookBody {
     frameworks: Option<Words<FrameworkWord>>,
     /// Headers to send besides those of the service, for receivers that cannot verify a signature. They replace all that
     /// were set before.
-    #[oai(validator(max_items = 5))]
+    #[schemars(length(max = 5))]
     #[serde(deserialize_with = "present")]
     headers: Option<Vec<HeaderBody>>,
     /// Events that occur while it is disabled are not sent when it is enabled again. Recover them.
@@ -229,13 +229,13 @@ fn kinds(words: &Words<EventChoice>) -> Result<Vec<EventKind>> {
 }
 
 /// How to rotate a webhook's secret.
-#[derive(Object, Deserialize)]
-#[oai(rename = "WebhookRotation", rename_all = "camelCase", example)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "WebhookRotation")]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct WebhookRotationBody {
     /// For how many seconds deliveries are signed with the old secret too. 0: only with the new one. Default: 86400, one
     /// day.
-    #[oai(validator(minimum(value = "0"), maximum(value = "2592000")))]
+    #[schemars(range(min = 0, max = 2_592_000))]
     #[serde(default, deserialize_with = "present")]
     overlap_s: Option<u32>,
 }
@@ -243,12 +243,11 @@ pub struct WebhookRotationBody {
 example!(WebhookRotationBody, {"overlapS": 3600});
 
 /// Which event to send as a test.
-#[derive(Object, Deserialize)]
-#[oai(rename = "WebhookTest", example, skip_serializing_if_is_none)]
+#[derive(JsonSchema, Deserialize)]
+#[schemars(rename = "WebhookTest")]
 #[serde(deny_unknown_fields, expecting = "a JSON object")]
 pub struct TestBody {
     /// An event type that the webhook subscribes to. Default: the first of them.
-    #[oai(rename = "type")]
     #[serde(rename = "type", default, deserialize_with = "present")]
     kind: Option<EventTypeView>,
 }
@@ -256,12 +255,11 @@ pub struct TestBody {
 example!(TestBody, {"type": "risk_item_created"});
 
 /// What the endpoint answered to a test delivery.
-#[derive(Object, Serialize)]
-#[oai(rename = "WebhookTested", rename_all = "camelCase")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "WebhookTested")]
 #[serde(rename_all = "camelCase")]
 pub struct TestedView {
     event_id: String,
-    #[oai(rename = "type")]
     #[serde(rename = "type")]
     kind: EventTypeView,
     /// The endpoint answered with a 2xx status.
@@ -290,12 +288,11 @@ impl TestedView {
 
 /// Which events to send again: one event by its `sequence`, or those since a point in time that the endpoint did not
 /// get.
-#[derive(Default, Object, Deserialize)]
-#[oai(rename = "WebhookRecovery", rename_all = "camelCase", example, skip_serializing_if_is_none)]
+#[derive(Default, JsonSchema, Deserialize)]
+#[schemars(rename = "WebhookRecovery")]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields, expecting = "a JSON object")]
 pub struct RecoveryBody {
     /// The sequence of one event. Not together with `since`.
-    #[oai(validator(minimum(value = "0")))]
     #[serde(deserialize_with = "present")]
     sequence: Option<u64>,
     /// The start of the range. Required without `sequence`.
@@ -305,7 +302,6 @@ pub struct RecoveryBody {
     #[serde(deserialize_with = "present")]
     until: Option<When>,
     /// Continue after this sequence: `next` of the previous response.
-    #[oai(validator(minimum(value = "0")))]
     #[serde(deserialize_with = "present")]
     after: Option<u64>,
 }
@@ -327,8 +323,8 @@ impl RecoveryBody {
 }
 
 /// The result of a recovery.
-#[derive(Object, Serialize)]
-#[oai(rename = "WebhookRecovered")]
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "WebhookRecovered")]
 pub struct RecoveredView {
     /// Deliveries that were queued.
     queued: u32,
