@@ -192,6 +192,12 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
     let assessment = &options.assessment;
     crate::serve::ServeOptions {
         listen: options.server.listen,
+        certificate: options
+            .server
+            .certificate
+            .clone()
+            .map(|(certificate, key)| crate::serve::tls::CertificateFiles { certificate, key }),
+        http_listen: options.server.http_listen,
         dir: options.data.dir.clone(),
         cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
         trusted_proxies: options.server.trusted_proxies.clone(),

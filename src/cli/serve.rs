@@ -4,6 +4,7 @@ use std::future::pending;
 use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,8 +20,8 @@ use crate::demo::office::Login;
 use crate::demo::receiver::{self, Receiver};
 use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
-use crate::serve::http::listen::Listener;
-use crate::serve::{self, Listeners, Opened};
+use crate::serve::tls::Presented;
+use crate::serve::{self, Opened, PublicListeners};
 use crate::store::global::user::Role;
 
 /// Threads for reads and imports. More would only take memory.
@@ -56,9 +57,9 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         if args.demo {
             receiver::allow(&mut wanted);
         }
-        let public = Listener::tcp(wanted.listen).await?;
+        let public = PublicListeners::open(&wanted).await?;
         let store = serve::open_store(&wanted)?;
-        let control = Listener::socket(&wanted.dir.join(serve::CONTROL_SOCKET)).await?;
+        let control = serve::open_control_socket(&wanted).await?;
         let mut demo = None;
         if args.demo {
             let progress = DemoProgress::start();
@@ -94,8 +95,12 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
             ))?;
         }
         let admin = admin.or_else(|| demo.as_ref().and_then(first_admin));
-        let greet = |address| greet(address, is_new, demo.as_ref(), admin);
-        let listeners = Listeners { public, control };
+        let scheme = if public.certificate.is_some() { "https" } else { "http" };
+        let plain = public.plain_address();
+        let greet = |address| {
+            greet(&format!("{scheme}://{address}"), plain, is_new, demo.as_ref(), admin);
+        };
+        let reloading = reload_on_hangup(public.certificate.clone())?;
         let receiving = async {
             match &receiver {
                 Some(receiver) => receiver.run().await,
@@ -103,8 +108,9 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
             }
         };
         tokio::select! {
-            served = serve::serve(opened, listeners, &wanted, greet, stop) => served,
+            served = serve::serve(opened, public, control, &wanted, greet, stop) => served,
             () = receiving => Ok(()),
+            () = reloading => Ok(()),
         }
     });
     // Blocking work that is still in progress ends with the process.
@@ -201,14 +207,38 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
     })
 }
 
-/// Prints the address of the service and what to do next.
-fn greet(address: SocketAddr, is_new: bool, demo: Option<&Demo>, admin: Option<(String, String)>) {
+/// Reads the certificate again each time the process is told to reload. Never completes.
+fn reload_on_hangup(certificate: Option<Arc<Presented>>) -> Result<impl Future<Output = ()>> {
+    let mut hangup = signal(SignalKind::hangup()).map_err(Error::internal)?;
+    Ok(async move {
+        while hangup.recv().await.is_some() {
+            if let Some(certificate) = &certificate {
+                certificate.reread.notify_one();
+                tracing::info!("reading the certificate again, as SIGHUP asks");
+            }
+            tracing::info!(
+                "posture.toml is read at the start only: restart the service to apply changes of it"
+            );
+        }
+        pending::<()>().await;
+    })
+}
+
+/// Prints the URL of the service and what to do next.
+fn greet(
+    url: &str,
+    plain: Option<SocketAddr>,
+    is_new: bool,
+    demo: Option<&Demo>,
+    admin: Option<(String, String)>,
+) {
     let now = Clock::System.now();
-    let mut lines = vec![format!(
-        "posture {} is listening on http://{address} since {now}",
-        env!("CARGO_PKG_VERSION")
-    )];
-    lines.push(format!("Guides and API reference: http://{address}/docs/"));
+    let mut lines =
+        vec![format!("posture {} is listening on {url} since {now}", env!("CARGO_PKG_VERSION"))];
+    if let Some(plain) = plain {
+        lines.push(format!("http://{plain} leads browsers there, and refuses API calls."));
+    }
+    lines.push(format!("Guides and API reference: {url}/docs/"));
     if let Some(Demo { key, replaces, .. }) = demo {
         if *replaces {
             lines.push(
@@ -217,7 +247,7 @@ fn greet(address: SocketAddr, is_new: bool, demo: Option<&Demo>, admin: Option<(
         }
         let key = key.reveal();
         lines.push("Try it:".to_owned());
-        lines.push(format!("curl -H 'X-API-Key: {key}' http://{address}/api/v1/clients"));
+        lines.push(format!("curl -H 'X-API-Key: {key}' {url}/api/v1/clients"));
     } else if is_new {
         lines.push(
             "There are no clients yet. In another terminal, with the same configuration:"
@@ -227,14 +257,13 @@ fn greet(address: SocketAddr, is_new: bool, demo: Option<&Demo>, admin: Option<(
         lines.push("  posture key issue --name first --scope read:clients,read:assets,read:scores,read:risks,read:compliance".to_owned());
         lines.push("  posture import --client 'Acme Ltd' prowler-output.ocsf.json".to_owned());
         lines.push("  posture show 'Acme Ltd'".to_owned());
-        lines.push(format!("  curl -H 'X-API-Key: KEY' http://{address}/api/v1/clients"));
+        lines.push(format!("  curl -H 'X-API-Key: KEY' {url}/api/v1/clients"));
     }
     if let Some((name, password)) = admin {
         let body = json!({ "username_or_email": name, "password": password });
         lines.push("Log in:".to_owned());
-        lines.push(format!(
-            "curl -H 'Content-Type: application/json' -d '{body}' http://{address}/auth/login"
-        ));
+        lines
+            .push(format!("curl -H 'Content-Type: application/json' -d '{body}' {url}/auth/login"));
     }
     for line in lines {
         // A closed standard output does not stop the service: the log goes to standard error.

@@ -57,6 +57,10 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     pub listen: SocketAddr,
+    /// The files of the certificate with its chain, and of its key. `None`: `listen` serves plain HTTP.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// Where plain HTTP leads to HTTPS.
+    pub http_listen: Option<SocketAddr>,
     /// The absolute URL by which people reach the service, without a trailing slash. `None`: events have no links.
     pub public_url: Option<String>,
     /// Peers whose forwarding header is trusted.
@@ -196,8 +200,21 @@ impl Config {
 }
 
 fn server(it: &mut ConfigReader<'_>) -> Server {
+    let certificate = it.find("server.tls_cert", path);
+    let key = it.find("server.tls_key", path);
+    if certificate.is_some() != key.is_some() {
+        let rule = "must be set together with server.tls_key";
+        it.clash(&["server.tls_cert", "server.tls_key"], rule);
+    }
+    let http_listen = it.find("server.http_listen", socket_addr);
+    if http_listen.is_some() && certificate.is_none() {
+        let rule = "must be set together with server.tls_cert: it leads to HTTPS";
+        it.clash(&["server.http_listen", "server.tls_cert", "server.tls_key"], rule);
+    }
     Server {
         listen: it.get("server.listen", socket_addr),
+        certificate: certificate.zip(key),
+        http_listen,
         public_url: it.find("server.public_url", url),
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),

@@ -19,7 +19,7 @@ mod socket;
 mod stream;
 mod sweep;
 mod talk;
-mod tls;
+pub mod tls;
 mod worker;
 
 pub use local::attached_networks;

@@ -1,6 +1,8 @@
 //! The server: open the database, start, wait, stop.
 
 pub mod http;
+mod plain;
+pub mod tls;
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -23,6 +25,7 @@ use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
 use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::Listener;
+use crate::serve::tls::{CertificateFiles, Presented};
 use crate::store::{self, Store};
 use crate::{catalog, web, work};
 
@@ -43,6 +46,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
     pub listen: SocketAddr,
+    /// With it `listen` serves HTTPS.
+    pub certificate: Option<CertificateFiles>,
+    /// Where plain HTTP is led to HTTPS. Only together with a certificate.
+    pub http_listen: Option<SocketAddr>,
     /// The folder of the database and the control socket.
     pub dir: PathBuf,
     pub cache_bytes: usize,
@@ -79,8 +86,10 @@ impl Opened {
     ) -> Result<Self> {
         let sealer = Sealer::open(&options.dir.join(KEY_FILE))?;
         let mut app_options = options.app.clone();
-        app_options.webhooks.policy.own.push(options.listen);
-        app_options.scan.own.push(options.listen);
+        for own in [Some(options.listen), options.http_listen].into_iter().flatten() {
+            app_options.webhooks.policy.own.push(own);
+            app_options.scan.own.push(own);
+        }
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
         let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
@@ -104,10 +113,44 @@ impl Opened {
     }
 }
 
-/// Where a server listens: taken before any other work, so that a server that cannot start says so at once.
-pub struct Listeners {
-    pub public: Listener,
-    pub control: Listener,
+/// Where a server listens for callers: taken before any other work, so that a server that cannot start says so at once.
+pub struct PublicListeners {
+    main: Listener,
+    /// Of plain HTTP, beside HTTPS.
+    plain: Option<Listener>,
+    /// What `main` presents. `None`: it serves plain HTTP.
+    pub certificate: Option<Arc<Presented>>,
+}
+
+impl PublicListeners {
+    /// # Errors
+    /// Those of [`Presented::read`] and [`Listener::tcp`].
+    pub async fn open(options: &ServeOptions) -> Result<Self> {
+        let certificate = options.certificate.clone().map(Presented::read).transpose()?;
+        let mut main = Listener::tcp(options.listen).await?;
+        if let Some(certificate) = &certificate {
+            main = main.with_tls(certificate.config()?);
+        }
+        let plain = match options.http_listen {
+            Some(address) => Some(Listener::tcp(address).await?),
+            None => None,
+        };
+        Ok(Self { main, plain, certificate })
+    }
+
+    /// Where plain HTTP leads to HTTPS, with the port that the system chose for port 0.
+    #[must_use]
+    pub fn plain_address(&self) -> Option<SocketAddr> {
+        self.plain.as_ref().and_then(Listener::local_addr)
+    }
+}
+
+/// Listens on the control socket.
+///
+/// # Errors
+/// Those of [`Listener::socket`].
+pub async fn open_control_socket(options: &ServeOptions) -> Result<Listener> {
+    Listener::socket(&options.dir.join(CONTROL_SOCKET)).await
 }
 
 /// Opens the database.
@@ -143,7 +186,8 @@ pub fn load_catalog() -> Result<Catalog> {
 /// Those of the store if it cannot be written, or cannot be closed cleanly.
 pub async fn serve(
     opened: Opened,
-    Listeners { public, control }: Listeners,
+    PublicListeners { main, plain, certificate }: PublicListeners,
+    control: Listener,
     options: &ServeOptions,
     started: impl FnOnce(SocketAddr),
     until: impl Future<Output = ()>,
@@ -155,15 +199,26 @@ pub async fn serve(
     opened.app.reassess_outdated().await?;
     opened.app.settle_key_file().await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
-    let address = public.local_addr().unwrap_or(options.listen);
+    let address = main.local_addr().unwrap_or(options.listen);
+    let to_https = plain::lead_to_https(options.app.public_url.clone(), address.port());
     let limits = limits(options);
     let (stop, stopping) = watch::channel(false);
     let (stop_work, work_stopping) = watch::channel(false);
     let serving = async {
         let endpoint = &opened.endpoint;
         tokio::join!(
-            http::service::run(public, Arc::clone(endpoint), &limits, stopping.clone()),
-            http::service::run(control, Arc::clone(endpoint), &limits, stopping),
+            http::service::run(main, Arc::clone(endpoint), &limits, stopping.clone()),
+            async {
+                if let Some(plain) = plain {
+                    http::service::run(plain, Arc::new(to_https), &limits, stopping.clone()).await;
+                }
+            },
+            async {
+                if let Some(certificate) = certificate {
+                    certificate.follow(stopping.clone()).await;
+                }
+            },
+            http::service::run(control, Arc::clone(endpoint), &limits, stopping.clone()),
         );
         // Tasks stop after the last request, because they handle what it left due.
         stop_work.send_replace(true);

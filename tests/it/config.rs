@@ -35,6 +35,7 @@ fn the_defaults_are_those_of_the_manual() {
     let it = Config::default();
     assert_eq!(it.server.listen, "127.0.0.1:8080".parse().unwrap());
     assert_eq!((it.server.public_url, it.server.trusted_proxies), (None, vec![]));
+    assert_eq!((it.server.certificate, it.server.http_listen), (None, None));
     assert_eq!(it.server.connections_per_address, 128);
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 32));
     assert_eq!(it.msp.id, None);
@@ -277,6 +278,18 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
         ),
         ("[limits]\nper_hour = 59", "2: limits.per_hour: must not be less than limits.per_minute"),
         ("[limits]\nper_day = 999", "2: limits.per_day: must not be less than limits.per_hour"),
+        (
+            "[server]\ntls_cert = \"a\"",
+            "2: server.tls_cert: must be set together with server.tls_key",
+        ),
+        (
+            "[server]\ntls_key = \"a\"",
+            "2: server.tls_cert: must be set together with server.tls_key",
+        ),
+        (
+            "[server]\nhttp_listen = \"0.0.0.0:80\"",
+            "2: server.http_listen: must be set together with server.tls_cert: it leads to HTTPS",
+        ),
         (
             "[webhooks]\nretry_gaps_s = [0, 5, 4]",
             "2: webhooks.retry_gaps_s: each wait must be at least as long as the one before it",

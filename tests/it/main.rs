@@ -38,6 +38,7 @@ mod strangers;
 mod suite;
 mod text;
 mod tickets;
+mod tls;
 mod upgrade;
 mod users;
 mod v1;

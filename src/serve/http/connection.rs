@@ -10,6 +10,7 @@ use hyper::StatusCode;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use poem::Response;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -75,21 +76,25 @@ where
         if let Ok(status) = StatusCode::from_u16(line.refused.load(Ordering::Relaxed)) {
             line.begun.store(true, Ordering::Relaxed);
             // A peer that does not take it gets nothing else either.
-            let _ = stream.write_all(&refusal(status).await).await;
+            let _ = stream.write_all(&whole(refusal(status)).await).await;
         }
         linger(stream).await;
     }
 }
 
-/// The whole answer to what hyper could not read as a request.
-async fn refusal(status: StatusCode) -> Vec<u8> {
-    let response = match status {
+/// The answer to what hyper could not read as a request.
+fn refusal(status: StatusCode) -> Response {
+    match status {
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => {
             HEADERS_TOO_LARGE.respond("the request line and the headers are too large")
         }
         StatusCode::URI_TOO_LONG => URI_TOO_LONG.respond("the request target is too long"),
         _ => INVALID.respond("the request is not valid HTTP/1.1"),
-    };
+    }
+}
+
+/// The bytes of an answer after which the connection is closed.
+pub(super) async fn whole(response: Response) -> Vec<u8> {
     let (status, body) = (response.status(), response.into_body().into_vec().await);
     let body = body.unwrap_or_default();
     let head = format!(
@@ -101,13 +106,13 @@ async fn refusal(status: StatusCode) -> Vec<u8> {
 }
 
 /// Returns shortly after the stop.
-async fn called(mut stop: watch::Receiver<bool>) {
+pub(super) async fn called(mut stop: watch::Receiver<bool>) {
     // A dropped sender is a stop too.
     let _ = stop.wait_for(|stopping| *stopping).await;
     sleep(LAST_CALL).await;
 }
 
-async fn linger<S>(mut stream: S)
+pub(super) async fn linger<S>(mut stream: S)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::Version;
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, CONNECTION, EXPECT, HOST, HeaderValue};
+use hyper::header::{ALLOW, CONNECTION, EXPECT, HOST, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use hyper::http::request::Parts;
 use poem::http::uri::Scheme;
 use poem::http::{Method, StatusCode, Uri};
@@ -29,11 +29,15 @@ use crate::serve::http::body::{End, Fault};
 use crate::serve::http::limit::{ConnectionLimits, SharedService};
 use crate::serve::http::slot::Slot;
 
+/// Sent over TLS: browsers use nothing else for this host for a year.
+const ONLY_HTTPS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
 /// The state that all requests of one connection share.
 pub(in crate::serve) struct ConnectionContext {
     pub(in crate::serve) app: SharedService,
     pub(in crate::serve) limits: Arc<ConnectionLimits>,
     pub(in crate::serve) peer: Peer,
+    pub(in crate::serve) is_tls: bool,
     pub(in crate::serve) local: LocalAddr,
     pub(in crate::serve) remote: RemoteAddr,
     pub(in crate::serve) stop: watch::Receiver<bool>,
@@ -77,6 +81,9 @@ impl ConnectionContext {
         if end != End::Whole || stopping(&self.stop) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
+        if self.is_tls {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
+        }
         hyper::Response::from(response).map(|it| in_progress.until_complete(it))
     }
 
@@ -102,8 +109,8 @@ impl ConnectionContext {
         }
         parts.extensions.insert(self.peer);
         let (method, path) = (parts.method.clone(), parts.uri.clone());
-        let parts: RequestParts =
-            (parts, self.local.clone(), self.remote.clone(), Scheme::HTTP).into();
+        let scheme = if self.is_tls { Scheme::HTTPS } else { Scheme::HTTP };
+        let parts: RequestParts = (parts, self.local.clone(), self.remote.clone(), scheme).into();
         match caught(self.app.call(Request::from_parts(parts, body))).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_from_response() => error.into_response(),

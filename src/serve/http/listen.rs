@@ -5,8 +5,10 @@ use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::time::timeout;
 
@@ -23,7 +25,8 @@ const ROOT: u32 = 0;
 
 /// Accepts connections until it is dropped.
 pub enum Listener {
-    Tcp(TcpListener),
+    /// With TLS if there are rules for it.
+    Tcp(TcpListener, Option<Arc<ServerConfig>>),
     Socket(ControlSocket),
 }
 
@@ -36,7 +39,7 @@ pub struct ControlSocket {
 }
 
 pub(in crate::serve) enum Stream {
-    Tcp(TcpStream),
+    Tcp(TcpStream, Option<Arc<ServerConfig>>),
     Socket(UnixStream),
 }
 
@@ -53,7 +56,16 @@ impl Listener {
                 Error::invalid(format!("cannot listen on {address}: {error}")).caused_by(error)
             }
         })?;
-        Ok(Self::Tcp(listener))
+        Ok(Self::Tcp(listener, None))
+    }
+
+    /// Every connection begins with a handshake by these rules.
+    #[must_use]
+    pub fn with_tls(self, rules: Arc<ServerConfig>) -> Self {
+        match self {
+            Self::Tcp(listener, _) => Self::Tcp(listener, Some(rules)),
+            Self::Socket(_) => self,
+        }
     }
 
     /// Listens on a socket file that only its owner can open, in a folder that only its owner can
@@ -74,20 +86,20 @@ impl Listener {
     /// The address in use, with the port that the system chose for port 0. `None` for the socket.
     pub fn local_addr(&self) -> Option<SocketAddr> {
         match self {
-            Self::Tcp(listener) => listener.local_addr().ok(),
+            Self::Tcp(listener, _) => listener.local_addr().ok(),
             Self::Socket(_) => None,
         }
     }
 
     pub(in crate::serve) async fn accept(&self) -> io::Result<(Stream, Peer)> {
         match self {
-            Self::Tcp(listener) => {
+            Self::Tcp(listener, tls) => {
                 let (stream, peer) = listener.accept().await?;
                 let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
                 // Answers are written in one piece, so there is nothing to wait for. It fails only
                 // on a connection that is already closed.
                 let _ = stream.set_nodelay(true);
-                Ok((Stream::Tcp(stream), Peer::Tcp(peer)))
+                Ok((Stream::Tcp(stream, tls.clone()), Peer::Tcp(peer)))
             }
             Self::Socket(socket) => {
                 let (stream, _) = socket.listener.accept().await?;

@@ -3,6 +3,7 @@
 mod body;
 mod connection;
 mod exchange;
+mod handshake;
 pub mod limit;
 pub mod listen;
 pub mod service;

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::connection;
+use super::{connection, handshake};
 use crate::peer::Peer;
 use crate::serve::http::exchange::ConnectionContext;
 use crate::serve::http::limit::{ConnectionLimits, SharedService};
@@ -128,6 +128,7 @@ impl Acceptor {
             app: self.app.clone(),
             limits: self.limits.clone(),
             peer,
+            is_tls: matches!(stream, Stream::Tcp(_, Some(_))),
             local: self.local.clone(),
             remote: RemoteAddr(remote),
             stop: self.stop.clone(),
@@ -138,7 +139,12 @@ impl Acceptor {
         };
         self.connections.spawn(async move {
             match stream {
-                Stream::Tcp(stream) => connection::serve(stream, line).await,
+                Stream::Tcp(stream, None) => connection::serve(stream, line).await,
+                Stream::Tcp(stream, Some(tls)) => {
+                    if let Some(stream) = handshake::complete(stream, tls, &line).await {
+                        connection::serve(stream, line).await;
+                    }
+                }
                 Stream::Socket(stream) => connection::serve(stream, line).await,
             }
         });

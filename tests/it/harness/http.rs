@@ -94,7 +94,8 @@ pub fn get_slowly(
     parse(&bytes)
 }
 
-fn exchange(
+/// One request on a stream, which is read to its end.
+pub fn exchange(
     mut stream: impl Read + Write,
     method: &str,
     path: &str,

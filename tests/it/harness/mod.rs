@@ -21,8 +21,9 @@ use posture::app::App;
 use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
 use posture::engine::catalog::Catalog;
-use posture::serve::http::listen::Listener;
-use posture::serve::{CONTROL_SOCKET, Listeners, Opened, ServeOptions, serve};
+use posture::serve::{
+    CONTROL_SOCKET, Opened, PublicListeners, ServeOptions, open_control_socket, serve,
+};
 use posture::store::{self, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -65,6 +66,8 @@ struct Running {
 pub fn options(dir: &Path) -> ServeOptions {
     ServeOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
+        certificate: None,
+        http_listen: None,
         dir: dir.to_path_buf(),
         cache_bytes: 16 * 1024 * 1024,
         trusted_proxies: Vec::new(),
@@ -161,10 +164,9 @@ impl Posture {
                 let app = Arc::clone(&opened.app);
                 let greet = move |address| started.send((address, app, handle)).unwrap();
                 let until = async { drop(stopped.await) };
-                let public = Listener::tcp(options.listen).await.unwrap();
-                let control = Listener::socket(&options.dir.join(CONTROL_SOCKET)).await.unwrap();
-                let listeners = Listeners { public, control };
-                serve(opened, listeners, &options, greet, until).await.unwrap();
+                let public = PublicListeners::open(&options).await.unwrap();
+                let control = open_control_socket(&options).await.unwrap();
+                serve(opened, public, control, &options, greet, until).await.unwrap();
             });
         });
         let (address, app, runtime) = starting.recv().expect("the server starts");

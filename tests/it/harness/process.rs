@@ -251,10 +251,10 @@ impl Server {
         };
         // The first start names the administrator before.
         let mut greeting = line();
-        while !greeting.contains("http://") {
+        while !greeting.contains("://") {
             greeting = line();
         }
-        let (_, address) = greeting.split_once("http://").expect("it was looked for");
+        let (_, address) = greeting.split_once("://").expect("it was looked for");
         let address = address.split(' ').next().unwrap().parse().unwrap();
         Self { address, greeting, child, lines }
     }

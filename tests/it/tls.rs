@@ -1,0 +1,262 @@
+//! HTTPS: the certificate, its replacement, and the address of plain HTTP beside it.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::ServerName;
+use rustls::version::{TLS12, TLS13};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
+};
+
+use crate::harness::http::exchange;
+use crate::harness::process::{Folder, Server, signal, wait_until};
+use crate::harness::send;
+
+const NAME: &str = "posture.example.com";
+const WAIT: Duration = Duration::from_secs(30);
+
+type TlsStream = StreamOwned<ClientConnection, TcpStream>;
+
+/// A folder whose configuration serves HTTPS, and the authority that vouches for its certificate.
+struct Site {
+    folder: Folder,
+    authority: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Site {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let authority = CertifiedIssuer::self_signed(params, key).unwrap();
+        let site = Self { folder: Folder::new(), authority };
+        site.configure("http_listen = \"127.0.0.1:0\"");
+        site.renew(1);
+        site
+    }
+
+    fn configure(&self, more: &str) {
+        let server = "listen = \"127.0.0.1:0\"\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"";
+        let text = format!("[server]\n{server}\n{more}\n[data]\ndir = \"data\"\n");
+        self.folder.write("posture.toml", text.as_bytes());
+    }
+
+    /// Writes another certificate with this serial number, and its key.
+    fn renew(&self, serial: u64) {
+        let (certificate, key) = self.issue(serial);
+        self.folder.write("cert.pem", certificate.as_bytes());
+        self.folder.write("key.pem", key.as_bytes());
+    }
+
+    fn issue(&self, serial: u64) -> (String, String) {
+        let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+        params.serial_number = Some(serial.into());
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.authority).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    fn connect(
+        &self,
+        address: SocketAddr,
+        version: &'static SupportedProtocolVersion,
+    ) -> TlsStream {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.authority.der().clone()).unwrap();
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_protocol_versions(&[version])
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from(NAME).unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(WAIT)).unwrap();
+        StreamOwned::new(connection, stream)
+    }
+
+    /// The serial number of the certificate that a new connection gets.
+    fn presented(&self, server: &Server) -> Vec<u8> {
+        let mut stream = self.connect(server.address, &TLS13);
+        stream.conn.complete_io(&mut stream.sock).unwrap();
+        let certificate = &stream.conn.peer_certificates().unwrap()[0];
+        let (_, certificate) = x509_parser::parse_x509_certificate(certificate).unwrap();
+        certificate.raw_serial().to_vec()
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("serve.log")).unwrap()
+    }
+
+    /// Why the server does not start.
+    fn refusal(&self) -> String {
+        let done = self.folder.run(&["serve"]);
+        assert_eq!((done.code, done.out.as_str()), (1, ""), "{}", done.err);
+        done.err
+    }
+}
+
+/// One request on a connection that stays open; the head of the answer.
+fn ask(stream: &mut TlsStream, path: &str) -> String {
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {NAME}\r\n\r\n").unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|it| it.strip_prefix("content-length: ")).unwrap();
+    stream.read_exact(&mut vec![0; length.parse().unwrap()]).unwrap();
+    head
+}
+
+#[test]
+fn both_versions_of_tls_are_served_and_browsers_told_to_stay_with_it() {
+    let site = Site::new();
+    let server = site.folder.serve();
+    assert!(server.greeting.contains("https://127.0.0.1:"), "{}", server.greeting);
+    for version in [&TLS12, &TLS13] {
+        let answer = exchange(site.connect(server.address, version), "GET", "/healthz", &[], &[]);
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("strict-transport-security"), Some("max-age=31536000"));
+    }
+    // A key works as it does without TLS.
+    site.folder.client("Acme Ltd");
+    let key = site.folder.key("60");
+    let stream = site.connect(server.address, &TLS13);
+    let headers = [("X-API-Key", key.as_str())];
+    let answer = exchange(stream, "GET", "/api/v1/clients", &headers, &[]);
+    assert_eq!((answer.status, &answer.json()["data"][0]["name"]), (200, &"Acme Ltd".into()));
+    // Without TLS on the same port.
+    let (code, message) = send(server.address, "GET", "/healthz", &[], &[]).problem();
+    assert_eq!(
+        (&*code, &*message),
+        ("VALIDATION_ERROR", "this port speaks HTTPS only; use https://")
+    );
+    assert!(server.stop().success());
+    let log = site.log();
+    assert!(
+        log.contains("presenting the certificate in cert.pem for posture.example.com"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_replaced_certificate_is_presented_without_dropping_connections() {
+    let site = Site::new();
+    let server = site.folder.serve();
+    assert_eq!(site.presented(&server), [1]);
+    let mut open = site.connect(server.address, &TLS13);
+    ask(&mut open, "/healthz");
+    // Noticed by itself.
+    site.renew(2);
+    assert!(wait_until(WAIT, || site.presented(&server) == [2]));
+    ask(&mut open, "/healthz");
+    // The key of another certificate: the one before stays until both fit.
+    let (certificate, key) = site.issue(3);
+    site.folder.write("cert.pem", certificate.as_bytes());
+    signal(server.id(), "-HUP");
+    assert!(wait_until(WAIT, || site.log().contains("the key is not that of the certificate")));
+    assert_eq!(site.presented(&server), [2]);
+    site.folder.write("key.pem", key.as_bytes());
+    signal(server.id(), "-HUP");
+    assert!(wait_until(WAIT, || site.presented(&server) == [3]));
+    ask(&mut open, "/healthz");
+    assert_eq!(site.log().matches("the new certificate is not used").count(), 1);
+    assert!(server.stop().success());
+}
+
+#[test]
+fn plain_http_leads_pages_to_https_and_refuses_credentials() {
+    let site = Site::new();
+    let server = site.folder.serve();
+    let line = server.line();
+    let plain: SocketAddr = line.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
+    let port = server.address.port();
+    for method in ["GET", "HEAD"] {
+        let answer = send(plain, method, "/docs/install?a=b", &[], &[]);
+        assert_eq!(answer.status, 308);
+        let location = format!("https://posture:{port}/docs/install?a=b");
+        assert_eq!(answer.header("location"), Some(&*location));
+        assert_eq!(answer.header("strict-transport-security"), None);
+    }
+    let key = [("X-API-Key", "service_0000000000_00000000000000000000000000000000000000")];
+    let bearer = [("Authorization", "Bearer x")];
+    for (method, path, headers) in [
+        ("GET", "/api/v1/clients", &key[..]),
+        ("GET", "/docs/", &bearer[..]),
+        ("GET", "/api/v1/clients", &[]),
+        ("POST", "/auth/login", &[]),
+        ("POST", "/docs/", &[]),
+    ] {
+        let answer = send(plain, method, path, headers, b"{}");
+        assert_eq!(answer.status, 403, "{method} {path}");
+        let (code, message) = answer.problem();
+        assert_eq!(code, "FORBIDDEN");
+        assert!(message.starts_with("use https; ") && message.contains("rotate it"), "{message}");
+    }
+    drop(server);
+    site.configure("http_listen = \"127.0.0.1:0\"\npublic_url = \"https://grc.example.com\"");
+    let server = site.folder.serve();
+    let line = server.line();
+    let plain: SocketAddr = line.split(['/', ' ']).nth(2).unwrap().parse().unwrap();
+    let answer = send(plain, "GET", "/", &[], &[]);
+    assert_eq!(answer.header("location"), Some("https://grc.example.com/"));
+}
+
+#[test]
+fn a_server_without_a_usable_certificate_does_not_start() {
+    let site = Site::new();
+    let (certificate, key) = site.issue(2);
+    let refused = |name: &str, text: &str, why: &str| {
+        let before = std::fs::read(site.folder.path().join(name)).unwrap();
+        site.folder.write(name, text.as_bytes());
+        let said = site.refusal();
+        assert!(said.contains(why), "{name}: {said}");
+        site.folder.write(name, &before);
+    };
+    refused(
+        "key.pem",
+        &key,
+        "cert.pem with server.tls_key key.pem: the key is not that of the certificate",
+    );
+    refused("cert.pem", &key, "server.tls_cert: cert.pem holds no certificate");
+    refused(
+        "key.pem",
+        &certificate,
+        "server.tls_key: key.pem holds no private key that is not encrypted",
+    );
+    refused(
+        "cert.pem",
+        "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",
+        "is not PEM",
+    );
+    refused("cert.pem", &certificate.repeat(17), "holds 17 certificates, more than 16");
+    refused("cert.pem", &" ".repeat(1024 * 1024 + 1), "cert.pem is larger than 1 MiB");
+    std::fs::remove_file(site.folder.path().join("key.pem")).unwrap();
+    assert!(site.refusal().contains("server.tls_key: cannot read key.pem: No such file"));
+}
+
+#[test]
+fn a_peer_that_does_not_shake_hands_is_dropped_at_the_deadline() {
+    let site = Site::new();
+    let server = site.folder.serve();
+    let mut silent = TcpStream::connect(server.address).unwrap();
+    silent.set_read_timeout(Some(WAIT)).unwrap();
+    // The start of a ClientHello, and no more.
+    let mut stuck = TcpStream::connect(server.address).unwrap();
+    stuck.write_all(&[22, 3, 1, 2, 0]).unwrap();
+    stuck.set_read_timeout(Some(WAIT)).unwrap();
+    assert_eq!(silent.read(&mut [0]).unwrap(), 0);
+    assert_eq!(stuck.read(&mut [0]).unwrap_or(0), 0);
+    let mut garbage = TcpStream::connect(server.address).unwrap();
+    garbage.write_all(b"\x00\xff\x00\xff\x00\xff").unwrap();
+    drop(garbage.read_to_end(&mut Vec::new()));
+    assert_eq!(site.presented(&server), [1]);
+}
