@@ -17,6 +17,7 @@ use crate::app::App;
 use crate::error::Result;
 use crate::store::{ClientSnapshot, ClientStore};
 use edge::metric::Metrics;
+use edge::metrics_token::MetricsToken;
 use edge::page_cache::{PageCache, PageKey};
 use wire::reply::Rendered;
 
@@ -43,6 +44,8 @@ pub struct Web {
     pub app: Arc<App>,
     pub cache: PageCache,
     pub metrics: Metrics,
+    /// With which other hosts read the metrics.
+    pub metrics_token: Option<MetricsToken>,
     /// Peers whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
     /// Set once the log said that a proxy is not configured.
@@ -51,10 +54,15 @@ pub struct Web {
 
 impl Web {
     #[must_use]
-    pub fn new(app: Arc<App>, trusted_proxies: Vec<IpNetwork>) -> Arc<Self> {
+    pub fn new(
+        app: Arc<App>,
+        trusted_proxies: Vec<IpNetwork>,
+        metrics_token: Option<MetricsToken>,
+    ) -> Arc<Self> {
         let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
         let metrics = Metrics::default();
-        Arc::new(Self { app, cache, metrics, trusted_proxies, untrusted_proxy: Once::new() })
+        let untrusted_proxy = Once::new();
+        Arc::new(Self { app, cache, metrics, metrics_token, trusted_proxies, untrusted_proxy })
     }
 
     /// Returns the cached answer, or renders it off the async threads and caches it. The key's versions are read before

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::pin::pin;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -12,6 +13,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use poem::{Body, Endpoint, Request};
 use serde_json::Value;
 use tokio::net::UnixStream;
+use tokio::time::timeout;
 
 use super::serve_options;
 use crate::config::Config;
@@ -74,6 +76,24 @@ pub(super) fn call(options: &Config, call: Call) -> Result<Value> {
     with_session(options, async |session| session.call(call).await)
 }
 
+/// The running server's response to one call. Without a server, none is started.
+///
+/// # Errors
+/// `Unavailable` if no server is running, or it does not answer in time; as [`ServerSession::call`].
+pub(super) fn ask_server(options: &Config, patience: Duration, call: Call) -> Result<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Error::internal)?.block_on(async {
+        let Some(session) = ServerSession::running(options).await else {
+            return Err(Error::unavailable("the server is not running"));
+        };
+        let late = |_| {
+            let s = patience.as_secs();
+            Error::unavailable(format!("the server did not answer within {s} seconds"))
+        };
+        timeout(patience, session.call(call)).await.map_err(late)?
+    })
+}
+
 pub(super) enum ServerSession {
     /// A server is running and listens on this socket.
     Server(std::path::PathBuf),
@@ -82,10 +102,15 @@ pub(super) enum ServerSession {
 }
 
 impl ServerSession {
-    async fn begin(options: &Config) -> Result<Self> {
+    /// `None`: no server answers on the control socket.
+    async fn running(options: &Config) -> Option<Self> {
         let socket = options.data.dir.join(CONTROL_SOCKET);
-        if UnixStream::connect(&socket).await.is_ok() {
-            return Ok(Self::Server(socket));
+        UnixStream::connect(&socket).await.ok().map(|_| Self::Server(socket))
+    }
+
+    async fn begin(options: &Config) -> Result<Self> {
+        if let Some(session) = Self::running(options).await {
+            return Ok(session);
         }
         if options.file.is_none() && !options.data.dir.exists() {
             // The command was run in another directory than the service: do not create an empty installation there.

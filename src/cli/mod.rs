@@ -112,6 +112,8 @@ enum Command {
     Audit(audit::AuditCommand),
     /// Show the state of the service.
     Status,
+    /// Check that the server runs and can read and write, for a container or a monitor.
+    Health,
     /// Print the OpenAPI document.
     Openapi,
     /// Check or show the configuration.
@@ -159,6 +161,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Framework(command) => framework::run(&options()?, json, command),
         Command::Audit(command) => audit::run(&options()?, json, &command),
         Command::Status => system::status(&options()?, json),
+        Command::Health => system::health(&options()?, json),
         Command::Openapi => system::openapi(),
         Command::Config(command) => system::config(path, json, &command),
         Command::Completions { shell } => system::completions(shell),
@@ -198,6 +201,7 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
             .clone()
             .map(|(certificate, key)| crate::serve::tls::CertificateFiles { certificate, key }),
         http_listen: options.server.http_listen,
+        metrics_token: None,
         dir: options.data.dir.clone(),
         cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
         trusted_proxies: options.server.trusted_proxies.clone(),

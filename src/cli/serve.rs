@@ -13,6 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 use super::{print, serve_options};
+use crate::api::edge::metrics_token::MetricsToken;
 use crate::clock::Clock;
 use crate::config::{Config, LogFormat, LogLevel};
 use crate::demo::fill::{self, Demo};
@@ -21,7 +22,7 @@ use crate::demo::receiver::{self, Receiver};
 use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
 use crate::serve::tls::Presented;
-use crate::serve::{self, Opened, PublicListeners};
+use crate::serve::{self, Opened, PublicListeners, ServeOptions};
 use crate::store::global::user::Role;
 
 /// Threads for reads and imports. More would only take memory.
@@ -52,11 +53,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         .map_err(Error::internal)?;
     let served = runtime.block_on(async {
         let mut stop = pin!(stop_signal()?);
-        let mut wanted = serve_options(options);
-        wanted.listen = args.listen.unwrap_or(wanted.listen);
-        if args.demo {
-            receiver::allow(&mut wanted);
-        }
+        let wanted = wanted(options, args)?;
         let public = PublicListeners::open(&wanted).await?;
         let store = serve::open_store(&wanted)?;
         let control = serve::open_control_socket(&wanted).await?;
@@ -116,6 +113,18 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
     // Blocking work that is still in progress ends with the process.
     runtime.shutdown_timeout(BLOCKING_TIMEOUT);
     served
+}
+
+/// The options of the configuration, changed as the command line says.
+fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
+    let mut wanted = serve_options(options);
+    wanted.listen = args.listen.unwrap_or(wanted.listen);
+    let metrics_token = options.server.metrics_token_file.as_deref();
+    wanted.metrics_token = metrics_token.map(MetricsToken::read).transpose()?;
+    if args.demo {
+        receiver::allow(&mut wanted);
+    }
+    Ok(wanted)
 }
 
 /// Prints the users of a demonstration that was just completed.

@@ -1,13 +1,14 @@
-//! `posture init`, `status`, `openapi`, `config` and `completions`.
+//! `posture init`, `status`, `health`, `openapi`, `config` and `completions`.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use clap::{CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
-use super::call::{Call, with_session};
+use super::call::{Call, ask_server, with_session};
 use super::{Cli, print};
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
@@ -16,6 +17,9 @@ use crate::text::is_visible;
 
 /// A host with more networks is probably a router: `attached` is not replaced by their names.
 const N_NETWORKS_NAMED: usize = 16;
+
+/// How long `posture health` waits for an answer.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -117,6 +121,15 @@ pub(super) fn status(options: &Config, json: bool) -> Result<()> {
         return Ok(());
     }
     Err(Error::unavailable("the server is not running; start it with `posture serve`"))
+}
+
+/// Asks the running server, and nobody else, whether it is ready.
+///
+/// # Errors
+/// `Unavailable` if no server is running, it does not answer in time, or it cannot read and write.
+pub(super) fn health(options: &Config, json: bool) -> Result<()> {
+    let answer = ask_server(options, HEALTH_TIMEOUT, Call::get("/readyz"))?;
+    if json { print::json(&answer) } else { print::line("ready") }
 }
 
 fn show_status(system: &Value, is_running: bool) -> Result<()> {

@@ -61,6 +61,8 @@ pub struct Server {
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// Where plain HTTP leads to HTTPS.
     pub http_listen: Option<SocketAddr>,
+    /// The file of the token with which other hosts read `/metrics`.
+    pub metrics_token_file: Option<PathBuf>,
     /// The absolute URL by which people reach the service, without a trailing slash. `None`: events have no links.
     pub public_url: Option<String>,
     /// Peers whose forwarding header is trusted.
@@ -215,6 +217,7 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         listen: it.get("server.listen", socket_addr),
         certificate: certificate.zip(key),
         http_listen,
+        metrics_token_file: it.find("server.metrics_token_file", path),
         public_url: it.find("server.public_url", url),
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),

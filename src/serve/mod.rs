@@ -16,6 +16,7 @@ use poem::endpoint::BoxEndpoint;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use crate::api::edge::metrics_token::MetricsToken;
 use crate::api::{self, Web};
 use crate::app::{self, App};
 use crate::blocking;
@@ -50,6 +51,8 @@ pub struct ServeOptions {
     pub certificate: Option<CertificateFiles>,
     /// Where plain HTTP is led to HTTPS. Only together with a certificate.
     pub http_listen: Option<SocketAddr>,
+    /// With which other hosts read the metrics.
+    pub metrics_token: Option<MetricsToken>,
     /// The folder of the database and the control socket.
     pub dir: PathBuf,
     pub cache_bytes: usize,
@@ -92,7 +95,11 @@ impl Opened {
         }
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
-        let web = Web::new(Arc::clone(&app), options.trusted_proxies.clone());
+        let web = Web::new(
+            Arc::clone(&app),
+            options.trusted_proxies.clone(),
+            options.metrics_token.clone(),
+        );
         Ok(Self { app, endpoint: Arc::new(api::mount(web, web::pages())), store })
     }
 

@@ -184,7 +184,7 @@ fn readiness(web: &Web) -> Response {
 /// Headers that a proxy adds to requests.
 const PROXY_HEADERS: [&str; 4] = ["Forwarded", "X-Forwarded-For", "X-Real-IP", "Via"];
 
-/// The metrics, for loopback and the control socket.
+/// The metrics, for loopback, the control socket, and whoever has the token.
 pub fn metrics() -> RouteMethod {
     get(make(async |request: Request| show_metrics(&request).await))
 }
@@ -200,7 +200,14 @@ async fn show_metrics(request: &Request) -> Response {
         None => false,
     };
     if !local {
-        return problem::respond(&Error::not_found("path not found"));
+        let Some(token) = &web(request).metrics_token else {
+            return problem::respond(&Error::not_found("path not found"));
+        };
+        let given = request.header(header::AUTHORIZATION);
+        if !given.and_then(|it| it.strip_prefix("Bearer ")).is_some_and(|it| token.is(it)) {
+            let rule = "send the token of server.metrics_token_file as Authorization: Bearer";
+            return problem::respond(&Error::unauthenticated(rule));
+        }
     }
     Response::builder()
         .content_type("application/openmetrics-text; version=1.0.0; charset=utf-8")

@@ -4,6 +4,7 @@ pub mod caller;
 mod compression;
 pub mod layer;
 pub mod metric;
+pub mod metrics_token;
 pub mod operation;
 pub mod page_cache;
 pub mod right;

@@ -208,6 +208,68 @@ fn the_status_says_whether_a_server_runs() {
 }
 
 #[test]
+fn the_health_is_asked_of_the_running_server_only() {
+    let folder = Folder::new();
+    let done = folder.run(&["health"]);
+    assert_eq!((done.code, &*done.err), (1, "posture: the server is not running\n"));
+    assert!(!folder.path().join("data").exists(), "no database is made");
+    let server = folder.serve();
+    assert_eq!(folder.ok(&["health"]), "ready\n");
+    assert_eq!(folder.json(&["health"]), serde_json::json!({"data": {"status": "ready"}}));
+    signal(server.id(), "-STOP");
+    let done = folder.run(&["health"]);
+    signal(server.id(), "-CONT");
+    assert_eq!(
+        (done.code, &*done.err),
+        (1, "posture: the server did not answer within 5 seconds\n")
+    );
+}
+
+#[test]
+fn other_hosts_read_the_metrics_with_a_token() {
+    let folder = Folder::new();
+    let config = |more: &str| {
+        let text = format!("[server]\nlisten = \"127.0.0.1:0\"\n{more}[data]\ndir = \"data\"\n");
+        folder.write("posture.toml", text.as_bytes());
+    };
+    let token = "f".repeat(32);
+    // What comes through a proxy comes from another host.
+    let ask = |server: &crate::harness::process::Server, authorization: &str| {
+        let headers = [("X-Forwarded-For", "192.0.2.1"), ("Authorization", authorization)];
+        let answer = crate::harness::send(server.address, "GET", "/metrics", &headers, b"");
+        (answer.status, answer.text())
+    };
+    let server = folder.serve();
+    assert_eq!(ask(&server, &format!("Bearer {token}")).0, 404, "without a token nobody else");
+    drop(server);
+    config("metrics_token_file = \"token\"\n");
+    for (text, why) in [
+        (None, "token cannot be read: No such file"),
+        (Some("f".repeat(31)), "must have one line of 32 to 512 letters"),
+        (Some("f".repeat(513)), "must have one line of 32 to 512 letters"),
+        (Some(format!("{token}\n{token}")), "must have one line of 32 to 512 letters"),
+        (Some(format!("{token} {token}")), "must have one line of 32 to 512 letters"),
+    ] {
+        if let Some(text) = text {
+            folder.write("token", text.as_bytes());
+        }
+        let done = folder.run(&["serve"]);
+        assert_eq!(done.code, 1);
+        assert!(done.err.contains(why), "{}", done.err);
+        assert!(!done.err.contains(&token), "the token is not shown");
+    }
+    folder.write("token", format!("{token}\n").as_bytes());
+    let server = folder.serve();
+    let (status, text) = ask(&server, &format!("Bearer {token}"));
+    assert!(status == 200 && text.contains("posture_ready 1"), "{status} {text}");
+    for wrong in ["", "Bearer ", &token, &format!("Bearer {token}f"), &format!("Basic {token}")] {
+        let (status, text) = ask(&server, wrong);
+        assert!(status == 401 && text.contains("server.metrics_token_file"), "{status} {text}");
+    }
+    assert!(server.metric("posture_ready") == 1, "this host needs none");
+}
+
+#[test]
 fn the_start_names_what_another_key_file_breaks() {
     let folder = Folder::new();
     let lines = |start: usize| -> Vec<String> {

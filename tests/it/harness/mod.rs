@@ -68,6 +68,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         listen: "127.0.0.1:0".parse().unwrap(),
         certificate: None,
         http_listen: None,
+        metrics_token: None,
         dir: dir.to_path_buf(),
         cache_bytes: 16 * 1024 * 1024,
         trusted_proxies: Vec::new(),
