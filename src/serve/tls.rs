@@ -20,6 +20,8 @@ use crate::clock::Clock;
 use crate::error::{Chain, Error, Result};
 use crate::scan::tls::read_certificate;
 
+/// By this name a peer asks for HTTP/2 in the handshake.
+pub(super) const HTTP_2: &[u8] = b"h2";
 /// How often the files are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 /// Certificates of a file; a longer chain is refused.
@@ -66,7 +68,7 @@ impl Presented {
         let builder = builder.with_safe_default_protocol_versions().map_err(Error::internal)?;
         let resolver = Arc::clone(self) as Arc<dyn ResolvesServerCert>;
         let mut config = builder.with_no_client_auth().with_cert_resolver(resolver);
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = vec![HTTP_2.to_vec(), b"http/1.1".to_vec()];
         Ok(Arc::new(config))
     }
 

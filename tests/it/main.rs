@@ -17,6 +17,7 @@ mod engine;
 mod fair;
 mod fuzz;
 mod harness;
+mod http2;
 mod import;
 mod ingest;
 mod isolation;

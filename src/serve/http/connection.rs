@@ -1,7 +1,8 @@
 //! One connection, from its first byte to its last.
 
 use std::convert::Infallible;
-use std::pin::Pin;
+use std::future::pending;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -10,15 +11,18 @@ use hyper::StatusCode;
 use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulConnection;
 use poem::Response;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_io_timeout::TimeoutWriter;
 
+use super::http2::{self, Abandoned, Tasks};
 use crate::api::wire::kind::{HEADERS_TOO_LARGE, INVALID, URI_TOO_LONG};
 use crate::api::wire::reply::JSON;
 use crate::serve::http::exchange::ConnectionContext;
+use crate::serve::http::slot::LAST_BYTES_TIMEOUT;
 use crate::serve::http::stream::WatchedStream;
 
 /// How long requests that are already on their way are still answered after the stop.
@@ -33,7 +37,7 @@ const BUFFER_BYTES_MIN: usize = 8 * 1_024;
 /// Answers requests until the peer disconnects or exceeds a limit, another connection needs the slot, or the service stops.
 pub(in crate::serve) async fn serve<S>(stream: S, line: ConnectionContext)
 where
-    S: AsyncRead + AsyncWrite + Send + Unpin,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let line = Arc::new(line);
     let limits = &line.limits;
@@ -53,24 +57,8 @@ where
         async move { Ok::<_, Infallible>(line.answer(request).await) }
     });
     let mut connection = builder.serve_connection(TokioIo::new(Box::pin(stream)), service);
-    let ended = tokio::select! {
-        biased;
-        ended = &mut connection => Ok(ended),
-        () = called(line.stop.clone()) => Err(limits.overtime_max),
-        () = sleep(limits.age_max) => Err(limits.overtime_max),
-        () = line.slot.must_close() => Err(line.slot.time_left().unwrap_or(limits.overtime_max)),
-    };
-    let ended = match ended {
-        Ok(ended) => ended,
-        Err(time_left) => {
-            Pin::new(&mut connection).graceful_shutdown();
-            let Ok(ended) = timeout(time_left, &mut connection).await else { return };
-            ended
-        }
-    };
-    if let Err(error) = &ended {
-        tracing::debug!(%error, "a connection ended early: {error}");
-    }
+    // Hyper ends it itself when the next head is late.
+    let Some(ended) = run(Pin::new(&mut connection), &line, pending()).await else { return };
     if line.cut.load(Ordering::Relaxed) || ended.is_err_and(|it| it.is_parse()) {
         let mut stream = connection.into_parts().io.into_inner();
         if let Ok(status) = StatusCode::from_u16(line.refused.load(Ordering::Relaxed)) {
@@ -80,6 +68,75 @@ where
         }
         linger(stream).await;
     }
+}
+
+/// [`serve`] for a peer that asked for HTTP/2 in the TLS handshake.
+pub(in crate::serve) async fn serve_http2<S>(stream: S, line: ConnectionContext)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let line = Arc::new(line);
+    let stream = WatchedStream::new(stream, Arc::clone(&line));
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(line.limits.write_timeout));
+    let (abandoned, tasks) = (Arc::<Abandoned>::default(), Tasks::default());
+    let service = service_fn(|request| {
+        let (line, abandoned) = (Arc::clone(&line), Arc::clone(&abandoned));
+        async move {
+            let answer = abandoned.watch(line.answer(request)).await;
+            Ok::<_, Infallible>(http2::in_pieces(answer))
+        }
+    });
+    let connection = http2::builder(&line.limits, &tasks)
+        .serve_connection(TokioIo::new(Box::pin(stream)), service);
+    let unwanted = async {
+        tokio::select! {
+            // Frames without a request do not keep it open.
+            () = line.slot.idle(line.limits.head_timeout) => (),
+            () = abandoned.too_many() => (),
+        }
+    };
+    run(pin!(connection), &line, unwanted).await;
+}
+
+/// `None`: it was dropped, because it was not done in time after it was told to close.
+async fn run<C>(
+    mut connection: Pin<&mut C>,
+    line: &ConnectionContext,
+    unwanted: impl Future<Output = ()>,
+) -> Option<hyper::Result<()>>
+where
+    C: GracefulConnection<Error = hyper::Error>,
+{
+    let limits = &line.limits;
+    let ended = tokio::select! {
+        biased;
+        ended = &mut connection => Ok(ended),
+        () = called(line.stop.clone()) => Err(limits.overtime_max),
+        () = sleep(limits.age_max) => Err(limits.overtime_max),
+        () = line.slot.must_close() => Err(line.slot.time_left().unwrap_or(limits.overtime_max)),
+        () = unwanted => Err(LAST_BYTES_TIMEOUT),
+    };
+    let ended = match ended {
+        Ok(ended) => ended,
+        Err(time_left) => {
+            connection.as_mut().graceful_shutdown();
+            tokio::select! {
+                biased;
+                ended = connection => ended,
+                () = sleep(time_left) => return None,
+                // The peer has its answers, and does not close.
+                () = async {
+                    sleep(LAST_BYTES_TIMEOUT).await;
+                    line.slot.idle(LAST_BYTES_TIMEOUT).await;
+                } => return None,
+            }
+        }
+    };
+    if let Err(error) = &ended {
+        tracing::debug!(%error, "a connection ended early: {error}");
+    }
+    Some(ended)
 }
 
 /// The answer to what hyper could not read as a request.

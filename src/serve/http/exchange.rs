@@ -21,7 +21,7 @@ use poem::web::{LocalAddr, RemoteAddr};
 use poem::{Endpoint, Request, RequestParts, Response};
 use tokio::sync::watch;
 
-use super::body;
+use super::{body, http2};
 use crate::api::wire::kind;
 use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
@@ -58,6 +58,7 @@ impl ConnectionContext {
         let in_progress = self.slot.begin();
         self.begun.store(true, Ordering::Relaxed);
         let (mut parts, incoming) = request.into_parts();
+        let (version, is_head) = (parts.version, parts.method == Method::HEAD);
         let expects_continue = parts.headers.contains_key(EXPECT);
         let early = self.refuse_early(&mut parts, &incoming);
         let (body, watch) = body::guard(incoming, &self.limits);
@@ -78,13 +79,18 @@ impl ConnectionContext {
         if end != End::Whole {
             self.cut.store(true, Ordering::Relaxed);
         }
-        if end != End::Whole || stopping(&self.stop) {
+        // HTTP/2 ends the request alone, and says in a frame of its own that the connection closes.
+        if version < Version::HTTP_2 && (end != End::Whole || stopping(&self.stop)) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         if self.is_tls {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
         }
-        hyper::Response::from(response).map(|it| in_progress.until_complete(it))
+        let mut response = hyper::Response::from(response);
+        if version == Version::HTTP_2 && is_head {
+            http2::omit_body(&mut response);
+        }
+        response.map(|it| in_progress.until_complete(it))
     }
 
     fn refuse_early(&self, parts: &mut Parts, body: &Incoming) -> Option<Response> {
@@ -92,6 +98,11 @@ impl ConnectionContext {
         if uri_bytes(&parts.uri) > uri_bytes_max {
             let message = format!("the request target is longer than {uri_bytes_max} bytes");
             return Some(kind::URI_TOO_LONG.respond(&message));
+        }
+        if self.limits.headers_max < parts.headers.len() {
+            // Hyper counts those of HTTP/1.1 itself.
+            let message = format!("the request has more than {} headers", self.limits.headers_max);
+            return Some(kind::HEADERS_TOO_LARGE.respond(&message));
         }
         if let Some(refused) = refuse_host(parts, self.peer) {
             return Some(refused);
@@ -102,7 +113,7 @@ impl ConnectionContext {
         refuse_target(parts)
     }
 
-    /// The application never sees HEAD: it answers a GET, and hyper omits the body.
+    /// The application never sees HEAD: it answers a GET, and the body is omitted.
     async fn call(&self, mut parts: Parts, body: poem::Body) -> Response {
         if parts.method == Method::HEAD {
             parts.method = Method::GET;
@@ -144,8 +155,13 @@ fn invalid(message: &str) -> Response {
 /// Refuses requests from which a proxy could read another host than this service does.
 fn refuse_host(parts: &Parts, peer: Peer) -> Option<Response> {
     let mut hosts = parts.headers.get_all(HOST).iter();
+    let authority = parts.uri.authority().filter(|_| parts.version == Version::HTTP_2);
     match (hosts.next(), hosts.next()) {
         (None, _) if parts.version < Version::HTTP_11 => None,
+        (None, _) if authority.is_some_and(|it| is_host(it.as_str().as_bytes())) => None,
+        (Some(host), None) if authority.is_some_and(|it| it.as_str() != host) => {
+            Some(invalid("the Host header and :authority differ"))
+        }
         (None, _) => match peer {
             Peer::Tcp(_) => Some(invalid("a Host header is required")),
             Peer::Socket { .. } => None,

@@ -19,6 +19,8 @@ pub const CONNECTIONS_PER_IP_MAX: usize = 128;
 /// The same for all loopback addresses together. A proxy on this host that is not configured as trusted carries all callers,
 /// but no local program takes the slots of everybody else.
 pub const CONNECTIONS_LOOPBACK_MAX: usize = CONNECTIONS_MAX / 2;
+/// Requests of one HTTP/2 connection that may be in progress at once.
+pub const STREAMS_MAX: u32 = 32;
 /// From the start of waiting for a request to the end of its head. An idle connection is closed
 /// after this time too.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(10);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use poem::Addr;
 use poem::web::{LocalAddr, RemoteAddr};
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{connection, handshake};
@@ -19,6 +19,8 @@ use crate::serve::http::exchange::ConnectionContext;
 use crate::serve::http::limit::{ConnectionLimits, SharedService};
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
+use crate::serve::http::task::note;
+use crate::serve::tls::HTTP_2;
 
 /// How long the loop pauses after the system failed to accept, for example for lack of files.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -142,7 +144,11 @@ impl Acceptor {
                 Stream::Tcp(stream, None) => connection::serve(stream, line).await,
                 Stream::Tcp(stream, Some(tls)) => {
                     if let Some(stream) = handshake::complete(stream, tls, &line).await {
-                        connection::serve(stream, line).await;
+                        if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
+                            connection::serve_http2(stream, line).await;
+                        } else {
+                            connection::serve(stream, line).await;
+                        }
                     }
                 }
                 Stream::Socket(stream) => connection::serve(stream, line).await,
@@ -166,13 +172,4 @@ async fn next(
 fn concerns_peer(error: &io::Error) -> bool {
     use ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected};
     [ConnectionAborted, ConnectionRefused, ConnectionReset, NotConnected].contains(&error.kind())
-}
-
-/// Logs a panic. Panics of handlers are caught before; this one came from the body of an answer.
-fn note(ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && error.is_panic()
-    {
-        tracing::error!(%error, "a connection panicked: {error}");
-    }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::peer::Peer;
 use crate::serve::http::limit::ConnectionLimits;
 
 /// How long the end of the last answer may be on its way before a connection that must make room is closed regardless.
-const LAST_BYTES_TIMEOUT: Duration = Duration::from_secs(1);
+pub(in crate::serve) const LAST_BYTES_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The slots of one listener.
 pub(in crate::serve) struct Slots {
@@ -49,11 +49,11 @@ struct OpenSlots {
 struct OpenSlot {
     /// Whom the connection counts for. `None`: only for the total.
     source: Option<IpAddr>,
-    /// A request is being handled, or the body of its answer is not complete.
-    in_progress: bool,
+    /// Requests that are being handled, or whose answer is not complete.
+    n_in_progress: usize,
     /// The peer has not taken all of the last answer.
     sending: bool,
-    /// When `in_progress` or `sending` changed.
+    /// When `n_in_progress` or `sending` changed.
     since: Instant,
     /// It was told to close, and counts no more for its source.
     closing: bool,
@@ -66,7 +66,7 @@ pub(in crate::serve) struct Slot {
     table: Arc<SlotTable>,
     close: Arc<Notify>,
     /// The same as in the table, for the connection itself.
-    in_progress: AtomicBool,
+    n_in_progress: AtomicUsize,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -122,15 +122,15 @@ impl Slots {
         let close = Arc::new(Notify::new());
         let slot = OpenSlot {
             source: limited.map(|(source, _)| source),
-            in_progress: false,
+            n_in_progress: 0,
             sending: false,
             since: Instant::now(),
             closing: false,
             close: Arc::clone(&close),
         };
         open.by_id.insert(id, slot);
-        let (table, in_progress) = (Arc::clone(&self.table), AtomicBool::new(false));
-        Some(Arc::new(Slot { id, table, close, in_progress, _permit: permit }))
+        let (table, n_in_progress) = (Arc::clone(&self.table), AtomicUsize::new(0));
+        Some(Arc::new(Slot { id, table, close, n_in_progress, _permit: permit }))
     }
 
     /// Whom a connection of the peer counts for, and how many connections may. `None`: no limit but the total.
@@ -173,7 +173,7 @@ impl OpenSlots {
 
 impl OpenSlot {
     fn is_idle(&self) -> bool {
-        !self.in_progress && !self.sending
+        self.n_in_progress == 0 && !self.sending
     }
 }
 
@@ -190,14 +190,33 @@ impl Slot {
         idle.map(|it| LAST_BYTES_TIMEOUT.saturating_sub(it.since.elapsed()))
     }
 
+    /// Completes once the connection has been idle for this time.
+    pub(in crate::serve) async fn idle(&self, max: Duration) {
+        loop {
+            let idle = self
+                .table
+                .lock()
+                .by_id
+                .get(&self.id)
+                .filter(|it| it.is_idle())
+                .map(|it| it.since.elapsed());
+            match idle {
+                Some(idle) if max <= idle => return,
+                Some(idle) => sleep(max.saturating_sub(idle)).await,
+                // It cannot have been idle for that long any sooner.
+                None => sleep(max).await,
+            }
+        }
+    }
+
     pub(in crate::serve) fn begin(self: &Arc<Self>) -> InProgress {
-        self.in_progress.store(true, Ordering::Relaxed);
-        self.update(|it| it.in_progress = true);
+        self.n_in_progress.fetch_add(1, Ordering::Relaxed);
+        self.update(|it| it.n_in_progress += 1);
         InProgress(Arc::clone(self))
     }
 
     pub(in crate::serve) fn is_in_progress(&self) -> bool {
-        self.in_progress.load(Ordering::Relaxed)
+        self.n_in_progress.load(Ordering::Relaxed) != 0
     }
 
     pub(in crate::serve) fn set_sending(&self, sending: bool) {
@@ -223,8 +242,8 @@ impl Drop for Slot {
 
 impl Drop for InProgress {
     fn drop(&mut self) {
-        self.0.in_progress.store(false, Ordering::Relaxed);
-        self.0.update(|it| it.in_progress = false);
+        self.0.n_in_progress.fetch_sub(1, Ordering::Relaxed);
+        self.0.update(|it| it.n_in_progress -= 1);
     }
 }
 
