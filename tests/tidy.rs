@@ -45,6 +45,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["assessment"],
             &["intake"],
             &["decision", "framework", "report", "access", "scan", "webhook"],
+            &["certificate"],
             &["upkeep"],
         ],
     ),

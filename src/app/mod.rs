@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod assessment;
+pub mod certificate;
 pub mod client;
 pub mod decision;
 pub mod event;
@@ -28,6 +29,7 @@ use crate::scan::Pace;
 use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
+use certificate::Certificates;
 use client::Clients;
 use framework::Frameworks;
 use intake::upload::UploadLimits;
@@ -68,6 +70,7 @@ pub struct App {
     uploads: UploadLimits,
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
+    certificates: Certificates,
 }
 
 impl App {
@@ -106,6 +109,7 @@ impl App {
             clients,
             uploads: UploadLimits::default(),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
+            certificates: Certificates::new(sealer.clone()),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             unassessed,
             frameworks,

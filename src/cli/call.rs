@@ -120,7 +120,7 @@ impl ServerSession {
                 options.data.dir.display()
             )));
         }
-        let opened = open(&serve_options(options))?;
+        let opened = open(&serve_options(options)?)?;
         opened.app.settle_installation().await?;
         Ok(Self::Here(Box::new(opened)))
     }

@@ -20,12 +20,16 @@ mod system;
 mod user;
 mod webhook;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Config};
+use crate::config::{self, CertificateConfig, Config};
+use crate::egress::TrustedRoots;
 use crate::error::{Chain, Code, Error, Result};
+use crate::serve::certificate::CertificateSource;
+use crate::serve::certificate::acme::AcmeOptions;
+use crate::serve::certificate::files::CertificateFiles;
 use crate::text::visible;
 
 /// Security and compliance posture of an MSP's clients.
@@ -190,16 +194,15 @@ pub fn failure(error: &Error) -> String {
 }
 
 /// The part of the configuration that the server needs.
-fn serve_options(options: &Config) -> crate::serve::ServeOptions {
+///
+/// # Errors
+/// `Invalid` if a file with certificates of authorities cannot be read.
+fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
     let days = |it: u32| u16::try_from(it).unwrap_or(u16::MAX);
     let assessment = &options.assessment;
-    crate::serve::ServeOptions {
+    Ok(crate::serve::ServeOptions {
         listen: options.server.listen,
-        certificate: options
-            .server
-            .certificate
-            .clone()
-            .map(|(certificate, key)| crate::serve::tls::CertificateFiles { certificate, key }),
+        certificate: options.server.certificate.as_ref().map(certificate_source).transpose()?,
         http_listen: options.server.http_listen,
         metrics_token: None,
         dir: options.data.dir.clone(),
@@ -216,7 +219,7 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
                 stale_asset_days: days(assessment.stale_asset_days),
             },
             loss: loss_model(assessment),
-            webhooks: webhook_options(&options.webhooks),
+            webhooks: webhook_options(&options.webhooks)?,
             scan: crate::app::scan::request::ScanOptions {
                 allow_attached: options.scan.allow_attached,
                 allowed: options.scan.allowed_networks.clone(),
@@ -227,7 +230,23 @@ fn serve_options(options: &Config) -> crate::serve::ServeOptions {
                 own: Vec::new(),
             },
         },
-    }
+    })
+}
+
+fn certificate_source(source: &CertificateConfig) -> Result<CertificateSource> {
+    Ok(match source.clone() {
+        CertificateConfig::Files { certificate, key } => {
+            CertificateSource::Files(CertificateFiles { certificate, key })
+        }
+        CertificateConfig::Acme { domains, email, directory, ca_file } => {
+            let roots = trusted_roots("server.acme_ca_file", ca_file.as_deref())?;
+            CertificateSource::Acme(AcmeOptions { domains, email, directory, roots })
+        }
+    })
+}
+
+fn trusted_roots(key: &str, file: Option<&Path>) -> Result<TrustedRoots> {
+    file.map_or_else(|| Ok(TrustedRoots::default()), |path| TrustedRoots::read(key, path))
 }
 
 fn loss_model(options: &crate::config::Assessment) -> crate::app::client::loss::LossModel {
@@ -246,15 +265,16 @@ fn loss_model(options: &crate::config::Assessment) -> crate::app::client::loss::
 
 fn webhook_options(
     options: &crate::config::WebhookConfig,
-) -> crate::app::webhook::delivery::DeliveryOptions {
-    crate::app::webhook::delivery::DeliveryOptions {
+) -> Result<crate::app::webhook::delivery::DeliveryOptions> {
+    Ok(crate::app::webhook::delivery::DeliveryOptions {
         timeout_s: options.timeout_s,
         retry_gaps_s: options.retry_gaps_s.clone(),
         policy: crate::egress::EgressPolicy {
             allow_http_networks: options.allow_http_networks.clone(),
             allow_private_networks: options.allow_private_networks.clone(),
             own: Vec::new(),
+            roots: trusted_roots("webhooks.ca_file", options.ca_file.as_deref())?,
         },
         retention_days: options.retention_days,
-    }
+    })
 }

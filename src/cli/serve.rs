@@ -21,7 +21,7 @@ use crate::demo::office::Login;
 use crate::demo::receiver::{self, Receiver};
 use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
-use crate::serve::tls::Presented;
+use crate::serve::certificate::Presented;
 use crate::serve::{self, Opened, PublicListeners, ServeOptions};
 use crate::store::global::user::Role;
 
@@ -92,12 +92,12 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
             ))?;
         }
         let admin = admin.or_else(|| demo.as_ref().and_then(first_admin));
-        let scheme = if public.certificate.is_some() { "https" } else { "http" };
+        let scheme = if public.presented.is_some() { "https" } else { "http" };
         let plain = public.plain_address();
         let greet = |address| {
             greet(&format!("{scheme}://{address}"), plain, is_new, demo.as_ref(), admin);
         };
-        let reloading = reload_on_hangup(public.certificate.clone())?;
+        let reloading = reload_on_hangup(public.presented.clone())?;
         let receiving = async {
             match &receiver {
                 Some(receiver) => receiver.run().await,
@@ -117,7 +117,7 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
 
 /// The options of the configuration, changed as the command line says.
 fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
-    let mut wanted = serve_options(options);
+    let mut wanted = serve_options(options)?;
     wanted.listen = args.listen.unwrap_or(wanted.listen);
     let metrics_token = options.server.metrics_token_file.as_deref();
     wanted.metrics_token = metrics_token.map(MetricsToken::read).transpose()?;

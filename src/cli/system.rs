@@ -150,6 +150,9 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
             ("disk full", "diskFull"),
         ],
     )?;
+    if let Some(until) = system["certificateExpiresAt"].as_str() {
+        print::line(&format!("certificate       expires {until}"))?;
+    }
     for it in print::rows(&system["frameworksNotInUse"]) {
         let id = print::cell(it);
         print::line(&format!(

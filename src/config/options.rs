@@ -1,13 +1,16 @@
 //! The options: plain values, one struct for each section.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
 use super::reader::{ConfigReader, Setting};
-use super::rule::{ByIndustry, by_industry, network, network_or_attached, path, socket_addr, url};
+use super::rule::{
+    ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, path,
+    socket_addr, url,
+};
 use crate::toml_reader::{Problem, list, number, text, word};
 
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
@@ -36,6 +39,9 @@ const RECORDS: RangeInclusive<u64> = 0..=1_000_000;
 /// At most a year.
 const HOURS: RangeInclusive<u64> = 0..=8_760;
 const S_PER_DAY: u64 = 86_400;
+/// Where an ACME authority finds the service.
+const ACME_LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 443));
+const ACME_HTTP_LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 80));
 
 /// What the process is to do. Every value obeys its rule, and no values contradict each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +63,8 @@ pub struct Config {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
     pub listen: SocketAddr,
-    /// The files of the certificate with its chain, and of its key. `None`: `listen` serves plain HTTP.
-    pub certificate: Option<(PathBuf, PathBuf)>,
+    /// `None`: `listen` serves plain HTTP.
+    pub certificate: Option<CertificateConfig>,
     /// Where plain HTTP leads to HTTPS.
     pub http_listen: Option<SocketAddr>,
     /// The file of the token with which other hosts read `/metrics`.
@@ -69,6 +75,24 @@ pub struct Server {
     pub trusted_proxies: Vec<IpNetwork>,
     /// Open connections of one address that is neither loopback nor a trusted proxy.
     pub connections_per_address: u32,
+}
+
+/// Where the certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificateConfig {
+    Files {
+        /// With its chain.
+        certificate: PathBuf,
+        key: PathBuf,
+    },
+    Acme {
+        domains: Vec<String>,
+        email: Option<String>,
+        /// The URL of the authority's directory.
+        directory: String,
+        /// The authorities that the certificate of the directory itself may come from, besides the known ones.
+        ca_file: Option<PathBuf>,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +140,8 @@ pub struct WebhookConfig {
     pub allow_http_networks: Vec<IpNetwork>,
     /// Private networks in which an endpoint may be.
     pub allow_private_networks: Vec<IpNetwork>,
+    /// Authorities that the certificate of an endpoint may come from, besides the known ones.
+    pub ca_file: Option<PathBuf>,
     /// How long a finished delivery stays listed. Longer than all attempts together.
     pub retention_days: u32,
 }
@@ -208,14 +234,34 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         let rule = "must be set together with server.tls_key";
         it.clash(&["server.tls_cert", "server.tls_key"], rule);
     }
-    let http_listen = it.find("server.http_listen", socket_addr);
-    if http_listen.is_some() && certificate.is_none() {
-        let rule = "must be set together with server.tls_cert: it leads to HTTPS";
+    let domains = it.find("server.acme_domains", acme_domains);
+    if certificate.is_some() && domains.is_some() {
+        let rule = "the certificate comes from files or from an authority, not both";
+        it.clash(&["server.acme_domains", "server.tls_cert"], rule);
+    }
+    let email = it.find("server.acme_email", email);
+    let directory = it.get("server.acme_directory", https_url);
+    let ca_file = it.find("server.acme_ca_file", path);
+    let mut listen = it.get("server.listen", socket_addr);
+    let mut http_listen = it.find("server.http_listen", socket_addr);
+    if domains.is_some() {
+        let because = "server.acme_domains";
+        it.replace_default("server.listen", &mut listen, ACME_LISTEN, because);
+        let mut http = http_listen.unwrap_or(ACME_HTTP_LISTEN);
+        it.replace_default("server.http_listen", &mut http, ACME_HTTP_LISTEN, because);
+        http_listen = Some(http);
+    } else if http_listen.is_some() && certificate.is_none() {
+        let rule =
+            "must be set together with server.tls_cert or server.acme_domains: it leads to HTTPS";
         it.clash(&["server.http_listen", "server.tls_cert", "server.tls_key"], rule);
     }
+    let files = certificate.zip(key);
+    let files = files.map(|(certificate, key)| CertificateConfig::Files { certificate, key });
+    let acme =
+        domains.map(|domains| CertificateConfig::Acme { domains, email, directory, ca_file });
     Server {
-        listen: it.get("server.listen", socket_addr),
-        certificate: certificate.zip(key),
+        listen,
+        certificate: files.or(acme),
         http_listen,
         metrics_token_file: it.find("server.metrics_token_file", path),
         public_url: it.find("server.public_url", url),
@@ -260,6 +306,7 @@ fn webhooks(it: &mut ConfigReader<'_>) -> WebhookConfig {
         allow_http_networks: it.get("webhooks.allow_http_networks", list(N_NETWORKS, network)),
         allow_private_networks: it
             .get("webhooks.allow_private_networks", list(N_NETWORKS, network)),
+        ca_file: it.find("webhooks.ca_file", path),
         retention_days: it.get("webhooks.retention_days", number(DAYS)),
     };
     if !options.retry_gaps_s.is_sorted() {

@@ -67,6 +67,25 @@ impl<'d> ConfigReader<'d> {
         written.map(|(_, value)| value)
     }
 
+    /// Gives a key that is not written another default, because another key is.
+    pub(super) fn replace_default<T: ToString>(
+        &mut self,
+        key: &'static str,
+        value: &mut T,
+        default: T,
+        because: &'static str,
+    ) {
+        if self.written.find(key).is_some() {
+            return;
+        }
+        let origin = self.written.find(because).map(|it| self.document.place(it.line));
+        let setting = self.settings.iter_mut().find(|it| it.key == key);
+        let setting = setting.expect("the key was read before");
+        setting.value = Some(quoted(&default.to_string()));
+        setting.origin = origin.map(|it| format!("{because}, {it}"));
+        *value = default;
+    }
+
     /// Reports that keys contradict each other, at the last of them; the rule is about the first.
     pub(super) fn clash(&mut self, keys: &[&'static str], rule: &str) {
         if keys.iter().any(|it| self.wrong.contains(it)) {
@@ -142,15 +161,7 @@ pub(super) fn section_of(key: &str) -> &str {
 }
 
 /// Keys and sections of earlier releases, which `posture init` wrote. They never had an effect.
-const REMOVED: [&str; 7] = [
-    "assessment.max_age_days",
-    "backup",
-    "import",
-    "msp.name",
-    "server.metrics_token_file",
-    "server.tls_cert",
-    "server.tls_key",
-];
+const REMOVED: [&str; 4] = ["assessment.max_age_days", "backup", "import", "msp.name"];
 
 /// What to do about a removed name, as the end of a sentence.
 fn removed(name: &str) -> Option<String> {

@@ -1,14 +1,14 @@
 //! Rules for single values that only the configuration has.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
 use crate::egress::is_url;
-use crate::toml_reader::{Ruled, Value, Wrong, number, string, table, wrong};
+use crate::toml_reader::{Ruled, Value, Wrong, list, number, string, table, wrong};
 
 /// A number for each industry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub struct ByIndustry {
     pub default: u64,
 }
 
+/// Names of one certificate; Let's Encrypt allows as many.
+const N_ACME_DOMAINS: RangeInclusive<usize> = 1..=100;
+const NAME_CHARS_MAX: usize = 253;
+const LABEL_CHARS_MAX: usize = 63;
 /// More industries are refused.
 const N_INDUSTRIES_MAX: usize = 100;
 /// The key of the number for all other industries.
@@ -87,6 +91,56 @@ pub(super) fn url(value: &Value<'_>) -> Ruled<String> {
         return wrong(value, rule);
     }
     Ok(url.to_owned())
+}
+
+/// [`url`] that begins with `https`.
+pub(super) fn https_url(value: &Value<'_>) -> Ruled<String> {
+    let url = url(value)?;
+    if !url.starts_with("https://") {
+        return wrong(value, "must begin with https://");
+    }
+    Ok(url)
+}
+
+/// Names that a certificate is ordered for: each once, in lower case.
+pub(super) fn acme_domains(value: &Value<'_>) -> Ruled<Vec<String>> {
+    let domains = list(N_ACME_DOMAINS, acme_domain)(value)?;
+    let mut sorted = domains.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    if sorted.len() != domains.len() {
+        return wrong(value, "has a name twice");
+    }
+    Ok(domains)
+}
+
+fn acme_domain(value: &Value<'_>) -> Ruled<String> {
+    let name = string(value)?.to_lowercase();
+    let is_label = |it: &str| {
+        let fits = |it: u8| it.is_ascii_alphanumeric() || it == b'-';
+        (1..=LABEL_CHARS_MAX).contains(&it.len())
+            && it.bytes().all(fits)
+            && !it.starts_with('-')
+            && !it.ends_with('-')
+    };
+    let is_name = name.len() <= NAME_CHARS_MAX && name.split('.').all(is_label);
+    if !is_name || !name.contains('.') || name.parse::<IpAddr>().is_ok() {
+        let sample = "posture.example.com";
+        return wrong(value, format!("{name:?} is not a domain name, such as {sample:?}"));
+    }
+    Ok(name)
+}
+
+/// An address that an authority can write to.
+pub(super) fn email(value: &Value<'_>) -> Ruled<String> {
+    let text = string(value)?;
+    let is_one = text
+        .split_once('@')
+        .is_some_and(|(who, host)| !who.is_empty() && !host.is_empty() && !host.contains('@'));
+    if !is_one || NAME_CHARS_MAX < text.len() || !text.bytes().all(|it| it.is_ascii_graphic()) {
+        return wrong(value, format!("{text:?} is not an email address"));
+    }
+    Ok(text.to_owned())
 }
 
 /// A bare address is a network of one address.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use ipnetwork::IpNetwork;
 
 use super::refusal::Refusal;
+use super::root::TrustedRoots;
 use super::target::Scheme;
 
 /// Where requests may be sent, besides public addresses over https.
@@ -17,6 +18,7 @@ pub struct EgressPolicy {
     pub allow_private_networks: Vec<IpNetwork>,
     /// The service's own listeners, which are forbidden. An unspecified address means every local address on that port.
     pub own: Vec<SocketAddr>,
+    pub roots: TrustedRoots,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +79,13 @@ static NETWORKS: LazyLock<Vec<(IpNetwork, Reach, &str)>> = LazyLock::new(|| {
 });
 
 impl EgressPolicy {
+    /// Any network, for URLs that are in the configuration. Still nothing is sent to addresses with [`Reach::Never`].
+    #[must_use]
+    pub fn for_own_configuration(roots: TrustedRoots) -> Self {
+        let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().expect("a network"));
+        Self { allow_private_networks: all.to_vec(), roots, ..Self::default() }
+    }
+
     /// Refuses an address that a request with this scheme may not be sent to.
     pub(super) fn judge(&self, scheme: Scheme, to: SocketAddr) -> Result<(), Refusal> {
         let address = to.ip().to_canonical();

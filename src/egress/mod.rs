@@ -7,6 +7,7 @@ mod answer;
 mod guard;
 mod refusal;
 mod resolve;
+mod root;
 mod target;
 
 use std::borrow::Cow;
@@ -15,16 +16,18 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use ureq::Agent;
-use ureq::http::Uri;
+use ureq::http::{Method, Request, Response, Uri};
 use ureq::unversioned::transport::DefaultConnector;
 
 use crate::error::{Chain, Error, Result};
 
 pub use answer::{ANSWER_BYTES_MAX, PostFailure, PostOutcome, Posted, RETRY_AFTER_S_MAX};
 pub use guard::EgressPolicy;
+pub use root::TrustedRoots;
 pub use target::{URL_CHARS_MAX, is_url};
 
 use crate::egress::refusal::Refusal;
@@ -90,6 +93,7 @@ impl Egress {
             .user_agent(concat!("posture/", env!("CARGO_PKG_VERSION")))
             .proxy(None)
             .max_redirects(0)
+            .tls_config(policy.roots.rules())
             .http_status_as_error(false)
             .timeout_global(Some(timeout))
             .timeout_resolve(Some(RESOLVE_TIMEOUT))
@@ -155,22 +159,54 @@ impl Egress {
         };
         let place = Arc::clone(&self.places).acquire_owned().await.expect("never closed");
         let start = Instant::now();
+        let sent = self.on_thread(place, move |agent| send(agent, uri, headers, &body)).await;
+        let outcome = sent.unwrap_or_else(PostOutcome::Failed);
+        Posted { outcome, ms: u32::try_from(start.elapsed().as_millis()).unwrap_or(u32::MAX) }
+    }
+
+    /// Sends a request, and returns its answer with any status. Limits as with [`Egress::post`].
+    ///
+    /// # Errors
+    /// `Unavailable` with the reason if there is no answer, or it has more than `bytes_max` bytes.
+    pub async fn fetch(&self, request: Request<Bytes>, bytes_max: u64) -> Result<Response<Bytes>> {
+        let url = request.uri().to_string();
+        let about = |why: PostFailure| Error::unavailable(format!("{url}: {why}"));
+        self.target(&url).map_err(|refusal| about(PostFailure::Refused(refusal.0)))?;
+        let place = Arc::clone(&self.places).acquire_owned().await.expect("never closed");
+        let fetched = self.on_thread(place, move |agent| {
+            let (head, body) = request.into_parts();
+            let answer = match head.method {
+                Method::POST => agent.run(Request::from_parts(head, &body[..])),
+                _ => agent.run(Request::from_parts(head, ())),
+            };
+            let (head, body) = answer.map_err(answer::failure)?.into_parts();
+            let body = body.into_with_config().limit(bytes_max).read_to_vec();
+            Ok(Response::from_parts(head, Bytes::from(body.map_err(answer::failure)?)))
+        });
+        fetched.await.flatten().map_err(about)
+    }
+
+    /// Runs `work` on a thread of its own.
+    async fn on_thread<T: Send + 'static>(
+        &self,
+        place: OwnedSemaphorePermit,
+        work: impl FnOnce(&Agent) -> T + Send + 'static,
+    ) -> std::result::Result<T, PostFailure> {
         let threads = self.threads.as_ref().expect("dropped by `drop` alone");
         let agent = self.agent.clone();
         let sending = threads.spawn_blocking(move || {
-            let outcome = send(&agent, uri, headers, &body);
+            let done = work(&agent);
             drop(place); // On the thread, because the caller may be gone.
-            outcome
+            done
         });
-        let outcome = match tokio::time::timeout(self.timeout + MARGIN, sending).await {
-            Ok(Ok(outcome)) => outcome,
+        match tokio::time::timeout(self.timeout + MARGIN, sending).await {
+            Ok(Ok(done)) => Ok(done),
             Ok(Err(error)) => {
                 tracing::error!(error = %Chain(&error), "a request panicked: {error}");
-                PostOutcome::Failed(PostFailure::Broken("internal error".to_owned()))
+                Err(PostFailure::Broken("internal error".to_owned()))
             }
-            Err(_) => PostOutcome::Failed(PostFailure::TimedOut),
-        };
-        Posted { outcome, ms: u32::try_from(start.elapsed().as_millis()).unwrap_or(u32::MAX) }
+            Err(_) => Err(PostFailure::TimedOut),
+        }
     }
 }
 

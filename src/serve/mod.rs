@@ -1,8 +1,8 @@
 //! The server: open the database, start, wait, stop.
 
+pub mod certificate;
 pub mod http;
 mod plain;
-pub mod tls;
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -24,9 +24,9 @@ use crate::clock::Clock;
 use crate::engine::catalog::Catalog;
 use crate::error::{Chain, Error, Result};
 use crate::secret::Sealer;
+use crate::serve::certificate::{CertificateSource, Presented};
 use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::Listener;
-use crate::serve::tls::{CertificateFiles, Presented};
 use crate::store::{self, Store};
 use crate::{catalog, web, work};
 
@@ -48,7 +48,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct ServeOptions {
     pub listen: SocketAddr,
     /// With it `listen` serves HTTPS.
-    pub certificate: Option<CertificateFiles>,
+    pub certificate: Option<CertificateSource>,
     /// Where plain HTTP is led to HTTPS. Only together with a certificate.
     pub http_listen: Option<SocketAddr>,
     /// With which other hosts read the metrics.
@@ -126,23 +126,28 @@ pub struct PublicListeners {
     /// Of plain HTTP, beside HTTPS.
     plain: Option<Listener>,
     /// What `main` presents. `None`: it serves plain HTTP.
-    pub certificate: Option<Arc<Presented>>,
+    pub presented: Option<Arc<Presented>>,
 }
 
 impl PublicListeners {
     /// # Errors
-    /// Those of [`Presented::read`] and [`Listener::tcp`].
+    /// Those of [`certificate::files::present`] and [`Listener::tcp`].
     pub async fn open(options: &ServeOptions) -> Result<Self> {
-        let certificate = options.certificate.clone().map(Presented::read).transpose()?;
+        let presented = options.certificate.as_ref().map(|_| Arc::<Presented>::default());
+        if let (Some(CertificateSource::Files(files)), Some(presented)) =
+            (&options.certificate, &presented)
+        {
+            certificate::files::present(files, presented)?;
+        }
         let mut main = Listener::tcp(options.listen).await?;
-        if let Some(certificate) = &certificate {
-            main = main.with_tls(certificate.config()?);
+        if let Some(presented) = &presented {
+            main = main.with_tls(presented.config()?);
         }
         let plain = match options.http_listen {
             Some(address) => Some(Listener::tcp(address).await?),
             None => None,
         };
-        Ok(Self { main, plain, certificate })
+        Ok(Self { main, plain, presented })
     }
 
     /// Where plain HTTP leads to HTTPS, with the port that the system chose for port 0.
@@ -193,7 +198,7 @@ pub fn load_catalog() -> Result<Catalog> {
 /// Those of the store if it cannot be written, or cannot be closed cleanly.
 pub async fn serve(
     opened: Opened,
-    PublicListeners { main, plain, certificate }: PublicListeners,
+    PublicListeners { main, plain, presented }: PublicListeners,
     control: Listener,
     options: &ServeOptions,
     started: impl FnOnce(SocketAddr),
@@ -207,7 +212,8 @@ pub async fn serve(
     opened.app.settle_key_file().await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
     let address = main.local_addr().unwrap_or(options.listen);
-    let to_https = plain::lead_to_https(options.app.public_url.clone(), address.port());
+    let to_https =
+        plain::lead_to_https(options.app.public_url.clone(), address.port(), presented.clone());
     let limits = limits(options);
     let (stop, stopping) = watch::channel(false);
     let (stop_work, work_stopping) = watch::channel(false);
@@ -221,8 +227,8 @@ pub async fn serve(
                 }
             },
             async {
-                if let Some(certificate) = certificate {
-                    certificate.follow(stopping.clone()).await;
+                if let (Some(source), Some(presented)) = (&options.certificate, &presented) {
+                    certificate::keep(&opened.app, source, presented, stopping.clone()).await;
                 }
             },
             http::service::run(control, Arc::clone(endpoint), &limits, stopping.clone()),

@@ -1,14 +1,19 @@
 //! What answers on the address of plain HTTP beside that of HTTPS.
 
+use std::sync::Arc;
+
 use poem::endpoint::{BoxEndpoint, make_sync};
 use poem::http::uri::Authority;
 use poem::http::{Method, StatusCode, header};
 use poem::{EndpointExt, Request, Response};
 
 use crate::api::wire::kind::{FORBIDDEN, INVALID};
+use crate::serve::certificate::Presented;
 
 /// The port that `https` URLs need not name.
 const HTTPS_PORT: u16 = 443;
+/// Below it an ACME authority asks for proof (RFC 8555, section 8.3).
+const CHALLENGES: &str = "/.well-known/acme-challenge/";
 /// Headers that carry a credential.
 const CREDENTIALS: [&str; 3] = ["x-api-key", "authorization", "cookie"];
 
@@ -19,9 +24,17 @@ const CREDENTIALS: [&str; 3] = ["x-api-key", "authorization", "cookie"];
 pub(super) fn lead_to_https(
     public_url: Option<String>,
     port: u16,
+    presented: Option<Arc<Presented>>,
 ) -> BoxEndpoint<'static, Response> {
     let public_url = public_url.filter(|it| it.starts_with("https://"));
-    make_sync(move |request| answer(&request, public_url.as_deref(), port)).boxed()
+    make_sync(move |request: Request| {
+        let token = request.uri().path().strip_prefix(CHALLENGES);
+        match token.and_then(|token| presented.as_ref()?.proof(token)) {
+            Some(proof) => proof.into(),
+            None => answer(&request, public_url.as_deref(), port),
+        }
+    })
+    .boxed()
 }
 
 fn answer(request: &Request, public_url: Option<&str>, port: u16) -> Response {

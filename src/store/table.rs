@@ -241,6 +241,14 @@ pub(super) const WEBHOOKS: &str = "webhooks";
 /// Key: framework id. Value: `OwnFramework`.
 pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
 
+/// What an ACME authority gave the service; keys are encrypted.
+///
+/// Key: [`ACME_ACCOUNT`]. Value: `AcmeAccount`.
+/// Key: [`ACME_CERTIFICATE`]. Value: `StoredCertificate`.
+pub(super) const ACME: &str = "acme";
+pub(super) const ACME_ACCOUNT: &[u8] = b"account";
+pub(super) const ACME_CERTIFICATE: &[u8] = b"certificate";
+
 /// Of which frameworks a webhook gets events. No row: of those of the contract.
 ///
 /// Key: webhook id. Value: `FrameworkChoice`.

@@ -1,5 +1,7 @@
 //! Configuration: what a file may say, what holds without one, and what is said about a wrong one.
 
+mod certificate;
+
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -80,8 +82,14 @@ fn example_with_samples() -> String {
 
 #[test]
 fn the_example_has_every_key_and_its_samples_keep_the_rules() {
-    let options = read(&example_with_samples());
-    assert!(!show(&options).contains("is not set"), "{}", show(&options));
+    let sample = example_with_samples();
+    // A certificate is from files or from an authority.
+    for without in [["tls_cert", "tls_key"].as_slice(), &["acme_domains"]] {
+        let lines = sample.lines().filter(|line| !without.iter().any(|it| line.starts_with(it)));
+        let shown = show(&read(&lines.map(|it| it.to_owned() + "\n").collect::<String>()));
+        assert_eq!(shown.matches("is not set").count(), without.len(), "{shown}");
+    }
+    let options = read(&sample.replace("\nacme_domains", "\n#acme_domains"));
     assert_eq!(options.server.public_url.as_deref(), Some("https://posture.example.com"));
     for line in show(&Config::default()).lines().filter(|it| !it.is_empty()) {
         let key = line.trim_start_matches("# ").split(' ').next().unwrap();
@@ -96,7 +104,7 @@ fn every_key_is_taken_from_the_file() {
     let options = read(
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
-         connections_per_address = 8\n\
+         connections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\n\
          [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
          [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
@@ -132,7 +140,7 @@ fn every_key_is_taken_from_the_file() {
         assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
     }
     let n_keys = shown.lines().filter(|it| it.contains(" = ")).count();
-    assert_eq!(n_keys, 30);
+    assert_eq!(n_keys, 31);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());
@@ -288,7 +296,7 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
         ),
         (
             "[server]\nhttp_listen = \"0.0.0.0:80\"",
-            "2: server.http_listen: must be set together with server.tls_cert: it leads to HTTPS",
+            "2: server.http_listen: must be set together with server.tls_cert or server.acme_domains: it leads to HTTPS",
         ),
         (
             "[webhooks]\nretry_gaps_s = [0, 5, 4]",

@@ -31,6 +31,7 @@ pub fn local() -> EgressPolicy {
         allow_http_networks: networks(&["127.0.0.0/8", "::1/128"]),
         allow_private_networks: networks(&["127.0.0.0/8", "::1/128"]),
         own: Vec::new(),
+        roots: posture::egress::TrustedRoots::default(),
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, reason = "nothing here leaves the crate; `pub` says what a file gives")]
 
 mod abuse;
+mod acme;
 mod audit;
 mod catalog;
 mod cli;

@@ -222,5 +222,6 @@ async fn metrics_text(web: &Web) -> String {
         answers: web.cache.n_bytes(),
     };
     let n_clients = web.app.clients.directory.list().len() as u64;
-    web.metrics.text(&web.app.health(), n_clients, &memory, deliveries)
+    let certificate = web.app.certificate_health();
+    web.metrics.text(&web.app.health(), n_clients, &memory, deliveries, certificate)
 }

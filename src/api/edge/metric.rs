@@ -8,6 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::app::certificate::CertificateHealth;
 use crate::app::webhook::delivery::DeliveryHealth;
 use crate::store::{Health, StoreMemory};
 
@@ -31,6 +32,10 @@ pub struct Metrics {
     waiting: Amount,
     disabled: Amount,
     attempts: Family<[(&'static str, &'static str); 1], Counter>,
+    /// Left out of a scrape while the service presents no certificate.
+    certificate: Registry,
+    certificate_expires: Amount,
+    certificate_failures: Counter,
 }
 
 /// What is in memory, in bytes.
@@ -78,6 +83,16 @@ impl Default for Metrics {
         let damaged = counter("store_damaged", "Reads that found a damaged record since the start");
         let help = "Storage errors after which the database was reopened, since the start";
         let failures = counter("store_failures", help);
+        let help = "Orders of a certificate that failed since the start";
+        let certificate_failures = counter("certificate_failures", help);
+        let mut certificate = Registry::with_prefix("posture");
+        let certificate_expires = Amount::default();
+        let help = "When the certificate that the service presents expires, in seconds since 1970";
+        certificate.register(
+            "certificate_expires_timestamp_seconds",
+            help,
+            certificate_expires.clone(),
+        );
         let mut webhooks = Registry::with_prefix("posture");
         let (waiting, disabled, attempts) =
             (Amount::default(), Amount::default(), Family::default());
@@ -102,6 +117,9 @@ impl Default for Metrics {
             waiting,
             disabled,
             attempts,
+            certificate,
+            certificate_expires,
+            certificate_failures,
         }
     }
 }
@@ -115,6 +133,7 @@ impl Metrics {
         n_clients: u64,
         memory: &MemoryUse,
         deliveries: Option<DeliveryHealth>,
+        certificate: CertificateHealth,
     ) -> String {
         self.ready.set(u64::from(health.ready));
         self.clients.set(n_clients);
@@ -132,8 +151,13 @@ impl Metrics {
         count(&self.writes, health.n_writes);
         count(&self.damaged, health.n_damaged);
         count(&self.failures, health.n_failures);
+        count(&self.certificate_failures, certificate.n_failures);
         let mut text = String::new();
         encode_registry(&mut text, &self.store).expect(NEVER);
+        if let Some(until) = certificate.until {
+            self.certificate_expires.set(u64::try_from(until.s()).unwrap_or(0));
+            encode_registry(&mut text, &self.certificate).expect(NEVER);
+        }
         if let Some(DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled }) = deliveries {
             self.waiting.set(n_waiting);
             self.disabled.set(n_disabled);

@@ -43,6 +43,9 @@ pub struct SystemView {
     damaged_records: u64,
     /// Writes are refused because the disk is nearly full.
     disk_full: bool,
+    /// When the certificate that the service presents expires. Null: it presents none, and serves plain HTTP or waits for its
+    /// first certificate.
+    certificate_expires_at: Null<When>,
     /// Webhooks whose signing secret the key file cannot open. Nothing is sent to them until they have a new secret.
     webhooks_needing_secret: Vec<Uid>,
     /// Own frameworks that this release cannot read. `GET /api/own-frameworks` says why. They are not in use.
@@ -109,6 +112,7 @@ impl System {
             writes: health.n_writes,
             damaged_records: health.n_damaged,
             disk_full: health.disk_full,
+            certificate_expires_at: app.certificate_health().until.map(When).into(),
             frameworks_not_in_use: app
                 .unreadable_frameworks()
                 .iter()

@@ -15,12 +15,12 @@ use tokio::time::{sleep, timeout};
 
 use super::{connection, handshake};
 use crate::peer::Peer;
+use crate::serve::certificate::{ACME_TLS, HTTP_2};
 use crate::serve::http::exchange::ConnectionContext;
 use crate::serve::http::limit::{ConnectionLimits, SharedService};
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
 use crate::serve::http::task::note;
-use crate::serve::tls::HTTP_2;
 
 /// How long the loop pauses after the system failed to accept, for example for lack of files.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -144,10 +144,11 @@ impl Acceptor {
                 Stream::Tcp(stream, None) => connection::serve(stream, line).await,
                 Stream::Tcp(stream, Some(tls)) => {
                     if let Some(stream) = handshake::complete(stream, tls, &line).await {
-                        if stream.get_ref().1.alpn_protocol() == Some(HTTP_2) {
-                            connection::serve_http2(stream, line).await;
-                        } else {
-                            connection::serve(stream, line).await;
+                        match stream.get_ref().1.alpn_protocol() {
+                            Some(HTTP_2) => connection::serve_http2(stream, line).await,
+                            // The certificate was the answer.
+                            Some(ACME_TLS) => (),
+                            _ => connection::serve(stream, line).await,
                         }
                     }
                 }

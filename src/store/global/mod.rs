@@ -3,6 +3,7 @@
 pub mod alert;
 pub mod answer;
 pub mod audit;
+pub mod certificate;
 pub mod change;
 pub mod client;
 pub mod delivery;

@@ -147,7 +147,11 @@ fn url(scheme: &str, address: &str) -> String {
 
 fn everything() -> EgressPolicy {
     let all = networks(&["0.0.0.0/0", "::/0"]);
-    EgressPolicy { allow_http_networks: all.clone(), allow_private_networks: all, own: Vec::new() }
+    EgressPolicy {
+        allow_http_networks: all.clone(),
+        allow_private_networks: all,
+        ..EgressPolicy::default()
+    }
 }
 
 /// Looks every name up in one way.

@@ -32,3 +32,10 @@ pub fn schemathesis() -> PathBuf {
     assert!(program.is_file(), "{} is missing; tests/tools installs it", program.display());
     program
 }
+
+/// The programs of Pebble, an ACME authority for tests.
+pub fn pebble(name: &str) -> PathBuf {
+    let program = cache().join("pebble/usr/bin").join(name);
+    assert!(program.is_file(), "{} is missing; tests/tools installs it", program.display());
+    program
+}

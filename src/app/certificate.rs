@@ -1,0 +1,131 @@
+//! The certificate of the service and the account with the authority that issues it. Their keys are sealed.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use crate::app::App;
+use crate::clock::Time;
+use crate::error::Result;
+use crate::secret::{Locked, Sealer};
+use crate::store::global::certificate::{AcmeAccount, StoredCertificate};
+use crate::store::{Batch, Snapshot};
+
+/// What the sealed values are for.
+const ACCOUNT: &str = "acme account";
+const KEY: &str = "certificate key";
+
+/// What is known of the certificate that the service presents.
+pub struct Certificates {
+    sealer: Sealer,
+    /// Seconds since 1970. 0: none is presented.
+    until_s: AtomicI64,
+    n_failures: AtomicU64,
+}
+
+/// A certificate with its chain and its key, as the authority issued it.
+#[derive(Debug)]
+pub struct IssuedCertificate {
+    /// Of the authority that issued it.
+    pub directory: String,
+    pub domains: Vec<String>,
+    pub chain_pem: String,
+    pub key_pem: String,
+}
+
+/// The certificate that the service presents, for metrics and the state of the service.
+#[derive(Clone, Copy, Debug)]
+pub struct CertificateHealth {
+    /// `None`: the service presents none.
+    pub until: Option<Time>,
+    /// Orders that failed since the start.
+    pub n_failures: u64,
+}
+
+impl Certificates {
+    pub(super) fn new(sealer: Sealer) -> Self {
+        Self { sealer, until_s: AtomicI64::new(0), n_failures: AtomicU64::new(0) }
+    }
+}
+
+impl App {
+    /// The server says what it presents.
+    pub fn note_certificate(&self, until: Option<Time>) {
+        self.certificates.until_s.store(until.map_or(0, Time::s), Ordering::Relaxed);
+    }
+
+    /// An order failed.
+    pub fn certificate_failed(&self) {
+        self.certificates.n_failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub fn certificate_health(&self) -> CertificateHealth {
+        let until_s = self.certificates.until_s.load(Ordering::Relaxed);
+        CertificateHealth {
+            until: (until_s != 0).then(|| Time::from_s(until_s)),
+            n_failures: self.certificates.n_failures.load(Ordering::Relaxed),
+        }
+    }
+
+    /// `None` if there is none, or its key was sealed with another key file.
+    ///
+    /// # Errors
+    /// `Internal` if it is damaged.
+    pub async fn find_certificate(&self) -> Result<Option<IssuedCertificate>> {
+        let Some(stored) = self.store.read(Snapshot::find_certificate).await? else {
+            return Ok(None);
+        };
+        Ok(self.unseal(KEY, &stored.key).map(|key_pem| IssuedCertificate {
+            directory: stored.directory,
+            domains: stored.domains,
+            chain_pem: stored.chain_pem,
+            key_pem,
+        }))
+    }
+
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn put_certificate(&self, issued: IssuedCertificate) -> Result<()> {
+        let stored = StoredCertificate {
+            key: self.certificates.sealer.seal(KEY, &issued.key_pem),
+            directory: issued.directory,
+            domains: issued.domains,
+            chain_pem: issued.chain_pem,
+        };
+        let names = stored.domains.join(", ");
+        self.store.write(move |batch: &mut Batch| batch.put_certificate(&stored)).await?;
+        self.record(&format!("certificate issued for {names}")).await
+    }
+
+    /// The credentials of the account with this authority. `None` as in [`App::find_certificate`].
+    ///
+    /// # Errors
+    /// `Internal` if they are damaged.
+    pub async fn find_acme_account(&self, directory: &str) -> Result<Option<String>> {
+        let stored = self.store.read(Snapshot::find_acme_account).await?;
+        let stored = stored.filter(|it| it.directory == directory);
+        Ok(stored.and_then(|it| self.unseal(ACCOUNT, &it.credentials)))
+    }
+
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn put_acme_account(&self, directory: &str, credentials: &str) -> Result<()> {
+        let stored = AcmeAccount {
+            directory: directory.to_owned(),
+            credentials: self.certificates.sealer.seal(ACCOUNT, credentials),
+        };
+        self.store.write(move |batch: &mut Batch| batch.put_acme_account(&stored)).await
+    }
+
+    /// `None` if it cannot be read: then a new one is made.
+    fn unseal(&self, place: &str, sealed: &[u8]) -> Option<String> {
+        let opened = self.certificates.sealer.open_sealed(place, sealed);
+        opened
+            .inspect_err(|locked| {
+                let why = match locked {
+                    Locked::OtherKey => "it was sealed with another key file",
+                    Locked::Damaged => "it is damaged",
+                };
+                tracing::warn!("the {place} of the database is not used: {why}; a new one is made");
+            })
+            .ok()
+    }
+}

@@ -1,0 +1,58 @@
+//! The authorities whose certificates requests accept: those of Mozilla's list, and those of a file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
+
+use crate::error::{Error, Result};
+
+/// More certificates in a file are refused.
+const ROOTS_MAX: usize = 256;
+/// A larger file is refused.
+const FILE_BYTES_MAX: u64 = 1_024 * 1_024;
+
+/// The authorities of a file, besides those of Mozilla's list. `Default`: no others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TrustedRoots(Arc<Vec<CertificateDer<'static>>>);
+
+impl TrustedRoots {
+    /// Reads a file of PEM certificates. `key`: the setting that names it.
+    ///
+    /// # Errors
+    /// `Invalid` if it cannot be read, or holds no certificates of authorities, or too many.
+    pub fn read(key: &str, path: &Path) -> Result<Self> {
+        let about = |what: String| Error::invalid(format!("{key}: {} {what}", path.display()));
+        let unreadable =
+            |error: std::io::Error| about(format!("cannot be read: {error}")).caused_by(error);
+        if FILE_BYTES_MAX < std::fs::metadata(path).map_err(unreadable)?.len() {
+            return Err(about("is larger than 1 MiB".to_owned()));
+        }
+        let pem = std::fs::read(path).map_err(unreadable)?;
+        let roots = CertificateDer::pem_slice_iter(&pem)
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(|error| about(format!("is not PEM: {error}")))?;
+        if !(1..=ROOTS_MAX).contains(&roots.len()) {
+            let n = roots.len();
+            return Err(about(format!("holds {n} certificates; 1 to {ROOTS_MAX} are allowed")));
+        }
+        for root in &roots {
+            rustls::RootCertStore::empty()
+                .add(root.clone())
+                .map_err(|error| about(format!("holds an unusable certificate: {error}")))?;
+        }
+        Ok(Self(Arc::new(roots)))
+    }
+
+    pub(super) fn rules(&self) -> TlsConfig {
+        if self.0.is_empty() {
+            return TlsConfig::default();
+        }
+        let all = TLS_SERVER_ROOT_CERTS.iter().chain(self.0.iter());
+        let all = all.map(|it| Certificate::from_der(it).to_owned());
+        TlsConfig::builder().root_certs(RootCerts::from(all)).build()
+    }
+}

@@ -1,0 +1,277 @@
+//! A certificate from an ACME authority such as Let's Encrypt: ordered, kept in the database, and renewed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use instant_acme::{
+    Account, AccountBuilder, AccountCredentials, AuthorizationStatus, ChallengeType, Identifier,
+    KeyAuthorization, NewAccount, NewOrder, Order, OrderStatus, RetryPolicy,
+};
+use rcgen::{CertificateParams, CustomExtension, DistinguishedName, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::acme_http::AcmeHttp;
+use super::{Presented, certificate, certified, say};
+use crate::app::App;
+use crate::app::certificate::IssuedCertificate;
+use crate::clock::Time;
+use crate::egress::{Egress, EgressPolicy, TrustedRoots};
+use crate::error::{Chain, Error, Result};
+
+/// How often the clock is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// How long one request to the authority may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long an order may take, with the authority's own attempts to see the proof.
+const ORDER_TIMEOUT: Duration = Duration::from_mins(5);
+/// How long after a failure the next order is placed. It doubles up to the longest: authorities limit failures by the hour.
+const RETRY_S_MIN: i64 = 5 * 60;
+const RETRY_S_MAX: i64 = 6 * 3_600;
+/// A certificate is renewed once this part of its time is left.
+const RENEW_WITH_LEFT: i64 = 3;
+
+/// Which authority to ask for which names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcmeOptions {
+    pub domains: Vec<String>,
+    pub email: Option<String>,
+    /// The URL of the authority's directory.
+    pub directory: String,
+    pub roots: TrustedRoots,
+}
+
+/// Presents the certificate of the database, and orders one when there is none or it is due, until the stop. `changed` is
+/// called after each change.
+///
+/// A failed order is logged and tried again; until then the certificate before stays.
+pub(in crate::serve) async fn keep(
+    app: &App,
+    options: &AcmeOptions,
+    presented: &Presented,
+    changed: impl Fn(),
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut due = match restore(app, options).await {
+        Ok(Some(key)) => {
+            say("of the database", &key, app.clock.now());
+            let due = renewal(&key);
+            presented.present(key);
+            changed();
+            due
+        }
+        Ok(None) => Time::EPOCH,
+        Err(error) => {
+            tracing::error!(error = %Chain(&error), "the certificate of the database cannot be read: {}", Chain(&error));
+            Time::EPOCH
+        }
+    };
+    let mut n_failures: u32 = 0;
+    loop {
+        if due <= app.clock.now() {
+            let ordered = tokio::select! {
+                _ = stop.wait_for(|stopping| *stopping) => return,
+                ordered = timeout(ORDER_TIMEOUT, order(app, options, presented, n_failures)) => ordered,
+            };
+            presented.change_challenges(|it| *it = super::Challenges::default());
+            let late = |_| Error::unavailable("the authority did not issue it in time");
+            match ordered.map_err(late).flatten() {
+                Ok(key) => {
+                    let from = format!("of {}", options.directory);
+                    say(&from, &key, app.clock.now());
+                    due = renewal(&key);
+                    presented.present(key);
+                    changed();
+                    n_failures = 0;
+                }
+                Err(error) => {
+                    let wait_s = RETRY_S_MAX.min(RETRY_S_MIN << n_failures.min(16));
+                    due = app.clock.now().plus_s(wait_s);
+                    n_failures += 1;
+                    app.certificate_failed();
+                    tracing::error!(
+                        error = %Chain(&error),
+                        "no certificate for {} from {}: {}; the next attempt is at {due}, or at once after `systemctl reload posture`",
+                        options.domains.join(", "), options.directory, Chain(&error)
+                    );
+                }
+            }
+        }
+        tokio::select! {
+            _ = stop.wait_for(|stopping| *stopping) => return,
+            () = presented.reread.notified() => if n_failures != 0 { due = Time::EPOCH },
+            () = sleep(LOOK_EVERY) => (),
+        }
+    }
+}
+
+/// The certificate of the database, if it is for these names and from this authority.
+async fn restore(app: &App, options: &AcmeOptions) -> Result<Option<CertifiedKey>> {
+    let Some(issued) = app.find_certificate().await? else { return Ok(None) };
+    if issued.domains != options.domains || issued.directory != options.directory {
+        return Ok(None);
+    }
+    pair(&issued).map(Some)
+}
+
+fn pair(issued: &IssuedCertificate) -> Result<CertifiedKey> {
+    let chain = CertificateDer::pem_slice_iter(issued.chain_pem.as_bytes())
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(Error::internal)?;
+    let key = PrivateKeyDer::from_pem_slice(issued.key_pem.as_bytes()).map_err(Error::internal)?;
+    certified(chain, key).map_err(Error::internal)
+}
+
+/// When it is renewed. A certificate that cannot be decoded is renewed at once.
+fn renewal(key: &CertifiedKey) -> Time {
+    let Some(certificate) = certificate(key) else { return Time::EPOCH };
+    let valid_s = certificate.until.s_since(certificate.from);
+    certificate.until.plus_s(-valid_s / RENEW_WITH_LEFT)
+}
+
+async fn order(
+    app: &App,
+    options: &AcmeOptions,
+    presented: &Presented,
+    n_failures: u32,
+) -> Result<CertifiedKey> {
+    let names: Vec<_> = options.domains.iter().cloned().map(Identifier::Dns).collect();
+    let wanted = NewOrder::new(&names);
+    let begun = match known_account(app, options).await? {
+        Some(account) => Some(account.new_order(&wanted).await),
+        None => None,
+    };
+    let mut order = match begun {
+        Some(begun) if !begun.as_ref().is_err_and(is_unknown_account) => begun.map_err(refused)?,
+        _ => new_account(app, options).await?.new_order(&wanted).await.map_err(refused)?,
+    };
+    // The other way next time: a firewall may let only one of the two ports through.
+    let over_http = n_failures.is_multiple_of(2);
+    prove(&mut order, presented, over_http).await?;
+    let policy = RetryPolicy::new().timeout(ORDER_TIMEOUT);
+    match order.poll_ready(&policy).await {
+        Ok(OrderStatus::Ready) => (),
+        Ok(_) | Err(instant_acme::Error::Api(_)) => {
+            return Err(Error::unavailable(why(&mut order).await));
+        }
+        Err(error) => return Err(refused(error)),
+    }
+    let key = KeyPair::generate().map_err(Error::internal)?;
+    let mut params = CertificateParams::new(options.domains.clone()).map_err(Error::internal)?;
+    params.distinguished_name = DistinguishedName::new();
+    let request = params.serialize_request(&key).map_err(Error::internal)?;
+    order.finalize_csr(request.der()).await.map_err(refused)?;
+    let issued = IssuedCertificate {
+        directory: options.directory.clone(),
+        domains: options.domains.clone(),
+        chain_pem: order.poll_certificate(&policy).await.map_err(refused)?,
+        key_pem: key.serialize_pem(),
+    };
+    let pair = pair(&issued)?;
+    app.put_certificate(issued).await?;
+    Ok(pair)
+}
+
+fn client(options: &AcmeOptions) -> Result<AccountBuilder> {
+    let policy = EgressPolicy::for_own_configuration(options.roots.clone());
+    let egress = Egress::new(policy, REQUEST_TIMEOUT, 1)?;
+    Ok(Account::builder_with_http(Box::new(AcmeHttp(Arc::new(egress)))))
+}
+
+/// The account of the database.
+async fn known_account(app: &App, options: &AcmeOptions) -> Result<Option<Account>> {
+    let Some(text) = app.find_acme_account(&options.directory).await? else { return Ok(None) };
+    let credentials: AccountCredentials = serde_json::from_str(&text).map_err(Error::internal)?;
+    client(options)?.from_credentials(credentials).await.map(Some).map_err(refused)
+}
+
+/// The authority no longer knows the account.
+fn is_unknown_account(error: &instant_acme::Error) -> bool {
+    let instant_acme::Error::Api(problem) = error else { return false };
+    problem.r#type.as_deref() == Some("urn:ietf:params:acme:error:accountDoesNotExist")
+}
+
+/// To use an authority is to accept its terms.
+async fn new_account(app: &App, options: &AcmeOptions) -> Result<Account> {
+    let contact = options.email.as_ref().map(|it| format!("mailto:{it}"));
+    let contact: Vec<_> = contact.iter().map(String::as_str).collect();
+    let wanted = NewAccount {
+        contact: &contact,
+        terms_of_service_agreed: true,
+        only_return_existing: false,
+    };
+    let created = client(options)?.create(&wanted, options.directory.clone(), None).await;
+    let (account, credentials) = created.map_err(refused)?;
+    let text = serde_json::to_string(&credentials).map_err(Error::internal)?;
+    app.put_acme_account(&options.directory, &text).await?;
+    Ok(account)
+}
+
+/// Makes the answers to the authority's challenges available, then lets it ask.
+async fn prove(order: &mut Order, presented: &Presented, over_http: bool) -> Result<()> {
+    let mut authorizations = order.authorizations();
+    while let Some(authorization) = authorizations.next().await {
+        let mut authorization = authorization.map_err(refused)?;
+        if authorization.status == AuthorizationStatus::Valid {
+            continue;
+        }
+        let kind = if over_http { ChallengeType::Http01 } else { ChallengeType::TlsAlpn01 };
+        let Some(mut challenge) = authorization.challenge(kind.clone()) else {
+            return Err(Error::unavailable(format!("the authority does not offer {kind:?}")));
+        };
+        let proof = challenge.key_authorization();
+        if over_http {
+            let (token, proof) = (challenge.token.clone(), proof.as_str().to_owned());
+            presented.change_challenges(|it| drop(it.by_token.insert(token, proof)));
+        } else {
+            let domain = challenge.identifier().to_string();
+            let shown = proof_certificate(&domain, &proof)?;
+            presented.change_challenges(|it| drop(it.by_domain.insert(domain, Arc::new(shown))));
+        }
+        challenge.set_ready().await.map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// The certificate that proves control over a domain in a handshake (RFC 8737).
+fn proof_certificate(domain: &str, proof: &KeyAuthorization) -> Result<CertifiedKey> {
+    let mut params = CertificateParams::new([domain.to_owned()]).map_err(Error::internal)?;
+    let digest = CustomExtension::new_acme_identifier(proof.digest().as_ref());
+    params.custom_extensions = vec![digest];
+    let key = KeyPair::generate().map_err(Error::internal)?;
+    let signed = params.self_signed(&key).map_err(Error::internal)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der()).map_err(Error::internal)?;
+    // `certified` refuses it: the extension is critical, and only the authority knows it.
+    let key =
+        ring::default_provider().key_provider.load_private_key(key).map_err(Error::internal)?;
+    Ok(CertifiedKey::new(vec![signed.der().clone()], key))
+}
+
+/// What the authority found wrong with the proof, by domain.
+async fn why(order: &mut Order) -> String {
+    let mut reasons = BTreeMap::new();
+    let mut authorizations = order.authorizations();
+    while let Some(Ok(mut authorization)) = authorizations.next().await {
+        let domain = authorization.identifier().to_string();
+        let Ok(state) = authorization.refresh().await else { continue };
+        let mut problems = state.challenges.iter().filter_map(|it| it.error.as_ref());
+        if let Some(problem) = problems.next_back() {
+            let detail = problem.detail.clone();
+            reasons.insert(domain, detail.unwrap_or_else(|| problem.to_string()));
+        }
+    }
+    let reasons: Vec<_> = reasons.iter().map(|(domain, why)| format!("{domain}: {why}")).collect();
+    format!("the authority could not verify {}", reasons.join("; "))
+}
+
+fn refused(error: instant_acme::Error) -> Error {
+    // The problem of the authority says it all; it is no cause of its own.
+    let text = error.to_string();
+    drop(error);
+    Error::unavailable(text)
+}

@@ -1,0 +1,47 @@
+//! The certificate that an ACME authority issued for the service, and the account with that authority.
+
+use bincode::{Decode, Encode};
+
+use crate::error::Result;
+use crate::store::Batch;
+use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::table::{ACME, ACME_ACCOUNT, ACME_CERTIFICATE};
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct AcmeAccount {
+    /// The URL of the authority.
+    pub directory: String,
+    /// Sealed.
+    pub credentials: Vec<u8>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StoredCertificate {
+    /// The URL of the authority that issued it.
+    pub directory: String,
+    pub domains: Vec<String>,
+    /// With the chain.
+    pub chain_pem: String,
+    /// Sealed.
+    pub key: Vec<u8>,
+}
+
+impl<R: Rows> Transaction<R> {
+    pub fn find_acme_account(&self) -> Result<Option<AcmeAccount>> {
+        self.rows.find_row(ACME, ACME_ACCOUNT)
+    }
+
+    pub fn find_certificate(&self) -> Result<Option<StoredCertificate>> {
+        self.rows.find_row(ACME, ACME_CERTIFICATE)
+    }
+}
+
+impl Batch {
+    pub fn put_acme_account(&mut self, account: &AcmeAccount) -> Result<()> {
+        self.rows.put_row(ACME, ACME_ACCOUNT, account)
+    }
+
+    pub fn put_certificate(&mut self, certificate: &StoredCertificate) -> Result<()> {
+        self.rows.put_row(ACME, ACME_CERTIFICATE, certificate)
+    }
+}

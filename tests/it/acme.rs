@@ -1,0 +1,4 @@
+//! A certificate from an ACME authority: Pebble, the test server of Let's Encrypt.
+
+mod needs_pebble;
+mod pebble;
