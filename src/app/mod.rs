@@ -146,6 +146,14 @@ impl App {
         self.store.write(write).await
     }
 
+    /// Whether the database still takes a write and reads it back, for the watchdog.
+    ///
+    /// # Errors
+    /// Those of [`Store::self_test`].
+    pub async fn self_test(&self) -> Result<()> {
+        self.store.self_test().await
+    }
+
     /// The store's state, for readiness and metrics.
     pub fn health(&self) -> crate::store::Health {
         self.store.health()

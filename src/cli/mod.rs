@@ -30,6 +30,7 @@ use crate::error::{Chain, Code, Error, Result};
 use crate::serve::certificate::CertificateSource;
 use crate::serve::certificate::acme::AcmeOptions;
 use crate::serve::certificate::files::CertificateFiles;
+use crate::serve::supervisor::Supervisor;
 use crate::text::visible;
 
 /// Security and compliance posture of an MSP's clients.
@@ -209,6 +210,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
         trusted_proxies: options.server.trusted_proxies.clone(),
         connections_per_ip_max: options.server.connections_per_address as usize,
+        supervisor: Supervisor::default(),
         app: crate::app::AppOptions {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
             msp_id: options.msp.id.clone(),

@@ -15,13 +15,14 @@ use tracing_subscriber::EnvFilter;
 use super::{print, serve_options};
 use crate::api::edge::metrics_token::MetricsToken;
 use crate::clock::Clock;
-use crate::config::{Config, LogFormat, LogLevel};
+use crate::config::{self, Config, LogFormat, LogLevel, Supervision};
 use crate::demo::fill::{self, Demo};
 use crate::demo::office::Login;
 use crate::demo::receiver::{self, Receiver};
 use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
 use crate::serve::certificate::Presented;
+use crate::serve::supervisor::Supervisor;
 use crate::serve::{self, Opened, PublicListeners, ServeOptions};
 use crate::store::global::user::Role;
 
@@ -121,6 +122,8 @@ fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
     wanted.listen = args.listen.unwrap_or(wanted.listen);
     let metrics_token = options.server.metrics_token_file.as_deref();
     wanted.metrics_token = metrics_token.map(MetricsToken::read).transpose()?;
+    let Supervision { socket, watchdog } = config::supervision();
+    wanted.supervisor = Supervisor { socket, watchdog };
     if args.demo {
         receiver::allow(&mut wanted);
     }

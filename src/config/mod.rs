@@ -7,6 +7,7 @@ mod options;
 mod reader;
 mod rule;
 mod show;
+mod supervision;
 
 use std::env;
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ pub use self::options::{
 use self::reader::ConfigReader;
 pub use self::rule::ByIndustry;
 pub use self::show::show;
+pub use self::supervision::{Supervision, supervision};
 use crate::error::{Detail, Error};
 pub use crate::toml_reader::Problem;
 use crate::toml_reader::TomlDocument;

@@ -3,6 +3,7 @@
 pub mod certificate;
 pub mod http;
 mod plain;
+pub mod supervisor;
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -27,6 +28,7 @@ use crate::secret::Sealer;
 use crate::serve::certificate::{CertificateSource, Presented};
 use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::Listener;
+use crate::serve::supervisor::Supervisor;
 use crate::store::{self, Store};
 use crate::{catalog, web, work};
 
@@ -58,6 +60,8 @@ pub struct ServeOptions {
     pub cache_bytes: usize,
     pub trusted_proxies: Vec<IpNetwork>,
     pub connections_per_ip_max: usize,
+    /// Who is told how the service is.
+    pub supervisor: Supervisor,
     pub app: app::AppOptions,
 }
 
@@ -232,6 +236,7 @@ pub async fn serve(
                 }
             },
             http::service::run(control, Arc::clone(endpoint), &limits, stopping.clone()),
+            options.supervisor.watch(&opened.app, stopping.clone()),
         );
         // Tasks stop after the last request, because they handle what it left due.
         stop_work.send_replace(true);
@@ -257,7 +262,9 @@ pub async fn serve(
     };
     let waiting = async {
         started(address);
+        options.supervisor.tell("READY=1");
         until.await;
+        options.supervisor.tell("STOPPING=1");
         tracing::info!("stopping");
         stop.send_replace(true);
         sleep(CANCEL_AFTER).await;

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use redb::Database;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::error::{Chain, Error, Result};
+use crate::blocking;
+use crate::error::{Chain, Code, Error, Result};
+use crate::secret::random;
 use crate::store::disk_space::{DiskSpace, Space};
 use crate::store::global::audit;
 use crate::store::global::audit::{AuditOutcome, Changed, PendingAct};
@@ -126,6 +128,31 @@ impl Store {
     pub fn on_reopened(&self, reload: impl Fn(&Snapshot) -> Result<()> + Send + 'static) {
         let mut held = self.shared().reload.lock().unwrap_or_else(PoisonError::into_inner);
         *held = Some(Box::new(reload));
+    }
+
+    /// Writes a row on the writer thread and reads it back. It waits for as long as the writer takes. A refusal because
+    /// the disk is full, or because the database is being reopened, is an answer: both end by themselves.
+    ///
+    /// # Errors
+    /// `Internal` if the writer thread has ended, or the row does not read as it was written.
+    pub async fn self_test(&self) -> Result<()> {
+        let ended = || Error::internal("the thread that writes to the database has ended");
+        let value: [u8; 8] = random();
+        let seat = self.inner.seats.clone().acquire_owned().await.map_err(|_| ended())?;
+        let write = move |batch: &mut Batch| batch.put_self_test(value);
+        let answer = self.reserved().order(write, |()| (), seat).map_err(|_| ended())?;
+        let store = self.clone();
+        let read = match answer.await.map_err(|_| ended())? {
+            // Not among the reads of callers, which may be many.
+            Ok(()) => blocking::run((), move || store.snapshot()?.self_test()).await,
+            Err(error) => Err(error),
+        };
+        match read {
+            Ok(read) if read == Some(value) => Ok(()),
+            Ok(_) => Err(Error::internal("the database does not read as it was written")),
+            Err(error) if error.code == Code::Unavailable => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 

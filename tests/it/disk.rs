@@ -129,6 +129,8 @@ mod needs_mount {
         let is_refused =
             || posture.operator("PATCH", &second, &json!({ "name": "B" })).status == 503;
         assert!(wait_until(SOON, is_refused), "below the reserve");
+        let tested = posture.block_on(posture.app.self_test());
+        assert!(tested.is_ok(), "a restart frees no space: {tested:?}");
 
         disk.leave_mib(350);
         assert!(wait_until(SOON, || add_client(&posture) == 201), "it goes on without a restart");

@@ -38,6 +38,7 @@ mod store;
 mod story;
 mod strangers;
 mod suite;
+mod supervisor;
 mod text;
 mod tickets;
 mod tls;

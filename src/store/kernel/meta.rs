@@ -16,6 +16,8 @@ const SCOPED_KEYS_SINCE: &[u8] = b"scoped_keys_since";
 /// Identifies the key file that the service was last started with.
 const KEY_FILE: &[u8] = b"key_file";
 const CREATED_AT: &[u8] = b"created_at";
+/// What the last self-test wrote.
+const SELF_TEST: &[u8] = b"self_test";
 /// The sequence of the last event, from when its row was removed.
 pub(in crate::store) const LAST_EVENT: &[u8] = b"last_event";
 /// The sequence of the last changed row, from when its record was removed.
@@ -64,6 +66,11 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(META, KEY_FILE)
     }
 
+    /// What the last self-test wrote.
+    pub(in crate::store) fn self_test(&self) -> Result<Option<[u8; 8]>> {
+        self.rows.find_row(META, SELF_TEST)
+    }
+
     /// When the database was made.
     pub fn created_at(&self) -> Result<Time> {
         let found = self.rows.find_row(META, CREATED_AT)?;
@@ -85,6 +92,10 @@ impl Batch {
 
     pub fn put_key_file(&mut self, id: [u8; 8]) -> Result<()> {
         self.rows.put_row(META, KEY_FILE, &id)
+    }
+
+    pub(in crate::store) fn put_self_test(&mut self, value: [u8; 8]) -> Result<()> {
+        self.rows.put_row(META, SELF_TEST, &value)
     }
 
     pub fn put_scoped_keys_since(&mut self, time: Time) -> Result<()> {

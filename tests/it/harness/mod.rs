@@ -73,6 +73,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         cache_bytes: 16 * 1024 * 1024,
         trusted_proxies: Vec::new(),
         connections_per_ip_max: posture::serve::http::limit::CONNECTIONS_PER_IP_MAX,
+        supervisor: posture::serve::supervisor::Supervisor::default(),
         app: posture::app::AppOptions {
             quota: [60, 1_000, 10_000],
             msp_id: Some("msp-test".to_owned()),
