@@ -27,6 +27,7 @@ const VERSION: u8 = 1;
 const FILE_BYTES_MAX: u64 = 256;
 /// Permissions that group and others must not have on a key file.
 const OTHERS: u32 = 0o077;
+const GROUP_READS: u32 = 0o040;
 
 /// Encrypts and decrypts secrets with one key.
 #[derive(Clone)]
@@ -53,10 +54,23 @@ impl Sealer {
     /// `Invalid` if the file is not a key or other users can read it; `Unavailable` if it cannot be read or created.
     pub fn open(path: &Path) -> Result<Self> {
         match File::open(path) {
-            Ok(file) => Self::read(file, path),
+            Ok(file) => Self::read(file, path, |mode, _| mode & OTHERS == 0),
             Err(error) if error.kind() == ErrorKind::NotFound => Self::create(path),
             Err(error) => Err(unavailable("read", path, error)),
         }
+    }
+
+    /// Reads the key from a file that the operator or the service manager provides. If it is root's, its group may read
+    /// it: that is how systemd passes a credential on.
+    ///
+    /// # Errors
+    /// As [`Sealer::open`]; `Unavailable` if the file does not exist, too.
+    pub fn open_provided(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| unavailable("read", path, error))?;
+        Self::read(file, path, |mode, owner| match owner {
+            0 => mode & OTHERS & !GROUP_READS == 0,
+            _ => mode & OTHERS == 0,
+        })
     }
 
     /// A random key that is stored nowhere.
@@ -72,10 +86,11 @@ impl Sealer {
         Self { key, id, is_new: false }
     }
 
-    fn read(file: File, path: &Path) -> Result<Self> {
+    /// `is_safe`: judges the permissions and the owner of the file.
+    fn read(file: File, path: &Path, is_safe: impl Fn(u32, u32) -> bool) -> Result<Self> {
         let shown = path.display();
-        let mode = file.metadata().map_err(|error| unavailable("read", path, error))?.mode();
-        if mode & OTHERS != 0 {
+        let data = file.metadata().map_err(|error| unavailable("read", path, error))?;
+        if !is_safe(data.mode(), data.uid()) {
             return Err(Error::invalid(format!(
                 "other users can read {shown}; run `chmod 600 {shown}`, and rotate all webhook secrets if it may have been read"
             )));

@@ -207,6 +207,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         http_listen: options.server.http_listen,
         metrics_token: None,
         dir: options.data.dir.clone(),
+        key_file: options.data.key_file.clone(),
         cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
         trusted_proxies: options.server.trusted_proxies.clone(),
         connections_per_ip_max: options.server.connections_per_address as usize,

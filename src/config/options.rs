@@ -98,6 +98,8 @@ pub enum CertificateConfig {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataConfig {
     pub dir: PathBuf,
+    /// The key file that somebody else provides. `None`: it is in `dir`.
+    pub key_file: Option<PathBuf>,
     /// Size of the database's page cache.
     pub cache_mib: u32,
 }
@@ -210,6 +212,7 @@ impl Config {
             server: server(&mut it),
             data: DataConfig {
                 dir: it.get("data.dir", path),
+                key_file: it.find("data.key_file", path),
                 cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
             },
             msp: Msp { id: it.find("msp.id", text(MSP_ID_CHARS)) },

@@ -57,6 +57,8 @@ pub struct ServeOptions {
     pub metrics_token: Option<MetricsToken>,
     /// The folder of the database and the control socket.
     pub dir: PathBuf,
+    /// The key that seals secrets. `None`: [`KEY_FILE`] in `dir`, made if it is missing.
+    pub key_file: Option<PathBuf>,
     pub cache_bytes: usize,
     pub trusted_proxies: Vec<IpNetwork>,
     pub connections_per_ip_max: usize,
@@ -91,7 +93,10 @@ impl Opened {
         clock: Clock,
         options: &ServeOptions,
     ) -> Result<Self> {
-        let sealer = Sealer::open(&options.dir.join(KEY_FILE))?;
+        let sealer = match &options.key_file {
+            Some(path) => Sealer::open_provided(path)?,
+            None => Sealer::open(&options.dir.join(KEY_FILE))?,
+        };
         let mut app_options = options.app.clone();
         for own in [Some(options.listen), options.http_listen].into_iter().flatten() {
             app_options.webhooks.policy.own.push(own);

@@ -40,7 +40,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!((it.server.certificate, it.server.http_listen), (None, None));
     assert_eq!(it.server.connections_per_address, 128);
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 32));
-    assert_eq!(it.msp.id, None);
+    assert_eq!((it.msp.id, it.data.key_file), (None, None));
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
     assert!(it.scan.allow_attached);
     assert_eq!((it.scan.allowed_networks, it.scan.excluded_networks), (vec![], vec![]));

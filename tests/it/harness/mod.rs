@@ -70,6 +70,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         http_listen: None,
         metrics_token: None,
         dir: dir.to_path_buf(),
+        key_file: None,
         cache_bytes: 16 * 1024 * 1024,
         trusted_proxies: Vec::new(),
         connections_per_ip_max: posture::serve::http::limit::CONNECTIONS_PER_IP_MAX,
