@@ -92,6 +92,7 @@ const TOP_LEVEL: &[&str] = &[
     "LICENSE",
     "README.md",
     "assets",
+    "packaging",
     "posture.toml.example",
     "rustfmt.toml",
     "src",

@@ -129,6 +129,17 @@ enum Command {
         /// Shell that the script is for.
         shell: clap_complete::Shell,
     },
+    /// Write a manual page for each command into a folder.
+    Man {
+        /// Folder for the pages. Created if it does not exist.
+        folder: PathBuf,
+    },
+    /// Show the licenses of everything inside this executable.
+    Licenses {
+        /// Print the texts of the licenses too.
+        #[arg(long)]
+        texts: bool,
+    },
 }
 
 /// Runs the command.
@@ -170,6 +181,8 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Openapi => system::openapi(),
         Command::Config(command) => system::config(path, json, &command),
         Command::Completions { shell } => system::completions(shell),
+        Command::Man { folder } => system::man(&folder),
+        Command::Licenses { texts } => system::licenses(json, texts),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `posture init`, `status`, `health`, `openapi`, `config` and `completions`.
+//! `posture init`, `status`, `health`, `openapi`, `config`, `completions`, `man` and `licenses`.
 
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -17,6 +17,10 @@ use crate::text::is_visible;
 
 /// A host with more networks is probably a router: `attached` is not replaced by their names.
 const N_NETWORKS_NAMED: usize = 16;
+
+/// What is inside: a line with name, version and license for each. `packaging/licenses` writes both files.
+const LICENSES: &str = include_str!("../../assets/licenses/list.tsv");
+const LICENSE_TEXTS: &str = include_str!("../../assets/licenses/texts.txt");
 
 /// How long `posture health` waits for an answer.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
@@ -215,4 +219,27 @@ pub(super) fn completions(shell: clap_complete::Shell) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "posture", &mut script);
     print::line(&String::from_utf8_lossy(&script))
+}
+
+/// Writes `posture.1`, `posture-client.1` and so on.
+pub(super) fn man(folder: &Path) -> Result<()> {
+    let cannot = |error: std::io::Error| {
+        Error::invalid(format!("cannot write to {}: {error}", folder.display()))
+    };
+    std::fs::create_dir_all(folder).map_err(cannot)?;
+    clap_mangen::generate_to(Cli::command(), folder).map_err(cannot)
+}
+
+pub(super) fn licenses(json: bool, texts: bool) -> Result<()> {
+    let rows = LICENSES.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+    if json {
+        let row = |it: Vec<&str>| json!({ "name": it[0], "version": it[1], "license": it[2] });
+        let data: Vec<Value> = rows.map(row).collect();
+        let texts = texts.then_some(LICENSE_TEXTS);
+        return print::json(&json!({ "data": data, "texts": texts }));
+    }
+    for row in rows {
+        print::line(&row.join("  "))?;
+    }
+    if texts { print::line(&format!("\n{LICENSE_TEXTS}")) } else { Ok(()) }
 }

@@ -115,7 +115,7 @@ fn every_file_and_every_test_that_a_document_names_exists() {
                 assert!(tests.contains(span), "{place}");
                 n_tests += 1;
             }
-            let folders = [".cargo/", ".ci/", "assets/", "src/", "tests/"];
+            let folders = [".cargo/", ".ci/", "assets/", "packaging/", "src/", "tests/"];
             let is_path = folders.iter().any(|it| span.starts_with(it));
             if is_path && !span.contains(['<', '*', ' ']) {
                 assert!(root().join(span).exists(), "{place}");

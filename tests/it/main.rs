@@ -30,6 +30,7 @@ mod listen;
 mod manage;
 mod network;
 mod openapi;
+mod packaging;
 mod page;
 mod scan;
 mod secret;

@@ -1,0 +1,81 @@
+//! What is packaged beside the executable fits the executable.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use clap::CommandFactory;
+use posture::cli::Cli;
+
+use crate::harness::process::Folder;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The names of a command and of those below it, as manual pages join them.
+fn names(command: &clap::Command, above: &str) -> Vec<String> {
+    let name = format!("{above}{}", command.get_name());
+    let below = command.get_subcommands().flat_map(|it| names(it, &format!("{name}-")));
+    below.chain([name.clone()]).collect()
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let folder = Folder::new();
+    assert_eq!(folder.ok(&["man", "pages/man1"]), "");
+    let pages = folder.path().join("pages/man1");
+    let mut expected = names(&Cli::command(), "");
+    expected.sort();
+    let mut written: Vec<String> = fs::read_dir(&pages)
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .filter(|it| !it.contains("-help"))
+        .map(|it| it.strip_suffix(".1").expect("a page of section 1").to_owned())
+        .collect();
+    written.sort();
+    assert_eq!(written, expected);
+    let page = fs::read_to_string(pages.join("posture-key-issue.1")).unwrap();
+    assert!(page.contains(".SH NAME") && page.contains("\\-\\-scope"), "{page}");
+    folder.write("file", b"");
+    let done = folder.run(&["man", "file/pages"]);
+    assert!(done.code == 1 && done.err.contains("cannot write to file/pages"), "{}", done.err);
+}
+
+/// `packaging/licenses` writes the list.
+#[test]
+fn the_licenses_are_those_of_what_is_inside() {
+    let mut tree = Command::new(env!("CARGO"));
+    tree.args(["tree", "--locked", "--offline", "-e", "normal", "--prefix", "none"]);
+    tree.args(["--target", "x86_64-unknown-linux-musl", "--format", "{p}|{l}"]);
+    let tree = tree.current_dir(root()).output().unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let rows = tree.lines().filter_map(|line| {
+        let (package, license) = line.trim_end_matches(" (*)").split_once('|')?;
+        let mut words = package.split(' ');
+        let (name, version) = (words.next()?, words.next()?.strip_prefix('v')?);
+        let license = license.replace(" / ", " OR ").replace('/', " OR ");
+        (name != "posture").then(|| format!("{name}\t{version}\t{license}"))
+    });
+    let inside: BTreeSet<String> = rows.collect();
+    let list = text("assets/licenses/list.tsv");
+    let is_crate = |it: &&str| !it.contains("\t-\t");
+    let listed: BTreeSet<String> = list.lines().filter(is_crate).map(str::to_owned).collect();
+    assert_eq!(listed, inside, "run packaging/licenses");
+
+    let folder = Folder::new();
+    let data = folder.json(&["licenses"])["data"].as_array().unwrap().clone();
+    assert_eq!(data.len(), list.lines().count());
+    assert!(data.iter().any(|it| it["name"] == "redb" && it["license"] == "MIT OR Apache-2.0"));
+    assert!(data.iter().any(|it| it["name"] == "musl"), "what is no crate is listed too");
+    let texts = folder.ok(&["licenses", "--texts"]);
+    for part in ["Apache License", "Permission is hereby granted", "Unicode", "Boost Software"] {
+        assert!(texts.contains(part), "{part}");
+    }
+}
