@@ -9,6 +9,7 @@ use clap::CommandFactory;
 use posture::cli::Cli;
 
 use crate::harness::process::Folder;
+use crate::harness::send;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -77,5 +78,37 @@ fn the_licenses_are_those_of_what_is_inside() {
     let texts = folder.ok(&["licenses", "--texts"]);
     for part in ["Apache License", "Permission is hereby granted", "Unicode", "Boost Software"] {
         assert!(texts.contains(part), "{part}");
+    }
+}
+
+/// The names of metrics in a text.
+fn metrics(text: &str) -> BTreeSet<String> {
+    let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    words.filter(|it| it.starts_with("posture_")).map(str::to_owned).collect()
+}
+
+#[test]
+fn dashboard_and_alerts_ask_for_metrics_that_are_served() {
+    let folder = Folder::new();
+    let server = folder.serve();
+    let known = metrics(&send(server.address, "GET", "/metrics", &[], b"").text());
+    for name in ["packaging/grafana-dashboard.json", "packaging/prometheus-alerts.yml"] {
+        let asked = metrics(&text(name));
+        assert!(6 < asked.len() && asked.is_subset(&known), "{name}: {asked:?} of {known:?}");
+    }
+    let _: serde_json::Value =
+        serde_json::from_str(&text("packaging/grafana-dashboard.json")).unwrap();
+}
+
+/// Needs promtool, which comes with Prometheus.
+mod needs_promtool {
+    use super::{Command, root};
+
+    #[test]
+    #[ignore = "needs promtool"]
+    fn the_alerts_are_well_formed() {
+        let file = root().join("packaging/prometheus-alerts.yml");
+        let checked = Command::new("promtool").args(["check", "rules"]).arg(file).output().unwrap();
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
     }
 }
