@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::CommandFactory;
@@ -98,6 +98,61 @@ fn dashboard_and_alerts_ask_for_metrics_that_are_served() {
     }
     let _: serde_json::Value =
         serde_json::from_str(&text("packaging/grafana-dashboard.json")).unwrap();
+}
+
+#[test]
+fn every_file_that_goes_into_a_package_is_there() {
+    let manifest: toml::Table = text("Cargo.toml").parse().unwrap();
+    let packages = &manifest["package"]["metadata"];
+    let debian = packages["deb"]["assets"].as_array().unwrap().iter().map(|it| it[0].as_str());
+    let rpm = packages["generate-rpm"]["assets"].as_array().unwrap();
+    let rpm = rpm.iter().map(|it| it["source"].as_str());
+    let script = text("packaging/build");
+    let (mut n_kept, mut n_made) = (0, 0);
+    for source in debian.chain(rpm).map(Option::unwrap) {
+        if let Some(made) = source.strip_prefix("target/packaging/") {
+            let name = made.split('/').next().unwrap();
+            assert!(script.contains(&format!("$out/{name}")), "packaging/build makes no {made}");
+            n_made += 1;
+        } else {
+            assert!(root().join(source).is_file(), "{source}");
+            n_kept += 1;
+        }
+    }
+    assert!(15 < n_kept && 10 < n_made, "{n_kept}, {n_made}");
+}
+
+/// Needs systemd-analyze.
+mod needs_systemd {
+    use super::{Command, PathBuf, fs, root, text};
+    use crate::harness::process::{Folder, binary};
+
+    /// Tenths of what `systemd-analyze security` calls exposure.
+    const EXPOSURE_MAX: &str = "15";
+
+    #[test]
+    #[ignore = "needs systemd-analyze"]
+    fn the_unit_is_well_formed_and_keeps_the_service_apart() {
+        let folder = Folder::new();
+        let unit: PathBuf = folder.path().join("posture.service");
+        let program = binary().to_str().unwrap().to_owned();
+        // What a package installs is not there: the executable and its manual page.
+        let here = text("packaging/posture.service").replace("/usr/bin/posture", &program);
+        let here: String = here
+            .lines()
+            .filter(|it| !it.starts_with("Documentation="))
+            .fold(String::new(), |all, line| all + line + "\n");
+        fs::write(&unit, here).unwrap();
+        let verified = Command::new("systemd-analyze").arg("verify").arg(&unit).output().unwrap();
+        let said = String::from_utf8_lossy(&verified.stderr);
+        assert!(verified.status.success() && said.is_empty(), "{said}");
+
+        let mut security = Command::new("systemd-analyze");
+        security.args(["security", "--offline=true", "--threshold", EXPOSURE_MAX]);
+        let security = security.arg(root().join("packaging/posture.service")).output().unwrap();
+        let said = String::from_utf8_lossy(&security.stdout);
+        assert!(security.status.success(), "{said}");
+    }
 }
 
 /// Needs promtool, which comes with Prometheus.
