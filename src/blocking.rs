@@ -34,7 +34,7 @@ impl Cancellation {
             return Err(Error::unavailable("the service is stopping; send the request again"));
         }
         if self.is_caller_gone.load(Ordering::Relaxed) {
-            return Err(Error::unavailable("the caller disconnected; nothing was imported"));
+            return Err(Error::unavailable("the caller disconnected; nothing was changed"));
         }
         Ok(())
     }

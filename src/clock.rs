@@ -64,6 +64,14 @@ impl Time {
         (self.0 - earlier.0) / MICROS_PER_S
     }
 
+    /// To the second, for names of files: `20261123T101500Z`.
+    #[must_use]
+    pub fn compact(self) -> String {
+        let text = self.to_string();
+        let seconds = text.split('.').next().unwrap_or_default();
+        format!("{}Z", seconds.replace(['-', ':'], ""))
+    }
+
     /// Days since 1970-01-01, in UTC.
     #[must_use]
     pub fn day(self) -> u32 {

@@ -28,12 +28,17 @@ pub(in crate::store) struct Measure {
     pub(in crate::store) needed_bytes: u64,
 }
 
+/// The free space around a file or folder. `None`: the file system does not answer.
+pub(in crate::store) fn free_bytes(path: &Path) -> Option<u64> {
+    let disk = rustix::fs::statvfs(path).ok()?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// `None`: the file system does not answer.
 pub(in crate::store) fn measure(file: &Path) -> Option<Measure> {
-    let disk = rustix::fs::statvfs(file).ok()?;
     let data = std::fs::metadata(file).ok()?;
     Some(Measure {
-        free_bytes: disk.f_bavail.saturating_mul(disk.f_frsize),
+        free_bytes: free_bytes(file)?,
         needed_bytes: FREE_BYTES_MIN.max(data.len() / FREE_SHARE),
     })
 }

@@ -3,6 +3,7 @@
 //! Only this module knows redb and how records are stored. Outside of it, code depends only on
 //! closures over ordered keys that behave as if they ran one after the other.
 
+pub mod backup;
 mod disk_space;
 pub mod global;
 mod kernel;
@@ -98,6 +99,8 @@ struct Inner {
     seats: Arc<Semaphore>,
     reads: FairLimit<AccountKey>,
     spool: Spool,
+    /// The database file. `None`: it is not on a disk.
+    database: Option<PathBuf>,
     /// Locked while closing.
     writer: Mutex<Option<JoinHandle<()>>>,
 }
@@ -189,6 +192,7 @@ impl Store {
         // One more than there are places, so that the order to close always finds one.
         let (queue, orders) = sync_channel(QUEUE_LEN_MAX + 1);
         let (space, spool) = (DiskSpace::around(home.file()), Spool::beside(home.file()));
+        let database = home.file();
         let writer = Writer { shared: shared.clone(), queue: orders, home, space, counts };
         let thread = std::thread::Builder::new().name("store-writer".to_owned());
         let thread = thread.spawn(move || writer.run()).map_err(Error::internal)?;
@@ -198,6 +202,7 @@ impl Store {
             seats: Arc::new(Semaphore::new(QUEUE_LEN_MAX)),
             reads: FairLimit::new(N_READS_MAX, N_READS_PER_ACCOUNT_MAX),
             spool,
+            database,
             writer: Mutex::new(Some(thread)),
         };
         Ok(Self { inner: Arc::new(inner), act: None, is_reserved: false, account: None })

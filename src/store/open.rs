@@ -22,7 +22,7 @@ use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 
 /// The format that this release writes. A file with a higher format is refused; one with a lower
 /// format is migrated.
-const FORMAT: u32 = 1;
+pub(in crate::store) const FORMAT: u32 = 1;
 
 /// Rewrites the rows of one format in the next one.
 type MigrationStep = fn(&mut Writing) -> Result<()>;
@@ -30,7 +30,7 @@ type MigrationStep = fn(&mut Writing) -> Result<()>;
 /// The steps in order, each with the format that it starts from. The last one ends at [`FORMAT`].
 const STEPS: [(u32, MigrationStep); 0] = [];
 
-const FILE: &str = "posture.redb";
+pub(in crate::store) const FILE: &str = "posture.redb";
 /// The name of a database while it is created. It is renamed once it is complete.
 const NEW_FILE: &str = "posture.redb.new";
 
@@ -155,7 +155,7 @@ fn builder(cache_bytes: usize) -> Builder {
     builder
 }
 
-fn open_file(file: &Path, cache_bytes: usize) -> Result<Database> {
+pub(in crate::store) fn open_file(file: &Path, cache_bytes: usize) -> Result<Database> {
     let length = std::fs::metadata(file).map_err(dir_refused)?.len();
     if length == 0 {
         return Err(Error::invalid(format!("{FILE} is empty and not a database; move it away")));
@@ -184,7 +184,7 @@ fn create_rows(db: &Database, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
 ///
 /// # Errors
 /// `Invalid` if it is not a posture database or is from a newer release.
-fn checked_format(db: &Database, gauges: &Arc<Gauges>) -> Result<u32> {
+pub(in crate::store) fn checked_format(db: &Database, gauges: &Arc<Gauges>) -> Result<u32> {
     let format = meta::find_format(&Reading::begin(db, gauges)?)?.ok_or_else(foreign)?;
     if FORMAT < format {
         return Err(Error::invalid(format!(
@@ -222,7 +222,7 @@ fn migrate(db: &Database, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
     Ok(())
 }
 
-fn sync_dir(dir: &Path) -> Result<()> {
+pub(in crate::store) fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|it| it.sync_all()).map_err(dir_refused)
 }
 
@@ -273,7 +273,7 @@ fn damaged() -> Error {
     Error::invalid(format!("{FILE} is damaged; restore a backup"))
 }
 
-fn dir_refused(error: io::Error) -> Error {
+pub(in crate::store) fn dir_refused(error: io::Error) -> Error {
     use io::ErrorKind::{
         AlreadyExists, NotADirectory, PermissionDenied, ReadOnlyFilesystem, StorageFull,
     };
@@ -291,7 +291,7 @@ fn dir_refused(error: io::Error) -> Error {
 }
 
 /// What the writer goes on counting from.
-fn find_counts(rows: &Reading) -> Result<Counts> {
+pub(in crate::store) fn find_counts(rows: &Reading) -> Result<Counts> {
     let last = |table: &str, removed: &[u8]| -> Result<u64> {
         let kept = rows.last_key::<8>(table)?.map_or(0, u64::from_be_bytes);
         Ok(kept.max(rows.find_row(META, removed)?.unwrap_or(0)))

@@ -20,6 +20,9 @@ const CHECK_EVERY_BYTES: u64 = 1024 * 1024;
 /// Bytes that are written to disk at once.
 const BUFFER_BYTES: usize = 256 * 1024;
 const PREFIX: &str = "upload-";
+/// Begins the names of databases that are being written to or read from a backup.
+pub(in crate::store) const SCRATCH_PREFIX: &str = "backup-";
+const PREFIXES: [&str; 2] = [PREFIX, SCRATCH_PREFIX];
 
 /// Where arriving files are kept.
 #[derive(Debug)]
@@ -53,11 +56,17 @@ impl Spool {
     }
 }
 
-/// Removes files whose process ended before it took their names away.
+/// Removes files and folders whose process ended before it removed them.
 pub(in crate::store) fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()) {
+        let name = entry.file_name();
+        if !PREFIXES.iter().any(|it| name.as_encoded_bytes().starts_with(it.as_bytes())) {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            std::fs::remove_dir_all(entry.path())?;
+        } else {
             std::fs::remove_file(entry.path())?;
         }
     }

@@ -29,6 +29,16 @@ impl PerClient {
     pub(super) fn name(self, client: ClientId) -> String {
         format!("{client}/{}", self.noun)
     }
+
+    pub(super) fn noun(self) -> &'static str {
+        self.noun
+    }
+
+    /// The client and the noun of a table's name. `None`: it is a global table.
+    pub(super) fn parse(name: &str) -> Option<(ClientId, &str)> {
+        let (client, noun) = name.split_once('/')?;
+        Some((client.parse().ok()?, noun))
+    }
 }
 
 /// Assets.
@@ -140,6 +150,11 @@ pub(super) const ALL_PER_CLIENT: [PerClient; 5] = [ASSETS, EXTERNAL, FACTS, POST
 /// Key: a name in `meta.rs`. Value: that name's own type. Invariant: `format` is there from
 /// creation on.
 pub(super) const META: &str = "meta";
+
+/// What a backup holds. Only in backups.
+///
+/// Key: nothing. Value: `Manifest`. Written last.
+pub(super) const MANIFEST: &str = "manifest";
 
 /// Client organizations.
 ///

@@ -40,6 +40,10 @@ impl Broken {
     pub(in crate::store) fn new(table: &str, reason: &'static str) -> Self {
         Self { table: table.to_owned(), reason }
     }
+
+    pub(in crate::store) fn reason(&self) -> &'static str {
+        self.reason
+    }
 }
 
 /// # Errors
@@ -59,11 +63,12 @@ pub(in crate::store) fn seal(table: &str, key: &[u8], record: &impl Encode) -> R
     Ok(bytes)
 }
 
-pub(in crate::store) fn open<T: Decode<()>>(
+/// The payload of a record, if the version and the checksum are right.
+pub(in crate::store) fn verify<'b>(
     table: &str,
     key: &[u8],
-    bytes: &[u8],
-) -> std::result::Result<T, Broken> {
+    bytes: &'b [u8],
+) -> std::result::Result<&'b [u8], Broken> {
     let broken = |reason| Broken::new(table, reason);
     let (head, payload) = bytes.split_at_checked(HEAD_BYTES).ok_or_else(|| broken("cut off"))?;
     if head[0] != VERSION {
@@ -72,6 +77,16 @@ pub(in crate::store) fn open<T: Decode<()>>(
     if head[1..] != checksum(table, key, payload).to_le_bytes() {
         return Err(broken("wrong checksum"));
     }
+    Ok(payload)
+}
+
+pub(in crate::store) fn open<T: Decode<()>>(
+    table: &str,
+    key: &[u8],
+    bytes: &[u8],
+) -> std::result::Result<T, Broken> {
+    let broken = |reason| Broken::new(table, reason);
+    let payload = verify(table, key, bytes)?;
     let limited = config::standard().with_limit::<DECODED_BYTES_MAX>();
     match bincode::decode_from_slice(payload, limited) {
         Ok((record, n_read)) if n_read == payload.len() => Ok(record),

@@ -63,7 +63,7 @@ impl<R: Rows> Transaction<R> {
 
     /// Identifies the key file of the last start. `None` before the first.
     pub fn key_file(&self) -> Result<Option<[u8; 8]>> {
-        self.rows.find_row(META, KEY_FILE)
+        find_key_file(&self.rows)
     }
 
     /// What the last self-test wrote.
@@ -106,6 +106,10 @@ impl Batch {
 pub(in crate::store) fn msp_id(rows: &impl Rows) -> Result<String> {
     let found = rows.find_row(META, MSP_ID)?;
     found.ok_or_else(|| Error::internal("the database has no installation id"))
+}
+
+pub(in crate::store) fn find_key_file(rows: &impl Rows) -> Result<Option<[u8; 8]>> {
+    rows.find_row(META, KEY_FILE)
 }
 
 /// `None` when the file is a database of something else.

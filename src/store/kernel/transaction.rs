@@ -148,13 +148,16 @@ fn keys_back_in(
 /// pages alive.
 #[derive(Clone)]
 pub struct Reading {
-    tx: Arc<ReadTransaction>,
+    pub(super) tx: Arc<ReadTransaction>,
     opening: u64,
     gauges: Arc<Gauges>,
 }
 
 impl Reading {
-    pub(in crate::store) fn begin(db: &Database, gauges: &Arc<Gauges>) -> Result<Self> {
+    pub(in crate::store) fn begin(
+        db: &impl ReadableDatabase,
+        gauges: &Arc<Gauges>,
+    ) -> Result<Self> {
         let opening = gauges.opening.load(std::sync::atomic::Ordering::Acquire);
         let tx = db.begin_read().map_err(|error| gauges.transaction(opening, error))?;
         Ok(Self { tx: Arc::new(tx), opening, gauges: gauges.clone() })
@@ -202,7 +205,7 @@ impl Reading {
         rows.len().map_err(|error| self.fail(error))
     }
 
-    fn fail(&self, error: StorageError) -> crate::error::Error {
+    pub(super) fn fail(&self, error: StorageError) -> crate::error::Error {
         self.gauges.storage(self.opening, error)
     }
 }

@@ -1,0 +1,186 @@
+//! Writing a backup: copied from one snapshot, verified, encrypted, and only then given its name.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use redb::{Builder, Database, TableDefinition, WriteTransaction};
+
+use super::encryption;
+use super::file::{PendingFile, require_space, sync, target_refused};
+use super::inspect::verify;
+use super::job::{Job, Phase};
+use super::walk::{CACHE_BYTES, walk};
+use super::{Contents, Manifest};
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::store::Store;
+use crate::store::kernel::envelope;
+use crate::store::kernel::transaction::Reading;
+use crate::store::open::guarded;
+use crate::store::spool::SCRATCH_PREFIX;
+use crate::store::table::MANIFEST;
+
+/// Rows that are put into a backup at once.
+const BUFFER_BYTES: usize = 1024 * 1024;
+/// Rows in one transaction of a backup. A transaction is in memory until it ends.
+const CHUNK_BYTES: usize = 16 * 1024 * 1024;
+
+type RowTable<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
+
+/// Where a backup goes.
+#[derive(Clone, Debug)]
+pub struct BackupOptions {
+    /// The file. It must not exist; its folder must.
+    pub file: PathBuf,
+    /// Public keys that it is encrypted to. None: it is not encrypted.
+    pub recipients: Vec<String>,
+}
+
+impl Store {
+    /// Writes all rows of the current state to a new file, reads it again, and returns what it says of itself, with the
+    /// length of the file. Writes go on meanwhile. Takes long: run it off the async threads.
+    ///
+    /// # Errors
+    /// `Invalid` if the file cannot be made there, or exists; `Conflict` if a record is damaged; `Unavailable` if there is
+    /// no space, the disk does not accept it, or `job` is canceled. Then there is no file.
+    pub fn back_up(
+        &self,
+        options: &BackupOptions,
+        job: &Job,
+        now: Time,
+    ) -> Result<(Manifest, u64)> {
+        let rows = self.snapshot()?.rows;
+        let database = self.inner.database.as_deref();
+        let target = PendingFile::beside(&options.file)?;
+        let n_bytes = database.and_then(|it| it.metadata().ok()).map_or(0, |it| it.len());
+        require_space(target.folder(), n_bytes, database)?;
+        let manifest = if options.recipients.is_empty() {
+            write_verified(rows, job, target.path(), now)?
+        } else {
+            // In the data directory, where the same rows are anyway.
+            let folder = database.and_then(Path::parent).map(Path::to_owned);
+            let folder = folder.unwrap_or_else(std::env::temp_dir);
+            require_space(&folder, n_bytes, database)?;
+            let clear = PendingFile::scratch(&folder, SCRATCH_PREFIX);
+            let manifest = write_verified(rows, job, clear.path(), now)?;
+            encryption::encrypt(clear.path(), target.path(), &options.recipients, job)?;
+            manifest
+        };
+        let n_bytes = target.path().metadata().map_err(target_refused)?.len();
+        target.keep_as(&options.file)?;
+        Ok((manifest, n_bytes))
+    }
+
+    /// What all rows of the current state are together.
+    ///
+    /// # Errors
+    /// `Conflict` if a record is damaged.
+    pub fn contents(&self, job: &Job) -> Result<Contents> {
+        let rows = self.snapshot()?.rows;
+        guarded(|| walk(&rows, job, Phase::Verify, &mut |_, _, _| Ok(())))
+    }
+}
+
+fn write_verified(rows: Reading, job: &Job, file: &Path, now: Time) -> Result<Manifest> {
+    let manifest = guarded(|| copy(&rows, job, file, now))?;
+    drop(rows); // It keeps pages of the database alive that could be used again.
+    verify(file, Some(&manifest), job)?;
+    Ok(manifest)
+}
+
+/// Writes all rows to a new file, which is durable then.
+fn copy(rows: &Reading, job: &Job, file: &Path, at: Time) -> Result<Manifest> {
+    let mut made = NewDatabase::create(file)?;
+    let contents =
+        walk(rows, job, Phase::Copy, &mut |table, key, bytes| made.put(table, key, bytes))?;
+    let release = env!("CARGO_PKG_VERSION").to_owned();
+    let manifest = Manifest { at, release, contents };
+    made.finish(&manifest)?;
+    sync(file)?;
+    Ok(manifest)
+}
+
+/// A database file that is being filled, in the order of the tables and keys.
+struct NewDatabase {
+    db: Database,
+    /// `None` only while one ends and the next begins.
+    tx: Option<WriteTransaction>,
+    table: String,
+    /// Rows of `table` that are not in the transaction yet.
+    rows: Vec<(Vec<u8>, Vec<u8>)>,
+    n_buffered: usize,
+    n_uncommitted: usize,
+}
+
+impl NewDatabase {
+    fn create(file: &Path) -> Result<Self> {
+        let mut options = OpenOptions::new();
+        let made = options.read(true).write(true).create_new(true).mode(0o600).open(file);
+        let made = made.map_err(target_refused)?;
+        let db = Builder::new().set_cache_size(CACHE_BYTES).create_file(made).map_err(refused)?;
+        let tx = Some(db.begin_write().map_err(refused)?);
+        let (table, rows) = (String::new(), Vec::new());
+        Ok(Self { db, tx, table, rows, n_buffered: 0, n_uncommitted: 0 })
+    }
+
+    fn put(&mut self, table: &str, key: &[u8], bytes: &[u8]) -> Result<()> {
+        if self.table != table {
+            self.flush()?;
+            table.clone_into(&mut self.table);
+        }
+        self.n_buffered += key.len() + bytes.len();
+        self.rows.push((key.to_vec(), bytes.to_vec()));
+        if self.n_buffered < BUFFER_BYTES {
+            return Ok(());
+        }
+        self.flush()?;
+        if self.n_uncommitted < CHUNK_BYTES {
+            return Ok(());
+        }
+        self.n_uncommitted = 0;
+        if let Some(tx) = self.tx.take() {
+            tx.commit().map_err(refused)?;
+        }
+        self.tx = Some(self.db.begin_write().map_err(refused)?);
+        Ok(())
+    }
+
+    fn table(&self, name: &str) -> Result<redb::Table<'_, &'static [u8], &'static [u8]>> {
+        let tx = self.tx.as_ref().expect("a failed commit ends the work");
+        tx.open_table(RowTable::new(name)).map_err(refused)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let rows = std::mem::take(&mut self.rows);
+        let mut table = self.table(&self.table)?;
+        for (key, bytes) in rows {
+            table.insert(key.as_slice(), bytes.as_slice()).map_err(refused)?;
+        }
+        drop(table);
+        self.n_uncommitted += std::mem::take(&mut self.n_buffered);
+        Ok(())
+    }
+
+    /// Commits what is left together with the manifest.
+    fn finish(mut self, manifest: &Manifest) -> Result<()> {
+        self.flush()?;
+        let bytes = envelope::seal(MANIFEST, b"", manifest)?;
+        self.table(MANIFEST)?.insert(&b""[..], bytes.as_slice()).map_err(refused)?;
+        let mut tx = self.tx.take().expect("a failed commit ends the work");
+        tx.set_two_phase_commit(true);
+        tx.set_quick_repair(true);
+        tx.commit().map_err(refused)
+    }
+}
+
+fn refused(error: impl Into<redb::Error>) -> Error {
+    let error = error.into();
+    if let redb::Error::Io(error) = error {
+        return target_refused(error);
+    }
+    Error::unavailable("the backup cannot be written").caused_by(error)
+}

@@ -1,0 +1,144 @@
+//! Files of backups: under a temporary name until they are complete, and only where there is space.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+
+use crate::error::{Error, Result};
+use crate::secret;
+use crate::store::disk_space;
+
+/// Ends the name of a backup that is being written.
+const PENDING: &str = ".partial";
+
+/// A file that is being written. Dropping it removes it.
+pub(super) struct PendingFile {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl PendingFile {
+    /// What becomes `file`, in the same folder.
+    ///
+    /// # Errors
+    /// `Invalid` if there is no such folder, or either name is taken.
+    pub(super) fn beside(file: &Path) -> Result<Self> {
+        let parent = file.parent().filter(|it| !it.as_os_str().is_empty());
+        let folder = parent.unwrap_or(Path::new(".")).to_owned();
+        if !folder.is_dir() {
+            return Err(Error::invalid("the folder of the backup does not exist; create it first"));
+        }
+        let Some(name) = file.file_name() else {
+            return Err(Error::invalid("the backup must have a file name"));
+        };
+        let mut pending = OsString::from(name);
+        pending.push(PENDING);
+        let path = folder.join(pending);
+        if fs::symlink_metadata(file).is_ok() {
+            return Err(taken());
+        }
+        if fs::symlink_metadata(&path).is_ok() {
+            return Err(Error::invalid(format!(
+                "a backup of that name was interrupted; remove the file with {PENDING} at its end, then try again"
+            )));
+        }
+        Ok(Self { folder, path })
+    }
+
+    /// A file or folder in `folder` that is removed in the end.
+    pub(super) fn scratch(folder: &Path, prefix: &str) -> Self {
+        let path = folder.join(format!("{prefix}{}", hex::encode(secret::random::<8>())));
+        Self { folder: folder.to_owned(), path }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Gives it its name, durably. It never replaces a file.
+    ///
+    /// # Errors
+    /// `Invalid` if the name was taken meanwhile; `Unavailable` if the disk does not accept it.
+    pub(super) fn keep_as(self, file: &Path) -> Result<()> {
+        match renameat_with(CWD, &self.path, CWD, file, RenameFlags::NOREPLACE) {
+            Ok(()) => (),
+            Err(Errno::EXIST) => return Err(taken()),
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                // This file system cannot do both at once.
+                if fs::symlink_metadata(file).is_ok() {
+                    return Err(taken());
+                }
+                fs::rename(&self.path, file).map_err(target_refused)?;
+            }
+            Err(error) => return Err(target_refused(error.into())),
+        }
+        sync(&self.folder)
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        let removed = match fs::symlink_metadata(&self.path) {
+            Ok(it) if it.is_dir() => fs::remove_dir_all(&self.path),
+            Ok(_) => fs::remove_file(&self.path),
+            Err(_) => Ok(()), // It was kept or never made.
+        };
+        if let Err(error) = removed {
+            tracing::warn!(%error, "{} could not be removed: {error}", self.path.display());
+        }
+    }
+}
+
+/// Makes a file or the names in a folder durable.
+pub(super) fn sync(path: &Path) -> Result<()> {
+    File::open(path).and_then(|it| it.sync_all()).map_err(target_refused)
+}
+
+/// Requires space for so many bytes in a folder. On the disk of the database, the space that its writes need stays free.
+///
+/// # Errors
+/// `Unavailable` if there is less.
+pub(super) fn require_space(folder: &Path, n_bytes: u64, database: Option<&Path>) -> Result<()> {
+    // A file system that does not answer counts as one with space: the writing will show it.
+    let Some(free_bytes) = disk_space::free_bytes(folder) else { return Ok(()) };
+    let disk = |it: &Path| fs::metadata(it).ok().map(|it| it.dev());
+    let reserved = database.filter(|it| disk(it) == disk(folder)).and_then(disk_space::measure);
+    let needed_bytes = n_bytes + reserved.map_or(0, |it| it.needed_bytes);
+    if needed_bytes <= free_bytes {
+        return Ok(());
+    }
+    let (free_mib, needed_mib) = (free_bytes >> 20, needed_bytes.div_ceil(1 << 20));
+    Err(Error::unavailable(format!(
+        "there is not enough space: {free_mib} MiB are free, {needed_mib} MiB are needed"
+    )))
+}
+
+fn taken() -> Error {
+    Error::invalid("a file of that name exists; a backup never replaces one")
+}
+
+/// The file of a backup cannot be written.
+pub(super) fn target_refused(error: io::Error) -> Error {
+    use io::ErrorKind::{AlreadyExists, PermissionDenied, ReadOnlyFilesystem, StorageFull};
+    let is = |kinds: &[io::ErrorKind]| kinds.contains(&error.kind());
+    if is(&[AlreadyExists]) {
+        taken()
+    } else if is(&[PermissionDenied, ReadOnlyFilesystem]) {
+        let rule = "the user of the service may not write there; choose a folder that it owns";
+        Error::invalid(rule).caused_by(error)
+    } else if is(&[StorageFull]) {
+        Error::unavailable("the disk is full").caused_by(error)
+    } else {
+        let rule = format!("the file cannot be written ({})", error.kind());
+        Error::unavailable(rule).caused_by(error)
+    }
+}

@@ -1,0 +1,109 @@
+//! Putting a backup in the place of the database, after every row of it was verified.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use redb::{Builder, TableDefinition};
+
+use super::encryption::unpack;
+use super::file::{PendingFile, require_space, sync, target_refused};
+use super::inspect::{Verified, verify_pages};
+use super::job::Job;
+use super::walk::CACHE_BYTES;
+use super::{Contents, Manifest};
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::store::open::{DatabaseLocation, FILE, guarded};
+use crate::store::spool::SCRATCH_PREFIX;
+use crate::store::table::MANIFEST;
+
+/// What to restore, and where.
+pub struct RestoreOptions<'a> {
+    /// A backup, or a copy of a database that was not open.
+    pub file: &'a Path,
+    /// The data directory. Created if it does not exist.
+    pub dir: &'a Path,
+    /// The text of the file with the secret key, for an encrypted backup.
+    pub identity: Option<&'a str>,
+    /// Whether it may take the place of a database, which is kept under another name.
+    pub replace: bool,
+}
+
+/// What was restored.
+#[derive(Clone, Debug)]
+pub struct Restored {
+    /// What the backup said of itself. `None`: a copy of a database.
+    pub manifest: Option<Manifest>,
+    pub contents: Contents,
+    /// The length of the database.
+    pub n_bytes: u64,
+    /// Where the database is that was there before.
+    pub kept: Option<PathBuf>,
+    /// Identifies the key file that its secrets are sealed with. `None`: no service was started on it yet.
+    pub key_file: Option<[u8; 8]>,
+}
+
+/// Restores a backup. The database changes only after every row and page of the backup was verified. It is migrated, if it
+/// is of an older format, when it is opened.
+///
+/// # Errors
+/// `Invalid` if the file cannot be read, is damaged, or is from a newer release; `Conflict` if a process has the database
+/// open, or there is one that must not be replaced; `Unavailable` if the disk does not accept it.
+pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Restored> {
+    let RestoreOptions { file, dir, identity, replace } = *options;
+    let named = |error: Error| error.at(&file.display().to_string());
+    let n_bytes =
+        fs::metadata(file).map_err(|it| named(Error::invalid(format!("cannot be read: {it}"))))?;
+    let _home = DatabaseLocation::take(dir, CACHE_BYTES)?;
+    let database = dir.join(FILE);
+    let is_there = fs::symlink_metadata(&database).is_ok();
+    if is_there && !replace {
+        return Err(Error::conflict(format!(
+            "{} exists; pass --replace to put the backup in its place (it is kept under another name)",
+            database.display()
+        )));
+    }
+    require_space(dir, n_bytes.len(), None)?;
+    let scratch = PendingFile::scratch(dir, SCRATCH_PREFIX);
+    unpack(file, scratch.path(), identity, job).map_err(named)?;
+    let Verified { manifest, contents, key_file } =
+        verify_pages(scratch.path(), job).map_err(named)?;
+    if manifest.is_some() {
+        // A database that goes on is not what the backup was.
+        guarded(|| remove_manifest(scratch.path()))?;
+    }
+    sync(scratch.path())?;
+    let n_bytes = fs::metadata(scratch.path()).map_err(target_refused)?.len();
+    let kept = is_there.then(|| kept_name(dir, now));
+    if let Some(kept) = &kept {
+        // A second name, so that there is a database at any moment.
+        fs::hard_link(&database, kept).map_err(target_refused)?;
+    }
+    fs::rename(scratch.path(), &database).map_err(target_refused)?;
+    sync(dir)?;
+    Ok(Restored { manifest, contents, n_bytes, kept, key_file })
+}
+
+/// Restores within one second that each keep what was there.
+const N_KEPT_AT_ONCE: u32 = 100;
+
+/// `posture.redb.before-restore-20261123T101500Z`, or with a number at its end.
+fn kept_name(dir: &Path, now: Time) -> PathBuf {
+    let name = format!("{FILE}.before-restore-{}", now.compact());
+    let is_free = |it: &PathBuf| fs::symlink_metadata(it).is_err();
+    let further = (2..N_KEPT_AT_ONCE).map(|n| dir.join(format!("{name}-{n}")));
+    // If all are taken, the link is refused.
+    std::iter::once(dir.join(&name)).chain(further).find(is_free).unwrap_or(dir.join(&name))
+}
+
+fn remove_manifest(file: &Path) -> Result<()> {
+    let write = || -> std::result::Result<(), redb::Error> {
+        let db = Builder::new().set_cache_size(CACHE_BYTES).open(file)?;
+        let mut tx = db.begin_write()?;
+        tx.set_two_phase_commit(true);
+        tx.set_quick_repair(true);
+        tx.delete_table(TableDefinition::<&[u8], &[u8]>::new(MANIFEST))?;
+        Ok(tx.commit()?)
+    };
+    write().map_err(|it| Error::unavailable("the backup cannot be put in place").caused_by(it))
+}
