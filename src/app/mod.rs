@@ -3,6 +3,7 @@
 pub mod access;
 pub mod assessment;
 pub mod certificate;
+pub mod backup;
 pub mod client;
 pub mod decision;
 pub mod event;
@@ -10,6 +11,7 @@ pub mod framework;
 pub mod input;
 pub mod intake;
 pub mod inventory;
+pub mod notice;
 pub mod report;
 pub mod scan;
 pub mod upkeep;
@@ -30,9 +32,11 @@ use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
 use certificate::Certificates;
+use backup::{BackupSettings, Backups};
 use client::Clients;
 use framework::Frameworks;
 use intake::upload::UploadLimits;
+use notice::Notices;
 use scan::registry::ScanRegistry;
 use webhook::Webhooks;
 
@@ -54,6 +58,7 @@ pub struct AppOptions {
     pub loss: client::loss::LossModel,
     pub webhooks: webhook::delivery::DeliveryOptions,
     pub scan: scan::request::ScanOptions,
+    pub backup: BackupSettings,
 }
 
 /// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
@@ -71,6 +76,8 @@ pub struct App {
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
     certificates: Certificates,
+    backups: Backups,
+    pub notices: Notices,
 }
 
 impl App {
@@ -111,6 +118,8 @@ impl App {
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
+            backups: Backups::default(),
+            notices: Notices::default(),
             unassessed,
             frameworks,
             store,

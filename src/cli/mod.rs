@@ -245,6 +245,13 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 n_concurrent: options.scan.concurrent,
                 own: Vec::new(),
             },
+            backup: crate::app::backup::BackupSettings {
+                dir: options.backup.dir.clone(),
+                every_h: options.backup.every_h,
+                keep: options.backup.keep,
+                recipients: options.backup.recipients.clone(),
+                after_command: options.backup.after_command.clone(),
+            },
         },
     })
 }

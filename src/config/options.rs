@@ -9,7 +9,7 @@ use ipnetwork::IpNetwork;
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, path,
-    socket_addr, url,
+    recipient, socket_addr, url,
 };
 use crate::toml_reader::{Problem, list, number, text, word};
 
@@ -38,6 +38,13 @@ const INCIDENTS: RangeInclusive<u64> = 0..=1_000;
 const RECORDS: RangeInclusive<u64> = 0..=1_000_000;
 /// At most a year.
 const HOURS: RangeInclusive<u64> = 0..=8_760;
+/// At most a month.
+const BACKUP_HOURS: RangeInclusive<u32> = 1..=744;
+const N_BACKUPS: RangeInclusive<u32> = 1..=1_000;
+const N_RECIPIENTS: RangeInclusive<usize> = 0..=20;
+/// A command and its arguments.
+const N_WORDS: RangeInclusive<usize> = 0..=64;
+const WORD_CHARS: RangeInclusive<usize> = 1..=4_096;
 const S_PER_DAY: u64 = 86_400;
 /// Where an ACME authority finds the service.
 const ACME_LISTEN: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 443));
@@ -55,6 +62,7 @@ pub struct Config {
     pub scan: ScanConfig,
     pub webhooks: WebhookConfig,
     pub assessment: Assessment,
+    pub backup: BackupConfig,
     pub log: Log,
     /// As they were read, for `posture config show`.
     pub(super) settings: Vec<Setting>,
@@ -165,6 +173,19 @@ pub struct Assessment {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackupConfig {
+    /// Where scheduled backups go. `None`: there are none.
+    pub dir: Option<PathBuf>,
+    pub every_h: u32,
+    /// How many scheduled backups are kept.
+    pub keep: u32,
+    /// Public keys that every backup is encrypted to.
+    pub recipients: Vec<String>,
+    /// The program that runs after a scheduled backup, and its arguments.
+    pub after_command: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     pub level: LogLevel,
     pub format: LogFormat,
@@ -220,6 +241,7 @@ impl Config {
             scan: scan(&mut it),
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
+            backup: backup(&mut it),
             log: Log {
                 level: it.get("log.level", word(&LOG_LEVELS)),
                 format: it.get("log.format", word(&LOG_FORMATS)),
@@ -337,5 +359,15 @@ fn assessment(it: &mut ConfigReader<'_>) -> Assessment {
         record_cost: it.get("assessment.record_cost", number(DOLLARS)),
         downtime_hours: it.get("assessment.downtime_hours", number(HOURS)),
         downtime_cost_per_hour: it.get("assessment.downtime_cost_per_hour", number(DOLLARS)),
+    }
+}
+
+fn backup(it: &mut ConfigReader<'_>) -> BackupConfig {
+    BackupConfig {
+        dir: it.find("backup.dir", path),
+        every_h: it.get("backup.every_h", number(BACKUP_HOURS)),
+        keep: it.get("backup.keep", number(N_BACKUPS)),
+        recipients: it.get("backup.recipients", list(N_RECIPIENTS, recipient)),
+        after_command: it.get("backup.after_command", list(N_WORDS, text(WORD_CHARS))),
     }
 }

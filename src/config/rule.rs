@@ -9,6 +9,7 @@ use ipnetwork::IpNetwork;
 
 use crate::egress::is_url;
 use crate::toml_reader::{Ruled, Value, Wrong, list, number, string, table, wrong};
+use crate::store::backup::is_recipient;
 
 /// A number for each industry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +74,21 @@ pub(super) fn path(value: &Value<'_>) -> Ruled<PathBuf> {
         return wrong(value, "must not contain control characters");
     }
     Ok(PathBuf::from(path))
+}
+
+/// A public key that backups are encrypted to.
+pub(super) fn recipient(value: &Value<'_>) -> Ruled<String> {
+    let text = string(value)?;
+    if text.starts_with("AGE-SECRET-KEY-") {
+        return wrong(value, "is a secret key; put the public key here, which begins with age1");
+    }
+    if !is_recipient(text) {
+        return wrong(
+            value,
+            format!("{text:?} is not a public key of age, which begins with age1"),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 pub(super) fn socket_addr(value: &Value<'_>) -> Ruled<SocketAddr> {

@@ -37,7 +37,7 @@ pub const CONTROL_SOCKET: &str = "control.sock";
 /// The file in the data directory whose key seals secrets.
 pub const KEY_FILE: &str = "posture.key";
 
-/// How long after the stop the reading of uploads is canceled. It is part of [`http::limit::DRAIN_TIMEOUT`].
+/// How long after the stop the reading of uploads and other long work are canceled. It is part of [`http::limit::DRAIN_TIMEOUT`].
 const CANCEL_AFTER: Duration = Duration::from_secs(4);
 /// How long the stop waits for background tasks, after the last request.
 const TASKS_TIMEOUT: Duration = Duration::from_secs(4);
@@ -252,6 +252,7 @@ pub async fn serve(
             work::sweep::run(Arc::clone(app), stop.clone()),
             work::deliver::run(Arc::clone(app), stop.clone()),
             work::scan::run(Arc::clone(app), stop.clone()),
+            work::backup::run(Arc::clone(app), stop.clone()),
         );
     };
     let mut stopped = work_stopping.clone();
@@ -273,7 +274,7 @@ pub async fn serve(
         tracing::info!("stopping");
         stop.send_replace(true);
         sleep(CANCEL_AFTER).await;
-        opened.app.cancel_uploads();
+        opened.app.cancel_long_work();
     };
     let running = Box::pin(async { tokio::join!(serving, working) });
     tokio::select! {

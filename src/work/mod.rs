@@ -1,5 +1,6 @@
 //! Background tasks.
 
+pub mod backup;
 pub mod deliver;
 pub mod scan;
 pub mod sweep;

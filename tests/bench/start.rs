@@ -81,6 +81,7 @@ fn fill(folder: &Folder) {
             loss: LossModel::default(),
             webhooks: app::webhook::delivery::DeliveryOptions::default(),
             scan: app::scan::request::ScanOptions::default(),
+            backup: app::backup::BackupSettings::default(),
         },
     )
     .unwrap();

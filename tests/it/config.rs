@@ -115,6 +115,8 @@ fn every_key_is_taken_from_the_file() {
          evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
          downtime_hours = 8_760\nincidents_per_1000 = { default = 1_000 }\n\
          [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
+         [backup]\nevery_h = 744\nkeep = 1_000\nafter_command = [\"cp\", \"{file}\", \"/mnt\"]\n\
+         recipients = [\"age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa\"]\n\
          [log]\nlevel = \"trace\"\nformat = \"json\"\n",
     );
     assert_eq!(options.server.listen, "[::1]:9000".parse().unwrap());
@@ -140,7 +142,10 @@ fn every_key_is_taken_from_the_file() {
         assert!(line.contains("  # posture.toml:"), "a default is left: {line}");
     }
     let n_keys = shown.lines().filter(|it| it.contains(" = ")).count();
-    assert_eq!(n_keys, 31);
+    assert_eq!((options.backup.every_h, options.backup.keep), (744, 1_000));
+    assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
+    assert_eq!(options.backup.recipients.len(), 1);
+    assert_eq!(n_keys, 35);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());
@@ -193,9 +198,10 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
             "2: unknown key \"assessment.max_age_days\"; it never had an effect, so remove it",
         ),
         (
-            "[backup]\nevery_h = 24\nkeep = 7",
-            "1: unknown section \"backup\"; it never had an effect, so remove it",
+            "[import]\nwatch = 24",
+            "1: unknown section \"import\"; it never had an effect, so remove it",
         ),
+        ("[backup]\nevery_h = 0", "2: backup.every_h: must be 1 to 744, not 0"),
         ("server = 3", "1: server: must be a section, not an integer"),
         ("[[server]]\nlisten = 3", "1: server: must be a section, not an array"),
     ];

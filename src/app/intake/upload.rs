@@ -156,11 +156,16 @@ impl App {
     ) -> Result<T> {
         let place = permit(places, Instant::now() + READ_WAIT).await;
         let place = place.ok_or_else(|| Error::unavailable(busy))?;
-        blocking::run_cancelable(place, Cancellation::within(&self.uploads.service), work).await
+        blocking::run_cancelable(place, self.long_work(), work).await
     }
 
-    /// Cancels the reading of uploads, because the service stops.
-    pub fn cancel_uploads(&self) {
+    /// Of long work for one caller, or of the service itself. It is canceled when the service stops.
+    pub(in crate::app) fn long_work(&self) -> Cancellation {
+        Cancellation::within(&self.uploads.service)
+    }
+
+    /// Cancels the reading of uploads and other long work, because the service stops.
+    pub fn cancel_long_work(&self) {
         self.uploads.service.cancel_all();
     }
 }

@@ -83,6 +83,7 @@ pub fn options(dir: &Path) -> ServeOptions {
             loss: posture::app::client::loss::LossModel::default(),
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),
+            backup: posture::app::backup::BackupSettings::default(),
         },
     }
 }
@@ -197,6 +198,11 @@ impl Posture {
     pub fn restart_with(self, catalog: Catalog) -> Self {
         let (dir, clock) = self.end();
         Self::start_in(dir, clock, catalog, |_| ())
+    }
+
+    /// Stops in order; the data folder.
+    pub fn into_dir(self) -> TempDir {
+        self.end().0
     }
 
     fn end(mut self) -> (TempDir, Clock) {

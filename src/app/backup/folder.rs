@@ -1,0 +1,93 @@
+//! The folder of scheduled backups: names, and which are removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::clock::Time;
+use crate::error::{Error, Result};
+
+const START: &str = "posture-";
+const END: &str = ".redb";
+const ENCRYPTED_END: &str = ".redb.age";
+const PENDING_END: &str = ".partial";
+/// `20261123T101500Z`.
+const TIME_CHARS: usize = 16;
+
+/// Backups that are made within one second take the names of the seconds after it.
+const N_PER_SECOND_MAX: i64 = 60;
+
+/// The file of a backup that is made at a time.
+pub(super) fn file_at(dir: &Path, at: Time, encrypted: bool) -> PathBuf {
+    let end = if encrypted { ENCRYPTED_END } else { END };
+    let file = |s: i64| dir.join(format!("{START}{}{end}", at.plus_s(s).compact()));
+    // If all are taken, the backup is refused.
+    let free = (0..N_PER_SECOND_MAX).map(file).find(|it| fs::symlink_metadata(it).is_err());
+    free.unwrap_or_else(|| file(0))
+}
+
+/// The time in the name of a scheduled backup. `None`: it is another file.
+fn time_in(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix(START)?;
+    let (time, end) = rest.split_at_checked(TIME_CHARS)?;
+    let is_digit = |it: &[u8]| it.iter().all(u8::is_ascii_digit);
+    let bytes = time.as_bytes();
+    let is_time =
+        is_digit(&bytes[..8]) && bytes[8] == b'T' && is_digit(&bytes[9..15]) && bytes[15] == b'Z';
+    (is_time && (end == END || end == ENCRYPTED_END)).then_some(time)
+}
+
+/// The names of backups, newest first.
+fn list(dir: &Path) -> Result<Vec<String>> {
+    let mut names = file_names(dir)?;
+    names.retain(|it| time_in(it).is_some());
+    names.sort_unstable_by(|one, other| time_in(other).cmp(&time_in(one)));
+    Ok(names)
+}
+
+fn file_names(dir: &Path) -> Result<Vec<String>> {
+    let unreadable = |error: std::io::Error| {
+        Error::unavailable(format!("the folder of the backups cannot be read: {error}"))
+    };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
+        if let Ok(name) = entry.map_err(unreadable)?.file_name().into_string() {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// The newest backup.
+///
+/// # Errors
+/// `NotFound` if there is none.
+pub(super) fn newest(dir: &Path) -> Result<PathBuf> {
+    let name = list(dir)?.into_iter().next();
+    let name =
+        name.ok_or_else(|| Error::not_found("there is no backup in the folder of the backups"))?;
+    Ok(dir.join(name))
+}
+
+/// Removes backups that a killed process did not finish.
+pub(super) fn remove_unfinished(dir: &Path) -> Result<()> {
+    for name in file_names(dir)? {
+        if name.strip_suffix(PENDING_END).is_some_and(|it| time_in(it).is_some()) {
+            remove(&dir.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes all but the newest `keep` backups. Other files stay.
+pub(super) fn prune(dir: &Path, keep: u32) -> Result<()> {
+    for name in list(dir)?.into_iter().skip(keep as usize) {
+        remove(&dir.join(&name))?;
+        tracing::info!("removed the old backup `{name}`");
+    }
+    Ok(())
+}
+
+fn remove(file: &Path) -> Result<()> {
+    fs::remove_file(file)
+        .map_err(|error| Error::unavailable(format!("an old backup cannot be removed: {error}")))
+}
