@@ -125,6 +125,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::event::events::Events,
             manage::webhook::webhooks::ManagedWebhooks,
             manage::system::System,
+            manage::backups::BackupOperations,
             manage::catalog::CatalogReads,
             manage::own_frameworks::OwnFrameworks,
             manage::access::audit::AuditLog,

@@ -223,5 +223,13 @@ async fn metrics_text(web: &Web) -> String {
     };
     let n_clients = web.app.clients.directory.list().len() as u64;
     let certificate = web.app.certificate_health();
-    web.metrics.text(&web.app.health(), n_clients, &memory, deliveries, certificate)
+    let backups = web.app.backup_state().await.ok();
+    web.metrics.text(
+        &web.app.health(),
+        n_clients,
+        &memory,
+        deliveries,
+        certificate,
+        backups.as_ref(),
+    )
 }

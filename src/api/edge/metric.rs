@@ -1,6 +1,7 @@
 //! The metrics in the `OpenMetrics` text format. They are registered once and set at each scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -9,7 +10,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::app::certificate::CertificateHealth;
+use crate::app::backup::BackupState;
 use crate::app::webhook::delivery::DeliveryHealth;
+use crate::clock::Time;
 use crate::store::{Health, StoreMemory};
 
 type Amount = Gauge<u64, AtomicU64>;
@@ -19,6 +22,8 @@ pub struct Metrics {
     store: Registry,
     /// Left out of a scrape when the store cannot be read.
     webhooks: Registry,
+    /// As well.
+    backups: BackupMetrics,
     ready: Amount,
     clients: Amount,
     commits: Counter,
@@ -36,6 +41,54 @@ pub struct Metrics {
     certificate: Registry,
     certificate_expires: Amount,
     certificate_failures: Counter,
+}
+
+/// What is known of backups.
+struct BackupMetrics {
+    registry: Registry,
+    success_at: Amount,
+    bytes: Amount,
+    duration: Gauge<f64, AtomicU64>,
+    failures: Counter,
+    drill_at: Amount,
+}
+
+impl Default for BackupMetrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("posture_backup");
+        let mut gauge = |name: &str, help: &str| {
+            let gauge = Amount::default();
+            registry.register(name, help, gauge.clone());
+            gauge
+        };
+        let help = "When the last verified backup was made, 0 if there is none";
+        let success_at = gauge("last_success_timestamp_seconds", help);
+        let bytes = gauge("last_bytes", "Length of the last verified backup");
+        let help = "When a backup was last restored as a drill, 0 if never";
+        let drill_at = gauge("drill_last_success_timestamp_seconds", help);
+        let (duration, failures) = (Gauge::default(), Counter::default());
+        let help = "How long the last verified backup took";
+        registry.register("last_duration_seconds", help, duration.clone());
+        let help = "Scheduled backups that failed since the start";
+        registry.register("failures", help, failures.clone());
+        Self { registry, success_at, bytes, duration, failures, drill_at }
+    }
+}
+
+impl BackupMetrics {
+    fn add(&self, text: &mut String, state: &BackupState) {
+        let seconds = |it: Time| u64::try_from(it.s()).unwrap_or(0);
+        if let Some(last) = &state.last_backup {
+            self.success_at.set(seconds(last.at));
+            self.bytes.set(last.n_bytes);
+            self.duration.set(Duration::from_millis(last.duration_ms).as_secs_f64());
+        }
+        if let Some(last) = &state.last_drill {
+            self.drill_at.set(seconds(last.at));
+        }
+        count(&self.failures, state.n_failures);
+        encode_registry(text, &self.registry).expect(NEVER);
+    }
 }
 
 /// What is in memory, in bytes.
@@ -104,6 +157,7 @@ impl Default for Metrics {
         Self {
             store,
             webhooks,
+            backups: BackupMetrics::default(),
             ready,
             clients,
             commits,
@@ -125,7 +179,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Sets the metrics and returns their text. `deliveries`: `None` when the store cannot be read.
+    /// Sets the metrics and returns their text. `deliveries` and `backups`: `None` when the store cannot be read.
     #[must_use]
     pub fn text(
         &self,
@@ -134,6 +188,7 @@ impl Metrics {
         memory: &MemoryUse,
         deliveries: Option<DeliveryHealth>,
         certificate: CertificateHealth,
+        backups: Option<&BackupState>,
     ) -> String {
         self.ready.set(u64::from(health.ready));
         self.clients.set(n_clients);
@@ -164,6 +219,9 @@ impl Metrics {
             count(&self.attempts.get_or_create(&DELIVERED), n_delivered);
             count(&self.attempts.get_or_create(&FAILED), n_failed);
             encode_registry(&mut text, &self.webhooks).expect(NEVER);
+        }
+        if let Some(state) = backups {
+            self.backups.add(&mut text, state);
         }
         encode_eof(&mut text).expect(NEVER);
         text

@@ -1,6 +1,7 @@
 //! The management API, which the command line and a console call.
 
 pub mod access;
+pub mod backups;
 pub mod catalog;
 pub mod client;
 pub mod decision;

@@ -9,11 +9,13 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::Administer;
+use crate::api::manage::backups::{BackupView, DrillView};
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
+use crate::app::notice::Notice;
 use crate::app::report::orphan::Orphan;
 use crate::engine::framework::FrameworkId;
 use crate::store::global::client::ClientState;
@@ -50,11 +52,35 @@ pub struct SystemView {
     webhooks_needing_secret: Vec<Uid>,
     /// Own frameworks that this release cannot read. `GET /api/own-frameworks` says why. They are not in use.
     frameworks_not_in_use: Vec<FrameworkName>,
+    /// What is wrong with the installation itself. At most one of each kind.
+    notices: Vec<NoticeView>,
+    /// Null: no backup was made yet.
+    last_backup: Null<BackupView>,
+    /// Null: no backup was restored as a drill yet.
+    last_drill: Null<DrillView>,
     /// Statements and alert rules about controls, requirements or frameworks that this release no longer has. They count
     /// for nothing.
     orphan_count: u64,
     /// The first 100 of them.
     orphans: Vec<OrphanView>,
+}
+
+/// Something that is wrong with the installation itself.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "Notice")]
+#[serde(rename_all = "camelCase")]
+pub struct NoticeView {
+    /// `backup_failed`, `backup_command_failed` or `backup_drill_failed`. Later releases may know more.
+    kind: String,
+    /// Since when.
+    at: When,
+    message: String,
+}
+
+impl NoticeView {
+    fn of(it: Notice) -> Self {
+        Self { kind: it.kind.as_str().to_owned(), at: When(it.at), message: it.message }
+    }
 }
 
 /// A statement or alert rule about something that is gone.
@@ -94,6 +120,7 @@ impl System {
         let health = app.health();
         let locked = app.webhooks_needing_secret().await?;
         let orphans = app.orphans().await?;
+        let backups = app.backup_state().await?;
         let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
         let checks_mapped = app.catalog().tools.values().map(|it| it.checks.len() as u64).sum();
@@ -118,6 +145,9 @@ impl System {
                 .iter()
                 .map(|it| FrameworkName(FrameworkId::Own(it.id)))
                 .collect(),
+            notices: app.notices.list().into_iter().map(NoticeView::of).collect(),
+            last_backup: backups.last_backup.map(BackupView::from).into(),
+            last_drill: backups.last_drill.map(DrillView::from).into(),
             orphan_count: orphans.n,
             orphans: orphans.shown.into_iter().map(OrphanView::of).collect(),
             webhooks_needing_secret: locked.iter().map(|it| Uid::of(it.as_bytes())).collect(),

@@ -92,6 +92,10 @@ pub(crate) const TRIED: &[Tried] = &[
     ("list_deliveries", Names::Webhook, "after=x", 200),
     ("recover_deliveries", Names::Webhook, "", 200),
     ("get_system", Names::Nothing, "", 200),
+    ("get_backups", Names::Nothing, "", 200),
+    ("create_backup", Names::Nothing, "", 200),
+    ("drill_backup", Names::Nothing, "", 200),
+    ("check_database", Names::Nothing, "", 200),
     ("list_frameworks", Names::Nothing, "", 200),
     ("get_framework", Names::Nothing, "", 200),
     ("list_own_frameworks", Names::Nothing, "", 200),
@@ -197,6 +201,9 @@ impl World {
             crate::webhook::allow_loopback(options);
             options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
             options.app.scan.per_s = 1; // A scan is still running whenever it is looked at.
+            // Backups that are asked for; none is due while the clock stands still.
+            options.app.backup.dir = Some(options.dir.clone());
+            (options.app.backup.every_h, options.app.backup.keep) = (24, 9);
         });
         let client = posture.client("Canary");
         let issued = posture.issue(&json!({}));
@@ -297,7 +304,7 @@ impl World {
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
-            "test_webhook" => json!({}),
+            "test_webhook" | "create_backup" | "drill_backup" => json!({}),
             "log_in" => login("canary@example.com", PASSWORD),
             "change_own_password" => {
                 json!({"currentPassword": "wrong", "newPassword": "nine ochre moths, kettle"})
