@@ -2,6 +2,7 @@
 //! running, or handled by the same application in this process.
 
 mod audit;
+mod backup;
 mod call;
 mod catalog;
 mod client;
@@ -115,6 +116,14 @@ enum Command {
     /// Show or verify the audit log: who changed what, and who was refused.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
+    /// Write a backup of the database while the service runs, or restore one as a drill.
+    Backup(backup::BackupArgs),
+    /// Put a backup in the place of the database. The service must not run.
+    Restore(backup::RestoreArgs),
+    /// Read every record of the database, and list those that are damaged.
+    Check,
+    /// Give the free space inside of the database file back to the disk. The service must not run.
+    Compact,
     /// Show the state of the service.
     Status,
     /// Check that the server runs and can read and write, for a container or a monitor.
@@ -176,6 +185,10 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Catalog(command) => catalog::run(&options()?, json, command),
         Command::Framework(command) => framework::run(&options()?, json, command),
         Command::Audit(command) => audit::run(&options()?, json, &command),
+        Command::Backup(args) => backup::run(&options()?, json, args),
+        Command::Restore(args) => backup::restore(&options()?, json, &args),
+        Command::Check => backup::check(&options()?, json),
+        Command::Compact => backup::compact(&options()?, json),
         Command::Status => system::status(&options()?, json),
         Command::Health => system::health(&options()?, json),
         Command::Openapi => system::openapi(),

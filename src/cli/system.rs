@@ -157,6 +157,7 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
     if let Some(until) = system["certificateExpiresAt"].as_str() {
         print::line(&format!("certificate       expires {until}"))?;
     }
+    show_backups(system)?;
     for it in print::rows(&system["frameworksNotInUse"]) {
         let id = print::cell(it);
         print::line(&format!(
@@ -180,6 +181,23 @@ fn show_status(system: &Value, is_running: bool) -> Result<()> {
         )),
         Some(_) | None => Ok(()),
     }
+}
+
+/// The last backup and drill, and what is wrong with the installation itself.
+fn show_backups(system: &Value) -> Result<()> {
+    let shown = |it: &Value| {
+        if it.is_null() {
+            return "none".to_owned();
+        }
+        format!("{} ({})", print::cell(&it["at"]), print::cell(&it["fileName"]))
+    };
+    print::line(&format!("last backup       {}", shown(&system["lastBackup"])))?;
+    print::line(&format!("last drill        {}", shown(&system["lastDrill"])))?;
+    for it in print::rows(&system["notices"]) {
+        let (kind, at) = (print::cell(&it["kind"]), print::cell(&it["at"]));
+        print::line(&format!("notice since {at}: {kind}: {}", print::cell(&it["message"])))?;
+    }
+    Ok(())
 }
 
 pub(super) fn openapi() -> Result<()> {
