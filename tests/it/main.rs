@@ -6,6 +6,7 @@
 mod abuse;
 mod acme;
 mod audit;
+mod backup;
 mod catalog;
 mod cli;
 mod config;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement says its figures")]
 
+mod backup;
 mod bare;
 mod deliver;
 mod figure;
@@ -64,6 +65,10 @@ fn main() -> Result<(), String> {
     match kind {
         "deliver" => {
             deliver::measure(size.n_deliveries, size.seconds);
+            return Ok(());
+        }
+        "backup" => {
+            backup::measure();
             return Ok(());
         }
         "hour" => {

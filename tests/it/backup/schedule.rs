@@ -1,0 +1,183 @@
+//! Scheduled backups: when, which are kept, and what is said if they fail.
+
+use std::path::Path;
+
+use posture::app::backup::BackupSettings;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::SOON;
+use crate::harness::Posture;
+use crate::harness::process::wait_until;
+
+fn settings(dir: &Path) -> BackupSettings {
+    BackupSettings { dir: Some(dir.to_owned()), every_h: 24, keep: 2, ..BackupSettings::default() }
+}
+
+fn start(settings: BackupSettings) -> Posture {
+    Posture::start_with(|it| it.app.backup = settings)
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn system(posture: &Posture) -> Value {
+    posture.operator("GET", "/api/system", &Value::Null).json()["data"].clone()
+}
+
+fn state(posture: &Posture) -> Value {
+    posture.operator("GET", "/api/backups", &Value::Null).json()["data"].clone()
+}
+
+/// Waits for the backup that a start makes.
+fn first(posture: &Posture) {
+    let is_made = || state(posture)["nextAt"] == "2026-03-11T09:00:00.000Z";
+    assert!(wait_until(SOON, is_made), "{}", state(posture));
+}
+
+fn pass_h(posture: &Posture, hours: i64) {
+    posture.clock.set(posture.clock.now().plus_s(hours * 3_600));
+    posture.block_on(posture.app.run_due_backup()).unwrap();
+}
+
+#[test]
+fn backups_are_made_when_they_are_due_and_the_newest_are_kept() {
+    let place = TempDir::new().unwrap();
+    let foreign = ["posture-old.redb", "posture-20200101T000000Z.redb.txt", "notes"];
+    for name in foreign {
+        std::fs::write(place.path().join(name), "mine").unwrap();
+    }
+    let interrupted = place.path().join("posture-20200101T000000Z.redb.partial");
+    std::fs::write(&interrupted, "half").unwrap();
+    let posture = start(settings(place.path()));
+    first(&posture);
+    assert!(!interrupted.exists());
+    let made = || -> Vec<String> {
+        names(place.path()).into_iter().filter(|it| !foreign.contains(&it.as_str())).collect()
+    };
+    assert_eq!(made(), ["posture-20260310T090000Z.redb"]);
+    pass_h(&posture, 23);
+    assert_eq!(made().len(), 1, "none is due yet");
+    pass_h(&posture, 1);
+    assert_eq!(made(), ["posture-20260310T090000Z.redb", "posture-20260311T090000Z.redb"]);
+    pass_h(&posture, 30);
+    assert_eq!(made(), ["posture-20260311T090000Z.redb", "posture-20260312T150000Z.redb"]);
+    assert_eq!(names(place.path()).len(), 2 + foreign.len(), "other files stay");
+    assert_eq!(system(&posture)["lastBackup"]["fileName"], "posture-20260312T150000Z.redb");
+    assert_eq!(state(&posture)["nextAt"], "2026-03-13T15:00:00.000Z");
+    let drill = posture.operator("POST", "/api/backups/drill", &json!({}));
+    assert_eq!(drill.json()["data"]["fileName"], "posture-20260312T150000Z.redb", "the newest");
+}
+
+#[test]
+fn a_schedule_goes_on_after_a_restart_and_after_a_clock_that_went_back() {
+    let place = TempDir::new().unwrap();
+    let posture = start(settings(place.path()));
+    first(&posture);
+    let posture = posture.restart_after(|_| (), |it| it.app.backup = settings(place.path()));
+    posture.block_on(posture.app.run_due_backup()).unwrap();
+    assert_eq!(names(place.path()).len(), 1);
+    posture.clock.set(posture.clock.now().plus_days(-30));
+    posture.block_on(posture.app.run_due_backup()).unwrap();
+    assert_eq!(
+        names(place.path()),
+        ["posture-20260208T090000Z.redb", "posture-20260310T090000Z.redb"]
+    );
+}
+
+#[test]
+fn a_failure_is_a_notice_until_a_backup_succeeds() {
+    let place = TempDir::new().unwrap();
+    let dir = place.path().join("missing");
+    let posture = start(settings(&dir));
+    assert!(wait_until(SOON, || state(&posture)["failures"] == 1));
+    let notice = &system(&posture)["notices"][0];
+    assert_eq!(notice["kind"], "backup_failed");
+    assert_eq!(notice["at"], "2026-03-10T09:00:00.000Z");
+    let said = notice["message"].as_str().unwrap();
+    assert!(said.starts_with("the folder of the backups cannot be read"), "{said}");
+    posture.block_on(posture.app.run_due_backup()).unwrap();
+    assert_eq!(state(&posture)["failures"], 1, "it is tried again after an hour");
+    pass_h(&posture, 1);
+    assert_eq!(state(&posture)["failures"], 2);
+    assert_eq!(system(&posture)["notices"][0]["at"], "2026-03-10T09:00:00.000Z", "since when");
+    std::fs::create_dir(&dir).unwrap();
+    pass_h(&posture, 1);
+    assert_eq!(system(&posture)["notices"], json!([]));
+    assert_eq!(names(&dir), ["posture-20260310T110000Z.redb"]);
+}
+
+#[test]
+fn the_command_gets_the_file_and_its_failure_is_a_notice() {
+    let place = TempDir::new().unwrap();
+    let (dir, log) = (place.path().join("backups"), place.path().join("log"));
+    std::fs::create_dir(&dir).unwrap();
+    let script = format!(
+        "echo \"$1\" >> '{}'; [ ! -e '{}/fail' ] || {{ echo first; echo no space >&2; exit 3; }}",
+        log.display(),
+        place.path().display()
+    );
+    let command = ["sh", "-c", script.as_str(), "sh", "{file}; rm"].map(str::to_owned).to_vec();
+    let posture = start(BackupSettings { after_command: command, ..settings(&dir) });
+    let ran = || std::fs::read_to_string(&log).unwrap_or_default();
+    assert!(wait_until(SOON, || !ran().is_empty()));
+    let file = dir.join("posture-20260310T090000Z.redb");
+    assert_eq!(ran(), format!("{}; rm\n", file.display()), "one word, and no shell");
+    first(&posture);
+    assert_eq!(system(&posture)["notices"], json!([]));
+    std::fs::write(place.path().join("fail"), "").unwrap();
+    assert!(wait_until(SOON, || state(&posture)["running"].is_null()));
+    pass_h(&posture, 24);
+    let notice = &system(&posture)["notices"][0];
+    assert_eq!(notice["kind"], "backup_command_failed");
+    let said =
+        "backup.after_command for posture-20260311T090000Z.redb: exit status: 3; it said: no space";
+    assert_eq!(notice["message"], said);
+    assert_eq!(state(&posture)["failures"], 0, "the backup itself is there");
+    std::fs::remove_file(place.path().join("fail")).unwrap();
+    pass_h(&posture, 24);
+    assert_eq!(system(&posture)["notices"], json!([]));
+}
+
+#[test]
+fn a_damaged_newest_backup_is_noticed_by_a_drill() {
+    let place = TempDir::new().unwrap();
+    let posture = start(settings(place.path()));
+    first(&posture);
+    let file = place.path().join("posture-20260310T090000Z.redb");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let drill = || posture.operator("POST", "/api/backups/drill", &json!({}));
+    assert_eq!(drill().status, 400);
+    assert_eq!(system(&posture)["notices"][0]["kind"], "backup_drill_failed");
+    let log = posture.operator("GET", "/api/audit?limit=10", &Value::Null).text();
+    assert!(log.contains("backup drill of posture-20260310T090000Z.redb failed"), "{log}");
+    std::fs::write(&file, &whole).unwrap();
+    assert_eq!(drill().status, 200);
+    assert_eq!(system(&posture)["notices"], json!([]));
+}
+
+#[test]
+fn a_stop_ends_the_command_and_what_it_started() {
+    let place = TempDir::new().unwrap();
+    let (dir, log) = (place.path().join("backups"), place.path().join("log"));
+    std::fs::create_dir(&dir).unwrap();
+    let script =
+        format!("sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait", log.display());
+    let command = ["sh", "-c", script.as_str()].map(str::to_owned).to_vec();
+    let posture = start(BackupSettings { after_command: command, ..settings(&dir) });
+    assert!(wait_until(SOON, || log.exists()));
+    let id = std::fs::read_to_string(&log).unwrap();
+    // A process that ended and that nobody asked about is a zombie, without a command line.
+    let line = Path::new("/proc").join(id.trim()).join("cmdline");
+    let is_running = || std::fs::read(&line).is_ok_and(|it| !it.is_empty());
+    assert!(is_running());
+    drop(posture);
+    assert!(wait_until(SOON, || !is_running()));
+}
