@@ -2,8 +2,8 @@
 
 pub mod access;
 pub mod assessment;
-pub mod certificate;
 pub mod backup;
+pub mod certificate;
 pub mod client;
 pub mod decision;
 pub mod event;
@@ -31,8 +31,8 @@ use crate::scan::Pace;
 use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
-use certificate::Certificates;
 use backup::{BackupSettings, Backups};
+use certificate::Certificates;
 use client::Clients;
 use framework::Frameworks;
 use intake::upload::UploadLimits;

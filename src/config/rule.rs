@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use ipnetwork::IpNetwork;
 
 use crate::egress::is_url;
-use crate::toml_reader::{Ruled, Value, Wrong, list, number, string, table, wrong};
 use crate::store::backup::is_recipient;
+use crate::toml_reader::{Ruled, Value, Wrong, list, number, string, table, wrong};
 
 /// A number for each industry.
 #[derive(Clone, Debug, PartialEq, Eq)]

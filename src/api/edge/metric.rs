@@ -9,8 +9,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::app::certificate::CertificateHealth;
 use crate::app::backup::BackupState;
+use crate::app::certificate::CertificateHealth;
 use crate::app::webhook::delivery::DeliveryHealth;
 use crate::clock::Time;
 use crate::store::{Health, StoreMemory};
