@@ -260,3 +260,37 @@ fn a_peer_that_does_not_shake_hands_is_dropped_at_the_deadline() {
     drop(garbage.read_to_end(&mut Vec::new()));
     assert_eq!(site.presented(&server), [1]);
 }
+
+#[test]
+fn a_file_of_authorities_that_cannot_be_used_is_named_at_the_start() {
+    let site = Site::new();
+    let (certificate, _) = site.issue(1);
+    let unusable = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+    for (content, why) in [
+        (None, "ca.pem cannot be read: No such file or directory"),
+        (Some("no PEM".to_owned()), "ca.pem holds 0 certificates; 1 to 256 are allowed"),
+        (Some(certificate.repeat(257)), "ca.pem holds 257 certificates; 1 to 256 are allowed"),
+        (Some("x".repeat(1_048_577)), "ca.pem is larger than 1 MiB"),
+        (Some(unusable.to_owned()), "ca.pem holds an unusable certificate: "),
+    ] {
+        if let Some(content) = content {
+            site.folder.write("ca.pem", content.as_bytes());
+        }
+        let acme = "acme_domains = [\"a.example.com\"]\nacme_ca_file = \"ca.pem\"";
+        for (key, text) in [
+            ("server.acme_ca_file", format!("[server]\n{acme}\n[data]\ndir = \"data\"\n")),
+            (
+                "webhooks.ca_file",
+                "[data]\ndir = \"data\"\n[webhooks]\nca_file = \"ca.pem\"\n".to_owned(),
+            ),
+        ] {
+            site.folder.write("posture.toml", text.as_bytes());
+            let refusal = site.refusal();
+            assert!(refusal.contains(&format!("{key}: {why}")), "{refusal}");
+        }
+    }
+    site.folder.write("ca.pem", certificate.repeat(256).as_bytes());
+    let text = "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n[webhooks]\nca_file = \"ca.pem\"\n";
+    site.folder.write("posture.toml", text.as_bytes());
+    assert!(site.folder.serve().stop().success());
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use posture::egress::{ANSWER_BYTES_MAX, PostFailure, PostOutcome};
+use posture::egress::{ANSWER_BYTES_MAX, EgressPolicy, PostFailure, PostOutcome, TrustedRoots};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -251,6 +251,18 @@ fn a_certificate_that_nobody_vouches_for_is_not_trusted() {
         );
     }
     assert_eq!((sink.n_accepted(), n_read.load(Ordering::SeqCst)), (2, 0), "nothing was sent");
+    // Whom the operator trusts is trusted, under its own name only.
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("ca.pem");
+    std::fs::write(&file, made.cert.pem()).unwrap();
+    let roots = TrustedRoots::read("webhooks.ca_file", &file).unwrap();
+    let trusting = egress(EgressPolicy { roots, ..local() });
+    let url = format!("https://localhost:{}/", sink.address.port());
+    let posted = post(&trusting, &url).outcome;
+    assert!(matches!(posted, PostOutcome::Answered { status: 200, .. }), "{posted:?}");
+    assert!(0 < n_read.load(Ordering::SeqCst));
+    let url = format!("https://127.0.0.2:{}/", sink.address.port());
+    assert!(!matches!(post(&trusting, &url).outcome, PostOutcome::Answered { .. }));
 }
 
 #[test]

@@ -65,9 +65,15 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "store_writes counter",
         "store_damaged counter",
         "store_failures counter",
+        "certificate_failures counter",
         "webhook_waiting gauge",
         "webhook_disabled gauge",
         "webhook_attempts counter",
+        "backup_last_success_timestamp_seconds gauge",
+        "backup_last_bytes gauge",
+        "backup_drill_last_success_timestamp_seconds gauge",
+        "backup_last_duration_seconds gauge",
+        "backup_failures counter",
     ];
     assert_eq!(types(&first), expected);
     let writes = |text: &str| {
