@@ -235,6 +235,22 @@ fn a_connection_has_a_limited_number_of_requests_in_progress() {
 }
 
 #[test]
+fn a_client_that_begins_many_before_it_knows_the_limit_is_served() {
+    let site = Site::start(lazy());
+    let mut wire = site.wire();
+    let head = frame::head("GET", "/never", &[("host", NAME)]);
+    let many =
+        (0..100).map(|it| frame::bytes(HEADERS, END_HEADERS | END_STREAM, 2 * it + 1, &head));
+    wire.send_bytes(&many.flatten().collect::<Vec<_>>());
+    for _ in 0..68 {
+        assert_eq!(wire.until(|it| it.kind == RESET || it.kind == GO_AWAY).code(), REFUSED);
+    }
+    wire.send(RESET, 0, 1, &8_u32.to_be_bytes());
+    wire.request(1_001, "GET", "/hello", &[("host", NAME)]);
+    assert_eq!(wire.until(|it| it.kind == frame::DATA).payload, b"hello");
+}
+
+#[test]
 fn a_body_that_stalls_ends_its_request_alone() {
     let site = Site::start(ConnectionLimits { body_timeout: SHORT, ..lazy() });
     let mut wire = site.wire();

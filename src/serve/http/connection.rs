@@ -92,18 +92,20 @@ where
     let unwanted = async {
         tokio::select! {
             // Frames without a request do not keep it open.
-            () = line.slot.idle(line.limits.head_timeout) => (),
-            () = abandoned.too_many() => (),
+            () = line.slot.idle(line.limits.head_timeout) => line.limits.overtime_max,
+            () = abandoned.too_many() => line.limits.head_timeout,
         }
     };
     run(pin!(connection), &line, unwanted).await;
 }
 
 /// `None`: it was dropped, because it was not done in time after it was told to close.
+///
+/// `unwanted` ends when it is to close for a reason of its own, with how long requests in progress may still take.
 async fn run<C>(
     mut connection: Pin<&mut C>,
     line: &ConnectionContext,
-    unwanted: impl Future<Output = ()>,
+    unwanted: impl Future<Output = Duration>,
 ) -> Option<hyper::Result<()>>
 where
     C: GracefulConnection<Error = hyper::Error>,
@@ -115,7 +117,7 @@ where
         () = called(line.stop.clone()) => Err(limits.overtime_max),
         () = sleep(limits.age_max) => Err(limits.overtime_max),
         () = line.slot.must_close() => Err(line.slot.time_left().unwrap_or(limits.overtime_max)),
-        () = unwanted => Err(LAST_BYTES_TIMEOUT),
+        time_left = unwanted => Err(time_left),
     };
     let ended = match ended {
         Ok(ended) => ended,

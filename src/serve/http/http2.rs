@@ -33,10 +33,11 @@ const CONNECTION_WINDOW_BYTES: u32 = 256 * 1_024;
 const SEND_BUFFER_BYTES: usize = 32 * 1_024;
 /// An answer is handed over in pieces of this size.
 const PIECE_BYTES: usize = 16 * 1_024;
-/// Requests that the peer canceled before they were begun. With more at once the connection is closed.
+/// Requests that the peer canceled before they were accepted. With more at the same time the connection is closed.
 const N_CANCELED_MAX: usize = 20;
-/// Requests of one connection that were refused as malformed. With more it is closed.
-const N_MALFORMED_MAX: usize = 64;
+/// Requests of one connection that were refused, as malformed or as too many at once. With more it is closed. Clients begin
+/// about 100 at once before they know the limit.
+const N_REFUSED_MAX: usize = 256;
 
 /// Requests of one connection that the peer canceled while they were handled. With more it is closed: what a request began
 /// on another thread goes on without it, so they would not be bounded by those in progress.
@@ -70,7 +71,7 @@ pub(super) fn builder(limits: &ConnectionLimits, tasks: &Tasks) -> Builder<TaskS
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .max_pending_accept_reset_streams(N_CANCELED_MAX)
-        .max_local_error_reset_streams(N_MALFORMED_MAX);
+        .max_local_error_reset_streams(N_REFUSED_MAX);
     builder
 }
 

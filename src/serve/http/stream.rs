@@ -98,13 +98,14 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
         self.stream.is_write_vectored()
     }
 
-    /// Hyper calls it once all bytes are written.
+    /// Hyper calls it once all bytes are written. TLS may still hold some.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.set_sending(false);
-        if !self.line.slot.is_in_progress() {
+        let result = Pin::new(&mut self.stream).poll_flush(context);
+        self.set_sending(result.is_pending());
+        if result.is_ready() && !self.line.slot.is_in_progress() {
             self.answering = false;
         }
-        Pin::new(&mut self.stream).poll_flush(context)
+        result
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
