@@ -21,8 +21,7 @@ pub struct Certificates {
     n_failures: AtomicU64,
 }
 
-/// A certificate with its chain and its key, as the authority issued it.
-#[derive(Debug)]
+/// A certificate with its chain and its key, as the authority issued it. Without `Debug`, because the key is in clear.
 pub struct IssuedCertificate {
     /// Of the authority that issued it.
     pub directory: String,
@@ -92,7 +91,10 @@ impl App {
         };
         let names = stored.domains.join(", ");
         self.store.write(move |batch: &mut Batch| batch.put_certificate(&stored)).await?;
-        self.record(&format!("certificate issued for {names}")).await
+        if let Err(error) = self.record(&format!("certificate issued for {names}")).await {
+            tracing::warn!("a certificate could not be recorded in the audit log: {error}");
+        }
+        Ok(())
     }
 
     /// The credentials of the account with this authority. `None` as in [`App::find_certificate`].

@@ -33,6 +33,8 @@ const ORDER_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long after a failure the next order is placed. It doubles up to the longest: authorities limit failures by the hour.
 const RETRY_S_MIN: i64 = 5 * 60;
 const RETRY_S_MAX: i64 = 6 * 3_600;
+/// The shortest time between two certificates, if the clock is wrong or they are valid for a short time only.
+const ISSUE_GAP_S: i64 = 3_600;
 /// A certificate is renewed once this part of its time is left.
 const RENEW_WITH_LEFT: i64 = 3;
 
@@ -58,9 +60,9 @@ pub(in crate::serve) async fn keep(
     mut stop: watch::Receiver<bool>,
 ) {
     let mut due = match restore(app, options).await {
-        Ok(Some(key)) => {
+        Ok(Some((key, is_wanted))) => {
             say("of the database", &key, app.clock.now());
-            let due = renewal(&key);
+            let due = if is_wanted { renewal(&key) } else { Time::EPOCH };
             presented.present(key);
             changed();
             due
@@ -71,28 +73,36 @@ pub(in crate::serve) async fn keep(
             Time::EPOCH
         }
     };
-    let mut n_failures: u32 = 0;
+    let (mut n_failures, mut over_http) = (0_u32, true);
     loop {
         if due <= app.clock.now() {
             let ordered = tokio::select! {
                 _ = stop.wait_for(|stopping| *stopping) => return,
-                ordered = timeout(ORDER_TIMEOUT, order(app, options, presented, n_failures)) => ordered,
+                ordered = timeout(ORDER_TIMEOUT, order(app, options, presented, over_http)) => ordered,
             };
             presented.change_challenges(|it| *it = super::Challenges::default());
             let late = |_| Error::unavailable("the authority did not issue it in time");
             match ordered.map_err(late).flatten() {
-                Ok(key) => {
-                    let from = format!("of {}", options.directory);
-                    say(&from, &key, app.clock.now());
-                    due = renewal(&key);
+                Ok((key, issued)) => {
+                    let (from, now) = (format!("of {}", options.directory), app.clock.now());
+                    say(&from, &key, now);
+                    due = renewal(&key).max(now.plus_s(ISSUE_GAP_S));
                     presented.present(key);
                     changed();
                     n_failures = 0;
+                    if let Err(error) = app.put_certificate(issued).await {
+                        tracing::error!(
+                            error = %Chain(&error),
+                            "the new certificate could not be stored; it is presented until the service stops: {}", Chain(&error)
+                        );
+                    }
                 }
                 Err(error) => {
                     let wait_s = RETRY_S_MAX.min(RETRY_S_MIN << n_failures.min(16));
                     due = app.clock.now().plus_s(wait_s);
                     n_failures += 1;
+                    // A firewall may let only one of the two ports through.
+                    over_http = !over_http;
                     app.certificate_failed();
                     tracing::error!(
                         error = %Chain(&error),
@@ -110,13 +120,15 @@ pub(in crate::serve) async fn keep(
     }
 }
 
-/// The certificate of the database, if it is for these names and from this authority.
-async fn restore(app: &App, options: &AcmeOptions) -> Result<Option<CertifiedKey>> {
+/// The certificate of the database, and whether it is for these names and from this authority. If it is not, it is still
+/// better than none until the new one is there.
+async fn restore(app: &App, options: &AcmeOptions) -> Result<Option<(CertifiedKey, bool)>> {
     let Some(issued) = app.find_certificate().await? else { return Ok(None) };
-    if issued.domains != options.domains || issued.directory != options.directory {
-        return Ok(None);
-    }
-    pair(&issued).map(Some)
+    let [mut before, mut wanted] = [&issued.domains, &options.domains].map(Clone::clone);
+    before.sort_unstable();
+    wanted.sort_unstable();
+    let is_wanted = before == wanted && issued.directory == options.directory;
+    pair(&issued).map(|key| Some((key, is_wanted)))
 }
 
 fn pair(issued: &IssuedCertificate) -> Result<CertifiedKey> {
@@ -138,8 +150,8 @@ async fn order(
     app: &App,
     options: &AcmeOptions,
     presented: &Presented,
-    n_failures: u32,
-) -> Result<CertifiedKey> {
+    over_http: bool,
+) -> Result<(CertifiedKey, IssuedCertificate)> {
     let names: Vec<_> = options.domains.iter().cloned().map(Identifier::Dns).collect();
     let wanted = NewOrder::new(&names);
     let begun = match known_account(app, options).await? {
@@ -150,8 +162,6 @@ async fn order(
         Some(begun) if !begun.as_ref().is_err_and(is_unknown_account) => begun.map_err(refused)?,
         _ => new_account(app, options).await?.new_order(&wanted).await.map_err(refused)?,
     };
-    // The other way next time: a firewall may let only one of the two ports through.
-    let over_http = n_failures.is_multiple_of(2);
     prove(&mut order, presented, over_http).await?;
     let policy = RetryPolicy::new().timeout(ORDER_TIMEOUT);
     match order.poll_ready(&policy).await {
@@ -172,9 +182,7 @@ async fn order(
         chain_pem: order.poll_certificate(&policy).await.map_err(refused)?,
         key_pem: key.serialize_pem(),
     };
-    let pair = pair(&issued)?;
-    app.put_certificate(issued).await?;
-    Ok(pair)
+    Ok((pair(&issued)?, issued))
 }
 
 fn client(options: &AcmeOptions) -> Result<AccountBuilder> {
@@ -186,7 +194,9 @@ fn client(options: &AcmeOptions) -> Result<AccountBuilder> {
 /// The account of the database.
 async fn known_account(app: &App, options: &AcmeOptions) -> Result<Option<Account>> {
     let Some(text) = app.find_acme_account(&options.directory).await? else { return Ok(None) };
-    let credentials: AccountCredentials = serde_json::from_str(&text).map_err(Error::internal)?;
+    let Ok(credentials) = serde_json::from_str::<AccountCredentials>(&text) else {
+        return Ok(None);
+    };
     client(options)?.from_credentials(credentials).await.map(Some).map_err(refused)
 }
 

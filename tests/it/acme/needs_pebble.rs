@@ -170,7 +170,7 @@ fn the_service_is_reachable_with_a_few_lines_of_configuration() {
     let answer = send(http, "GET", "/.well-known/acme-challenge/none", &[], &[]);
     assert_eq!(answer.status, 308);
     assert!(server.stop().success());
-    // With another name the kept certificate is not used.
+    // Another name: a new certificate, and the one before until then.
     let text = std::fs::read_to_string(site.folder.path().join("posture.toml")).unwrap();
     site.folder.write("posture.toml", text.replace(NAME, OTHER).as_bytes());
     let server = site.folder.serve();
