@@ -12,7 +12,7 @@ use tokio::time::interval;
 
 use super::call::{Call, ServerSession, with_session};
 use super::serve::stop_signal;
-use super::{input, print, serve_options};
+use super::{input, print};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
@@ -265,8 +265,10 @@ enum KeyFile {
     Same,
     /// It belongs to another database.
     Other,
-    /// There is none, or it cannot be read.
+    /// There is none.
     Missing,
+    /// The user who restores cannot read it, or it is not a key file.
+    Unreadable,
     /// The database does not say which one it needs.
     Unknown,
 }
@@ -281,7 +283,7 @@ impl KeyFile {
         match provided.map_or_else(|| Sealer::open(own), Sealer::open_provided) {
             Ok(sealer) if sealer.id() == needed => Self::Same,
             Ok(_) => Self::Other,
-            Err(_) => Self::Missing,
+            Err(_) => Self::Unreadable,
         }
     }
 
@@ -290,6 +292,7 @@ impl KeyFile {
             Self::Same => "same",
             Self::Other => "other",
             Self::Missing => "missing",
+            Self::Unreadable => "unreadable",
             Self::Unknown => "unknown",
         }
     }
@@ -305,6 +308,10 @@ impl KeyFile {
                 "posture.key is not there, and no backup contains it: put your copy there before the start, or give each \
                  webhook that `posture status` names a new secret",
             ),
+            Self::Unreadable => Some(
+                "the key file cannot be read now, so whether it belongs to this database is not known: posture.key must belong \
+                 to the user of the service, and a file of systemd is there only while the service runs",
+            ),
         }
     }
 }
@@ -316,7 +323,7 @@ impl KeyFile {
 pub(super) fn check(options: &Config, json: bool) -> Result<()> {
     let dir = &options.data.dir;
     let job = Job::default();
-    let cache_bytes = serve_options(options)?.cache_bytes;
+    let cache_bytes = options.data.cache_bytes();
     let answer = match watch_here(&job, || check_file(dir, cache_bytes, &job)) {
         Ok(report) => json!({ "data": report_json(&report) }),
         // A server has it open, or else a command: that one cannot be asked.
@@ -388,7 +395,7 @@ fn show_check(data: &Value) -> Result<()> {
 pub(super) fn compact(options: &Config, json: bool) -> Result<()> {
     let dir = &options.data.dir;
     let job = Job::default();
-    let cache_bytes = serve_options(options)?.cache_bytes;
+    let cache_bytes = options.data.cache_bytes();
     let (before, after) = watch_here(&job, || compact_file(dir, cache_bytes)).map_err(|it| {
         let is_in_use = it.code == Code::Conflict;
         if is_in_use { of_running_server(it, dir) } else { it.at(&dir.display().to_string()) }

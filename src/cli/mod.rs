@@ -234,7 +234,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         metrics_token: None,
         dir: options.data.dir.clone(),
         key_file: options.data.key_file.clone(),
-        cache_bytes: options.data.cache_mib as usize * 1024 * 1024,
+        cache_bytes: options.data.cache_bytes(),
         trusted_proxies: options.server.trusted_proxies.clone(),
         connections_per_ip_max: options.server.connections_per_address as usize,
         supervisor: Supervisor::default(),

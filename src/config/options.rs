@@ -112,6 +112,13 @@ pub struct DataConfig {
     pub cache_mib: u32,
 }
 
+impl DataConfig {
+    #[must_use]
+    pub fn cache_bytes(&self) -> usize {
+        self.cache_mib as usize * 1024 * 1024
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Msp {
     /// `None`: it is generated once and kept.

@@ -21,8 +21,11 @@ const CHECK_EVERY_BYTES: u64 = 1024 * 1024;
 const BUFFER_BYTES: usize = 256 * 1024;
 const PREFIX: &str = "upload-";
 /// Begins the names of databases that are being written to or read from a backup.
-pub(in crate::store) const SCRATCH_PREFIX: &str = "backup-";
-const PREFIXES: [&str; 2] = [PREFIX, SCRATCH_PREFIX];
+pub(in crate::store) const SCRATCH_PREFIX: &str = "scratch-";
+/// Random bytes in the name of an arriving file.
+const NAME_BYTES: usize = 16;
+/// Random bytes in the name of a database that begins with [`SCRATCH_PREFIX`].
+pub(in crate::store) const SCRATCH_NAME_BYTES: usize = 8;
 
 /// Where arriving files are kept.
 #[derive(Debug)]
@@ -60,8 +63,7 @@ impl Spool {
 pub(in crate::store) fn remove_leftovers(folder: &Path) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name();
-        if !PREFIXES.iter().any(|it| name.as_encoded_bytes().starts_with(it.as_bytes())) {
+        if !entry.file_name().to_str().is_some_and(is_leftover) {
             continue;
         }
         if entry.file_type()?.is_dir() {
@@ -73,8 +75,19 @@ pub(in crate::store) fn remove_leftovers(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Only whole names: other files that begin like them belong to people.
+fn is_leftover(name: &str) -> bool {
+    let names = [(PREFIX, NAME_BYTES), (SCRATCH_PREFIX, SCRATCH_NAME_BYTES)];
+    names.iter().any(|(prefix, n_bytes)| {
+        name.strip_prefix(prefix).is_some_and(|it| {
+            it.len() == 2 * n_bytes
+                && it.bytes().all(|it| it.is_ascii_digit() || (b'a'..=b'f').contains(&it))
+        })
+    })
+}
+
 fn create_unnamed(folder: &Path) -> io::Result<File> {
-    let path = folder.join(format!("{PREFIX}{}", hex::encode(secret::random::<16>())));
+    let path = folder.join(format!("{PREFIX}{}", hex::encode(secret::random::<NAME_BYTES>())));
     let mut options = OpenOptions::new();
     let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
     std::fs::remove_file(&path)?;

@@ -7,6 +7,7 @@ use super::{App, WholeWork, duration_ms, folder, name_of, remember, require_oper
 use crate::app::notice::NoticeKind;
 use crate::auth::caller::Caller;
 use crate::auth::keyring::Keyring;
+use crate::blocking;
 use crate::error::{Error, Result};
 use crate::store::Snapshot;
 use crate::store::backup::{DrillReport, Job};
@@ -31,7 +32,10 @@ impl App {
         let named = drill.file.is_some();
         let file = match (drill.file, &self.options.backup.dir) {
             (Some(file), _) => file,
-            (None, Some(dir)) => folder::newest(dir)?,
+            (None, Some(dir)) => {
+                let dir = dir.clone();
+                blocking::run((), move || folder::newest(&dir)).await?
+            }
             (None, None) => {
                 let rule = "backup.dir is not set in posture.toml; set it, or name a file";
                 return Err(Error::conflict(rule));

@@ -78,13 +78,21 @@ pub(super) fn remove_unfinished(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes all but the newest `keep` backups. Other files stay.
-pub(super) fn prune(dir: &Path, keep: u32) -> Result<()> {
-    for name in list(dir)?.into_iter().skip(keep as usize) {
-        remove(&dir.join(&name))?;
-        tracing::info!("removed the old backup `{name}`");
+/// Removes all but `keep` backups: `made`, the one just made, and the newest others. Other files stay.
+///
+/// # Errors
+/// `Unavailable` if a file cannot be removed; the rest is removed all the same.
+pub(super) fn prune(dir: &Path, keep: u32, made: &str) -> Result<()> {
+    let mut result = Ok(());
+    // A clock that was ahead gave others a later time.
+    let others = list(dir)?.into_iter().filter(|it| it != made);
+    for name in others.skip((keep as usize).saturating_sub(1)) {
+        match remove(&dir.join(&name)) {
+            Ok(()) => tracing::info!("removed the old backup `{name}`"),
+            Err(error) => result = Err(error),
+        }
     }
-    Ok(())
+    result
 }
 
 fn remove(file: &Path) -> Result<()> {

@@ -45,6 +45,8 @@ pub struct Backups {
     n_failures: AtomicU64,
     /// Not before, after a failure.
     retry_at: Mutex<Time>,
+    /// When the last scheduled one was made since the start, even if the database could not take note of it.
+    made_at: Mutex<Option<Time>>,
 }
 
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use super::{App, lock, name_of, remember};
 use super::{command, folder};
 use crate::app::notice::NoticeKind;
+use crate::blocking;
 use crate::clock::Time;
 use crate::error::{Code, Error, Result};
 use crate::store::backup::BackupReport;
@@ -18,7 +19,8 @@ impl App {
     /// # Errors
     /// `Unavailable` if the database cannot be read.
     pub async fn run_due_backup(&self) -> Result<()> {
-        let last = self.store.read(Snapshot::last_scheduled_backup).await?;
+        let noted = self.store.read(Snapshot::last_scheduled_backup).await?;
+        let last = noted.max(*lock(&self.backups.made_at));
         let now = self.clock.now();
         let is_due = self.next_backup_at(last).is_some_and(|it| it <= now);
         // A clock that went back must not stop the schedule.
@@ -70,9 +72,12 @@ impl App {
                     "a backup, drill or check is in progress; wait for its end",
                 ));
             }
-            folder::remove_unfinished(&dir)?;
-            let encrypted = !settings.recipients.is_empty();
-            let file = folder::file_at(&dir, self.clock.now(), encrypted);
+            let (encrypted, at) = (!settings.recipients.is_empty(), self.clock.now());
+            let file = blocking::run((), move || {
+                folder::remove_unfinished(&dir)?;
+                Ok(folder::file_at(&dir, at, encrypted))
+            });
+            let file = file.await?;
             Ok((self.back_up_to(store, file.clone()).await?, file))
         };
         let (report, file) = match made.await {
@@ -85,8 +90,10 @@ impl App {
             }
         };
         let at = report.at;
+        *lock(&self.backups.made_at) = Some(at);
         remember(&self.store, move |batch| batch.put_last_scheduled_backup(at)).await;
-        match folder::prune(&dir, settings.keep) {
+        let (keep, name) = (settings.keep, report.file_name.clone());
+        match blocking::run((), move || folder::prune(&dir, keep, &name)).await {
             Ok(()) => self.notices.close(NoticeKind::BackupFailed),
             Err(error) => self.note_failure(NoticeKind::BackupFailed, &error),
         }

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::secret;
 use crate::store::disk_space;
+use crate::store::spool::SCRATCH_NAME_BYTES;
 
 /// Ends the name of a backup that is being written.
 const PENDING: &str = ".partial";
@@ -52,7 +53,8 @@ impl PendingFile {
 
     /// A file or folder in `folder` that is removed in the end.
     pub(super) fn scratch(folder: &Path, prefix: &str) -> Self {
-        let path = folder.join(format!("{prefix}{}", hex::encode(secret::random::<8>())));
+        let path =
+            folder.join(format!("{prefix}{}", hex::encode(secret::random::<SCRATCH_NAME_BYTES>())));
         Self { folder: folder.to_owned(), path }
     }
 

@@ -38,6 +38,27 @@ fn a_restore_replaces_nothing_unless_it_is_told_to() {
 }
 
 #[test]
+fn a_backup_in_the_data_directory_is_no_leftover() {
+    let folder = Folder::new();
+    folder.client("Acme");
+    std::fs::create_dir(folder.path().join("data/backup-daily")).unwrap();
+    for name in ["backup-2026.redb", "scratch-1.redb", "upload-of-acme", "backup-daily/one.redb"] {
+        let file = format!("data/{name}");
+        folder.ok(&["backup", &file]);
+        folder.ok(&["client", "list"]); // Opens the database as a start does.
+        folder.ok(&["restore", &file, "--replace"]);
+        assert!(folder.path().join(&file).exists(), "{name}");
+    }
+    // What a killed process leaves is removed.
+    let left = [format!("upload-{}", "0".repeat(32)), format!("scratch-{}", "a".repeat(16))];
+    for name in &left {
+        folder.write(&format!("data/{name}"), b"");
+    }
+    folder.ok(&["client", "list"]);
+    assert!(left.iter().all(|it| !folder.path().join("data").join(it).exists()));
+}
+
+#[test]
 fn a_restore_on_a_new_machine_names_the_missing_key_file() {
     let old = Folder::new();
     old.client("Acme");

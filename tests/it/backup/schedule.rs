@@ -92,6 +92,18 @@ fn a_schedule_goes_on_after_a_restart_and_after_a_clock_that_went_back() {
 }
 
 #[test]
+fn the_backup_just_made_is_kept_whatever_the_names_of_others_say() {
+    let place = TempDir::new().unwrap();
+    for name in ["posture-20990101T000000Z.redb", "posture-20980101T000000Z.redb"] {
+        std::fs::write(place.path().join(name), "of a clock that was ahead").unwrap();
+    }
+    let posture = start(settings(place.path()));
+    first(&posture);
+    let kept = ["posture-20260310T090000Z.redb", "posture-20990101T000000Z.redb"];
+    assert!(wait_until(SOON, || names(place.path()) == kept), "{:?}", names(place.path()));
+}
+
+#[test]
 fn a_failure_is_a_notice_until_a_backup_succeeds() {
     let place = TempDir::new().unwrap();
     let dir = place.path().join("missing");
