@@ -14,6 +14,7 @@ pub mod app;
 pub mod auth;
 pub mod background;
 pub mod blocking;
+pub mod bounded_file;
 pub mod catalog;
 pub mod cli;
 pub mod clock;

@@ -14,7 +14,18 @@ mod source;
 /// Lowest first. A module uses lower floors only; siblings do not know each other.
 const FLOORS: &[&[&str]] = &[
     &["error"],
-    &["id", "clock", "secret", "page", "peer", "text", "toml_reader", "blocking", "fair_limit"],
+    &[
+        "id",
+        "clock",
+        "secret",
+        "page",
+        "peer",
+        "text",
+        "toml_reader",
+        "blocking",
+        "fair_limit",
+        "bounded_file",
+    ],
     &["engine"],
     &["store", "import", "catalog", "egress", "background"],
     &["auth", "scan", "webhook"],

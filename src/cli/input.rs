@@ -1,9 +1,9 @@
 //! Files that a command reads whole. `-` is standard input.
 
-use std::fs::File;
-use std::io::{Read, stdin};
+use std::io::{ErrorKind, stdin};
 use std::path::Path;
 
+use crate::bounded_file;
 use crate::error::{Error, Result};
 
 /// Returns true if the file is standard input.
@@ -20,18 +20,17 @@ pub(super) fn name(file: &Path) -> String {
 /// `Invalid` if the file cannot be read or is longer.
 pub(super) fn bytes(file: &Path, n_bytes_max: usize) -> Result<Vec<u8>> {
     let name = name(file);
-    let mut bytes = Vec::new();
-    let n_read_max = n_bytes_max as u64 + 1;
     let read = if is_stdin(file) {
-        stdin().lock().take(n_read_max).read_to_end(&mut bytes)
+        bounded_file::read_from(stdin().lock(), n_bytes_max as u64)
     } else {
-        File::open(file).and_then(|it| it.take(n_read_max).read_to_end(&mut bytes))
+        bounded_file::read(file, n_bytes_max as u64)
     };
-    read.map_err(|error| Error::invalid(format!("cannot read {name}: {error}")))?;
-    if n_bytes_max < bytes.len() {
-        return Err(Error::invalid(format!("{name}: must have at most {n_bytes_max} bytes")));
-    }
-    Ok(bytes)
+    read.map_err(|error| {
+        if error.kind() == ErrorKind::FileTooLarge {
+            return Error::invalid(format!("{name}: must have at most {n_bytes_max} bytes"));
+        }
+        Error::invalid(format!("cannot read {name}: {error}"))
+    })
 }
 
 /// # Errors

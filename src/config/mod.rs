@@ -11,7 +11,7 @@ mod supervision;
 
 use std::env;
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use self::file::utf8;
@@ -23,6 +23,7 @@ use self::reader::ConfigReader;
 pub use self::rule::ByIndustry;
 pub use self::show::show;
 pub use self::supervision::{Supervision, supervision};
+use crate::bounded_file;
 use crate::error::{Detail, Error};
 pub use crate::toml_reader::Problem;
 use crate::toml_reader::TomlDocument;
@@ -112,15 +113,13 @@ fn name(path: &Path) -> String {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path);
-    file.and_then(|it| it.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
-        .map_err(|error| Error::invalid(format!("cannot read {}: {error}", path.display())))?;
-    if FILE_BYTES_MAX < bytes.len() as u64 {
-        let rule = format!("{} is longer than {FILE_BYTES_MAX} bytes", path.display());
-        return Err(Error::invalid(rule));
-    }
-    Ok(bytes)
+    bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
+        let shown = path.display();
+        if error.kind() == ErrorKind::FileTooLarge {
+            return Error::invalid(format!("{shown} is longer than {FILE_BYTES_MAX} bytes"));
+        }
+        Error::invalid(format!("cannot read {shown}: {error}"))
+    })
 }
 
 /// One line for the terminal, with all problems as details.

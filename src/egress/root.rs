@@ -1,5 +1,6 @@
 //! The authorities whose certificates requests accept: those of Mozilla's list, and those of a file.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use webpki_root_certs::TLS_SERVER_ROOT_CERTS;
 
+use crate::bounded_file;
 use crate::error::{Error, Result};
 
 /// More certificates in a file are refused.
@@ -26,12 +28,12 @@ impl TrustedRoots {
     /// `Invalid` if it cannot be read, or holds no certificates of authorities, or too many.
     pub fn read(key: &str, path: &Path) -> Result<Self> {
         let about = |what: String| Error::invalid(format!("{key}: {} {what}", path.display()));
-        let unreadable =
-            |error: std::io::Error| about(format!("cannot be read: {error}")).caused_by(error);
-        if FILE_BYTES_MAX < std::fs::metadata(path).map_err(unreadable)?.len() {
-            return Err(about("is larger than 1 MiB".to_owned()));
-        }
-        let pem = std::fs::read(path).map_err(unreadable)?;
+        let pem = bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
+            if error.kind() == ErrorKind::FileTooLarge {
+                return about("is larger than 1 MiB".to_owned());
+            }
+            about(format!("cannot be read: {error}")).caused_by(error)
+        })?;
         let roots = CertificateDer::pem_slice_iter(&pem)
             .collect::<std::result::Result<Vec<_>, _>>()
             .map_err(|error| about(format!("is not PEM: {error}")))?;
