@@ -1,12 +1,11 @@
 //! `posture backup`, `restore`, `check` and `compact`.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::time::interval;
 
@@ -25,8 +24,10 @@ use crate::store::backup::{
 
 /// A longer file is not one of secret keys.
 const IDENTITY_BYTES_MAX: usize = 16 * 1024;
-/// How often the progress is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How often the server is asked how far it is.
+const ASK_EVERY: Duration = Duration::from_millis(250);
+/// How often work in this process is looked at. It also ends this late.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -152,7 +153,7 @@ async fn watch(session: &ServerSession, call: Call) -> Result<Value> {
     let mut stop = pin!(stop_signal()?);
     let mut answer = pin!(session.call(call));
     let bar = progress();
-    let mut ticks = interval(LOOK_EVERY);
+    let mut ticks = interval(ASK_EVERY);
     loop {
         tokio::select! {
             answer = &mut answer => {
@@ -175,11 +176,7 @@ async fn watch(session: &ServerSession, call: Call) -> Result<Value> {
 }
 
 fn progress() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {percent}% {msg} {elapsed}");
-    ProgressBar::new(0).with_style(style.expect("the template is well formed"))
+    print::progress(0, "{bar:40} {percent}% {msg} {elapsed}")
 }
 
 fn show_progress(bar: &ProgressBar, phase: &str, done: u64, total: u64) {
@@ -196,7 +193,7 @@ fn watch_here<T: Send>(job: &Job, work: impl FnOnce() -> Result<T> + Send) -> Re
         while !worker.is_finished() {
             let figures = job.figures();
             show_progress(&bar, figures.phase.as_str(), figures.n_done, figures.n_total);
-            std::thread::sleep(LOOK_EVERY.min(Duration::from_millis(20)));
+            std::thread::sleep(LOOK_EVERY);
         }
         worker.join()
     });
@@ -215,8 +212,7 @@ pub(super) fn restore(options: &Config, json: bool, args: &RestoreArgs) -> Resul
         replace: args.replace,
     };
     let job = Job::default();
-    let restored = watch_here(&job, || restore_file(&wanted, &job, Clock::System.now()))
-        .map_err(|it| of_running_server(it, dir))?;
+    let restored = watch_here(&job, || restore_file(&wanted, &job, Clock::System.now()))?;
     let provided = options.data.key_file.as_deref();
     let key_file = KeyFile::of(&restored, provided, &dir.join(KEY_FILE));
     if json {
@@ -397,22 +393,11 @@ pub(super) fn compact(options: &Config, json: bool) -> Result<()> {
     let job = Job::default();
     let cache_bytes = options.data.cache_bytes();
     let (before, after) = watch_here(&job, || compact_file(dir, cache_bytes)).map_err(|it| {
-        let is_in_use = it.code == Code::Conflict;
-        if is_in_use { of_running_server(it, dir) } else { it.at(&dir.display().to_string()) }
+        // That the database is in use already names the directory.
+        if it.code == Code::Conflict { it } else { it.at(&dir.display().to_string()) }
     })?;
     if json {
         return print::json(&json!({ "data": { "bytesBefore": before, "bytesAfter": after } }));
     }
     print::line(&format!("compacted the database: {before} bytes before, {after} bytes after"))
-}
-
-/// Says what to do if the database is in use.
-fn of_running_server(error: Error, dir: &Path) -> Error {
-    if error.code == Code::Conflict && error.message().contains("has the database open") {
-        return Error::conflict(format!(
-            "{}: another posture process has the database open; stop the service first",
-            dir.display()
-        ));
-    }
-    error
 }

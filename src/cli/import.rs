@@ -1,12 +1,11 @@
 //! `posture import`.
 
 use std::ffi::OsStr;
-use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use poem::Body;
 use serde_json::Value;
 
@@ -141,7 +140,8 @@ async fn open(path: &Path) -> Result<(tokio::fs::File, ProgressBar)> {
     if metadata.is_dir() {
         return Err(Error::invalid("is a directory; pass a file"));
     }
-    Ok((file, progress(metadata.len())))
+    let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+    Ok((file, print::progress(metadata.len(), style)))
 }
 
 /// What the client's score is now.
@@ -155,17 +155,6 @@ fn show_score(client: &str, posture: &Value) -> Result<()> {
         score_text(score, posture),
         print::word(client)
     ))
-}
-
-/// Shown only on a terminal.
-fn progress(n_bytes: u64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(n_bytes);
-    let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-    bar.set_style(ProgressStyle::with_template(style).expect("the template is well formed"));
-    bar
 }
 
 fn show(json: bool, file: &str, answer: &Value) -> Result<()> {

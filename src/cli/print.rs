@@ -4,12 +4,22 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
+use indicatif::{ProgressBar, ProgressStyle};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::tcgetwinsize;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::text::{is_visible, visible};
+
+/// How far something is, of `n_total`, in a style of indicatif. Shown only on a terminal.
+pub(super) fn progress(n_total: u64, style: &str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(style).expect("the template is well formed");
+    ProgressBar::new(n_total).with_style(style)
+}
 
 /// Prints one line, or several, on standard output. Invisible characters other than line breaks and tabs are escaped.
 /// A closed standard output is not an error.

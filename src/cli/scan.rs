@@ -1,10 +1,8 @@
 //! `posture scan`.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
 use super::call::{Call, ServerSession, call, with_session};
@@ -142,7 +140,7 @@ fn start(options: &Config, json: bool, args: &StartArgs) -> Result<()> {
 /// Waits for the end of a scan. Returns its last status.
 async fn wait(session: &ServerSession, id: &str) -> Result<Value> {
     let path = format!("{}/status", path(id)?);
-    let bar = progress();
+    let bar = print::progress(0, "{bar:40} {pos}/{len} addresses, {msg} {elapsed}");
     loop {
         let scan = session.call(Call::get(path.as_str())).await.map_err(|error| {
             if error.code != Code::Unavailable {
@@ -166,17 +164,6 @@ async fn wait(session: &ServerSession, id: &str) -> Result<Value> {
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-}
-
-/// Shown only on a terminal.
-fn progress() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(0);
-    let style = "{bar:40} {pos}/{len} addresses, {msg} {elapsed}";
-    bar.set_style(ProgressStyle::with_template(style).expect("the template is well formed"));
-    bar
 }
 
 fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {

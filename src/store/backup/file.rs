@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::secret;
 use crate::store::disk_space;
+use crate::store::open::DatabaseLocation;
 use crate::store::spool::SCRATCH_NAME_BYTES;
 
 /// Ends the name of a backup that is being written.
@@ -98,6 +99,20 @@ impl Drop for PendingFile {
             tracing::warn!(%error, "{} could not be removed: {error}", self.path.display());
         }
     }
+}
+
+/// Takes the data directory for work that no server may be beside.
+///
+/// # Errors
+/// `Conflict` if a process has the database open; those of [`DatabaseLocation::take`].
+pub(super) fn take_alone(dir: &Path, cache_bytes: usize) -> Result<DatabaseLocation> {
+    DatabaseLocation::take(dir, cache_bytes).map_err(|error| {
+        if error.code != Code::Conflict {
+            return error;
+        }
+        let (dir, what) = (dir.display(), error.message());
+        Error::conflict(format!("{dir}: {what}; stop the service first"))
+    })
 }
 
 /// Makes a file or the names in a folder durable.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use redb::{Builder, Database, DatabaseError};
 
+use super::file::take_alone;
 use super::job::{Job, Phase};
 use super::place::Place;
 use super::walk::{CACHE_BYTES, walk};
@@ -187,7 +188,7 @@ fn open_alone(dir: &Path, cache_bytes: usize) -> Result<(DatabaseLocation, Datab
     if !dir.join(FILE).exists() {
         return Err(Error::not_found(format!("there is no {FILE}")));
     }
-    let home = DatabaseLocation::take(dir, cache_bytes)?;
+    let home = take_alone(dir, cache_bytes)?;
     let db = guarded(|| open_file(&dir.join(FILE), cache_bytes))?;
     Ok((home, db))
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use redb::{Builder, TableDefinition};
 
 use super::encryption::unpack;
-use super::file::{PendingFile, require_space, sync, target_refused};
+use super::file::{PendingFile, require_space, sync, take_alone, target_refused};
 use super::inspect::{Verified, verify_pages};
 use super::job::Job;
 use super::walk::CACHE_BYTES;
 use super::{Contents, Manifest};
 use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::store::open::{DatabaseLocation, FILE, guarded};
+use crate::store::open::{FILE, guarded};
 use crate::store::spool::SCRATCH_PREFIX;
 use crate::store::table::MANIFEST;
 
@@ -54,7 +54,7 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     let named = |error: Error| error.at(&file.display().to_string());
     let n_bytes =
         fs::metadata(file).map_err(|it| named(Error::invalid(format!("cannot be read: {it}"))))?;
-    let _home = DatabaseLocation::take(dir, CACHE_BYTES)?;
+    let _home = take_alone(dir, CACHE_BYTES)?;
     let database = dir.join(FILE);
     let is_there = fs::symlink_metadata(&database).is_ok();
     if is_there && !replace {
