@@ -56,16 +56,12 @@ struct BackupMetrics {
 impl Default for BackupMetrics {
     fn default() -> Self {
         let mut registry = Registry::with_prefix("posture_backup");
-        let mut gauge = |name: &str, help: &str| {
-            let gauge = Amount::default();
-            registry.register(name, help, gauge.clone());
-            gauge
-        };
+        let mut amount = |name: &str, help: &str| gauge(&mut registry, name, help);
         let help = "When the last verified backup was made, 0 if there is none";
-        let success_at = gauge("last_success_timestamp_seconds", help);
-        let bytes = gauge("last_bytes", "Length of the last verified backup");
+        let success_at = amount("last_success_timestamp_seconds", help);
+        let bytes = amount("last_bytes", "Length of the last verified backup");
         let help = "When a backup was last restored as a drill, 0 if never";
-        let drill_at = gauge("drill_last_success_timestamp_seconds", help);
+        let drill_at = amount("drill_last_success_timestamp_seconds", help);
         let (duration, failures) = (Gauge::default(), Counter::default());
         let help = "How long the last verified backup took";
         registry.register("last_duration_seconds", help, duration.clone());
@@ -108,22 +104,24 @@ pub fn resident_bytes() -> u64 {
     n_pages * rustix::param::page_size() as u64
 }
 
+fn gauge(registry: &mut Registry, name: &str, help: &str) -> Amount {
+    let gauge = Amount::default();
+    registry.register(name, help, gauge.clone());
+    gauge
+}
+
 const DELIVERED: [(&str, &str); 1] = [("outcome", "delivered")];
 const FAILED: [(&str, &str); 1] = [("outcome", "failed")];
 
 impl Default for Metrics {
     fn default() -> Self {
         let mut store = Registry::with_prefix("posture");
-        let mut gauge = |name: &str, help: &str| {
-            let gauge = Amount::default();
-            store.register(name, help, gauge.clone());
-            gauge
-        };
-        let ready = gauge("ready", "1 if the store can be read and written");
-        let clients = gauge("clients", "Clients in any state");
-        let queue = gauge("store_queue", "Writes that are queued or in progress");
-        let disk_full = gauge("store_disk_full", "1 while writes are refused for lack of space");
-        let resident = gauge("resident_memory_bytes", "Memory of the process");
+        let mut amount = |name: &str, help: &str| gauge(&mut store, name, help);
+        let ready = amount("ready", "1 if the store can be read and written");
+        let clients = amount("clients", "Clients in any state");
+        let queue = amount("store_queue", "Writes that are queued or in progress");
+        let disk_full = amount("store_disk_full", "1 while writes are refused for lack of space");
+        let resident = amount("resident_memory_bytes", "Memory of the process");
         let memory = Family::<[(&str, &str); 1], Amount>::default();
         store.register("memory_bytes", "Memory of what has a limit of its own", memory.clone());
         let mut counter = |name: &str, help: &str| {
@@ -139,19 +137,14 @@ impl Default for Metrics {
         let help = "Orders of a certificate that failed since the start";
         let certificate_failures = counter("certificate_failures", help);
         let mut certificate = Registry::with_prefix("posture");
-        let certificate_expires = Amount::default();
         let help = "When the certificate that the service presents expires, in seconds since 1970";
-        certificate.register(
-            "certificate_expires_timestamp_seconds",
-            help,
-            certificate_expires.clone(),
-        );
+        let certificate_expires =
+            gauge(&mut certificate, "certificate_expires_timestamp_seconds", help);
         let mut webhooks = Registry::with_prefix("posture");
-        let (waiting, disabled, attempts) =
-            (Amount::default(), Amount::default(), Family::default());
         let help = "Deliveries to enabled webhooks that are queued or in progress";
-        webhooks.register("webhook_waiting", help, waiting.clone());
-        webhooks.register("webhook_disabled", "Webhooks that are disabled", disabled.clone());
+        let waiting = gauge(&mut webhooks, "webhook_waiting", help);
+        let disabled = gauge(&mut webhooks, "webhook_disabled", "Webhooks that are disabled");
+        let attempts = Family::default();
         let help = "Attempts at webhook deliveries that ended since the start";
         webhooks.register("webhook_attempts", help, attempts.clone());
         Self {
