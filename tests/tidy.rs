@@ -56,8 +56,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["assessment"],
             &["intake"],
             &["decision", "framework", "report", "access", "scan", "webhook"],
-            &["certificate"],
-            &["upkeep", "backup"],
+            &["upkeep", "backup", "certificate"],
         ],
     ),
     (

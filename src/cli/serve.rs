@@ -225,7 +225,7 @@ fn reload_on_hangup(certificate: Option<Arc<Presented>>) -> Result<impl Future<O
     Ok(async move {
         while hangup.recv().await.is_some() {
             if let Some(certificate) = &certificate {
-                certificate.reread.notify_one();
+                certificate.renew_now.notify_one();
                 tracing::info!("reading the certificate again, as SIGHUP asks");
             }
             tracing::info!(

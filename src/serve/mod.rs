@@ -142,12 +142,11 @@ impl PublicListeners {
     /// # Errors
     /// Those of [`certificate::files::present`] and [`Listener::tcp`].
     pub async fn open(options: &ServeOptions) -> Result<Self> {
-        let presented = options.certificate.as_ref().map(|_| Arc::<Presented>::default());
-        if let (Some(CertificateSource::Files(files)), Some(presented)) =
-            (&options.certificate, &presented)
-        {
-            certificate::files::present(files, presented)?;
+        let presented = Arc::<Presented>::default();
+        if let Some(CertificateSource::Files(files)) = &options.certificate {
+            certificate::files::present(files, &presented)?;
         }
+        let presented = options.certificate.as_ref().map(|_| presented);
         let mut main = Listener::tcp(options.listen).await?;
         if let Some(presented) = &presented {
             main = main.with_tls(presented.config()?);

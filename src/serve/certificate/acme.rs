@@ -48,23 +48,22 @@ pub struct AcmeOptions {
     pub roots: TrustedRoots,
 }
 
-/// Presents the certificate of the database, and orders one when there is none or it is due, until the stop. `changed` is
-/// called after each change.
+/// Presents the certificate of the database, and orders one when there is none or it is due, until the stop. `changed`
+/// gets each of them.
 ///
 /// A failed order is logged and tried again; until then the certificate before stays.
 pub(in crate::serve) async fn keep(
     app: &App,
     options: &AcmeOptions,
     presented: &Presented,
-    changed: impl Fn(),
+    changed: impl Fn(CertifiedKey),
     mut stop: watch::Receiver<bool>,
 ) {
     let mut due = match restore(app, options).await {
         Ok(Some((key, is_wanted))) => {
             say("of the database", &key, app.clock.now());
             let due = if is_wanted { renewal(&key) } else { Time::EPOCH };
-            presented.present(key);
-            changed();
+            changed(key);
             due
         }
         Ok(None) => Time::EPOCH,
@@ -87,8 +86,7 @@ pub(in crate::serve) async fn keep(
                     let (from, now) = (format!("of {}", options.directory), app.clock.now());
                     say(&from, &key, now);
                     due = renewal(&key).max(now.plus_s(ISSUE_GAP_S));
-                    presented.present(key);
-                    changed();
+                    changed(key);
                     n_failures = 0;
                     if let Err(error) = app.put_certificate(issued).await {
                         tracing::error!(
@@ -114,7 +112,7 @@ pub(in crate::serve) async fn keep(
         }
         tokio::select! {
             _ = stop.wait_for(|stopping| *stopping) => return,
-            () = presented.reread.notified() => if n_failures != 0 { due = Time::EPOCH },
+            () = presented.renew_now.notified() => if n_failures != 0 { due = Time::EPOCH },
             () = sleep(LOOK_EVERY) => (),
         }
     }
@@ -279,9 +277,7 @@ async fn why(order: &mut Order) -> String {
     format!("the authority could not verify {}", reasons.join("; "))
 }
 
-fn refused(error: instant_acme::Error) -> Error {
-    // The problem of the authority says it all; it is no cause of its own.
-    let text = error.to_string();
-    drop(error);
-    Error::unavailable(text)
+/// The text says it all: as a cause it would be logged twice.
+fn refused(error: impl std::fmt::Display) -> Error {
+    Error::unavailable(error.to_string())
 }

@@ -1,6 +1,7 @@
 //! A certificate from PEM files, which are read again when they change.
 
 use std::fs::{self, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +9,12 @@ use std::time::Duration;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::CertifiedKey;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
 use super::{Presented, certified, say};
 use crate::blocking;
+use crate::bounded_file;
 use crate::clock::Clock;
 use crate::error::{Chain, Error, Result};
 
@@ -45,18 +47,18 @@ pub fn present(files: &CertificateFiles, presented: &Presented) -> Result<()> {
 }
 
 /// Reads the files again whenever they change, until the stop. What cannot be read is logged once, and the certificate that
-/// was read before stays. `changed` is called after each change.
+/// was read before stays. `changed` gets each new one; `now` asks for a look at once.
 pub(in crate::serve) async fn follow(
     files: &CertificateFiles,
-    presented: &Presented,
-    changed: impl Fn(),
+    changed: impl Fn(CertifiedKey),
+    now: &Notify,
     mut stop: watch::Receiver<bool>,
 ) {
     let (mut seen, mut refused) = (files.marks(), None);
     loop {
         let is_asked = tokio::select! {
             _ = stop.wait_for(|stopping| *stopping) => return,
-            () = presented.reread.notified() => true,
+            () = now.notified() => true,
             () = sleep(LOOK_EVERY) => false,
         };
         let asked = files.clone();
@@ -71,8 +73,7 @@ pub(in crate::serve) async fn follow(
         match read {
             Ok(key) => {
                 say(&files.origin(), &key, Clock::System.now());
-                presented.present(key);
-                changed();
+                changed(key);
                 refused = None;
             }
             Err(error) if refused != Some(marks) => {
@@ -136,13 +137,12 @@ fn read(files: &CertificateFiles) -> Result<CertifiedKey> {
 
 fn content(name: &str, path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    let failed = |error: std::io::Error| {
+    bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
+        if error.kind() == ErrorKind::FileTooLarge {
+            return Error::invalid(format!("{name}: {shown} is larger than 1 MiB"));
+        }
         Error::invalid(format!("{name}: cannot read {shown}: {error}")).caused_by(error)
-    };
-    if FILE_BYTES_MAX < fs::metadata(path).map_err(failed)?.len() {
-        return Err(Error::invalid(format!("{name}: {shown} is larger than 1 MiB")));
-    }
-    fs::read(path).map_err(failed)
+    })
 }
 
 fn not_pem(name: &str, path: &Path, error: &pem::Error) -> Error {

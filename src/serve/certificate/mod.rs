@@ -40,8 +40,8 @@ pub struct Presented {
     /// `None`: there is no certificate yet, and handshakes fail.
     current: RwLock<Option<Arc<CertifiedKey>>>,
     challenges: RwLock<Challenges>,
-    /// Rung to read the files, or to order a certificate that is due, at once.
-    pub reread: Notify,
+    /// Asks for the files to be read, or for an order that waits after a failure, at once.
+    pub renew_now: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -104,10 +104,15 @@ pub(super) async fn keep(
     presented: &Presented,
     stop: watch::Receiver<bool>,
 ) {
-    let changed = || app.note_certificate(presented.until());
-    changed();
+    app.note_certificate(presented.until());
+    let changed = |key| {
+        presented.present(key);
+        app.note_certificate(presented.until());
+    };
     match source {
-        CertificateSource::Files(files) => files::follow(files, presented, changed, stop).await,
+        CertificateSource::Files(files) => {
+            files::follow(files, changed, &presented.renew_now, stop).await;
+        }
         CertificateSource::Acme(options) => {
             acme::keep(app, options, presented, changed, stop).await;
         }

@@ -20,10 +20,10 @@ use hyper::server::conn::http2::Builder;
 use hyper_util::rt::TokioTimer;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::serve::http::limit::{ConnectionLimits, STREAMS_MAX};
-use crate::serve::http::task::note;
+use crate::serve::http::task::{lasted, note};
 
 /// What may arrive of one request body before the application takes it.
 const STREAM_WINDOW_BYTES: u32 = 128 * 1_024;
@@ -104,14 +104,11 @@ impl Progress {
 
     /// Completes once the peer has left one piece for this time.
     async fn stalled(&self, max: Duration) {
-        loop {
+        lasted(max, || {
             let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            match since.map(|it| it.elapsed()) {
-                Some(stalled) if max <= stalled => return,
-                Some(stalled) => sleep(max.saturating_sub(stalled)).await,
-                None => sleep(max).await,
-            }
-        }
+            since.map(|it| it.elapsed())
+        })
+        .await;
     }
 }
 

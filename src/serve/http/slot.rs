@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep};
 use crate::auth::network;
 use crate::peer::Peer;
 use crate::serve::http::limit::ConnectionLimits;
+use crate::serve::http::task::lasted;
 
 /// How long the end of the last answer may be on its way before a connection that must make room is closed regardless.
 pub(in crate::serve) const LAST_BYTES_TIMEOUT: Duration = Duration::from_secs(1);
@@ -192,21 +193,11 @@ impl Slot {
 
     /// Completes once the connection has been idle for this time.
     pub(in crate::serve) async fn idle(&self, max: Duration) {
-        loop {
-            let idle = self
-                .table
-                .lock()
-                .by_id
-                .get(&self.id)
-                .filter(|it| it.is_idle())
-                .map(|it| it.since.elapsed());
-            match idle {
-                Some(idle) if max <= idle => return,
-                Some(idle) => sleep(max.saturating_sub(idle)).await,
-                // It cannot have been idle for that long any sooner.
-                None => sleep(max).await,
-            }
-        }
+        lasted(max, || {
+            let open = self.table.lock();
+            open.by_id.get(&self.id).filter(|it| it.is_idle()).map(|it| it.since.elapsed())
+        })
+        .await;
     }
 
     pub(in crate::serve) fn begin(self: &Arc<Self>) -> InProgress {
