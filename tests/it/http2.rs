@@ -16,9 +16,8 @@ use posture::serve::certificate::files::{CertificateFiles, present};
 use posture::serve::http::limit::{ConnectionLimits, STREAMS_MAX};
 use posture::serve::http::listen::Listener;
 use rcgen::generate_simple_self_signed;
-use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{ALL_VERSIONS, ClientConfig};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
@@ -28,6 +27,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
 use crate::edge::{Edge, LARGE_BYTES, PATIENCE, SHORT, lazy, short};
+use crate::harness::tls::trusting;
 use frame::{
     CALM_DOWN, CONTINUATION, END_HEADERS, END_STREAM, Frame, FrameWire, GO_AWAY, HEADERS, PING,
     REFUSED, RESET, SETTINGS,
@@ -54,13 +54,7 @@ impl Site {
         let listener = runtime.block_on(Listener::tcp("127.0.0.1:0".parse().unwrap())).unwrap();
         let listener = listener.with_tls(presented.config().unwrap());
         let edge = Edge::on(runtime, listener, limits, watch::Sender::new(false));
-        let mut roots = RootCertStore::empty();
-        roots.add(made.cert.der().clone()).unwrap();
-        let mut trust = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut trust = trusting(made.cert.der(), ALL_VERSIONS);
         trust.alpn_protocols = vec![b"h2".to_vec()];
         Self { edge, trust: Arc::new(trust) }
     }

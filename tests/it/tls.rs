@@ -5,17 +5,15 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::crypto::ring;
+use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::pki_types::ServerName;
 use rustls::version::{TLS12, TLS13};
-use rustls::{
-    ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion,
-};
+use rustls::{ClientConnection, StreamOwned, SupportedProtocolVersion};
 
 use crate::harness::http::exchange;
 use crate::harness::process::{Folder, Server, signal, wait_until};
 use crate::harness::send;
+use crate::harness::tls::{authority, trusting};
 
 const NAME: &str = "posture.example.com";
 const WAIT: Duration = Duration::from_secs(30);
@@ -30,11 +28,7 @@ struct Site {
 
 impl Site {
     fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let authority = CertifiedIssuer::self_signed(params, key).unwrap();
-        let site = Self { folder: Folder::new(), authority };
+        let site = Self { folder: Folder::new(), authority: authority() };
         site.configure("http_listen = \"127.0.0.1:0\"");
         site.renew(1);
         site
@@ -66,13 +60,7 @@ impl Site {
         address: SocketAddr,
         version: &'static SupportedProtocolVersion,
     ) -> TlsStream {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.authority.der().clone()).unwrap();
-        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-            .with_protocol_versions(&[version])
-            .unwrap()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let config = trusting(self.authority.der(), &[version]);
         let name = ServerName::try_from(NAME).unwrap();
         let connection = ClientConnection::new(Arc::new(config), name).unwrap();
         let stream = TcpStream::connect(address).unwrap();

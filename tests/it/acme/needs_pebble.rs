@@ -7,13 +7,13 @@ use std::time::Duration;
 use posture::egress::TrustedRoots;
 use posture::serve::certificate::CertificateSource;
 use posture::serve::certificate::acme::AcmeOptions;
-use rustls::crypto::ring;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::{ALL_VERSIONS, ClientConnection, StreamOwned};
 
 use super::pebble::Pebble;
 use crate::harness::http::exchange;
 use crate::harness::process::{Folder, Server, signal, wait_until};
+use crate::harness::tls::trusting;
 use crate::harness::{Posture, send};
 
 const NAME: &str = "posture.example.com";
@@ -26,13 +26,7 @@ fn connect(
     root: &CertificateDer<'static>,
     name: &'static str,
 ) -> Option<StreamOwned<ClientConnection, TcpStream>> {
-    let mut roots = RootCertStore::empty();
-    roots.add(root.clone()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
+    let config = trusting(root, ALL_VERSIONS);
     let name = ServerName::try_from(name).unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let stream = TcpStream::connect(address).unwrap();

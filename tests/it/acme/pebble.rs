@@ -4,13 +4,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{CertificateParams, KeyPair};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
 use ureq::tls::TlsConfig;
 
 use crate::harness::process::wait_until;
+use crate::harness::tls::authority;
 use crate::harness::tool;
 
 const WAIT: Duration = Duration::from_secs(30);
@@ -30,9 +31,7 @@ impl Pebble {
     /// It looks for proof on these ports.
     pub(super) fn start(http_port: u16, tls_port: u16) -> Self {
         let folder = TempDir::new().unwrap();
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let issuer = authority();
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &issuer).unwrap();

@@ -9,6 +9,7 @@ pub mod sample;
 pub mod sink;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod snapshot;
+pub mod tls;
 pub mod tool;
 
 use std::net::SocketAddr;
