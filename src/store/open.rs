@@ -3,7 +3,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,6 +31,9 @@ type MigrationStep = fn(&mut Writing) -> Result<()>;
 const STEPS: [(u32, MigrationStep); 0] = [];
 
 pub(in crate::store) const FILE: &str = "posture.redb";
+/// Begins the trailer of a backup, which is behind the pages of the database.
+pub(in crate::store) const TRAILER_MAGIC: [u8; 16] = *b"posture backup 1";
+pub(in crate::store) const TRAILER_BYTES: usize = 40;
 /// The name of a database while it is created. It is renamed once it is complete.
 const NEW_FILE: &str = "posture.redb.new";
 
@@ -160,7 +163,23 @@ pub(in crate::store) fn open_file(file: &Path, cache_bytes: usize) -> Result<Dat
     if length == 0 {
         return Err(Error::invalid(format!("{FILE} is empty and not a database; move it away")));
     }
-    builder(cache_bytes).open(file).map_err(refused)
+    builder(cache_bytes).open(file).map_err(|error| {
+        if is_backup(file).unwrap_or(false) {
+            let rule = format!(
+                "{FILE} is a backup; move it away and put it in place by `posture restore`"
+            );
+            return Error::invalid(rule).caused_by(error);
+        }
+        refused(error)
+    })
+}
+
+fn is_backup(file: &Path) -> io::Result<bool> {
+    let file = File::open(file)?;
+    let mut start = [0; TRAILER_MAGIC.len()];
+    let at = file.metadata()?.len().saturating_sub(TRAILER_BYTES as u64);
+    file.read_exact_at(&mut start, at)?;
+    Ok(start == TRAILER_MAGIC)
 }
 
 /// Creates a complete, durable database under a temporary name.

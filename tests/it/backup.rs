@@ -26,7 +26,11 @@ const SOON: std::time::Duration = std::time::Duration::from_mins(1);
 type Dump = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
 fn dump(file: &Path) -> Dump {
-    let db = redb::Database::open(file).unwrap();
+    let copy = tempfile::NamedTempFile::new().unwrap();
+    let mut bytes = std::fs::read(file).unwrap();
+    bytes.truncate(bytes.len() / 4_096 * 4_096); // Without the trailer of a backup.
+    std::fs::write(copy.path(), bytes).unwrap();
+    let db = redb::Database::open(copy.path()).unwrap();
     let tx = db.begin_read().unwrap();
     let mut rows = Dump::new();
     for handle in tx.list_tables().unwrap() {

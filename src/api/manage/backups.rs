@@ -133,9 +133,9 @@ pub struct BackupStateView {
 pub struct WholeWorkView {
     /// `backup`, `drill` or `check`.
     what: String,
-    /// `copy`, `verify`, `encrypt` or `unpack`.
+    /// `copy`, `verify`, `digest`, `encrypt` or `unpack`.
     phase: String,
-    /// Rows, or bytes in the phases `encrypt` and `unpack`.
+    /// Rows in the phases `copy` and `verify`, else bytes.
     done: u64,
     total: u64,
 }

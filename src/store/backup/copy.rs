@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 
 use redb::{Builder, Database, TableDefinition, WriteTransaction};
 
-use super::encryption;
-use super::file::{PendingFile, require_space, sync, target_refused};
+use super::file::{PendingFile, not_kept, require_space, sync, target_refused};
 use super::inspect::verify;
 use super::job::{Job, Phase};
 use super::walk::{CACHE_BYTES, walk};
-use super::{Contents, Manifest};
+use super::{Contents, Manifest, encryption, trailer};
 use crate::clock::Time;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::Store;
 use crate::store::kernel::envelope;
 use crate::store::kernel::transaction::Reading;
@@ -85,7 +84,11 @@ impl Store {
 fn write_verified(rows: Reading, job: &Job, file: &Path, now: Time) -> Result<Manifest> {
     let manifest = guarded(|| copy(&rows, job, file, now))?;
     drop(rows); // It keeps pages of the database alive that could be used again.
-    verify(file, Some(&manifest), job)?;
+    verify(file, Some(&manifest), job).map_err(|it| match it.code {
+        Code::Invalid => not_kept().caused_by(it),
+        _ => it,
+    })?;
+    trailer::append(file, job)?;
     Ok(manifest)
 }
 

@@ -1,22 +1,20 @@
 //! Encryption of backups to public keys of the operator, in the age format.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use age::x25519::Recipient;
 use age::{DecryptError, Decryptor, Encryptor, IdentityFile};
-use xxhash_rust::xxh3::Xxh3;
 
-use super::file::target_refused;
+use super::file::{not_kept, sync, target_refused};
 use super::job::{Job, Phase};
+use super::stream::{BUFFER_BYTES, Hashed, pump};
 use crate::error::{Error, Result};
 
 /// Begins every file in the age format.
 const MAGIC: &[u8] = b"age-encryption.org/";
-/// Bytes that are read and written at once.
-const BUFFER_BYTES: usize = 256 * 1024;
 
 /// Returns true for a public key of age, such as `age1...`.
 #[must_use]
@@ -38,21 +36,18 @@ pub(super) fn encrypt(from: &Path, to: &Path, recipients: &[String], job: &Job) 
     job.begin(Phase::Encrypt, 2 * source.metadata().map_err(target_refused)?.len());
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);
     let made = made.map_err(target_refused)?;
-    let hashed = Hashed { inner: made, hash: Xxh3::new() };
-    let hashed = io::BufWriter::with_capacity(BUFFER_BYTES, hashed);
+    let hashed = io::BufWriter::with_capacity(BUFFER_BYTES, Hashed::new(made));
     let mut stream = encryptor.wrap_output(hashed).map_err(target_refused)?;
     pump(source, &mut stream, job)?;
     let buffered = stream.finish().map_err(target_refused)?;
     let written = buffered.into_inner().map_err(|it| target_refused(it.into_error()))?;
-    written.inner.sync_all().map_err(target_refused)?;
-    let mut read = Hashed { inner: io::sink(), hash: Xxh3::new() };
+    sync(to)?;
+    let mut read = Hashed::new(io::sink());
     pump(File::open(to).map_err(target_refused)?, &mut read, job)?;
-    if read.hash.digest128() == written.hash.digest128() {
+    if read.digest() == written.digest() {
         return Ok(());
     }
-    Err(Error::unavailable(
-        "the disk did not keep what was written to the backup; do not use this disk",
-    ))
+    Err(not_kept())
 }
 
 /// Writes what is in a file to another, decrypted if it is encrypted.
@@ -93,44 +88,11 @@ fn undecryptable(error: &DecryptError) -> Error {
     let rule = if matches!(error, DecryptError::NoMatchingKeys) {
         "is encrypted to other keys than that of the identity file"
     } else {
-        "is damaged: it cannot be decrypted"
+        "is damaged: it cannot be decrypted; use another backup"
     };
     Error::invalid(rule).caused_by(error.to_string())
 }
 
-/// Copies until the end. What cannot be read is damaged: age verifies each piece before it hands it out.
-fn pump(mut from: impl Read, mut to: impl Write, job: &Job) -> Result<()> {
-    let mut buffer = vec![0; BUFFER_BYTES];
-    loop {
-        let n_bytes = from.read(&mut buffer).map_err(|error| {
-            Error::invalid(format!("is damaged or cannot be read: {error}")).caused_by(error)
-        })?;
-        if n_bytes == 0 {
-            return Ok(());
-        }
-        to.write_all(&buffer[..n_bytes]).map_err(target_refused)?;
-        job.advance(n_bytes as u64)?;
-    }
-}
-
 fn no_recipient() -> Error {
     Error::invalid("backup.recipients: not a public key of age")
-}
-
-/// A writer that also hashes.
-struct Hashed<W> {
-    inner: W,
-    hash: Xxh3,
-}
-
-impl<W: Write> Write for Hashed<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n_bytes = self.inner.write(bytes)?;
-        self.hash.update(&bytes[..n_bytes]);
-        Ok(n_bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
 }

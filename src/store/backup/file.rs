@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{Advice, CWD, RenameFlags, fadvise, renameat_with};
 use rustix::io::Errno;
 
 use crate::error::{Code, Error, Result};
@@ -115,9 +115,13 @@ pub(super) fn take_alone(dir: &Path, cache_bytes: usize) -> Result<DatabaseLocat
     })
 }
 
-/// Makes a file or the names in a folder durable.
+/// Makes a file or the names in a folder durable. Who reads the file next reads the disk, not what is still in memory.
 pub(super) fn sync(path: &Path) -> Result<()> {
-    File::open(path).and_then(|it| it.sync_all()).map_err(target_refused)
+    let opened = File::open(path).map_err(target_refused)?;
+    opened.sync_all().map_err(target_refused)?;
+    // Some file systems cannot, and then memory is what can be read.
+    let _ = fadvise(&opened, 0, None, Advice::DontNeed);
+    Ok(())
 }
 
 /// Requires space for so many bytes in a folder. On the disk of the database, the space that its writes need stays free.
@@ -137,6 +141,11 @@ pub(super) fn require_space(folder: &Path, n_bytes: u64, database: Option<&Path>
     Err(Error::unavailable(format!(
         "there is not enough space: {free_mib} MiB are free, {needed_mib} MiB are needed"
     )))
+}
+
+/// What was read again is not what was written.
+pub(super) fn not_kept() -> Error {
+    Error::unavailable("the disk did not keep what was written to the backup; do not use this disk")
 }
 
 fn taken() -> Error {

@@ -70,7 +70,9 @@ fn verify_rows(rows: &Reading, expected: Option<&Manifest>, job: &Job) -> Result
     let contents = walk(rows, job, Phase::Verify, &mut |_, _, _| Ok(()))?;
     // A copy of a database has no manifest.
     if expected.or(own.as_ref()).is_some_and(|it| it.contents != contents) {
-        return Err(Error::invalid("is damaged: it does not hold the rows it was written with"));
+        return Err(Error::invalid(
+            "is damaged: it does not hold the rows it was written with; use another backup",
+        ));
     }
     Ok(Verified { manifest: own, contents, key_file: meta::find_key_file(rows)? })
 }
@@ -89,7 +91,7 @@ fn whole<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
 }
 
 fn damaged() -> Error {
-    Error::invalid("is damaged")
+    Error::invalid("is damaged; use another backup")
 }
 
 fn foreign() -> Error {

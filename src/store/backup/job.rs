@@ -14,18 +14,21 @@ const N_ROWS_PER_CHECK: u64 = 1_024;
 pub enum Phase {
     Copy,
     Verify,
+    /// The digest of the whole file.
+    Digest,
     Encrypt,
     Unpack,
 }
 
 impl Phase {
-    const ALL: [Self; 4] = [Self::Copy, Self::Verify, Self::Encrypt, Self::Unpack];
+    const ALL: [Self; 5] = [Self::Copy, Self::Verify, Self::Digest, Self::Encrypt, Self::Unpack];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Copy => "copy",
             Self::Verify => "verify",
+            Self::Digest => "digest",
             Self::Encrypt => "encrypt",
             Self::Unpack => "unpack",
         }

@@ -2,7 +2,7 @@
 //!
 //! A backup is a database file that was filled row by row from one snapshot. Its last transaction holds [`META`], without
 //! which a file is no database of ours, and the [`Manifest`]: what all rows are together. So a backup that was not finished
-//! is not one, and one that lost or changed a row is noticed.
+//! is not one, and one that lost or changed a row is noticed. It ends with a trailer, which notices any other change.
 
 mod copy;
 mod drill;
@@ -13,6 +13,8 @@ mod job;
 mod place;
 mod report;
 mod restore;
+mod stream;
+mod trailer;
 mod walk;
 
 use std::fmt;

@@ -10,7 +10,7 @@ use super::file::{PendingFile, require_space, sync, take_alone, target_refused};
 use super::inspect::{Verified, verify_pages};
 use super::job::Job;
 use super::walk::CACHE_BYTES;
-use super::{Contents, Manifest};
+use super::{Contents, Manifest, trailer};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::open::{FILE, guarded};
@@ -66,9 +66,15 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     require_space(dir, n_bytes.len(), None)?;
     let scratch = PendingFile::scratch(dir, SCRATCH_PREFIX);
     unpack(file, scratch.path(), identity, job).map_err(named)?;
+    let has_trailer = trailer::remove(scratch.path(), job).map_err(named)?;
     let Verified { manifest, contents, key_file } =
         verify_pages(scratch.path(), job).map_err(named)?;
     if manifest.is_some() {
+        if !has_trailer {
+            return Err(named(Error::invalid(
+                "is damaged: its end is missing; use another backup",
+            )));
+        }
         // A database that goes on is not what the backup was.
         guarded(|| remove_manifest(scratch.path()))?;
     }
@@ -78,6 +84,7 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     if let Some(kept) = &kept {
         // A second name, so that there is a database at any moment.
         fs::hard_link(&database, kept).map_err(target_refused)?;
+        sync(dir)?; // It must not be lost with the database that takes its place.
     }
     fs::rename(scratch.path(), &database).map_err(target_refused)?;
     sync(dir)?;

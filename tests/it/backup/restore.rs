@@ -59,6 +59,20 @@ fn a_backup_in_the_data_directory_is_no_leftover() {
 }
 
 #[test]
+fn a_backup_that_is_copied_over_the_database_is_told_from_damage() {
+    let folder = Folder::new();
+    folder.client("Acme");
+    folder.ok(&["backup", "one.redb"]);
+    std::fs::copy(folder.path().join("one.redb"), folder.path().join("data/posture.redb")).unwrap();
+    let said =
+        "data: posture.redb is a backup; move it away and put it in place by `posture restore`";
+    refused(&folder, &["client", "list"], said);
+    std::fs::remove_file(folder.path().join("data/posture.redb")).unwrap();
+    folder.ok(&["restore", "one.redb"]);
+    assert_eq!(folder.json(&["client", "list"])["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn a_restore_on_a_new_machine_names_the_missing_key_file() {
     let old = Folder::new();
     old.client("Acme");
