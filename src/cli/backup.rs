@@ -32,8 +32,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
-The service goes on meanwhile. The backup is read again before it counts. It does not contain posture.key, which seals the
-secrets in it: keep a copy of that file in another place.
+The service goes on meanwhile. The backup is read again before it counts. It does not contain
+posture.key, which seals the secrets in it: keep a copy of that file in another place.
 
 Examples:
   posture backup /var/backups/posture/before-upgrade.redb
@@ -54,16 +54,15 @@ enum BackupCommand {
         /// Backup to restore. Default: the newest in `backup.dir` of the configuration.
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
-        /// File with the secret key of age, for an encrypted backup.
-        #[arg(long, value_name = "FILE")]
-        identity: Option<PathBuf>,
+        #[command(flatten)]
+        identity: IdentityArgs,
     },
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every record of the backup is verified before the database changes. A backup of an earlier release is migrated at the next
-start.
+Every record of the backup is verified before the database changes. A backup of an earlier release
+is migrated at the next start.
 
 Examples:
   posture restore /var/backups/posture/posture-20261123T101500Z.redb
@@ -72,19 +71,35 @@ pub(super) struct RestoreArgs {
     /// A backup, or a copy of posture.redb that was made while the service did not run.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// File with the secret key of age, for an encrypted backup.
-    #[arg(long, value_name = "FILE")]
-    identity: Option<PathBuf>,
+    #[command(flatten)]
+    identity: IdentityArgs,
     /// Replace the database if there is one. It is kept under another name.
     #[arg(long)]
     replace: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct IdentityArgs {
+    /// File with the secret key of age, for an encrypted backup.
+    #[arg(long, value_name = "FILE")]
+    identity: Option<PathBuf>,
+}
+
+impl IdentityArgs {
+    /// The text of the file, if one is named.
+    ///
+    /// # Errors
+    /// `Invalid` if it cannot be read.
+    pub(super) fn read(&self) -> Result<Option<String>> {
+        self.identity.as_deref().map(|it| input::text(it, IDENTITY_BYTES_MAX)).transpose()
+    }
 }
 
 pub(super) fn run(options: &Config, json: bool, args: BackupArgs) -> Result<()> {
     match args.command {
         None => back_up(options, json, args.file.as_deref()),
         Some(BackupCommand::Drill { file, identity }) => {
-            drill(options, json, file.as_deref(), identity.as_deref())
+            drill(options, json, file.as_deref(), &identity)
         }
     }
 }
@@ -110,13 +125,13 @@ fn back_up(options: &Config, json: bool, file: Option<&Path>) -> Result<()> {
     print::line("posture.key is not in it: keep a copy of that file in another place")
 }
 
-fn drill(options: &Config, json: bool, file: Option<&Path>, identity: Option<&Path>) -> Result<()> {
+fn drill(options: &Config, json: bool, file: Option<&Path>, identity: &IdentityArgs) -> Result<()> {
     let mut body = json!({});
     if let Some(file) = file {
         body["file"] = json!(absolute(file)?);
     }
-    if let Some(identity) = identity {
-        body["identity"] = json!(input::text(identity, IDENTITY_BYTES_MAX)?);
+    if let Some(identity) = identity.read()? {
+        body["identity"] = json!(identity);
     }
     let call = Call::of("POST", "/api/backups/drill", &body);
     let answer = with_session(options, async |session| watch(session, call).await)?;
@@ -186,7 +201,7 @@ fn show_progress(bar: &ProgressBar, phase: &str, done: u64, total: u64) {
 }
 
 /// Runs long work in this process, and shows how far it is.
-fn watch_here<T: Send>(job: &Job, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub(super) fn watch_here<T: Send>(job: &Job, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     let bar = progress();
     let done = std::thread::scope(|scope| {
         let worker = scope.spawn(work);
@@ -203,8 +218,7 @@ fn watch_here<T: Send>(job: &Job, work: impl FnOnce() -> Result<T> + Send) -> Re
 
 pub(super) fn restore(options: &Config, json: bool, args: &RestoreArgs) -> Result<()> {
     let dir = &options.data.dir;
-    let identity = args.identity.as_deref();
-    let identity = identity.map(|it| input::text(it, IDENTITY_BYTES_MAX)).transpose()?;
+    let identity = args.identity.read()?;
     let wanted = RestoreOptions {
         file: &args.file,
         dir,

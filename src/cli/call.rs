@@ -19,7 +19,7 @@ use super::serve_options;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
-use crate::serve::{CONTROL_SOCKET, open};
+use crate::serve::{CONTROL_SOCKET, ServeOptions, open};
 
 /// One management request.
 pub(super) struct Call {
@@ -45,12 +45,37 @@ impl Call {
     }
 }
 
-/// Runs `talk`, which makes calls, on a runtime of its own.
+/// Runs `talk`, which makes calls, on a runtime of its own. They are answered by the running server, or in this process.
 ///
 /// # Errors
 /// Those of `talk`; `Conflict` when a process that does not answer has the database open.
 pub(super) fn with_session<T>(
     options: &Config,
+    talk: impl AsyncFnOnce(&ServerSession) -> Result<T>,
+) -> Result<T> {
+    run_session(ServerSession::begin(options), talk)
+}
+
+/// As [`with_session`], with a copy of the database in another folder: calls are answered in this process, with a key file
+/// of their own.
+///
+/// # Errors
+/// Those of `talk`, and of opening the copy.
+pub(super) fn with_copy<T>(
+    options: &Config,
+    dir: &Path,
+    talk: impl AsyncFnOnce(&ServerSession) -> Result<T>,
+) -> Result<T> {
+    let begin = async {
+        let options = serve_options(options)?;
+        let options = ServeOptions { dir: dir.to_owned(), key_file: None, ..options };
+        Ok(ServerSession::Here(Box::new(open(&options)?)))
+    };
+    run_session(begin, talk)
+}
+
+fn run_session<T>(
+    begin: impl Future<Output = Result<ServerSession>>,
     talk: impl AsyncFnOnce(&ServerSession) -> Result<T>,
 ) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -59,7 +84,7 @@ pub(super) fn with_session<T>(
         .build()
         .map_err(Error::internal)?;
     runtime.block_on(async {
-        let session = ServerSession::begin(options).await?;
+        let session = begin.await?;
         let result = talk(&session).await;
         let ended = session.end().await;
         // The command's own error comes before that of closing the database.
@@ -134,6 +159,17 @@ impl ServerSession {
         match self {
             Self::Server(_) => Ok(None),
             Self::Here(opened) => opened.app.add_first_admin().await,
+        }
+    }
+
+    /// Does what a start does with the results of an earlier release.
+    ///
+    /// # Errors
+    /// `Unavailable` if the database is not available.
+    pub(super) async fn reassess_outdated(&self) -> Result<()> {
+        match self {
+            Self::Server(_) => Ok(()),
+            Self::Here(opened) => opened.app.reassess_outdated().await,
         }
     }
 

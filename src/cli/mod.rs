@@ -18,6 +18,7 @@ mod report;
 mod scan;
 mod serve;
 mod system;
+mod upgrade;
 mod user;
 mod webhook;
 
@@ -124,6 +125,8 @@ enum Command {
     Check,
     /// Give the free space inside of the database file back to the disk. The service must not run.
     Compact,
+    /// Say what this executable would do to a database of another release.
+    Upgrade(upgrade::UpgradeArgs),
     /// Show the state of the service.
     Status,
     /// Check that the server runs and can read and write, for a container or a monitor.
@@ -189,6 +192,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Restore(args) => backup::restore(&options()?, json, &args),
         Command::Check => backup::check(&options()?, json),
         Command::Compact => backup::compact(&options()?, json),
+        Command::Upgrade(args) => upgrade::run(&options()?, json, &args),
         Command::Status => system::status(&options()?, json),
         Command::Health => system::health(&options()?, json),
         Command::Openapi => system::openapi(),

@@ -42,6 +42,7 @@ pub use kernel::figure::ClientFigures;
 pub use kernel::health::{Health, StoreMemory};
 pub use kernel::meta::Installation;
 pub use kernel::version::Versions;
+pub use open::FORMAT;
 pub use per_client::handle::ClientStore;
 pub use spool::SpoolFile;
 

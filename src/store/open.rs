@@ -22,7 +22,7 @@ use crate::store::table::{ASSET_CLIENTS, CHANGES, EVENTS, META};
 
 /// The format that this release writes. A file with a higher format is refused; one with a lower
 /// format is migrated.
-pub(in crate::store) const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
 
 /// Rewrites the rows of one format in the next one.
 type MigrationStep = fn(&mut Writing) -> Result<()>;

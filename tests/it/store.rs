@@ -5,7 +5,7 @@ mod durability;
 mod group;
 mod index;
 mod log;
-mod opening;
+pub(crate) mod opening;
 mod queue;
 mod rows;
 

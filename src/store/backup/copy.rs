@@ -84,10 +84,8 @@ impl Store {
 fn write_verified(rows: Reading, job: &Job, file: &Path, now: Time) -> Result<Manifest> {
     let manifest = guarded(|| copy(&rows, job, file, now))?;
     drop(rows); // It keeps pages of the database alive that could be used again.
-    verify(file, Some(&manifest), job).map_err(|it| match it.code {
-        Code::Invalid => not_kept().caused_by(it),
-        _ => it,
-    })?;
+    verify(file, Some(&manifest), job)
+        .map_err(|it| if it.code == Code::Invalid { not_kept().caused_by(it) } else { it })?;
     trailer::append(file, job)?;
     Ok(manifest)
 }

@@ -11,6 +11,24 @@ use crate::error::Result;
 use crate::store::spool::SCRATCH_PREFIX;
 use crate::store::{Snapshot, Store, StoreOptions};
 
+/// Restores a backup into a new folder inside of `folder`, and calls `look` with it. The new folder is removed in the end.
+/// Takes long: run it off the async threads.
+///
+/// # Errors
+/// Those of [`restore`] and of `look`.
+pub fn rehearse<T>(
+    (file, identity): (&Path, Option<&str>),
+    folder: &Path,
+    job: &Job,
+    now: Time,
+    look: impl FnOnce(Restored, &Path) -> Result<T>,
+) -> Result<T> {
+    let scratch = PendingFile::scratch(folder, SCRATCH_PREFIX);
+    let options = RestoreOptions { file, dir: scratch.path(), identity, replace: false };
+    let restored = restore(&options, job, now)?;
+    look(restored, scratch.path())
+}
+
 impl Store {
     /// Restores a backup into a scratch folder beside the database, opens it there, and calls `read` with its state. The
     /// folder is removed in the end. Takes long: run it off the async threads.
@@ -26,14 +44,13 @@ impl Store {
         read: impl FnOnce(&Snapshot) -> Result<()>,
     ) -> Result<Restored> {
         let folder = self.inner.database.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let scratch =
-            PendingFile::scratch(&folder.unwrap_or_else(std::env::temp_dir), SCRATCH_PREFIX);
-        let options = RestoreOptions { file, dir: scratch.path(), identity, replace: false };
-        let restored = restore(&options, job, now)?;
-        let dir = scratch.path().to_owned();
-        let store = Self::open(&StoreOptions { dir, cache_bytes: CACHE_BYTES }, now)?;
-        let read = store.snapshot().and_then(|it| read(&it));
-        store.close();
-        read.map(|()| restored)
+        let folder = folder.unwrap_or_else(std::env::temp_dir);
+        rehearse((file, identity), &folder, job, now, |restored, dir| {
+            let options = StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES };
+            let store = Self::open(&options, now)?;
+            let read = store.snapshot().and_then(|it| read(&it));
+            store.close();
+            read.map(|()| restored)
+        })
     }
 }

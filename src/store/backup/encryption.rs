@@ -1,6 +1,6 @@
 //! Encryption of backups to public keys of the operator, in the age format.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -53,12 +53,18 @@ pub(super) fn encrypt(from: &Path, to: &Path, recipients: &[String], job: &Job) 
 /// Writes what is in a file to another, decrypted if it is encrypted.
 ///
 /// # Errors
-/// `Invalid` if the file cannot be read, `identity` is missing or does not open it, or it was changed.
+/// `Invalid` if the file cannot be read or is in use, `identity` is missing or does not open it, or it was changed.
 pub(super) fn unpack(from: &Path, to: &Path, identity: Option<&str>, job: &Job) -> Result<()> {
     let source = File::open(from).map_err(|it| Error::invalid(format!("cannot be read: {it}")))?;
     let metadata = source.metadata().map_err(Error::internal)?;
     if !metadata.is_file() {
         return Err(Error::invalid("is not a file"));
+    }
+    // A database that is being written is not one state. Some file systems have no locks.
+    if let Err(TryLockError::WouldBlock) = source.try_lock_shared() {
+        return Err(Error::invalid(
+            "is in use by a running service; name a file that `posture backup FILE` wrote",
+        ));
     }
     job.begin(Phase::Unpack, metadata.len());
     let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to);

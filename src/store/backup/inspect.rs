@@ -30,6 +30,7 @@ pub const N_DAMAGED_MAX: usize = 10_000;
 pub(super) struct Verified {
     pub(super) manifest: Option<Manifest>,
     pub(super) contents: Contents,
+    pub(super) format: u32,
     /// Identifies the key file that its secrets are sealed with.
     pub(super) key_file: Option<[u8; 8]>,
 }
@@ -74,7 +75,7 @@ fn verify_rows(rows: &Reading, expected: Option<&Manifest>, job: &Job) -> Result
             "is damaged: it does not hold the rows it was written with; use another backup",
         ));
     }
-    Ok(Verified { manifest: own, contents, key_file: meta::find_key_file(rows)? })
+    Ok(Verified { manifest: own, contents, format, key_file: meta::find_key_file(rows)? })
 }
 
 /// Runs `read`; an internal error or panic of it means a damaged file.

@@ -24,6 +24,7 @@ use bincode::{Decode, Encode};
 use crate::clock::Time;
 
 pub use copy::BackupOptions;
+pub use drill::rehearse;
 pub use encryption::is_recipient;
 pub use inspect::{CheckReport, DamagedRow, N_DAMAGED_MAX, check_file, compact_file};
 pub use job::{Job, Phase, ProgressFigures};

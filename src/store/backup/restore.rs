@@ -35,6 +35,8 @@ pub struct Restored {
     /// What the backup said of itself. `None`: a copy of a database.
     pub manifest: Option<Manifest>,
     pub contents: Contents,
+    /// The format of the file. It is migrated when the database is opened, if it is not that of this release.
+    pub format: u32,
     /// The length of the database.
     pub n_bytes: u64,
     /// Where the database is that was there before.
@@ -67,7 +69,7 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     let scratch = PendingFile::scratch(dir, SCRATCH_PREFIX);
     unpack(file, scratch.path(), identity, job).map_err(named)?;
     let has_trailer = trailer::remove(scratch.path(), job).map_err(named)?;
-    let Verified { manifest, contents, key_file } =
+    let Verified { manifest, contents, format, key_file } =
         verify_pages(scratch.path(), job).map_err(named)?;
     if manifest.is_some() {
         if !has_trailer {
@@ -88,7 +90,7 @@ pub fn restore(options: &RestoreOptions<'_>, job: &Job, now: Time) -> Result<Res
     }
     fs::rename(scratch.path(), &database).map_err(target_refused)?;
     sync(dir)?;
-    Ok(Restored { manifest, contents, n_bytes, kept, key_file })
+    Ok(Restored { manifest, contents, format, n_bytes, kept, key_file })
 }
 
 /// Restores within one second that each keep what was there.

@@ -115,15 +115,12 @@ fn a_file_that_was_cut_off_is_refused() {
     open_in(place.path()).unwrap();
 }
 
-#[test]
-fn a_file_of_a_newer_release_is_refused() {
+/// Makes a database say that a newer release wrote it.
+pub(crate) fn make_newer(file: &Path) {
     use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-    let place = dir();
-    open_in(place.path()).unwrap().close();
-    let file = place.path().join("posture.redb");
     let meta: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta");
-    let db = redb::Database::open(&file).unwrap();
+    let db = redb::Database::open(file).unwrap();
     let tx = db.begin_write().unwrap();
     // Version, checksum over table, key and payload, payload: the number 2.
     let sum = xxh3_64_with_seed(b"format", xxh3_64_with_seed(b"meta", 1));
@@ -131,7 +128,13 @@ fn a_file_of_a_newer_release_is_refused() {
     let row = [&[1][..], &sum.to_le_bytes(), &[2]].concat();
     tx.open_table(meta).unwrap().insert(&b"format"[..], row.as_slice()).unwrap();
     tx.commit().unwrap();
-    drop(db);
+}
+
+#[test]
+fn a_file_of_a_newer_release_is_refused() {
+    let place = dir();
+    open_in(place.path()).unwrap().close();
+    make_newer(&place.path().join("posture.redb"));
     let error = refusal(place.path());
     assert_eq!(error.code, Code::Invalid);
     let message = "posture.redb was written by a newer release (format 2; this one reads up to 1)";
