@@ -35,7 +35,13 @@ const INDEX: &str = include_str!("../../assets/docs/index.md");
 const GUIDES: [(&str, &[(&str, &str)]); 4] = [
     (
         "Run it",
-        &[file!("install.md"), file!("operate.md"), file!("limits.md"), file!("figures.md")],
+        &[
+            file!("install.md"),
+            file!("operate.md"),
+            file!("replication.md"),
+            file!("limits.md"),
+            file!("figures.md"),
+        ],
     ),
     (
         "Connect to it",
