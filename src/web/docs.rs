@@ -38,6 +38,7 @@ const GUIDES: [(&str, &[(&str, &str)]); 4] = [
         &[
             file!("install.md"),
             file!("operate.md"),
+            file!("troubleshooting.md"),
             file!("replication.md"),
             file!("limits.md"),
             file!("figures.md"),
