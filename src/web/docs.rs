@@ -39,6 +39,7 @@ const GUIDES: [(&str, &[(&str, &str)]); 4] = [
             file!("install.md"),
             file!("operate.md"),
             file!("troubleshooting.md"),
+            file!("security.md"),
             file!("replication.md"),
             file!("limits.md"),
             file!("figures.md"),
