@@ -105,7 +105,11 @@ impl Sealer {
         key.map(Self::of).ok_or_else(|| Error::invalid(rule))
     }
 
-    fn create(path: &Path) -> Result<Self> {
+    /// Makes a new key and its file.
+    ///
+    /// # Errors
+    /// `Unavailable` if the file cannot be made, or exists.
+    pub fn create(path: &Path) -> Result<Self> {
         let key = random();
         let mut file = OpenOptions::new()
             .write(true)
@@ -156,6 +160,12 @@ impl Sealer {
         let opened = self.cipher().decrypt(&XNonce::from(*nonce), payload);
         let opened = opened.map_err(|_| Locked::Damaged)?;
         String::from_utf8(opened).map_err(|_| Locked::Damaged)
+    }
+
+    /// Encrypts what was encrypted for `place` with another key. `None`: this key does not decrypt it.
+    #[must_use]
+    pub fn reseal(&self, place: &str, sealed: &[u8], other: &Self) -> Option<Vec<u8>> {
+        self.open_sealed(place, sealed).ok().map(|secret| other.seal(place, &secret))
     }
 
     /// Derives a key for one purpose (HMAC-SHA256 of the purpose). It reveals nothing about this key.

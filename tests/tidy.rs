@@ -57,6 +57,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["intake"],
             &["decision", "framework", "report", "access", "scan", "webhook"],
             &["upkeep", "backup", "certificate"],
+            &["reseal"],
         ],
     ),
     (

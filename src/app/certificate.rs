@@ -45,6 +45,19 @@ impl Certificates {
     }
 }
 
+/// Hands each sealed value out, to be sealed anew.
+pub(super) fn reseal(batch: &mut Batch, each: &mut dyn FnMut(&str, &mut Vec<u8>)) -> Result<()> {
+    if let Some(mut account) = batch.find_acme_account()? {
+        each(ACCOUNT, &mut account.credentials);
+        batch.put_acme_account(&account)?;
+    }
+    if let Some(mut certificate) = batch.find_certificate()? {
+        each(KEY, &mut certificate.key);
+        batch.put_certificate(&certificate)?;
+    }
+    Ok(())
+}
+
 impl App {
     /// The server says what it presents.
     pub fn note_certificate(&self, until: Option<Time>) {

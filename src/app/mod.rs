@@ -11,8 +11,10 @@ pub mod framework;
 pub mod input;
 pub mod intake;
 pub mod inventory;
+
 pub mod notice;
 pub mod report;
+pub mod reseal;
 pub mod scan;
 pub mod upkeep;
 pub mod webhook;

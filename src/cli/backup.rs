@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::{Code, Error, Result};
 use crate::secret::Sealer;
-use crate::serve::KEY_FILE;
+use crate::serve::key_file::KEY_FILE;
 use crate::store::backup::{
     CheckReport, DamagedRow, Job, RestoreOptions, Restored, check_file, compact_file,
     restore as restore_file,

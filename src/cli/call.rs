@@ -19,7 +19,7 @@ use super::serve_options;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::peer::Peer;
-use crate::serve::{CONTROL_SOCKET, ServeOptions, open};
+use crate::serve::{CONTROL_SOCKET, Opened, ServeOptions, open};
 
 /// One management request.
 pub(super) struct Call {
@@ -123,7 +123,7 @@ pub(super) enum ServerSession {
     /// A server is running and listens on this socket.
     Server(std::path::PathBuf),
     /// No server is running: this process has the database open.
-    Here(Box<crate::serve::Opened>),
+    Here(Box<Opened>),
 }
 
 impl ServerSession {
@@ -162,14 +162,14 @@ impl ServerSession {
         }
     }
 
-    /// Does what a start does with the results of an earlier release.
+    /// The application in this process.
     ///
     /// # Errors
-    /// `Unavailable` if the database is not available.
-    pub(super) async fn reassess_outdated(&self) -> Result<()> {
+    /// `Conflict` if a server is running.
+    pub(super) fn alone(&self) -> Result<&Opened> {
         match self {
-            Self::Server(_) => Ok(()),
-            Self::Here(opened) => opened.app.reassess_outdated().await,
+            Self::Server(_) => Err(Error::conflict("the service is running; stop it first")),
+            Self::Here(opened) => Ok(opened),
         }
     }
 
@@ -261,7 +261,7 @@ type Sink<'a> = &'a mut (dyn FnMut(&[u8]) -> Result<()> + Send);
 /// The same, with the status of the response.
 type StatusSink<'a> = &'a mut (dyn FnMut(u16, &[u8]) -> Result<()> + Send);
 
-async fn here(opened: &crate::serve::Opened, call: Call, sink: StatusSink<'_>) -> Result<u16> {
+async fn here(opened: &Opened, call: Call, sink: StatusSink<'_>) -> Result<u16> {
     let mut request = Request::builder()
         .method(call.method.parse().map_err(Error::internal)?)
         .uri_str(&call.path)

@@ -16,6 +16,7 @@ mod option;
 mod print;
 mod report;
 mod scan;
+mod secrets;
 mod serve;
 mod system;
 mod upgrade;
@@ -125,6 +126,9 @@ enum Command {
     Check,
     /// Give the free space inside of the database file back to the disk. The service must not run.
     Compact,
+    /// Manage the key file that seals the secrets in the database.
+    #[command(subcommand)]
+    Secrets(secrets::SecretsCommand),
     /// Say what this executable would do to a database of another release.
     Upgrade(upgrade::UpgradeArgs),
     /// Show the state of the service.
@@ -192,6 +196,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Restore(args) => backup::restore(&options()?, json, &args),
         Command::Check => backup::check(&options()?, json),
         Command::Compact => backup::compact(&options()?, json),
+        Command::Secrets(command) => secrets::run(&options()?, json, &command),
         Command::Upgrade(args) => upgrade::run(&options()?, json, &args),
         Command::Status => system::status(&options()?, json),
         Command::Health => system::health(&options()?, json),

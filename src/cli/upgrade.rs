@@ -48,7 +48,7 @@ pub(super) fn run(options: &Config, json: bool, args: &UpgradeArgs) -> Result<()
             let began = Instant::now();
             let (before, after) = with_copy(options, dir, async |session| {
                 let before = scores(session).await?;
-                session.reassess_outdated().await?;
+                session.alone()?.app.reassess_outdated().await?;
                 Ok((before, scores(session).await?))
             })?;
             let took = began.elapsed();

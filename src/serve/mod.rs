@@ -2,6 +2,7 @@
 
 pub mod certificate;
 pub mod http;
+pub mod key_file;
 mod plain;
 pub mod supervisor;
 
@@ -34,8 +35,6 @@ use crate::{catalog, web, work};
 
 /// The control socket's name in the data directory.
 pub const CONTROL_SOCKET: &str = "control.sock";
-/// The file in the data directory whose key seals secrets.
-pub const KEY_FILE: &str = "posture.key";
 
 /// How long after the stop the reading of uploads and other long work are canceled. It is part of [`http::limit::DRAIN_TIMEOUT`].
 const CANCEL_AFTER: Duration = Duration::from_secs(4);
@@ -57,7 +56,7 @@ pub struct ServeOptions {
     pub metrics_token: Option<MetricsToken>,
     /// The folder of the database and the control socket.
     pub dir: PathBuf,
-    /// The key that seals secrets. `None`: [`KEY_FILE`] in `dir`, made if it is missing.
+    /// The key that seals secrets. `None`: [`key_file::KEY_FILE`] in `dir`, made if it is missing.
     pub key_file: Option<PathBuf>,
     pub cache_bytes: usize,
     pub trusted_proxies: Vec<IpNetwork>,
@@ -95,7 +94,7 @@ impl Opened {
     ) -> Result<Self> {
         let sealer = match &options.key_file {
             Some(path) => Sealer::open_provided(path)?,
-            None => Sealer::open(&options.dir.join(KEY_FILE))?,
+            None => key_file::open(&options.dir, store.snapshot()?.key_file()?, clock.now())?,
         };
         let mut app_options = options.app.clone();
         for own in [Some(options.listen), options.http_listen].into_iter().flatten() {

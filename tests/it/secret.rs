@@ -1,5 +1,8 @@
 //! Sealed secrets, and the file with the key to them.
 
+mod canary;
+mod rotate;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

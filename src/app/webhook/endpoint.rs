@@ -85,7 +85,7 @@ pub struct RecoveryResult {
 }
 
 /// Identifies the sealed secret of an endpoint.
-fn place(id: WebhookId) -> String {
+pub(super) fn place(id: WebhookId) -> String {
     format!("webhooks/{id}/secret")
 }
 

@@ -45,7 +45,7 @@ impl std::fmt::Debug for WebhookHeader {
 }
 
 /// Identifies the sealed values of an endpoint.
-fn place(id: WebhookId) -> String {
+pub(super) fn place(id: WebhookId) -> String {
     format!("webhooks/{id}/headers")
 }
 

@@ -1,9 +1,30 @@
 //! What another key file than before breaks: the signing secrets of webhooks, and the sessions of users.
 
+use super::{endpoint, header};
 use crate::app::App;
 use crate::error::Result;
 use crate::id::WebhookId;
 use crate::store::{Batch, Snapshot};
+
+/// Hands each sealed value out, to be sealed anew.
+pub(in crate::app) fn reseal(
+    batch: &mut Batch,
+    each: &mut dyn FnMut(&str, &mut Vec<u8>),
+) -> Result<()> {
+    for mut webhook in batch.list_webhooks()? {
+        each(&endpoint::place(webhook.id), &mut webhook.secret);
+        if let Some(previous) = &mut webhook.previous {
+            each(&endpoint::place(webhook.id), &mut previous.secret);
+        }
+        let mut headers = batch.find_webhook_headers(webhook.id)?;
+        for (_, value) in &mut headers.0 {
+            each(&header::place(webhook.id), value);
+        }
+        batch.put_webhook_headers(webhook.id, &headers)?;
+        batch.put_webhook(&webhook)?;
+    }
+    Ok(())
+}
 
 impl App {
     /// The webhooks whose signing secret the key file cannot open. Nothing is sent to them until they have a new one.
