@@ -63,6 +63,12 @@ impl Format {
     }
 }
 
+/// The names of all formats that can be asked for, also of that which has no assessor: our own facts.
+#[must_use]
+pub fn known_formats() -> String {
+    format!("{}, facts", Format::ALL.map(Format::as_str).join(", "))
+}
+
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -75,8 +81,7 @@ impl FromStr for Format {
 
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
-            let known = Self::ALL.map(Self::as_str).join(", ");
-            Error::invalid(format!("unknown format; use one of {known}"))
+            Error::invalid(format!("unknown format; use one of {}", known_formats()))
         })
     }
 }

@@ -56,7 +56,12 @@ fn run_now(words: &[String], cancellation: &Cancellation) -> Result<()> {
     let said = String::from_utf8_lossy(&last);
     let said = said.trim().lines().last().unwrap_or_default();
     tracing::warn!(output = %visible(&String::from_utf8_lossy(&last)), "backup.after_command failed ({ended})");
-    Err(Error::unavailable(format!("{ended}; it said: {}", visible(said))))
+    let said = if said.is_empty() {
+        "; it said nothing".to_owned()
+    } else {
+        format!("; it said: {}", visible(said))
+    };
+    Err(Error::unavailable(format!("{ended}{said}")))
 }
 
 /// Takes what the command prints until it ends.

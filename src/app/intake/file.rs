@@ -11,7 +11,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
-use crate::import::{self, Format};
+use crate::import::{self, Format, known_formats};
 use crate::store::ClientStore;
 use crate::store::per_client::import::Import;
 
@@ -187,7 +187,7 @@ fn unreadable(error: &std::io::Error) -> Error {
 }
 
 fn unknown_format() -> Error {
-    let known = Format::ALL.map(Format::as_str).join(", ");
+    let known = known_formats();
     Error::invalid(format!(
         "the file's format was not recognized; pass --format with one of {known}"
     ))

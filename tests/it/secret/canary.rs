@@ -104,7 +104,7 @@ fn webhooks(folder: &Folder, receiver: &Receiver, secrets: &mut Secrets) {
     secrets.push(("a header", HEADER.to_owned()));
     receiver.answer_with(500);
     folder.run(&["webhook", "test", &id]);
-    assert!(wait_until(std::time::Duration::from_secs(60), || !receiver.requests().is_empty()));
+    assert!(wait_until(std::time::Duration::from_mins(1), || !receiver.requests().is_empty()));
 }
 
 #[test]
