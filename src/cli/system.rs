@@ -9,10 +9,12 @@ use clap::{CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
 use super::call::{Call, ask_server, with_session};
-use super::{Cli, print};
+use super::{Cli, failure, print, serve_options};
+use crate::api::edge::metrics_token::MetricsToken;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::scan::attached_networks;
+use crate::serve::certificate::{CertificateSource, Presented, files};
 use crate::text::is_visible;
 
 /// A host with more networks is probably a router: `attached` is not replaced by their names.
@@ -208,7 +210,10 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
     match command {
         ConfigCommand::Check => {
             let problems = config::check(path)?;
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            let mut lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            if lines.is_empty() {
+                lines = file_problems(&config::load(path)?);
+            }
             if json {
                 print::json(&json!({ "data": { "problems": lines } }))?;
             } else {
@@ -231,6 +236,28 @@ pub(super) fn config(path: Option<&Path>, json: bool, command: &ConfigCommand) -
             }
         }
     }
+}
+
+/// What is wrong with the files that the configuration names. A key file is left out: systemd may provide it to the service
+/// alone.
+fn file_problems(options: &Config) -> Vec<String> {
+    let server = &options.server;
+    let read = serve_options(options).and_then(|it| match it.certificate {
+        Some(CertificateSource::Files(named)) => files::present(&named, &Presented::default()),
+        Some(CertificateSource::Acme(_)) | None => Ok(()),
+    });
+    let token = server
+        .metrics_token_file
+        .as_deref()
+        .map_or(Ok(()), |it| MetricsToken::read(it).map(|_| ()));
+    let dir = options
+        .backup
+        .dir
+        .as_deref()
+        .filter(|it| !it.is_dir())
+        .map(|dir| format!("backup.dir: {} is not a folder; create it", dir.display()));
+    let errors = [read, token].into_iter().filter_map(|it| it.err().map(|it| failure(&it)));
+    errors.chain(dir).collect()
 }
 
 pub(super) fn completions(shell: clap_complete::Shell) -> Result<()> {
