@@ -13,7 +13,15 @@ use super::{CACHE_BYTES, N_MIXED, count_assets, mixed, n_mixed, new_asset, some_
 use crate::harness::backend::{Disk, Random};
 
 /// Runs of the power loss. The same seeds lose the power at the same places.
+/// Losses of power. `POSTURE_POWER_LOSSES` names another number.
 const N_SEEDS: u64 = 1_000;
+/// Flipped bits. `POSTURE_BIT_FLIPS` names another number.
+const N_FLIPS: u64 = 300;
+
+fn n_rounds(variable: &str, default: u64) -> u64 {
+    let named = std::env::var_os(variable).map(|it| it.into_string().unwrap());
+    named.map_or(default, |it| it.parse().unwrap())
+}
 /// The longest wait for a reopening.
 const REOPEN_WAIT: Duration = Duration::from_mins(1);
 
@@ -46,8 +54,9 @@ fn assert_sound(store: &Store, answered: &[String], unanswered: &str, context: &
 
 #[test]
 fn a_power_loss_loses_nothing_that_was_answered() {
+    let n_seeds = n_rounds("POSTURE_POWER_LOSSES", N_SEEDS);
     let mut n_created = 0;
-    for seed in 1..=N_SEEDS {
+    for seed in 1..=n_seeds {
         let mut random = Random::from_seed(seed);
         let disk = Disk::default();
         disk.lose_power(1 + random.below(400), seed);
@@ -68,7 +77,7 @@ fn a_power_loss_loses_nothing_that_was_answered() {
         };
         assert_sound(&store, &answered, &unanswered, &context);
     }
-    assert!(N_SEEDS * 3 / 4 < n_created, "most runs get as far as writing: {n_created}");
+    assert!(n_seeds * 3 / 4 < n_created, "most runs get as far as writing: {n_created}");
 }
 
 #[test]
@@ -175,8 +184,8 @@ fn a_disk_that_stays_broken_refuses_at_once_and_closes() {
     assert!(start.elapsed() < REOPEN_WAIT, "closing does not wait for the disk");
 }
 
-/// A closed database with some rows, and what they are.
-async fn written() -> (Vec<u8>, BTreeMap<AssetId, Asset>) {
+/// A database with some rows, as it is before and after it is closed, and what they are.
+async fn written() -> ([Vec<u8>; 2], BTreeMap<AssetId, Asset>) {
     let disk = Disk::default();
     let store = Store::on_backend(disk.clone(), CACHE_BYTES).expect("a sound disk");
     let rows = store.client_store(ClientId::UNASSIGNED);
@@ -189,16 +198,19 @@ async fn written() -> (Vec<u8>, BTreeMap<AssetId, Asset>) {
         assets
             .extend(rows.write(add).await.expect("a sound disk").into_iter().map(|it| (it.id, it)));
     }
+    let open = disk.bytes();
     store.close();
-    (disk.bytes(), assets)
+    ([open, disk.bytes()], assets)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn flipped_bits_are_never_served() {
-    let (bytes, assets) = written().await;
+    let (states, assets) = written().await;
     let mut random = Random::from_seed(5);
     let (mut n_refused, mut n_found) = (0, 0);
-    for round in 0..300 {
+    let n_flips = n_rounds("POSTURE_BIT_FLIPS", N_FLIPS);
+    for round in 0..n_flips {
+        let bytes = &states[usize::from(round % 2 == 0)];
         let mut flipped = bytes.clone();
         let place = usize::try_from(random.below(bytes.len() as u64)).unwrap();
         flipped[place] ^= 1 << random.below(8);
@@ -231,5 +243,6 @@ async fn flipped_bits_are_never_served() {
         }
         n_found += usize::from(0 < n_damaged);
     }
+    println!("{n_flips} flips: {n_refused} databases refused, {n_found} with damaged rows");
     assert!(10 < n_found + n_refused, "some flips hit something: {n_found}, {n_refused}");
 }
