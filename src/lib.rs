@@ -2,7 +2,7 @@
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
 //! cli > config > demo > serve > api web > work > app > auth scan webhook > store import catalog egress background >
-//! engine > id clock secret page peer text `toml_reader` blocking `fair_limit` > error.
+//! engine > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
 //! `egress` says `ureq`; only `scan` opens probe sockets; only `config` reads the environment; only `main` ends the
@@ -28,6 +28,7 @@ pub mod id;
 pub mod import;
 pub mod page;
 pub mod peer;
+pub mod request;
 pub mod scan;
 pub mod secret;
 pub mod serve;

@@ -20,6 +20,7 @@ const FLOORS: &[&[&str]] = &[
         "secret",
         "page",
         "peer",
+        "request",
         "text",
         "toml_reader",
         "blocking",

@@ -1,6 +1,6 @@
 //! Backups: complete, verified, made while the service runs, and restored.
 
-mod check;
+pub mod check;
 mod damage;
 mod encryption;
 mod restore;

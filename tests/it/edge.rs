@@ -236,6 +236,7 @@ impl Answer {
     pub(crate) fn refuses(&self, status: u16, code: &str) {
         assert_eq!(self.status, status, "{self:?}");
         assert!(self.head.contains("\r\ncontent-type: application/json"), "{self:?}");
+        assert!(self.head.contains("\r\nx-request-id: "), "{self:?}");
         let body: serde_json::Value = serde_json::from_str(&self.body).expect("JSON");
         assert_eq!(body["success"], false, "{self:?}");
         assert_eq!(body["error"]["code"], code, "{self:?}");

@@ -33,6 +33,7 @@ mod network;
 mod openapi;
 mod packaging;
 mod page;
+mod request_id;
 mod scan;
 mod secret;
 mod slots;

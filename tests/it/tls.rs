@@ -122,7 +122,9 @@ fn both_versions_of_tls_are_served_and_browsers_told_to_stay_with_it() {
     let answer = exchange(stream, "GET", "/api/v1/clients", &headers, &[]);
     assert_eq!((answer.status, &answer.json()["data"][0]["name"]), (200, &"Acme Ltd".into()));
     // Without TLS on the same port.
-    let (code, message) = send(server.address, "GET", "/healthz", &[], &[]).problem();
+    let refused = send(server.address, "GET", "/healthz", &[], &[]);
+    assert!(refused.header("x-request-id").is_some());
+    let (code, message) = refused.problem();
     assert_eq!(
         (&*code, &*message),
         ("VALIDATION_ERROR", "this port speaks HTTPS only; use https://")

@@ -20,6 +20,7 @@ use crate::auth::limit::{Quota, Standing, UNLIMITED};
 use crate::auth::network::{self, CallerAddress};
 use crate::error::{Error, Result};
 use crate::peer::Peer;
+use crate::request;
 use crate::store::global::audit::PendingAct;
 use crate::store::global::user::Role;
 
@@ -329,7 +330,7 @@ fn check_network(request: &Request, web: &Web, held: &HeldKey) -> Result<()> {
             CallerAddress::Socket | CallerAddress::Unreadable => "an unknown address".to_owned(),
         };
         tracing::warn!(
-            key.prefix = %held.key.prefix, client.ip = %shown,
+            key.prefix = %held.key.prefix, client.ip = %shown, request_id = request::id().as_deref(),
             "API key `{}` was denied from {shown}, which is not in its networks; further denials of this key within a \
              minute are only counted in the audit log", held.key.prefix
         );

@@ -1,5 +1,7 @@
 //! Errors meet HTTP here: one table of statuses, codes and texts, and the contract's Error body.
 
+use std::borrow::Cow;
+
 use poem::error::ResponseError;
 use poem::http::{StatusCode, header};
 use poem::{IntoResponse, Response};
@@ -15,6 +17,7 @@ use super::kind::{
 use super::schema;
 use super::view::ErrorCodeView;
 use crate::error::{Chain, Code, Error};
+use crate::request;
 
 impl Kind {
     pub const fn of(code: Code) -> Self {
@@ -56,11 +59,22 @@ impl Kind {
 /// The answer with this status and a general message, for an error whose own text may say too much.
 pub fn respond_plainly(status: StatusCode) -> Response {
     let message = if status == StatusCode::INTERNAL_SERVER_ERROR {
-        "internal error".to_owned()
+        internal_error()
     } else {
         status.canonical_reason().unwrap_or("request failed").to_lowercase()
     };
     Kind::with_status(status).respond(&message)
+}
+
+/// What the caller of a request that failed is told. It names the request, so that who asks can quote it and who runs the
+/// service can find it.
+fn internal_error() -> String {
+    match request::id() {
+        Some(id) => {
+            format!("internal error; the log of the service says why, under request_id {}", &*id)
+        }
+        None => "internal error".to_owned(),
+    }
 }
 
 /// The body of every answer that is not a success.
@@ -134,8 +148,13 @@ const UNAVAILABLE_RETRY_S: u32 = 2;
 
 /// The answer to a failed request. An internal error is logged here, once, with its causes.
 pub fn respond(error: &Error) -> Response {
+    let mut message = Cow::Borrowed(error.message());
     if error.code == Code::Internal {
-        tracing::error!(error = %Chain(error), "request failed: {}", Chain(error));
+        message = internal_error().into();
+        let id = request::id();
+        tracing::error!(
+            error = %Chain(error), request_id = id.as_deref(), "request failed: {}", Chain(error)
+        );
     }
     let details = (!error.details.is_empty()).then(|| {
         let view = |it: &crate::error::Detail| DetailView {
@@ -144,7 +163,7 @@ pub fn respond(error: &Error) -> Response {
         };
         error.details.iter().map(view).collect()
     });
-    let mut response = Kind::of(error.code).respond_with(error.message(), details);
+    let mut response = Kind::of(error.code).respond_with(&message, details);
     let headers = response.headers_mut();
     match error.code {
         Code::Unauthenticated => {

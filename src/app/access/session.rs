@@ -12,6 +12,7 @@ use crate::auth::password::BYTES_MAX;
 use crate::auth::token::Session;
 use crate::error::{Code, Error, Result};
 use crate::id::UserId;
+use crate::request;
 use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 use crate::store::global::user::User;
 
@@ -68,7 +69,12 @@ impl App {
             Ok(user) => Ok(self.begin_session(user)),
             // Logging in must work even if the disk is full, so that an administrator can find out why.
             Err(error) if error.code == Code::Unavailable => {
-                tracing::warn!("the login of `{}` was not recorded: {error}", known.email);
+                let id = request::id();
+                tracing::warn!(
+                    request_id = id.as_deref(),
+                    "the login of `{}` was not recorded: {error}",
+                    known.email
+                );
                 Ok(self.begin_session(known))
             }
             Err(error) => Err(error),

@@ -16,6 +16,7 @@ use crate::auth::caller::{Caller, Principal};
 use crate::blocking;
 use crate::clock::Time;
 use crate::error::{Chain, Error, Result};
+use crate::request;
 use crate::store::backup::{
     BackupOptions, BackupReport, CheckReport, DrillReport, Job, ProgressFigures,
 };
@@ -143,6 +144,7 @@ impl App {
             rows,
             bytes = n_bytes,
             duration_ms = ms,
+            request_id = request::id().as_deref(),
             "backup `{}` is complete and verified: {rows} rows, {n_bytes} bytes, {ms} ms",
             report.file_name
         );
@@ -195,7 +197,8 @@ impl App {
     /// Logs a failure once, counts it if it is of a backup, and opens a notice.
     fn note_failure(&self, kind: NoticeKind, error: &Error) {
         let message = error.message().to_owned();
-        tracing::error!(error = %Chain(error), "{}: {}", kind.as_str(), Chain(error));
+        let id = request::id();
+        tracing::error!(error = %Chain(error), request_id = id.as_deref(), "{}: {}", kind.as_str(), Chain(error));
         if kind == NoticeKind::BackupFailed {
             self.backups.n_failures.fetch_add(1, Ordering::Relaxed);
         }

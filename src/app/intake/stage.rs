@@ -17,6 +17,7 @@ use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::error::{Chain, Error, Result};
 use crate::id::{AssetId, ClientId, ImportId};
+use crate::request;
 use crate::store::per_client::import::Import;
 use crate::store::{ClientBatch, ClientSnapshot, ClientStore, Snapshot};
 
@@ -110,7 +111,7 @@ impl App {
     pub(super) async fn try_settle_runs(&self, rows: &ClientStore, lock: &ClientLock) {
         if let Err(error) = self.settle_runs(rows, lock).await {
             tracing::warn!(
-                client.id = %rows.id(), error = %Chain(&error),
+                client.id = %rows.id(), error = %Chain(&error), request_id = request::id().as_deref(),
                 "runs are still to be finished or removed: {}", Chain(&error)
             );
         }

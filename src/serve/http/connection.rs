@@ -21,6 +21,7 @@ use tokio_io_timeout::TimeoutWriter;
 use super::http2::{self, Abandoned, Tasks};
 use crate::api::wire::kind::{HEADERS_TOO_LARGE, INVALID, URI_TOO_LONG};
 use crate::api::wire::reply::JSON;
+use crate::request::RequestId;
 use crate::serve::http::exchange::ConnectionContext;
 use crate::serve::http::slot::LAST_BYTES_TIMEOUT;
 use crate::serve::http::stream::WatchedStream;
@@ -154,11 +155,13 @@ fn refusal(status: StatusCode) -> Response {
 
 /// The bytes of an answer after which the connection is closed.
 pub(super) async fn whole(response: Response) -> Vec<u8> {
+    let id = RequestId::fresh();
     let (status, body) = (response.status(), response.into_body().into_vec().await);
     let body = body.unwrap_or_default();
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {JSON}\r\ncache-control: no-store\r\nx-content-type-options: nosniff\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n",
+         x-request-id: {}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        &*id,
         body.len()
     );
     [head.into_bytes(), body].concat()

@@ -13,7 +13,9 @@ use bytes::Bytes;
 use http_body_util::combinators::BoxBody;
 use hyper::Version;
 use hyper::body::{Body, Incoming};
-use hyper::header::{ALLOW, CONNECTION, EXPECT, HOST, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use hyper::header::{
+    ALLOW, CONNECTION, EXPECT, HOST, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY,
+};
 use hyper::http::request::Parts;
 use poem::http::uri::Scheme;
 use poem::http::{Method, StatusCode, Uri};
@@ -25,12 +27,16 @@ use super::{body, http2};
 use crate::api::wire::kind;
 use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
+use crate::request::{self, RequestId};
 use crate::serve::http::body::{End, Fault};
 use crate::serve::http::limit::{ConnectionLimits, SharedService};
 use crate::serve::http::slot::Slot;
 
 /// Sent over TLS: browsers use nothing else for this host for a year.
 const ONLY_HTTPS: HeaderValue = HeaderValue::from_static("max-age=31536000");
+
+/// The id of the request: the caller's own, or one that the service made.
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The state that all requests of one connection share.
 pub(in crate::serve) struct ConnectionContext {
@@ -57,8 +63,21 @@ impl ConnectionContext {
     ) -> hyper::Response<BoxBody<Bytes, io::Error>> {
         let in_progress = self.slot.begin();
         self.begun.store(true, Ordering::Relaxed);
-        let (mut parts, incoming) = request.into_parts();
+        let (parts, incoming) = request.into_parts();
         let (version, is_head) = (parts.version, parts.method == Method::HEAD);
+        let given = parts.headers.get(X_REQUEST_ID).map(HeaderValue::as_bytes);
+        let id = given.and_then(RequestId::given).unwrap_or_else(RequestId::fresh);
+        let mut response = request::answering(id, self.respond(parts, incoming)).await;
+        response.headers_mut().insert(X_REQUEST_ID, header_value(id));
+        let mut response = hyper::Response::from(response);
+        if version == Version::HTTP_2 && is_head {
+            http2::omit_body(&mut response);
+        }
+        response.map(|it| in_progress.until_complete(it))
+    }
+
+    async fn respond(&self, mut parts: Parts, incoming: Incoming) -> Response {
+        let version = parts.version;
         let expects_continue = parts.headers.contains_key(EXPECT);
         let early = self.refuse_early(&mut parts, &incoming);
         let (body, watch) = body::guard(incoming, &self.limits);
@@ -86,11 +105,7 @@ impl ConnectionContext {
         if self.is_tls {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
         }
-        let mut response = hyper::Response::from(response);
-        if version == Version::HTTP_2 && is_head {
-            http2::omit_body(&mut response);
-        }
-        response.map(|it| in_progress.until_complete(it))
+        response
     }
 
     fn refuse_early(&self, parts: &mut Parts, body: &Incoming) -> Option<Response> {
@@ -128,7 +143,10 @@ impl ConnectionContext {
             Ok(Err(error)) => respond_plainly(error.status()),
             Err(panic) => {
                 let (path, panic) = (path.path(), words(panic.as_ref()));
-                tracing::error!(%method, path, panic, "the handler of {method} {path} panicked");
+                tracing::error!(
+                    %method, path, panic, request_id = request::id().as_deref(),
+                    "the handler of {method} {path} panicked"
+                );
                 respond_plainly(StatusCode::INTERNAL_SERVER_ERROR)
             }
         }
@@ -138,6 +156,10 @@ impl ConnectionContext {
 /// Returns true from the stop on. A dropped sender is a stop too.
 pub(in crate::serve) fn stopping(stop: &watch::Receiver<bool>) -> bool {
     *stop.borrow() || stop.has_changed().is_err()
+}
+
+fn header_value(id: RequestId) -> HeaderValue {
+    HeaderValue::from_str(&id).expect("an id is visible ASCII")
 }
 
 fn refuse_body(fault: Fault) -> Response {

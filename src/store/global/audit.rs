@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::request::{self, RequestId};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction, Writing};
 use crate::store::table::{AUDIT, Span};
@@ -125,13 +126,16 @@ pub struct PendingAct(Arc<Mutex<PendingState>>);
 #[derive(Debug, Default)]
 struct PendingState {
     act: Act,
+    /// For the log line, which another thread writes.
+    request_id: Option<RequestId>,
     is_recorded: bool,
 }
 
 impl PendingAct {
     #[must_use]
     pub fn new(act: Act) -> Self {
-        Self(Arc::new(Mutex::new(PendingState { act, is_recorded: false })))
+        let request_id = request::id();
+        Self(Arc::new(Mutex::new(PendingState { act, request_id, is_recorded: false })))
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingState> {
@@ -178,7 +182,14 @@ impl PendingAct {
         let Act { by, address, action, .. } = self.act();
         let client = changed.client.map(tracing::field::display);
         let (by, action) = (plain(&by), plain(&action));
-        tracing::info!(client.id = client, object = changed.object, address, "{by}: {action}");
+        let id = self.lock().request_id;
+        tracing::info!(
+            client.id = client,
+            object = changed.object,
+            address,
+            request_id = id.as_deref(),
+            "{by}: {action}"
+        );
     }
 
     /// Marks the act as recorded: its commit is durable.

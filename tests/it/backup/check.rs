@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::process::{Done, Folder};
 
 /// Changes the last byte of the first value in the first table whose name ends so. Returns the name.
-fn damage(file: &Path, table: &str) -> String {
+pub fn damage(file: &Path, table: &str) -> String {
     let db = redb::Database::open(file).unwrap();
     let tables = db.begin_read().unwrap();
     let name = tables.list_tables().unwrap().map(|it| it.name().to_owned());

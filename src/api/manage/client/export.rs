@@ -35,6 +35,7 @@ use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::{AssetId, ClientId, TaskId};
+use crate::request::{self, RequestId};
 use crate::store::global::audit::{Act, AuditOutcome};
 use crate::store::global::client::Client;
 use crate::store::per_client::fact::ObservationCursor;
@@ -256,6 +257,8 @@ fn last_of_full<T>(found: &[T]) -> Option<&T> {
 /// How far an export has come.
 struct ExportProgress {
     app: Arc<App>,
+    /// Of the request. The lines are read after its task has answered.
+    request_id: Option<RequestId>,
     by: By<ViewExport>,
     /// Clients that are still to come. The first is being read.
     clients: VecDeque<ClientId>,
@@ -272,8 +275,8 @@ impl ExportProgress {
     fn of(app: &Arc<App>, by: By<ViewExport>, clients: VecDeque<ClientId>) -> Self {
         let app = Arc::clone(app);
         let (n_parts, n_lines, n_clients, is_ended) = (0, 0, 0, false);
-        let rest = None;
-        Self { app, by, clients, n_parts, rest, n_lines, n_clients, is_ended }
+        let (rest, request_id) = (None, request::id());
+        Self { app, request_id, by, clients, n_parts, rest, n_lines, n_clients, is_ended }
     }
 
     /// Returns the next lines, or `None` after the last one. The last line says how many there were: a reader who does not
@@ -285,14 +288,16 @@ impl ExportProgress {
         match self.read().await {
             Ok(bytes) => Some((Ok(bytes), self)),
             Err(error) if matches!(error.code, Code::Unauthenticated | Code::Forbidden) => {
-                tracing::info!("an export ended early: {}", error.message());
+                let request_id = self.request_id.as_deref();
+                tracing::info!(request_id, "an export ended early: {}", error.message());
                 self.is_ended = true;
                 let (code, message) = (Kind::of(error.code).code, error.message());
                 let refusal = json!({ "code": code, "message": message });
                 Some((Ok(line(&json!({ "kind": "error", "data": refusal }))), self))
             }
             Err(error) => {
-                tracing::error!(error = %Chain(&error), "an export failed: {}", Chain(&error));
+                let request_id = self.request_id.as_deref();
+                tracing::error!(error = %Chain(&error), request_id, "an export failed: {}", Chain(&error));
                 self.is_ended = true;
                 Some((Err(std::io::Error::other(error)), self))
             }
