@@ -1,5 +1,7 @@
-//! The request that a task answers: the id under which its answer and its log lines can be found.
+//! The request that a task answers: the id under which its answer and its log lines can be found, and which operation it
+//! is.
 
+use std::cell::Cell;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Deref;
@@ -10,7 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const ID_CHARS_MAX: usize = 64;
 
 tokio::task_local! {
-    static CURRENT: RequestId;
+    static CURRENT: Current;
+}
+
+struct Current {
+    id: RequestId,
+    operation: Cell<Option<usize>>,
 }
 
 /// Letters, digits, `.`, `_` and `-`; never empty. It is no secret.
@@ -76,12 +83,24 @@ impl fmt::Debug for RequestId {
 
 /// Answers a request: while `answer` runs, [`id`] is this one.
 pub fn answering<T>(id: RequestId, answer: impl Future<Output = T>) -> impl Future<Output = T> {
-    CURRENT.scope(id, answer)
+    CURRENT.scope(Current { id, operation: Cell::new(None) }, answer)
 }
 
 /// The id of the request that the current task answers, for the field `request_id` of a log line. `None` for work of the
 /// service itself, and on threads that block.
 #[must_use]
 pub fn id() -> Option<RequestId> {
-    CURRENT.try_with(|it| *it).ok()
+    CURRENT.try_with(|it| it.id).ok()
+}
+
+/// Notes the number of the operation that the current task answers.
+pub fn note_operation(number: usize) {
+    // A command without a server answers its own requests, and counts none.
+    let _ = CURRENT.try_with(|it| it.operation.set(Some(number)));
+}
+
+/// The operation that was noted. `None` until then.
+#[must_use]
+pub fn operation() -> Option<usize> {
+    CURRENT.try_with(|it| it.operation.get()).ok().flatten()
 }

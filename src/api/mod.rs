@@ -19,6 +19,7 @@ use crate::store::{ClientSnapshot, ClientStore};
 use edge::metric::Metrics;
 use edge::metrics_token::MetricsToken;
 use edge::page_cache::{PageCache, PageKey};
+use edge::traffic::Traffic;
 use wire::reply::Rendered;
 
 /// How the document groups the operations.
@@ -39,6 +40,19 @@ impl Group {
         ["Versioned", "Sessions, users, scans, dashboard", "Management"];
 }
 
+/// The part of the configuration that requests need.
+pub struct WebOptions {
+    pub trusted_proxies: Vec<IpNetwork>,
+    pub metrics_token: Option<MetricsToken>,
+}
+
+/// What answers requests, and what counts the answers.
+#[derive(Clone)]
+pub struct SharedService {
+    pub endpoint: Arc<BoxEndpoint<'static, Response>>,
+    pub traffic: Arc<Traffic>,
+}
+
 /// What every handler has access to.
 pub struct Web {
     pub app: Arc<App>,
@@ -53,14 +67,10 @@ pub struct Web {
 }
 
 impl Web {
-    #[must_use]
-    pub fn new(
-        app: Arc<App>,
-        trusted_proxies: Vec<IpNetwork>,
-        metrics_token: Option<MetricsToken>,
-    ) -> Arc<Self> {
+    fn new(app: Arc<App>, options: WebOptions, traffic: Arc<Traffic>) -> Arc<Self> {
+        let WebOptions { trusted_proxies, metrics_token } = options;
         let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
-        let metrics = Metrics::default();
+        let metrics = Metrics::new(traffic);
         let untrusted_proxy = Once::new();
         Arc::new(Self { app, cache, metrics, metrics_token, trusted_proxies, untrusted_proxy })
     }
@@ -165,19 +175,22 @@ impl<E: Endpoint<Output = Response>> Endpoint for Site<E> {
 
 /// All routes, with every error in the contract's shape. `pages` answers what is not part of the API.
 #[must_use]
-pub fn mount(web: Arc<Web>, pages: Route) -> BoxEndpoint<'static, Response> {
+pub fn mount(app: Arc<App>, options: WebOptions, pages: Route) -> SharedService {
     let service = service();
     let document = document::document();
     let operations = edge::operation::Operations::of(&document);
+    let traffic = Arc::new(Traffic::of(operations.ids()));
+    let web = Web::new(app, options, Arc::clone(&traffic));
     let pages = pages
         .at("/openapi.json", edge::layer::static_text("application/json", document))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics());
-    Site { operations: service.into_endpoint(), pages }
+    let endpoint = Site { operations: service.into_endpoint(), pages }
         .data(Arc::clone(&web))
         .data(operations.clone())
         .catch_all_error(wire::problem::as_problem)
         .with(edge::layer::AtTheEdge { operations, web })
-        .boxed()
+        .boxed();
+    SharedService { endpoint: Arc::new(endpoint), traffic }
 }

@@ -268,7 +268,7 @@ async fn here(opened: &Opened, call: Call, sink: StatusSink<'_>) -> Result<u16> 
         .content_type(call.content_type)
         .body(call.body);
     request.extensions_mut().insert(Peer::Socket { uid: uid() });
-    let response = opened.endpoint.get_response(request).await;
+    let response = opened.service.endpoint.get_response(request).await;
     let status = response.status().as_u16();
     let mut pieces = pin!(response.into_body().into_bytes_stream());
     while let Some(piece) = pieces.next().await {

@@ -13,13 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnetwork::IpNetwork;
-use poem::Response;
-use poem::endpoint::BoxEndpoint;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::api::edge::metrics_token::MetricsToken;
-use crate::api::{self, Web};
+use crate::api::{self, SharedService, WebOptions};
 use crate::app::{self, App};
 use crate::blocking;
 use crate::clock::Clock;
@@ -69,7 +67,7 @@ pub struct ServeOptions {
 /// The application on its database, which only this process has open.
 pub struct Opened {
     pub app: Arc<App>,
-    pub endpoint: Arc<BoxEndpoint<'static, Response>>,
+    pub service: SharedService,
     store: Store,
 }
 
@@ -103,12 +101,12 @@ impl Opened {
         }
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);
-        let web = Web::new(
-            Arc::clone(&app),
-            options.trusted_proxies.clone(),
-            options.metrics_token.clone(),
-        );
-        Ok(Self { app, endpoint: Arc::new(api::mount(web, web::pages())), store })
+        let web_options = WebOptions {
+            trusted_proxies: options.trusted_proxies.clone(),
+            metrics_token: options.metrics_token.clone(),
+        };
+        let service = api::mount(Arc::clone(&app), web_options, web::pages());
+        Ok(Self { app, service, store })
     }
 
     /// Stores the counters in memory and closes the database.
@@ -213,24 +211,24 @@ pub async fn serve(
 ) -> Result<()> {
     let n_files = http::listen::raise_open_files()?;
     tracing::debug!(n_files, "up to {n_files} files may be open");
-    opened.app.settle_installation().await?;
-    opened.app.carry_alert_rules().await?;
-    opened.app.reassess_outdated().await?;
-    opened.app.settle_key_file().await?;
+    settle(&opened.app).await?;
     note(&opened.app, concat!("start ", env!("CARGO_PKG_VERSION"))).await;
     let address = main.local_addr().unwrap_or(options.listen);
-    let to_https =
-        plain::lead_to_https(options.app.public_url.clone(), address.port(), presented.clone());
+    let public_url = options.app.public_url.clone();
+    let to_https = SharedService {
+        endpoint: plain::lead_to_https(public_url, address.port(), presented.clone()),
+        traffic: Arc::clone(&opened.service.traffic),
+    };
     let limits = limits(options);
     let (stop, stopping) = watch::channel(false);
     let (stop_work, work_stopping) = watch::channel(false);
+    let service = &opened.service;
     let serving = async {
-        let endpoint = &opened.endpoint;
         tokio::join!(
-            http::service::run(main, Arc::clone(endpoint), &limits, stopping.clone()),
+            http::service::run(main, service.clone(), &limits, stopping.clone()),
             async {
                 if let Some(plain) = plain {
-                    http::service::run(plain, Arc::new(to_https), &limits, stopping.clone()).await;
+                    http::service::run(plain, to_https, &limits, stopping.clone()).await;
                 }
             },
             async {
@@ -238,7 +236,7 @@ pub async fn serve(
                     certificate::keep(&opened.app, source, presented, stopping.clone()).await;
                 }
             },
-            http::service::run(control, Arc::clone(endpoint), &limits, stopping.clone()),
+            http::service::run(control, service.clone(), &limits, stopping.clone()),
             options.supervisor.watch(&opened.app, stopping.clone()),
         );
         // Tasks stop after the last request, because they handle what it left due.
@@ -280,6 +278,14 @@ pub async fn serve(
         () = async { waiting.await; pending().await } => (),
     }
     close(opened).await
+}
+
+/// Does what a start after another release, configuration or key file has to.
+async fn settle(app: &App) -> Result<()> {
+    app.settle_installation().await?;
+    app.carry_alert_rules().await?;
+    app.reassess_outdated().await?;
+    app.settle_key_file().await
 }
 
 /// Closes the database, unless a write takes too long. Then the process ends without it, as if it was killed: the database

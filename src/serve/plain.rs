@@ -25,16 +25,16 @@ pub(super) fn lead_to_https(
     public_url: Option<String>,
     port: u16,
     presented: Option<Arc<Presented>>,
-) -> BoxEndpoint<'static, Response> {
+) -> Arc<BoxEndpoint<'static, Response>> {
     let public_url = public_url.filter(|it| it.starts_with("https://"));
-    make_sync(move |request: Request| {
+    let endpoint = make_sync(move |request: Request| {
         let token = request.uri().path().strip_prefix(CHALLENGES);
         match token.and_then(|token| presented.as_ref()?.proof(token)) {
             Some(proof) => proof.into(),
             None => answer(&request, public_url.as_deref(), port),
         }
-    })
-    .boxed()
+    });
+    Arc::new(endpoint.boxed())
 }
 
 fn answer(request: &Request, public_url: Option<&str>, port: u16) -> Response {

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use poem::endpoint::make;
 use poem::http::{Method, StatusCode};
 use poem::{EndpointExt, Request, Response};
+use posture::api::SharedService;
 use posture::peer::Peer;
 use posture::serve::http::limit::ConnectionLimits;
-use posture::serve::http::limit::SharedService;
 use posture::serve::http::listen::Listener;
 use posture::serve::http::service;
 use tokio::runtime::Runtime;
@@ -117,7 +117,7 @@ impl Drop for Edge {
 
 fn app(reached: mpsc::Sender<()>) -> SharedService {
     let app = make(move |request| answer(request, reached.clone()));
-    Arc::new(app.boxed())
+    SharedService { endpoint: Arc::new(app.boxed()), traffic: Arc::default() }
 }
 
 async fn answer(mut request: Request, reached: mpsc::Sender<()>) -> poem::Result<Response> {

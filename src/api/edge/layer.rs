@@ -15,6 +15,7 @@ use crate::api::wire::problem;
 use crate::auth::limit::{Standing, UNLIMITED, WINDOWS_S};
 use crate::error::Error;
 use crate::peer::Peer;
+use crate::request;
 use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
 
 /// Wraps all endpoints in an [`Edge`].
@@ -43,6 +44,9 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
 
     async fn call(&self, mut request: Request) -> poem::Result<Response> {
         let edge = (&self.operations, self.web.as_ref());
+        if let Some(number) = self.operations.number(request.method(), request.uri().path()) {
+            request::note_operation(number);
+        }
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
             return finish(edge, &self.inner, request, None).await;
         }

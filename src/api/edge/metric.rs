@@ -1,5 +1,6 @@
 //! The metrics in the `OpenMetrics` text format. They are registered once and set at each scrape.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::api::edge::traffic::Traffic;
 use crate::app::backup::BackupState;
 use crate::app::certificate::CertificateHealth;
 use crate::app::webhook::delivery::DeliveryHealth;
@@ -19,6 +21,7 @@ type Amount = Gauge<u64, AtomicU64>;
 
 /// All metrics of the service.
 pub struct Metrics {
+    traffic: Registry,
     store: Registry,
     /// Left out of a scrape when the store cannot be read.
     webhooks: Registry,
@@ -113,8 +116,11 @@ fn gauge(registry: &mut Registry, name: &str, help: &str) -> Amount {
 const DELIVERED: [(&str, &str); 1] = [("outcome", "delivered")];
 const FAILED: [(&str, &str); 1] = [("outcome", "failed")];
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    #[must_use]
+    pub fn new(traffic: Arc<Traffic>) -> Self {
+        let mut requests = Registry::with_prefix("posture");
+        requests.register_collector(Box::new(traffic));
         let mut store = Registry::with_prefix("posture");
         let mut amount = |name: &str, help: &str| gauge(&mut store, name, help);
         let ready = amount("ready", "1 if the store can be read and written");
@@ -148,6 +154,7 @@ impl Default for Metrics {
         let help = "Attempts at webhook deliveries that ended since the start";
         webhooks.register("webhook_attempts", help, attempts.clone());
         Self {
+            traffic: requests,
             store,
             webhooks,
             backups: BackupMetrics::default(),
@@ -169,9 +176,7 @@ impl Default for Metrics {
             certificate_failures,
         }
     }
-}
 
-impl Metrics {
     /// Sets the metrics and returns their text. `deliveries` and `backups`: `None` when the store cannot be read.
     #[must_use]
     pub fn text(
@@ -202,6 +207,7 @@ impl Metrics {
         count(&self.certificate_failures, certificate.n_failures);
         let mut text = String::new();
         encode_registry(&mut text, &self.store).expect(NEVER);
+        encode_registry(&mut text, &self.traffic).expect(NEVER);
         if let Some(until) = certificate.until {
             self.certificate_expires.set(u64::try_from(until.s()).unwrap_or(0));
             encode_registry(&mut text, &self.certificate).expect(NEVER);

@@ -8,3 +8,4 @@ pub mod metrics_token;
 pub mod operation;
 pub mod page_cache;
 pub mod right;
+pub mod traffic;

@@ -1,6 +1,7 @@
-//! What the OpenAPI document says of each path: its methods, and the parameters in the query.
+//! What the OpenAPI document says of each path: its operations, and their parameters in the query.
 
 use std::collections::BTreeMap;
+use std::str::Split;
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
@@ -13,15 +14,59 @@ use crate::text::nearest;
 
 /// The operations of each path.
 #[derive(Clone)]
-pub struct Operations(Arc<Vec<PathOperations>>);
+pub struct Operations(Arc<Tree>);
+
+/// What follows a part of a path.
+#[derive(Default)]
+struct Tree {
+    /// By the next part.
+    named: BTreeMap<String, Self>,
+    /// For any other part: a `{name}` of the document.
+    any: Option<Box<Self>>,
+    /// Of the path that ends here.
+    here: Option<PathOperations>,
+}
 
 struct PathOperations {
-    /// The parts of the path, in which `{name}` stands for anything.
-    template: Vec<String>,
+    /// The path, in which `{name}` stands for anything.
+    template: String,
     /// For the `Allow` header of a 405.
     allow: HeaderValue,
-    /// The names of the parameters in the query, by method.
-    parameters: BTreeMap<String, Vec<String>>,
+    operations: Vec<Operation>,
+}
+
+struct Operation {
+    method: Method,
+    /// Counted from 0 over all paths.
+    number: usize,
+    /// Its `operationId`.
+    id: String,
+    /// The names of the parameters in the query.
+    parameters: Vec<String>,
+}
+
+impl Tree {
+    fn add(&mut self, mut parts: Split<'_, char>, path: PathOperations) {
+        match parts.next() {
+            None => self.here = Some(path),
+            Some(part) if part.starts_with('{') => {
+                self.any.get_or_insert_default().add(parts, path);
+            }
+            Some(part) => self.named.entry(part.to_owned()).or_default().add(parts, path),
+        }
+    }
+
+    fn find(&self, mut parts: Split<'_, char>) -> Option<&PathOperations> {
+        let Some(part) = parts.next() else { return self.here.as_ref() };
+        let named = self.named.get(part).and_then(|it| it.find(parts.clone()));
+        named.or_else(|| self.any.as_ref()?.find(parts))
+    }
+
+    /// All operations below.
+    fn each<'a>(&'a self, see: &mut dyn FnMut(&'a Operation)) {
+        self.here.iter().flat_map(|it| &it.operations).for_each(&mut *see);
+        self.named.values().chain(self.any.as_deref()).for_each(|it| it.each(see));
+    }
 }
 
 impl Operations {
@@ -30,16 +75,34 @@ impl Operations {
     pub fn of(document: &str) -> Self {
         let document: Value = serde_json::from_str(document).expect("poem-openapi writes JSON");
         let paths = document["paths"].as_object().expect("the document has paths");
-        Self(Arc::new(paths.iter().map(|(path, item)| PathOperations::of(path, item)).collect()))
+        let (mut tree, mut n) = (Tree::default(), 0);
+        for (path, item) in paths {
+            let operations = PathOperations::of(path, item, n);
+            n += operations.operations.len();
+            tree.add(path.split('/'), operations);
+        }
+        Self(Arc::new(tree))
     }
 
     fn find(&self, path: &str) -> Option<&PathOperations> {
-        let parts: Vec<&str> = path.split('/').collect();
-        let fits = |template: &[String]| {
-            template.len() == parts.len()
-                && template.iter().zip(&parts).all(|(t, p)| t.starts_with('{') || t == p)
-        };
-        self.0.iter().find(|it| fits(&it.template))
+        self.0.find(path.split('/'))
+    }
+
+    fn find_operation(&self, method: &Method, path: &str) -> Option<&Operation> {
+        self.find(path)?.operations.iter().find(|it| it.method == *method)
+    }
+
+    /// The number of an operation. `None` if the path does not have the method.
+    pub(super) fn number(&self, method: &Method, path: &str) -> Option<usize> {
+        self.find_operation(method, path).map(|it| it.number)
+    }
+
+    /// The ids of all operations, by their numbers.
+    #[must_use]
+    pub fn ids(&self) -> Vec<String> {
+        let mut ids = BTreeMap::new();
+        self.0.each(&mut |it| drop(ids.insert(it.number, it.id.clone())));
+        ids.into_values().collect()
     }
 
     /// The methods of a path.
@@ -49,8 +112,8 @@ impl Operations {
 
     /// The name of an operation in the audit log: its method and its path without ids.
     pub(super) fn action(&self, method: &Method, path: &str) -> String {
-        let template = self.find(path).map(|it| it.template.join("/"));
-        format!("{method} {}", template.as_deref().unwrap_or("?"))
+        let template = self.find(path).map_or("?", |it| &it.template);
+        format!("{method} {template}")
     }
 
     /// Refuses a parameter in the query that the operation does not have. A filter with a typing error would otherwise
@@ -60,9 +123,8 @@ impl Operations {
     /// `Invalid` with the parameter, and the known name that is nearest to it.
     pub(super) fn check_query(&self, request: &Request) -> Result<()> {
         let Some(query) = request.uri().query() else { return Ok(()) };
-        let operations = self.find(request.uri().path());
-        let known = operations.and_then(|it| it.parameters.get(request.method().as_str()));
-        let known = known.map(Vec::as_slice).unwrap_or_default();
+        let operation = self.find_operation(request.method(), request.uri().path());
+        let known = operation.map(|it| it.parameters.as_slice()).unwrap_or_default();
         for parameter in query.split('&').filter(|it| !it.is_empty()) {
             let name = parameter.split('=').next().unwrap_or_default().replace('+', " ");
             let name = percent_decode_str(&name).decode_utf8_lossy();
@@ -75,17 +137,23 @@ impl Operations {
 }
 
 impl PathOperations {
-    fn of(path: &str, item: &Value) -> Self {
-        let operations = item.as_object().into_iter().flatten();
-        let parameters: BTreeMap<_, _> = operations
-            .map(|(method, operation)| (method.to_uppercase(), query_parameters(operation)))
-            .collect();
-        let mut methods: Vec<&str> = parameters.keys().map(String::as_str).collect();
+    /// `n_before`: the operations of earlier paths.
+    fn of(path: &str, item: &Value, n_before: usize) -> Self {
+        let all = item.as_object().into_iter().flatten();
+        let operation = |(number, (method, it)): (usize, (&String, &Value))| Operation {
+            method: method.to_uppercase().parse().expect("the document has methods of HTTP"),
+            number,
+            id: it["operationId"].as_str().expect("an operation has an id").to_owned(),
+            parameters: query_parameters(it),
+        };
+        let operations: Vec<Operation> = (n_before..).zip(all).map(operation).collect();
+        let mut methods: Vec<&str> = operations.iter().map(|it| it.method.as_str()).collect();
+        methods.sort_unstable();
         if methods.contains(&"GET") {
             methods.push("HEAD");
         }
         let allow = HeaderValue::from_str(&methods.join(", ")).expect("methods are visible");
-        Self { template: path.split('/').map(str::to_owned).collect(), allow, parameters }
+        Self { template: path.to_owned(), allow, operations }
     }
 }
 

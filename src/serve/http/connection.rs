@@ -65,7 +65,7 @@ where
         if let Ok(status) = StatusCode::from_u16(line.refused.load(Ordering::Relaxed)) {
             line.begun.store(true, Ordering::Relaxed);
             // A peer that does not take it gets nothing else either.
-            let _ = stream.write_all(&whole(refusal(status)).await).await;
+            let _ = stream.write_all(&whole(refusal(status), &line).await).await;
         }
         linger(stream).await;
     }
@@ -153,8 +153,9 @@ fn refusal(status: StatusCode) -> Response {
     }
 }
 
-/// The bytes of an answer after which the connection is closed.
-pub(super) async fn whole(response: Response) -> Vec<u8> {
+/// The bytes of an answer after which the connection is closed, and which no request led to. It is counted here.
+pub(super) async fn whole(response: Response, line: &ConnectionContext) -> Vec<u8> {
+    line.app.traffic.count(None, response.status(), Duration::ZERO);
     let id = RequestId::fresh();
     let (status, body) = (response.status(), response.into_body().into_vec().await);
     let body = body.unwrap_or_default();

@@ -22,14 +22,16 @@ use poem::http::{Method, StatusCode, Uri};
 use poem::web::{LocalAddr, RemoteAddr};
 use poem::{Endpoint, Request, RequestParts, Response};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::{body, http2};
+use crate::api::SharedService;
 use crate::api::wire::kind;
 use crate::api::wire::problem::respond_plainly;
 use crate::peer::Peer;
 use crate::request::{self, RequestId};
 use crate::serve::http::body::{End, Fault};
-use crate::serve::http::limit::{ConnectionLimits, SharedService};
+use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::slot::Slot;
 
 /// Sent over TLS: browsers use nothing else for this host for a year.
@@ -77,6 +79,7 @@ impl ConnectionContext {
     }
 
     async fn respond(&self, mut parts: Parts, incoming: Incoming) -> Response {
+        let began = Instant::now();
         let version = parts.version;
         let expects_continue = parts.headers.contains_key(EXPECT);
         let early = self.refuse_early(&mut parts, &incoming);
@@ -105,6 +108,7 @@ impl ConnectionContext {
         if self.is_tls {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, ONLY_HTTPS);
         }
+        self.app.traffic.count(request::operation(), response.status(), began.elapsed());
         response
     }
 
@@ -137,7 +141,7 @@ impl ConnectionContext {
         let (method, path) = (parts.method.clone(), parts.uri.clone());
         let scheme = if self.is_tls { Scheme::HTTPS } else { Scheme::HTTP };
         let parts: RequestParts = (parts, self.local.clone(), self.remote.clone(), scheme).into();
-        match caught(self.app.call(Request::from_parts(parts, body))).await {
+        match caught(self.app.endpoint.call(Request::from_parts(parts, body))).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) if error.is_from_response() => error.into_response(),
             Ok(Err(error)) => respond_plainly(error.status()),

@@ -24,7 +24,7 @@ pub(super) async fn complete(
         biased;
         () = line.slot.must_close() => return None,
         () = called(line.stop.clone()) => return None,
-        shaken = timeout(line.limits.head_timeout, shake(stream, tls)) => shaken.ok()?,
+        shaken = timeout(line.limits.head_timeout, shake(stream, tls, line)) => shaken.ok()?,
     };
     shaken.unwrap_or_else(|error| {
         tracing::debug!(%error, peer = ?line.peer, "a TLS handshake failed: {error}");
@@ -36,11 +36,12 @@ pub(super) async fn complete(
 async fn shake(
     mut stream: TcpStream,
     tls: Arc<ServerConfig>,
+    line: &ConnectionContext,
 ) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     if stream.peek(&mut first).await? == 1 && first[0].is_ascii_uppercase() {
         let refusal = INVALID.respond("this port speaks HTTPS only; use https://");
-        stream.write_all(&whole(refusal).await).await?;
+        stream.write_all(&whole(refusal, line).await).await?;
         linger(stream).await;
         return Ok(None);
     }

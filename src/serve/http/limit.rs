@@ -1,14 +1,8 @@
 //! Limits for connections and requests.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ipnetwork::IpNetwork;
-use poem::Response;
-use poem::endpoint::BoxEndpoint;
-
-/// What answers requests.
-pub type SharedService = Arc<BoxEndpoint<'static, Response>>;
 
 /// Open connections of one listener. For another one the longest idle is closed; if none is idle, it waits in the kernel's
 /// queue.

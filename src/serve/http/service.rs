@@ -14,10 +14,11 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{connection, handshake};
+use crate::api::SharedService;
 use crate::peer::Peer;
 use crate::serve::certificate::{ACME_TLS, HTTP_2};
 use crate::serve::http::exchange::ConnectionContext;
-use crate::serve::http::limit::{ConnectionLimits, SharedService};
+use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::{Listener, Stream};
 use crate::serve::http::slot::Slots;
 use crate::serve::http::task::note;

@@ -66,6 +66,8 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "store_damaged counter",
         "store_failures counter",
         "certificate_failures counter",
+        "requests counter",
+        "request_duration_seconds histogram",
         "webhook_waiting gauge",
         "webhook_disabled gauge",
         "webhook_attempts counter",
