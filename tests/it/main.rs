@@ -45,6 +45,7 @@ mod supervisor;
 mod text;
 mod tickets;
 mod tls;
+mod traffic;
 mod upgrade;
 mod users;
 mod v1;
