@@ -37,6 +37,7 @@ use backup::{BackupSettings, Backups};
 use certificate::Certificates;
 use client::Clients;
 use framework::Frameworks;
+use intake::count::IntakeCounts;
 use intake::upload::UploadLimits;
 use notice::Notices;
 use scan::registry::ScanRegistry;
@@ -75,6 +76,7 @@ pub struct App {
     pub access: Access,
     pub clients: Clients,
     uploads: UploadLimits,
+    intakes: IntakeCounts,
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
     certificates: Certificates,
@@ -117,6 +119,7 @@ impl App {
             access,
             clients,
             uploads: UploadLimits::default(),
+            intakes: IntakeCounts::default(),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
@@ -168,6 +171,11 @@ impl App {
     /// The store's state, for readiness and metrics.
     pub fn health(&self) -> crate::store::Health {
         self.store.health()
+    }
+
+    /// The length of the database file, for metrics.
+    pub fn database_bytes(&self) -> u64 {
+        self.store.file_bytes()
     }
 
     /// What the store keeps in memory, for metrics.

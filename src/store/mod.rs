@@ -376,6 +376,13 @@ impl Store {
         self.shared().gauges.health()
     }
 
+    /// The length of the database file. 0: it is not on a disk.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        let file = self.inner.database.as_ref().and_then(|it| std::fs::metadata(it).ok());
+        file.map_or(0, |it| it.len())
+    }
+
     pub fn memory(&self) -> StoreMemory {
         let shared = self.shared();
         let cache = match &*shared.door() {

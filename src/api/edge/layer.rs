@@ -8,7 +8,7 @@ use poem::{Endpoint, Middleware, Request, Response, RouteMethod, get};
 
 use super::caller::{CallerSlot, Noted, client_address, web};
 use super::compression::{accepts_gzip, compress, vary};
-use super::metric::{MemoryUse, resident_bytes};
+use super::metric::{Figures, MemoryUse, resident_bytes};
 use super::operation::Operations;
 use crate::api::Web;
 use crate::api::wire::problem;
@@ -219,21 +219,20 @@ async fn show_metrics(request: &Request) -> Response {
 }
 
 async fn metrics_text(web: &Web) -> String {
-    let deliveries = web.app.delivery_health().await.ok();
     let memory = MemoryUse {
         resident: resident_bytes(),
         store: web.app.store_memory(),
         answers: web.cache.n_bytes(),
     };
-    let n_clients = web.app.clients.directory.list().len() as u64;
-    let certificate = web.app.certificate_health();
-    let backups = web.app.backup_state().await.ok();
-    web.metrics.text(
-        &web.app.health(),
-        n_clients,
-        &memory,
-        deliveries,
-        certificate,
-        backups.as_ref(),
-    )
+    web.metrics.text(&Figures {
+        health: web.app.health(),
+        n_clients: web.app.clients.directory.list().len() as u64,
+        database_bytes: web.app.database_bytes(),
+        memory,
+        deliveries: web.app.delivery_health().await.ok(),
+        certificate: web.app.certificate_health(),
+        backups: web.app.backup_state().await.ok(),
+        scans: web.app.scan_figures(),
+        intake: web.app.intake_figures(),
+    })
 }

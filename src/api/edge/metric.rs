@@ -13,15 +13,20 @@ use prometheus_client::registry::Registry;
 use crate::api::edge::traffic::Traffic;
 use crate::app::backup::BackupState;
 use crate::app::certificate::CertificateHealth;
+use crate::app::intake::count::IntakeFigures;
+use crate::app::scan::registry::ScanFigures;
 use crate::app::webhook::delivery::DeliveryHealth;
 use crate::clock::Time;
 use crate::store::{Health, StoreMemory};
 
 type Amount = Gauge<u64, AtomicU64>;
+/// By one label.
+type Counters = Family<[(&'static str, &'static str); 1], Counter>;
 
 /// All metrics of the service.
 pub struct Metrics {
     traffic: Registry,
+    work: WorkMetrics,
     store: Registry,
     /// Left out of a scrape when the store cannot be read.
     webhooks: Registry,
@@ -35,11 +40,13 @@ pub struct Metrics {
     queue: Amount,
     failures: Counter,
     disk_full: Amount,
+    database_bytes: Amount,
     resident: Amount,
     memory: Family<[(&'static str, &'static str); 1], Amount>,
     waiting: Amount,
+    due_for: Amount,
     disabled: Amount,
-    attempts: Family<[(&'static str, &'static str); 1], Counter>,
+    attempts: Counters,
     /// Left out of a scrape while the service presents no certificate.
     certificate: Registry,
     certificate_expires: Amount,
@@ -53,6 +60,7 @@ struct BackupMetrics {
     bytes: Amount,
     duration: Gauge<f64, AtomicU64>,
     failures: Counter,
+    command_failures: Counter,
     drill_at: Amount,
 }
 
@@ -65,12 +73,15 @@ impl Default for BackupMetrics {
         let bytes = amount("last_bytes", "Length of the last verified backup");
         let help = "When a backup was last restored as a drill, 0 if never";
         let drill_at = amount("drill_last_success_timestamp_seconds", help);
-        let (duration, failures) = (Gauge::default(), Counter::default());
+        let (duration, failures, command_failures) =
+            (Gauge::default(), Counter::default(), Counter::default());
         let help = "How long the last verified backup took";
         registry.register("last_duration_seconds", help, duration.clone());
         let help = "Scheduled backups that failed since the start";
         registry.register("failures", help, failures.clone());
-        Self { registry, success_at, bytes, duration, failures, drill_at }
+        let help = "Runs of backup.after_command that failed since the start";
+        registry.register("command_failures", help, command_failures.clone());
+        Self { registry, success_at, bytes, duration, failures, command_failures, drill_at }
     }
 }
 
@@ -86,8 +97,66 @@ impl BackupMetrics {
             self.drill_at.set(seconds(last.at));
         }
         count(&self.failures, state.n_failures);
+        count(&self.command_failures, state.n_command_failures);
         encode_registry(text, &self.registry).expect(NEVER);
     }
+}
+
+/// What is known of scans, runs of sources and imports.
+struct WorkMetrics {
+    registry: Registry,
+    running: Amount,
+    scans: Counters,
+    runs: Counters,
+    records: Counter,
+    imports: Counters,
+}
+
+impl Default for WorkMetrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("posture");
+        let running = gauge(&mut registry, "scans_running", "Scans that run now");
+        let mut counters = |name: &str, help: &str| {
+            let counters = Counters::default();
+            registry.register(name, help, counters.clone());
+            counters
+        };
+        let scans = counters("scans_ended", "Scans that ended since the start");
+        let help = "Runs of sources since the start: files, pushes and scans";
+        let runs = counters("source_runs", help);
+        let imports = counters("imports", "Files that were imported since the start");
+        let records = Counter::default();
+        let help = "Records in runs of sources since the start";
+        registry.register("source_records", help, records.clone());
+        Self { registry, running, scans, runs, records, imports }
+    }
+}
+
+impl WorkMetrics {
+    fn add(&self, text: &mut String, scans: &ScanFigures, intake: &IntakeFigures) {
+        self.running.set(scans.n_running);
+        count_each(&self.scans, scans.ended);
+        count_each(&self.runs, intake.runs);
+        count(&self.records, intake.n_records);
+        count_each(&self.imports, intake.imports);
+        encode_registry(text, &self.registry).expect(NEVER);
+    }
+}
+
+/// What a scrape shows.
+pub struct Figures {
+    pub health: Health,
+    pub n_clients: u64,
+    /// Length of the database file.
+    pub database_bytes: u64,
+    pub memory: MemoryUse,
+    /// `None`: the store cannot be read.
+    pub deliveries: Option<DeliveryHealth>,
+    pub certificate: CertificateHealth,
+    /// `None`: the store cannot be read.
+    pub backups: Option<BackupState>,
+    pub scans: ScanFigures,
+    pub intake: IntakeFigures,
 }
 
 /// What is in memory, in bytes.
@@ -113,9 +182,6 @@ fn gauge(registry: &mut Registry, name: &str, help: &str) -> Amount {
     gauge
 }
 
-const DELIVERED: [(&str, &str); 1] = [("outcome", "delivered")];
-const FAILED: [(&str, &str); 1] = [("outcome", "failed")];
-
 impl Metrics {
     #[must_use]
     pub fn new(traffic: Arc<Traffic>) -> Self {
@@ -127,6 +193,7 @@ impl Metrics {
         let clients = amount("clients", "Clients in any state");
         let queue = amount("store_queue", "Writes that are queued or in progress");
         let disk_full = amount("store_disk_full", "1 while writes are refused for lack of space");
+        let database_bytes = amount("database_bytes", "Length of the database file");
         let resident = amount("resident_memory_bytes", "Memory of the process");
         let memory = Family::<[(&str, &str); 1], Amount>::default();
         store.register("memory_bytes", "Memory of what has a limit of its own", memory.clone());
@@ -149,12 +216,15 @@ impl Metrics {
         let mut webhooks = Registry::with_prefix("posture");
         let help = "Deliveries to enabled webhooks that are queued or in progress";
         let waiting = gauge(&mut webhooks, "webhook_waiting", help);
+        let help = "How long the delivery has been due that has been for longest";
+        let due_for = gauge(&mut webhooks, "webhook_oldest_due_seconds", help);
         let disabled = gauge(&mut webhooks, "webhook_disabled", "Webhooks that are disabled");
         let attempts = Family::default();
         let help = "Attempts at webhook deliveries that ended since the start";
         webhooks.register("webhook_attempts", help, attempts.clone());
         Self {
             traffic: requests,
+            work: WorkMetrics::default(),
             store,
             webhooks,
             backups: BackupMetrics::default(),
@@ -166,9 +236,11 @@ impl Metrics {
             queue,
             failures,
             disk_full,
+            database_bytes,
             resident,
             memory,
             waiting,
+            due_for,
             disabled,
             attempts,
             certificate,
@@ -177,19 +249,13 @@ impl Metrics {
         }
     }
 
-    /// Sets the metrics and returns their text. `deliveries` and `backups`: `None` when the store cannot be read.
+    /// Sets the metrics and returns their text.
     #[must_use]
-    pub fn text(
-        &self,
-        health: &Health,
-        n_clients: u64,
-        memory: &MemoryUse,
-        deliveries: Option<DeliveryHealth>,
-        certificate: CertificateHealth,
-        backups: Option<&BackupState>,
-    ) -> String {
+    pub fn text(&self, figures: &Figures) -> String {
+        let Figures { health, memory, certificate, .. } = figures;
         self.ready.set(u64::from(health.ready));
-        self.clients.set(n_clients);
+        self.clients.set(figures.n_clients);
+        self.database_bytes.set(figures.database_bytes);
         self.queue.set(health.queue_len);
         self.disk_full.set(u64::from(health.disk_full));
         self.resident.set(memory.resident);
@@ -208,18 +274,20 @@ impl Metrics {
         let mut text = String::new();
         encode_registry(&mut text, &self.store).expect(NEVER);
         encode_registry(&mut text, &self.traffic).expect(NEVER);
+        self.work.add(&mut text, &figures.scans, &figures.intake);
         if let Some(until) = certificate.until {
             self.certificate_expires.set(u64::try_from(until.s()).unwrap_or(0));
             encode_registry(&mut text, &self.certificate).expect(NEVER);
         }
-        if let Some(DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled }) = deliveries {
+        if let Some(deliveries) = figures.deliveries {
+            let DeliveryHealth { n_delivered, n_failed, n_waiting, n_disabled, due_s } = deliveries;
             self.waiting.set(n_waiting);
+            self.due_for.set(due_s);
             self.disabled.set(n_disabled);
-            count(&self.attempts.get_or_create(&DELIVERED), n_delivered);
-            count(&self.attempts.get_or_create(&FAILED), n_failed);
+            count_each(&self.attempts, [("delivered", n_delivered), ("failed", n_failed)]);
             encode_registry(&mut text, &self.webhooks).expect(NEVER);
         }
-        if let Some(state) = backups {
+        if let Some(state) = &figures.backups {
             self.backups.add(&mut text, state);
         }
         encode_eof(&mut text).expect(NEVER);
@@ -228,6 +296,13 @@ impl Metrics {
 }
 
 const NEVER: &str = "writing to a String does not fail";
+
+/// Counts by outcome.
+fn count_each<const N: usize>(counters: &Counters, outcomes: [(&'static str, u64); N]) {
+    for (outcome, n) in outcomes {
+        count(&counters.get_or_create(&[("outcome", outcome)]), n);
+    }
+}
 
 /// Two scrapes at once must not make a counter go back.
 fn count(counter: &Counter, n: u64) {

@@ -44,6 +44,8 @@ pub struct Backups {
     running: Arc<Mutex<Option<Running>>>,
     /// Scheduled backups that failed since the start.
     n_failures: AtomicU64,
+    /// Runs of the operator's command that failed since the start.
+    n_command_failures: AtomicU64,
     /// Not before, after a failure.
     retry_at: Mutex<Time>,
     /// When the last scheduled one was made since the start, even if the database could not take note of it.
@@ -103,6 +105,8 @@ pub struct BackupState {
     pub last_drill: Option<DrillReport>,
     /// Scheduled backups that failed since the start.
     pub n_failures: u64,
+    /// Runs of the operator's command that failed since the start.
+    pub n_command_failures: u64,
     /// When the next scheduled one is due. `None`: there is no schedule.
     pub next_at: Option<Time>,
 }
@@ -169,8 +173,16 @@ impl App {
             |it: &Snapshot| Ok((it.last_backup()?, it.last_drill()?, it.last_scheduled_backup()?));
         let (last_backup, last_drill, scheduled_at) = self.store.read(read).await?;
         let n_failures = self.backups.n_failures.load(Ordering::Relaxed);
+        let n_command_failures = self.backups.n_command_failures.load(Ordering::Relaxed);
         let next_at = self.next_backup_at(scheduled_at);
-        Ok(BackupState { running, last_backup, last_drill, n_failures, next_at })
+        Ok(BackupState {
+            running,
+            last_backup,
+            last_drill,
+            n_failures,
+            n_command_failures,
+            next_at,
+        })
     }
 
     /// Runs long work off the async threads, unless other such work is in progress. It ends early if the caller is dropped
@@ -194,13 +206,18 @@ impl App {
         blocking::run_cancelable(slot, cancellation, move |_| work(&job)).await
     }
 
-    /// Logs a failure once, counts it if it is of a backup, and opens a notice.
+    /// Logs a failure once, counts it if it is of a backup or the operator's command, and opens a notice.
     fn note_failure(&self, kind: NoticeKind, error: &Error) {
         let message = error.message().to_owned();
         let id = request::id();
         tracing::error!(error = %Chain(error), request_id = id.as_deref(), "{}: {}", kind.as_str(), Chain(error));
-        if kind == NoticeKind::BackupFailed {
-            self.backups.n_failures.fetch_add(1, Ordering::Relaxed);
+        let count = match kind {
+            NoticeKind::BackupFailed => Some(&self.backups.n_failures),
+            NoticeKind::BackupCommandFailed => Some(&self.backups.n_command_failures),
+            NoticeKind::BackupDrillFailed => None,
+        };
+        if let Some(count) = count {
+            count.fetch_add(1, Ordering::Relaxed);
         }
         self.notices.open(kind, self.clock.now(), message);
     }

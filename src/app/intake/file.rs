@@ -107,11 +107,13 @@ impl App {
         let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !order.again) {
+            self.intakes.count_known_file();
             return Ok(Imported::Known(Box::new(known)));
         }
         let intake =
             intake(format, folded, digest, id, &order, now, |it| self.is_expired(it, now))?;
         let outcome = self.ingest_locked(rows, intake, &lock).await?;
+        self.intakes.count_file();
         Ok(Imported::Changed(Box::new(outcome)))
     }
 
@@ -135,7 +137,9 @@ impl App {
             return Err(Error::conflict("the import was already undone"));
         }
         let intake = Intake::undoing(import, retracted, reads, now);
-        self.ingest_locked(rows, intake, &lock).await
+        let outcome = self.ingest_locked(rows, intake, &lock).await?;
+        self.intakes.count_undone_file();
+        Ok(outcome)
     }
 
     /// Returns true if an observation has expired.

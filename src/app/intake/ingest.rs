@@ -46,6 +46,18 @@ impl App {
         intake: Intake,
         lock: &ClientLock,
     ) -> Result<IntakeOutcome> {
+        let intake = Arc::new(intake);
+        let ingested = self.ingest_once(rows, &intake, lock).await;
+        self.intakes.count_run(&intake, ingested.is_ok());
+        ingested
+    }
+
+    async fn ingest_once(
+        &self,
+        rows: &ClientStore,
+        intake: &Arc<Intake>,
+        lock: &ClientLock,
+    ) -> Result<IntakeOutcome> {
         let now = self.clock.now();
         self.settle_runs(rows, lock).await?; // Its steps say which scopes are known.
         let (source, scopes) = (intake.import.source.clone(), intake.scopes.clone());
@@ -54,9 +66,8 @@ impl App {
             baseline(snapshot, &source, scopes, discovery, listed.as_deref())
         };
         let baseline = rows.read(new).await?;
-        let intake = Arc::new(intake);
         for _ in 0..N_PLANS_MAX {
-            let plan = self.plan(rows, &intake, &baseline, now).await?;
+            let plan = self.plan(rows, intake, &baseline, now).await?;
             match self.carry_out(rows, plan, now, lock).await {
                 Err(error) if error.code == Code::Conflict => self.settle_runs(rows, lock).await?,
                 other => return other,

@@ -4,6 +4,7 @@ mod account;
 mod announce;
 mod apply;
 mod body;
+pub mod count;
 mod field;
 pub mod file;
 pub mod ingest;

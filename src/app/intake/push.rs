@@ -105,9 +105,11 @@ impl App {
         let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
         if let Some(known) = known.filter(|_| !again) {
+            self.intakes.count_known_file();
             return Ok(Imported::Known(Box::new(known)));
         }
         let outcome = self.ingest_locked(rows, *intake, &lock).await?;
+        self.intakes.count_file();
         Ok(Imported::Changed(Box::new(outcome)))
     }
 

@@ -255,7 +255,7 @@ impl App {
         let write = move |batch: &mut Batch| {
             let mut scan = batch.find_scan(id)?.ok_or_else(absent)?;
             if scan.status == ScanStatus::Cancelled {
-                return Ok(scan);
+                return Ok((scan, false));
             }
             if scan.status.has_ended() {
                 let status = scan.status.as_str();
@@ -273,9 +273,12 @@ impl App {
                 (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
             }
             batch.put_scan(&scan)?;
-            Ok(scan)
+            Ok((scan, !is_live))
         };
-        let scan = caller.acting_on(&self.store).write(write).await?;
+        let (scan, has_ended) = caller.acting_on(&self.store).write(write).await?;
+        if has_ended {
+            self.scans.count_end(ScanStatus::Cancelled);
+        }
         if let Some(live) = self.scans.find(id) {
             live.is_cancelled.store(true, Ordering::Relaxed);
         }

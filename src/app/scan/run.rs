@@ -64,16 +64,22 @@ impl App {
                 (scan.status, scan.finished_at) = (ScanStatus::Cancelled, Some(now));
                 batch.put_scan(scan)?;
             }
+            let n_before = waiting.len();
             waiting.retain(|it| !it.is_cancelled);
+            let n_cancelled = n_before - waiting.len();
             let is_busy = |it: &Scan| running.iter().any(|other| other.client == it.client);
             waiting.sort_by_key(is_busy);
-            let Some(mut scan) = waiting.into_iter().next() else { return Ok(None) };
+            let Some(mut scan) = waiting.into_iter().next() else {
+                return Ok((None, n_cancelled));
+            };
             scan.status = ScanStatus::Running;
             scan.started_at.get_or_insert(now);
             batch.put_scan(&scan)?;
-            Ok(Some(scan))
+            Ok((Some(scan), n_cancelled))
         };
-        self.store.write(claim).await
+        let (scan, n_cancelled) = self.store.write(claim).await?;
+        (0..n_cancelled).for_each(|_| self.scans.count_end(ScanStatus::Cancelled));
+        Ok(scan)
     }
 
     /// Runs a claimed scan to its end, or until the service stops. Then it stays running, and continues after the next
@@ -219,7 +225,7 @@ impl App {
             None
         };
         let write = move |batch: &mut Batch| {
-            let Some(mut scan) = batch.find_scan(id)? else { return Ok(()) };
+            let Some(mut scan) = batch.find_scan(id)? else { return Ok(false) };
             scan.status = status;
             scan.finished_at.get_or_insert(now);
             scan.difference.clone_from(&difference);
@@ -228,9 +234,12 @@ impl App {
             } else {
                 scan.error.clone_from(&message);
             }
-            batch.put_scan(&scan)
+            batch.put_scan(&scan).map(|()| true)
         };
-        self.store.write(write).await
+        if self.store.write(write).await? {
+            self.scans.count_end(status);
+        }
+        Ok(())
     }
 
     /// Adds the hosts of a finished scan to its client's inventory and facts, or to the inventory of no client. Doing

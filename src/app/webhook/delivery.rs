@@ -60,6 +60,8 @@ pub struct DeliveryHealth {
     pub n_waiting: u64,
     /// Endpoints that are disabled, for any reason.
     pub n_disabled: u64,
+    /// How long the delivery to an enabled endpoint has been due that has been for longest. 0: none is due.
+    pub due_s: u64,
 }
 
 /// An endpoint and its sealed headers, read at one moment.
@@ -131,7 +133,7 @@ impl App {
         let due = self.store.read(move |snapshot| {
             let mut due = Vec::new();
             for webhook in snapshot.list_webhooks()?.into_iter().filter(Webhook::is_enabled) {
-                if snapshot.is_due(webhook.id, now)? {
+                if snapshot.due_since(webhook.id, now)?.is_some() {
                     let headers = snapshot.find_webhook_headers(webhook.id)?;
                     due.push(Endpoint { webhook, headers });
                 }
@@ -228,25 +230,33 @@ impl App {
     /// # Errors
     /// `Unavailable` or `Internal` if the store cannot be read.
     pub async fn delivery_health(&self) -> Result<DeliveryHealth> {
-        let queues = self.store.read(|snapshot| {
-            let all = snapshot.list_webhooks()?.into_iter();
-            all.map(|it| Ok((it.state, snapshot.find_delivery_queue(it.id)?)))
-                .collect::<Result<Vec<_>>>()
-        });
-        let queues = queues.await?;
-        let n_waiting = |(state, queue): &(WebhookState, DeliveryQueue)| match state {
-            WebhookState::Enabled { .. } => u64::from(queue.n_waiting),
-            WebhookState::Disabled { .. } | WebhookState::Removing => 0,
-        };
-        let is_disabled =
-            |it: &&(WebhookState, DeliveryQueue)| matches!(it.0, WebhookState::Disabled { .. });
+        let now = self.clock.now();
         let AttemptCounts { delivered, failed } = &self.webhooks.attempt_counts;
-        Ok(DeliveryHealth {
+        let attempts = DeliveryHealth {
             n_delivered: delivered.load(Ordering::Relaxed),
             n_failed: failed.load(Ordering::Relaxed),
-            n_waiting: queues.iter().map(n_waiting).sum(),
-            n_disabled: queues.iter().filter(is_disabled).count() as u64,
-        })
+            n_waiting: 0,
+            n_disabled: 0,
+            due_s: 0,
+        };
+        let add_queues = move |snapshot: &Snapshot| {
+            let mut health = attempts;
+            for webhook in snapshot.list_webhooks()? {
+                match webhook.state {
+                    WebhookState::Enabled { .. } => {
+                        let queue = snapshot.find_delivery_queue(webhook.id)?;
+                        let due_since = snapshot.due_since(webhook.id, now)?;
+                        let due_s = due_since.map_or(0, |it| now.s_since(it));
+                        health.n_waiting += u64::from(queue.n_waiting);
+                        health.due_s = health.due_s.max(u64::try_from(due_s).unwrap_or(0));
+                    }
+                    WebhookState::Disabled { .. } => health.n_disabled += 1,
+                    WebhookState::Removing => (),
+                }
+            }
+            Ok(health)
+        };
+        self.store.read(add_queues).await
     }
 
     /// Removes deliveries that ended before the retention period. Returns true if more may remain.

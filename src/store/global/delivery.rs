@@ -246,9 +246,15 @@ impl<R: Rows> Transaction<R> {
         Ok(keys.iter().map(claim).collect())
     }
 
-    /// Returns true if a delivery to the webhook is due.
-    pub fn is_due(&self, webhook: WebhookId, now: Time) -> Result<bool> {
-        Ok(!self.list_due_keys(webhook, now, 1)?.is_empty())
+    /// Since when a delivery to the webhook is due, if one is.
+    pub fn due_since(&self, webhook: WebhookId, now: Time) -> Result<Option<Time>> {
+        let key = self.list_due_keys(webhook, now, 1)?.pop();
+        let due = |key: Vec<u8>| {
+            let (_, rest) = key.split_first_chunk::<16>().expect("the key begins with a webhook");
+            let micros = rest.first_chunk().expect("the time follows");
+            Time::from_micros(i64::from_be_bytes(*micros))
+        };
+        Ok(key.map(due))
     }
 
     fn list_due_keys(&self, webhook: WebhookId, now: Time, n_max: usize) -> Result<Vec<Vec<u8>>> {

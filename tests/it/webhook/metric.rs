@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Receiver, SOON, add, change, push, start};
+use super::{Receiver, SOON, add, allow_loopback, change, push, start};
+use crate::harness::Posture;
 use crate::harness::process::wait_until;
 
 #[test]
@@ -49,7 +50,9 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         types.map(str::to_owned).collect::<Vec<_>>()
     };
     let first = scrape();
-    for name in ["resident_memory_bytes ", "memory_bytes{part=\"database_cache\"} "] {
+    for name in
+        ["resident_memory_bytes ", "database_bytes ", "memory_bytes{part=\"database_cache\"} "]
+    {
         let lines = first.lines().filter_map(|it| it.strip_prefix("posture_")?.strip_prefix(name));
         let n_bytes: Vec<u64> = lines.map(|it| it.parse().unwrap()).collect();
         assert!(n_bytes.len() == 1 && 0 < n_bytes[0], "{name}: {first}");
@@ -59,6 +62,7 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "clients gauge",
         "store_queue gauge",
         "store_disk_full gauge",
+        "database_bytes gauge",
         "resident_memory_bytes gauge",
         "memory_bytes gauge",
         "store_commits counter",
@@ -68,7 +72,13 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "certificate_failures counter",
         "requests counter",
         "request_duration_seconds histogram",
+        "scans_running gauge",
+        "scans_ended counter",
+        "source_runs counter",
+        "imports counter",
+        "source_records counter",
         "webhook_waiting gauge",
+        "webhook_oldest_due_seconds gauge",
         "webhook_disabled gauge",
         "webhook_attempts counter",
         "backup_last_success_timestamp_seconds gauge",
@@ -76,6 +86,7 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "backup_drill_last_success_timestamp_seconds gauge",
         "backup_last_duration_seconds gauge",
         "backup_failures counter",
+        "backup_command_failures counter",
     ];
     assert_eq!(types(&first), expected);
     let writes = |text: &str| {
@@ -87,4 +98,30 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
     assert_eq!(types(&second), expected, "no metric is registered twice");
     assert!(writes(&first) < writes(&second));
     assert!(second.ends_with("# EOF\n"));
+}
+
+#[test]
+fn the_metrics_say_how_long_a_delivery_has_been_due() {
+    let (posture, receiver) = (start(), Receiver::start());
+    let client = posture.client("A");
+    let webhook = add(&posture, &receiver.sink.url());
+    let due_s = |posture: &Posture| {
+        let text = posture.operator("GET", "/metrics", &Value::Null).text();
+        let name = "posture_webhook_oldest_due_seconds ";
+        let line = text.lines().find_map(|it| it.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{text}")).parse::<u64>().unwrap()
+    };
+    assert_eq!(due_s(&posture), 0);
+    // Without its key file nothing is sent, and the queue waits for a new secret.
+    let posture = posture.restart_after(
+        |dir| std::fs::remove_file(dir.join("posture.key")).unwrap(),
+        allow_loopback,
+    );
+    push(&posture, &client, "one");
+    for (pass_s, expected) in [(0, 0), (600, 600), (3_000, 3_600)] {
+        posture.clock.set(posture.now().plus_s(pass_s));
+        assert_eq!(due_s(&posture), expected);
+    }
+    change(&posture, &webhook, &json!({ "enabled": false }));
+    assert_eq!(due_s(&posture), 0, "nothing is due at a disabled endpoint");
 }
