@@ -152,6 +152,10 @@ fn the_command_gets_the_file_and_its_failure_is_a_notice() {
         "backup.after_command for posture-20260311T090000Z.redb: exit status: 3; it said: no space";
     assert_eq!(notice["message"], said);
     assert_eq!(state(&posture)["failures"], 0, "the backup itself is there");
+    let metrics = posture.operator("GET", "/metrics", &serde_json::Value::Null).text();
+    for line in ["posture_backup_command_failures_total 1", "posture_backup_failures_total 0"] {
+        assert!(metrics.lines().any(|it| it == line), "{metrics}");
+    }
     std::fs::remove_file(place.path().join("fail")).unwrap();
     pass_h(&posture, 24);
     assert_eq!(system(&posture)["notices"], json!([]));

@@ -11,6 +11,7 @@ mod complete;
 mod compliance;
 mod conditions;
 mod controls;
+mod counts;
 mod events;
 mod evidence;
 mod expiry;
