@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::secret::{Locked, Sealer};
-use crate::store::global::certificate::{AcmeAccount, StoredCertificate};
+use crate::store::global::certificate::{AcmeAccount, AcmeFailures, StoredCertificate};
 use crate::store::{Batch, Snapshot};
 
 /// What the sealed values are for.
@@ -64,9 +64,21 @@ impl App {
         self.certificates.until_s.store(until.map_or(0, Time::s), Ordering::Relaxed);
     }
 
-    /// An order failed.
-    pub fn certificate_failed(&self) {
+    /// An order failed. It is remembered, so that a restart does not place the next one at once.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn certificate_failed(&self, failures: AcmeFailures) -> Result<()> {
         self.certificates.n_failures.fetch_add(1, Ordering::Relaxed);
+        self.store.write(move |batch: &mut Batch| batch.put_acme_failures(Some(&failures))).await
+    }
+
+    /// The last orders, if they failed.
+    ///
+    /// # Errors
+    /// `Internal` if that is damaged.
+    pub async fn find_certificate_failures(&self) -> Result<Option<AcmeFailures>> {
+        self.store.read(Snapshot::find_acme_failures).await
     }
 
     pub fn certificate_health(&self) -> CertificateHealth {
@@ -103,7 +115,11 @@ impl App {
             chain_pem: issued.chain_pem,
         };
         let names = stored.domains.join(", ");
-        self.store.write(move |batch: &mut Batch| batch.put_certificate(&stored)).await?;
+        let write = move |batch: &mut Batch| {
+            batch.put_acme_failures(None)?;
+            batch.put_certificate(&stored)
+        };
+        self.store.write(write).await?;
         if let Err(error) = self.record(&format!("certificate issued for {names}")).await {
             tracing::warn!("a certificate could not be recorded in the audit log: {error}");
         }

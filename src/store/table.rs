@@ -260,9 +260,11 @@ pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
 ///
 /// Key: [`ACME_ACCOUNT`]. Value: `AcmeAccount`.
 /// Key: [`ACME_CERTIFICATE`]. Value: `StoredCertificate`.
+/// Key: [`ACME_FAILURES`]. Value: `AcmeFailures`. Absent: the last order did not fail.
 pub(super) const ACME: &str = "acme";
 pub(super) const ACME_ACCOUNT: &[u8] = b"account";
 pub(super) const ACME_CERTIFICATE: &[u8] = b"certificate";
+pub(super) const ACME_FAILURES: &[u8] = b"failures";
 
 /// Of which frameworks a webhook gets events. No row: of those of the contract.
 ///

@@ -23,6 +23,7 @@ use crate::app::certificate::IssuedCertificate;
 use crate::clock::Time;
 use crate::egress::{Egress, EgressPolicy, TrustedRoots};
 use crate::error::{Chain, Error, Result};
+use crate::store::global::certificate::AcmeFailures;
 
 /// How often the clock is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -33,6 +34,10 @@ const ORDER_TIMEOUT: Duration = Duration::from_mins(5);
 /// How long after a failure the next order is placed. It doubles up to the longest: authorities limit failures by the hour.
 const RETRY_S_MIN: i64 = 5 * 60;
 const RETRY_S_MAX: i64 = 6 * 3_600;
+/// After so many failures one after the other, a restart or a request by the operator does not place an order at once.
+const N_FAILURES_UNTIL_PATIENCE: u32 = 3;
+/// The shortest time between a failure and the order that the operator asks for then.
+const ASKED_GAP_S: i64 = 10 * 60;
 /// The shortest time between two certificates, if the clock is wrong or they are valid for a short time only.
 const ISSUE_GAP_S: i64 = 3_600;
 /// A certificate is renewed once this part of its time is left.
@@ -72,7 +77,15 @@ pub(in crate::serve) async fn keep(
             Time::EPOCH
         }
     };
-    let (mut n_failures, mut over_http) = (0_u32, true);
+    let (mut failures, mut over_http) = (failures_before(app, options).await, true);
+    if N_FAILURES_UNTIL_PATIENCE <= failures.n_failures {
+        due = due.max(failures.retry_at.min(app.clock.now().plus_s(RETRY_S_MAX)));
+        tracing::warn!(
+            "the last {} orders of a certificate failed; the next attempt is at {due}, or after `systemctl reload posture`",
+            failures.n_failures
+        );
+    }
+    let mut asked_from = Time::EPOCH;
     loop {
         if due <= app.clock.now() {
             let ordered = tokio::select! {
@@ -87,7 +100,7 @@ pub(in crate::serve) async fn keep(
                     say(&from, &key, now);
                     due = renewal(&key).max(now.plus_s(ISSUE_GAP_S));
                     changed(key);
-                    n_failures = 0;
+                    (failures.n_failures, asked_from) = (0, Time::EPOCH);
                     if let Err(error) = app.put_certificate(issued).await {
                         tracing::error!(
                             error = %Chain(&error),
@@ -96,26 +109,50 @@ pub(in crate::serve) async fn keep(
                     }
                 }
                 Err(error) => {
-                    let wait_s = RETRY_S_MAX.min(RETRY_S_MIN << n_failures.min(16));
-                    due = app.clock.now().plus_s(wait_s);
-                    n_failures += 1;
                     // A firewall may let only one of the two ports through.
                     over_http = !over_http;
-                    app.certificate_failed();
-                    tracing::error!(
-                        error = %Chain(&error),
-                        "no certificate for {} from {}: {}; the next attempt is at {due}, or at once after `systemctl reload posture`",
-                        options.domains.join(", "), options.directory, Chain(&error)
-                    );
+                    due = note_failure(app, &mut failures, &error).await;
+                    if N_FAILURES_UNTIL_PATIENCE <= failures.n_failures {
+                        asked_from = app.clock.now().plus_s(ASKED_GAP_S);
+                    }
                 }
             }
         }
         tokio::select! {
             _ = stop.wait_for(|stopping| *stopping) => return,
-            () = presented.renew_now.notified() => if n_failures != 0 { due = Time::EPOCH },
+            () = presented.renew_now.notified() => if failures.n_failures != 0 { due = asked_from },
             () = sleep(LOOK_EVERY) => (),
         }
     }
+}
+
+/// Logs and stores that an order failed. Returns when the next one is placed.
+async fn note_failure(app: &App, failures: &mut AcmeFailures, error: &Error) -> Time {
+    let wait_s = RETRY_S_MAX.min(RETRY_S_MIN << failures.n_failures.min(16));
+    failures.n_failures = failures.n_failures.saturating_add(1);
+    failures.retry_at = app.clock.now().plus_s(wait_s);
+    let AcmeFailures { directory, domains, retry_at, .. } = &*failures;
+    tracing::error!(
+        error = %Chain(error),
+        "no certificate for {} from {directory}: {}; the next attempt is at {retry_at}, or after `systemctl reload posture`",
+        domains.join(", "), Chain(error)
+    );
+    if let Err(error) = app.certificate_failed(failures.clone()).await {
+        tracing::warn!("that the order failed could not be stored: {}", Chain(&error));
+    }
+    failures.retry_at
+}
+
+/// The failures of the last start, if they are of the same order.
+async fn failures_before(app: &App, options: &AcmeOptions) -> AcmeFailures {
+    let (directory, domains) = (options.directory.clone(), options.domains.clone());
+    let found = app.find_certificate_failures().await.unwrap_or_else(|error| {
+        tracing::warn!("the failed orders of the last start cannot be read: {}", Chain(&error));
+        None
+    });
+    let none = AcmeFailures { directory, domains, n_failures: 0, retry_at: Time::EPOCH };
+    let is_same = |it: &AcmeFailures| it.directory == none.directory && it.domains == none.domains;
+    found.filter(is_same).unwrap_or(none)
 }
 
 /// The certificate of the database, and whether it is for these names and from this authority. If it is not, it is still

@@ -2,10 +2,11 @@
 
 use bincode::{Decode, Encode};
 
+use crate::clock::Time;
 use crate::error::Result;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{ACME, ACME_ACCOUNT, ACME_CERTIFICATE};
+use crate::store::table::{ACME, ACME_ACCOUNT, ACME_CERTIFICATE, ACME_FAILURES};
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AcmeAccount {
@@ -26,7 +27,22 @@ pub struct StoredCertificate {
     pub key: Vec<u8>,
 }
 
+/// Orders that failed one after the other.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct AcmeFailures {
+    /// The URL of the authority.
+    pub directory: String,
+    pub domains: Vec<String>,
+    pub n_failures: u32,
+    /// When the next order is placed.
+    pub retry_at: Time,
+}
+
 impl<R: Rows> Transaction<R> {
+    pub fn find_acme_failures(&self) -> Result<Option<AcmeFailures>> {
+        self.rows.find_row(ACME, ACME_FAILURES)
+    }
+
     pub fn find_acme_account(&self) -> Result<Option<AcmeAccount>> {
         self.rows.find_row(ACME, ACME_ACCOUNT)
     }
@@ -37,6 +53,14 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Batch {
+    /// `None`: the last order did not fail.
+    pub fn put_acme_failures(&mut self, failures: Option<&AcmeFailures>) -> Result<()> {
+        match failures {
+            Some(failures) => self.rows.put_row(ACME, ACME_FAILURES, failures),
+            None => self.rows.remove_row(ACME, ACME_FAILURES).map(|_| ()),
+        }
+    }
+
     pub fn put_acme_account(&mut self, account: &AcmeAccount) -> Result<()> {
         self.rows.put_row(ACME, ACME_ACCOUNT, account)
     }
