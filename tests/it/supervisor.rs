@@ -120,7 +120,7 @@ fn a_database_that_does_not_answer_is_not_called_well_and_one_that_refuses_is() 
     disk.release();
     assert_eq!(manager.heard(), "WATCHDOG=1", "it goes on when the disk does");
     disk.fail_from(1);
-    assert!(wait_until(WAIT, || !posture.app.health().open));
+    assert!(wait_until(WAIT, || !posture.app.health().ready));
     for _ in 0..5 {
         assert_eq!(manager.heard(), "WATCHDOG=1", "a restart does not repair the disk");
     }

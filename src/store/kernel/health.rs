@@ -10,10 +10,9 @@ use crate::store::kernel::envelope::Broken;
 /// What readiness and metrics show. Numbers count since the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// Open, and no damaged record was found.
+    /// The database can be read and written. False while it is reopened after a storage error. A damaged record is refused
+    /// alone, and does not count.
     pub ready: bool,
-    /// The database can be read and written. False while it is reopened after a storage error.
-    pub open: bool,
     /// Writes are refused because the disk is nearly full.
     pub disk_full: bool,
     /// Durable transactions. Each contains one or more writes.
@@ -56,17 +55,14 @@ pub(in crate::store) struct Gauges {
 
 impl Gauges {
     pub(in crate::store) fn health(&self) -> Health {
-        let open = !self.failed.load(Ordering::Acquire);
         let count = |it: &AtomicU64| it.load(Ordering::Relaxed);
-        let n_damaged = count(&self.n_damaged);
         Health {
-            ready: open && n_damaged == 0,
-            open,
+            ready: !self.failed.load(Ordering::Acquire),
             disk_full: self.disk_full.load(Ordering::Relaxed),
             n_commits: count(&self.n_commits),
             n_writes: count(&self.n_writes),
             queue_len: count(&self.queue_len),
-            n_damaged,
+            n_damaged: count(&self.n_damaged),
             n_failures: count(&self.n_failures),
             n_reopen_failures: count(&self.n_reopen_failures),
         }

@@ -137,7 +137,7 @@ fn after_a_storage_error_the_database_is_reopened() {
     let failed = rows.write_now(|batch| mixed(batch, "during")).unwrap_err();
     assert_eq!(failed.code, Code::Unavailable);
     let until = Instant::now() + REOPEN_WAIT;
-    while !store.health().open {
+    while !store.health().ready {
         let refused = rows.snapshot().map(|_| ());
         assert!(refused.map_or_else(|it| it.code == Code::Unavailable, |()| true));
         assert!(Instant::now() < until, "it reopens in time");
@@ -161,7 +161,7 @@ fn a_reader_that_meets_a_storage_error_has_the_database_reopened() {
     let failed = rows.snapshot().and_then(|it| it.list_all_observations()).unwrap_err();
     assert_eq!(failed.code, Code::Unavailable);
     let until = Instant::now() + REOPEN_WAIT;
-    while !store.health().open {
+    while !store.health().ready {
         assert!(Instant::now() < until, "it reopens in time");
         std::thread::sleep(Duration::from_millis(5));
     }
