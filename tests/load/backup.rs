@@ -74,7 +74,10 @@ pub(crate) fn measure() {
     std::thread::scope(|scope| {
         for n in 0..N_WRITERS {
             let (done, all, key, client, address) = (&done, &all, &key, &client, server.address);
-            scope.spawn(move || all.lock().unwrap().extend(push(address, key, client, n, done)));
+            scope.spawn(move || {
+                let pushed = push(address, key, client, n, done);
+                all.lock().unwrap().extend(pushed);
+            });
         }
         sleep(CALM);
         began = Instant::now();

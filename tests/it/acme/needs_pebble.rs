@@ -59,23 +59,31 @@ fn metric(posture: &Posture, name: &str) -> Option<u64> {
     line.map(|it| it.parse().unwrap())
 }
 
+/// Options of a service that orders a certificate for these names.
+fn ordering(
+    pebble: &Pebble,
+    [http, tls]: [u16; 2],
+    domains: &[&str],
+) -> impl Fn(&mut posture::serve::ServeOptions) + Clone + use<> {
+    let order = AcmeOptions {
+        domains: domains.iter().map(|it| (*it).to_owned()).collect(),
+        email: Some("it@example.com".to_owned()),
+        directory: pebble.directory(),
+        roots: TrustedRoots::read("test", &pebble.ca_file()).unwrap(),
+    };
+    move |options| {
+        options.listen = SocketAddr::from(([127, 0, 0, 1], tls));
+        options.http_listen = Some(SocketAddr::from(([127, 0, 0, 1], http)));
+        options.certificate = Some(CertificateSource::Acme(order.clone()));
+    }
+}
+
 #[test]
 #[ignore = "needs Pebble"]
 fn a_certificate_is_ordered_kept_and_renewed_while_the_authority_comes_and_goes() {
     let [http, tls] = free_ports();
     let mut pebble = Pebble::start(http, tls);
-    let roots = TrustedRoots::read("test", &pebble.ca_file()).unwrap();
-    let directory = pebble.directory();
-    let configure = move |options: &mut posture::serve::ServeOptions| {
-        options.listen = SocketAddr::from(([127, 0, 0, 1], tls));
-        options.http_listen = Some(SocketAddr::from(([127, 0, 0, 1], http)));
-        options.certificate = Some(CertificateSource::Acme(AcmeOptions {
-            domains: vec![NAME.to_owned(), OTHER.to_owned()],
-            email: Some("it@example.com".to_owned()),
-            directory: directory.clone(),
-            roots: roots.clone(),
-        }));
-    };
+    let configure = ordering(&pebble, [http, tls], &[NAME, OTHER]);
     let root = pebble.root();
     let posture = Posture::start_with(configure.clone());
     assert!(wait_until(WAIT, || presented(posture.address, &root).is_some()), "the first");
@@ -122,18 +130,7 @@ fn a_certificate_is_ordered_kept_and_renewed_while_the_authority_comes_and_goes(
 fn a_restart_does_not_order_at_once_after_several_failures() {
     let [http, tls] = free_ports();
     let mut pebble = Pebble::start(http, tls);
-    let roots = TrustedRoots::read("test", &pebble.ca_file()).unwrap();
-    let directory = pebble.directory();
-    let configure = move |options: &mut posture::serve::ServeOptions| {
-        options.listen = SocketAddr::from(([127, 0, 0, 1], tls));
-        options.http_listen = Some(SocketAddr::from(([127, 0, 0, 1], http)));
-        options.certificate = Some(CertificateSource::Acme(AcmeOptions {
-            domains: vec![NAME.to_owned()],
-            email: None,
-            directory: directory.clone(),
-            roots: roots.clone(),
-        }));
-    };
+    let configure = ordering(&pebble, [http, tls], &[NAME]);
     pebble.stop();
     let failed = |it: &Posture| metric(it, "posture_certificate_failures_total").unwrap();
     let mut posture = Posture::start_with(configure.clone());
