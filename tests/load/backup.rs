@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::figure::Report;
+use super::figure::{Report, memory_kib};
 use super::fill;
 use super::harness::process::{Folder, Line};
 
@@ -94,6 +94,8 @@ pub(crate) fn measure() {
     note("writers before", of(&|it| it < began));
     note("writers during the backup", of(&|it| began <= it && it < ended));
     note("writers after", of(&|it| ended <= it));
+    let kib = memory_kib(server.id(), "VmRSS");
+    Report::note("resident memory of the server then", format!("{} MiB", kib / 1024));
     Report::note("backup file", mib(&folder.path().join("one.redb")));
     Report::note("database after", mib(&database));
     let drill = folder.ok(&["backup", "drill", "one.redb"]);
