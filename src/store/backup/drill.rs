@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::file::PendingFile;
+use super::file::{PendingFile, require_space};
 use super::job::Job;
 use super::restore::{RestoreOptions, Restored, restore};
 use super::walk::CACHE_BYTES;
@@ -43,8 +43,12 @@ impl Store {
         now: Time,
         read: impl FnOnce(&Snapshot) -> Result<()>,
     ) -> Result<Restored> {
-        let folder = self.inner.database.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let database = self.inner.database.as_deref();
+        let folder = database.and_then(Path::parent).map(Path::to_owned);
         let folder = folder.unwrap_or_else(std::env::temp_dir);
+        // Writes go on meanwhile. A file that is not there is refused by the restore.
+        let n_bytes = file.metadata().map_or(0, |it| it.len());
+        require_space(&folder, n_bytes, database)?;
         rehearse((file, identity), &folder, job, now, |restored, dir| {
             let options = StoreOptions { dir: dir.to_owned(), cache_bytes: CACHE_BYTES };
             let store = Self::open(&options, now)?;
