@@ -177,7 +177,7 @@ async fn watch(session: &ServerSession, call: Call) -> Result<Value> {
             }
             () = &mut stop => {
                 bar.finish_and_clear();
-                return Err(Error::unavailable("interrupted; nothing was changed"));
+                return Err(Error::unavailable("interrupted before the end"));
             }
             _ = ticks.tick(), if !bar.is_hidden() => {
                 let Ok(state) = session.call(Call::get("/api/backups")).await else { continue };

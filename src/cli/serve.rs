@@ -226,7 +226,7 @@ fn reload_on_hangup(certificate: Option<Arc<Presented>>) -> Result<impl Future<O
         while hangup.recv().await.is_some() {
             if let Some(certificate) = &certificate {
                 certificate.renew_now.notify_one();
-                tracing::info!("reading the certificate again, as SIGHUP asks");
+                tracing::info!("looking for a new certificate, as SIGHUP asks");
             }
             tracing::info!(
                 "posture.toml is read at the start only: restart the service to apply changes of it"

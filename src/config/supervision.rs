@@ -1,4 +1,4 @@
-//! What the service manager says in the environment: how to reach it, and how long it waits for a sign of life.
+//! What the service manager says in the environment: how to reach it, and how often it wants to hear from the service.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,11 +14,11 @@ const WATCHDOG_PID: &str = "WATCHDOG_PID";
 pub struct Supervision {
     /// The path of a datagram socket, or an abstract name after `@`.
     pub socket: Option<OsString>,
-    /// A service that gives no sign of life for this long is restarted.
+    /// A service that is not heard from for this long is restarted.
     pub watchdog: Option<Duration>,
 }
 
-/// The wishes of the service manager of this process.
+/// What the service manager of this process asks for.
 #[must_use]
 pub fn supervision() -> Supervision {
     let number = |name: &str| env::var_os(name)?.to_str()?.parse::<u64>().ok();

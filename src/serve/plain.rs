@@ -17,7 +17,7 @@ const CHALLENGES: &str = "/.well-known/acme-challenge/";
 /// Headers that carry a credential.
 const CREDENTIALS: [&str; 3] = ["x-api-key", "authorization", "cookie"];
 
-/// Leads pages to HTTPS, and refuses everything else. Nobody is redirected together with a key: a program that sends one in
+/// Redirects pages to HTTPS, and refuses everything else. Nobody is redirected together with a key: a program that sends one in
 /// clear must hear of it.
 ///
 /// `public_url`: where pages are if it is `https`; otherwise they are at the host of the request and at `port`.

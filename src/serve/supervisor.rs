@@ -26,7 +26,7 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Sends a state such as `READY=1`. Nobody may be there to hear it.
+    /// Sends a state such as `READY=1`. It is no error if no service manager listens.
     pub(super) fn tell(&self, state: &str) {
         if let Err(error) = self.send(state) {
             tracing::warn!(%error, "the service manager could not be told {state}: {error}");

@@ -248,7 +248,7 @@ pub(in crate::store) fn sync_dir(dir: &Path) -> Result<()> {
 /// A damaged file may make redb panic, which is reported like any other error.
 pub(in crate::store) fn guarded<T>(open: impl FnOnce() -> Result<T>) -> Result<T> {
     let opened = catch_unwind(AssertUnwindSafe(open));
-    opened.unwrap_or_else(|_| Err(damaged().caused_by("it broke the reader")))
+    opened.unwrap_or_else(|_| Err(damaged().caused_by("reading it panicked")))
 }
 
 fn refused(error: DatabaseError) -> Error {

@@ -223,7 +223,7 @@ impl App {
     }
 }
 
-/// Only who has an account on the host may name files of it: over the network, anybody who got hold of a session could
+/// Only people with an account on the host may name files of it: over the network, anybody who got hold of a session could
 /// write or read any file that the service may.
 fn require_operator(by: &Caller, file: Option<&Path>) -> Result<()> {
     let is_operator = matches!(by.identity, Principal::Operator { .. });

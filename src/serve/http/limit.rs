@@ -11,7 +11,7 @@ pub const CONNECTIONS_MAX: usize = 4_096;
 /// closed itself.
 pub const CONNECTIONS_PER_IP_MAX: usize = 128;
 /// The same for all loopback addresses together. A proxy on this host that is not configured as trusted carries all callers,
-/// but no local program takes the slots of everybody else.
+/// but no local program takes all slots.
 pub const CONNECTIONS_LOOPBACK_MAX: usize = CONNECTIONS_MAX / 2;
 /// Requests of one HTTP/2 connection that may be in progress at once.
 pub const STREAMS_MAX: u32 = 32;

@@ -87,7 +87,7 @@ fn whole<T>(read: impl FnOnce() -> Result<T>) -> Result<T> {
             Err(damaged().caused_by(Chain(&error).to_string()))
         }
         Ok(read) => read,
-        Err(_) => Err(damaged().caused_by("it broke the reader")),
+        Err(_) => Err(damaged().caused_by("reading it panicked")),
     }
 }
 
