@@ -49,10 +49,8 @@ impl RequestId {
         let n = N_MADE.fetch_add(1, Ordering::Relaxed);
         let mixed = mixed(SEED.wrapping_add(n.wrapping_mul(STEP)));
         let (mut bytes, length) = ([0; ID_CHARS_MAX], 16);
-        for (index, byte) in bytes[..length].iter_mut().enumerate() {
-            let digit = mixed >> (60 - 4 * index) & 0xf;
-            *byte = b"0123456789abcdef"[usize::try_from(digit).unwrap_or(0)];
-        }
+        hex::encode_to_slice(mixed.to_be_bytes(), &mut bytes[..length])
+            .expect("two digits for each of eight bytes");
         Self { bytes, length }
     }
 }

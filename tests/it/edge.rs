@@ -10,6 +10,7 @@ use poem::endpoint::make;
 use poem::http::{Method, StatusCode};
 use poem::{EndpointExt, Request, Response};
 use posture::api::SharedService;
+use posture::api::edge::traffic::Traffic;
 use posture::peer::Peer;
 use posture::serve::http::limit::ConnectionLimits;
 use posture::serve::http::listen::Listener;
@@ -117,7 +118,7 @@ impl Drop for Edge {
 
 fn app(reached: mpsc::Sender<()>) -> SharedService {
     let app = make(move |request| answer(request, reached.clone()));
-    SharedService { endpoint: Arc::new(app.boxed()), traffic: Arc::default() }
+    SharedService { endpoint: Arc::new(app.boxed()), traffic: Arc::new(Traffic::of(Vec::new())) }
 }
 
 async fn answer(mut request: Request, reached: mpsc::Sender<()>) -> poem::Result<Response> {

@@ -65,13 +65,6 @@ impl OperationTraffic {
     }
 }
 
-/// Of a service without operations.
-impl Default for Traffic {
-    fn default() -> Self {
-        Self::of(Vec::new())
-    }
-}
-
 impl Traffic {
     /// `names`: those of the operations, by their number.
     #[must_use]
