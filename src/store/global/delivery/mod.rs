@@ -3,6 +3,8 @@
 //! A delivery is created in the commit of its event. The number of an attempt is durable before the attempt: it is claimed,
 //! sent, settled. A claim that was not settled because the service stopped is released at the next start.
 
+mod row;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
@@ -11,12 +13,15 @@ use crate::id::{ClientId, EventId, WebhookId};
 use crate::store::global::event::Event;
 use crate::store::global::queue::{self, DeliveryQueue, N_WAITING_DISABLES, N_WAITING_MAX};
 use crate::store::global::webhook::{self, Disabling, Webhook, WebhookState};
-use crate::store::kernel::transaction::{Rows, Transaction, Writing};
+use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, RowKey, Span, WEBHOOK_FRAMEWORKS,
-    WEBHOOK_HEADERS, WEBHOOKS, rising,
+    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, Span, WEBHOOK_FRAMEWORKS, WEBHOOK_HEADERS,
+    WEBHOOKS, rising,
 };
 use crate::store::{Batch, ClientBatch};
+use row::{leave, outbox_key, put_delivery, sequence_of};
+
+pub(in crate::store) use row::delivery_key;
 
 /// How many attempts the log of a delivery keeps: the last ones.
 pub const N_ATTEMPTS_KEPT: usize = 20;
@@ -132,69 +137,6 @@ pub enum Settled {
     Delivered,
     Retry { due: Time },
     Exhausted,
-}
-
-pub(in crate::store) fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
-    RowKey::empty().bytes(webhook.as_bytes()).bytes(&sequence.to_be_bytes())
-}
-
-fn outbox_key(webhook: WebhookId, due: Time, sequence: u64) -> RowKey {
-    RowKey::empty()
-        .bytes(webhook.as_bytes())
-        .bytes(&rising(due).to_be_bytes())
-        .bytes(&sequence.to_be_bytes())
-}
-
-fn finished_key(at: Time, webhook: WebhookId, sequence: u64) -> RowKey {
-    RowKey::empty()
-        .bytes(&rising(at).to_be_bytes())
-        .bytes(webhook.as_bytes())
-        .bytes(&sequence.to_be_bytes())
-}
-
-fn sequence_of(key: &[u8]) -> u64 {
-    u64::from_be_bytes(*key.last_chunk().expect("the key ends with a sequence"))
-}
-
-/// Stores a delivery and the row that its state requires. `before`: as it was stored.
-fn put_delivery(rows: &mut Writing, before: Option<&Delivery>, after: &Delivery) -> Result<()> {
-    let (webhook, sequence) = (after.webhook, after.sequence);
-    let key = delivery_key(webhook, sequence);
-    if let Some(before) = before {
-        leave(rows, before)?;
-    }
-    match after.state {
-        DeliveryState::Waiting { due } => {
-            rows.effects.has_deliveries = true;
-            rows.put_row(OUTBOX, outbox_key(webhook, due, sequence).as_slice(), &())?;
-        }
-        DeliveryState::Claimed { .. } => rows.put_row(CLAIMS, key.as_slice(), &())?,
-        DeliveryState::Delivered { at }
-        | DeliveryState::Exhausted { at }
-        | DeliveryState::Skipped { at } => {
-            rows.put_row(FINISHED, finished_key(at, webhook, sequence).as_slice(), &())?;
-        }
-    }
-    rows.put_row(DELIVERIES, key.as_slice(), after)
-}
-
-/// Removes the row that belongs to a delivery's state.
-fn leave(rows: &mut Writing, delivery: &Delivery) -> Result<()> {
-    let (webhook, sequence) = (delivery.webhook, delivery.sequence);
-    match delivery.state {
-        DeliveryState::Waiting { due } => {
-            rows.remove_row(OUTBOX, outbox_key(webhook, due, sequence).as_slice())
-        }
-        DeliveryState::Claimed { .. } => {
-            rows.remove_row(CLAIMS, delivery_key(webhook, sequence).as_slice())
-        }
-        DeliveryState::Delivered { at }
-        | DeliveryState::Exhausted { at }
-        | DeliveryState::Skipped { at } => {
-            rows.remove_row(FINISHED, finished_key(at, webhook, sequence).as_slice())
-        }
-    }
-    .map(|_| ())
 }
 
 fn fresh(webhook: WebhookId, event: &Event, due: Time) -> Delivery {
