@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use bincode::{Decode, Encode};
 use jiff::Timestamp;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::Error;
 
@@ -102,6 +103,14 @@ impl FromStr for Time {
     }
 }
 
+/// What the clock shows, and how long the machine has been running: nobody can set that.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    pub at: Time,
+    /// Seconds since the machine started. Time that it slept counts.
+    pub uptime_s: i64,
+}
+
 /// Where `now` comes from.
 #[derive(Clone, Debug)]
 pub enum Clock {
@@ -122,6 +131,17 @@ impl Clock {
             Self::System => Time::from_micros(Timestamp::now().as_microsecond()),
             Self::Manual(micros) => Time(micros.load(Ordering::Acquire)),
         }
+    }
+
+    /// A manual clock is moved on purpose: the machine then ran for as long.
+    #[must_use]
+    pub fn read(&self) -> Reading {
+        let at = self.now();
+        let uptime_s = match self {
+            Self::System => clock_gettime(ClockId::Boottime).tv_sec,
+            Self::Manual(_) => at.s(),
+        };
+        Reading { at, uptime_s }
     }
 
     /// Moves a manual clock; a system clock moves by itself.

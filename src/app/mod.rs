@@ -41,6 +41,7 @@ use intake::count::IntakeCounts;
 use intake::upload::UploadLimits;
 use notice::Notices;
 use scan::registry::ScanRegistry;
+use upkeep::clock_watch::ClockWatch;
 use webhook::Webhooks;
 
 pub use client::ClientLock;
@@ -82,6 +83,7 @@ pub struct App {
     certificates: Certificates,
     backups: Backups,
     pub notices: Notices,
+    clock_watch: ClockWatch,
 }
 
 impl App {
@@ -125,6 +127,7 @@ impl App {
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             backups: Backups::default(),
             notices: Notices::default(),
+            clock_watch: ClockWatch::of(clock.read()),
             unassessed,
             frameworks,
             store,

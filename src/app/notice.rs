@@ -11,6 +11,7 @@ pub enum NoticeKind {
     BackupFailed,
     BackupCommandFailed,
     BackupDrillFailed,
+    ClockAhead,
 }
 
 impl NoticeKind {
@@ -20,6 +21,7 @@ impl NoticeKind {
             Self::BackupFailed => "backup_failed",
             Self::BackupCommandFailed => "backup_command_failed",
             Self::BackupDrillFailed => "backup_drill_failed",
+            Self::ClockAhead => "clock_ahead",
         }
     }
 }

@@ -32,6 +32,9 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
         drive("forget-events", FORGET_EVERY, stop.clone(), async || {
             app.checkpoint_unauthenticated().await?;
             app.log_audit_head().await?;
+            if !app.believes_clock().await {
+                return Ok(false);
+            }
             Ok(app.forget_events().await?
                 | app.forget_answers().await?
                 | app.forget_audit().await?
@@ -42,7 +45,9 @@ pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
             app.finish_erasures().await?;
             app.finish_webhook_removals().await.map(|()| false)
         }),
-        drive("forget-deliveries", FORGET_EVERY, stop, async || app.forget_deliveries().await),
+        drive("forget-deliveries", FORGET_EVERY, stop, async || {
+            Ok(app.believes_clock().await && app.forget_deliveries().await?)
+        }),
     );
 }
 
@@ -73,6 +78,9 @@ async fn sweep(app: &Arc<App>, mut stop: watch::Receiver<bool>) {
                     Err(error) => failures.failed("due clients cannot be listed", &error),
                 }
             }
+        }
+        if !app.believes_clock().await {
+            waiting.clear();
         }
         while under_way.len() < N_AT_ONCE_MAX
             && let Some(client) = waiting.pop_front()

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::harness::Posture;
 
 /// One Prowler finding of an account.
-fn finding(check: &str, passes: bool, at: &str) -> Value {
+pub(crate) fn finding(check: &str, passes: bool, at: &str) -> Value {
     json!({
         "metadata": {"event_code": check, "product": {"name": "Prowler"}},
         "severity": "Critical", "status": "New",
@@ -18,7 +18,7 @@ fn finding(check: &str, passes: bool, at: &str) -> Value {
     })
 }
 
-fn file(findings: &[Value]) -> Vec<u8> {
+pub(crate) fn file(findings: &[Value]) -> Vec<u8> {
     serde_json::to_vec(findings).unwrap()
 }
 

@@ -9,6 +9,7 @@ mod audit;
 mod backup;
 mod catalog;
 mod cli;
+mod clock;
 mod config;
 mod crash;
 mod disk;

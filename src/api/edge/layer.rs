@@ -228,6 +228,7 @@ async fn metrics_text(web: &Web) -> String {
         health: web.app.health(),
         n_clients: web.app.clients.directory.list().len() as u64,
         database_bytes: web.app.database_bytes(),
+        clock_ahead_s: web.app.clock_ahead_s(),
         memory,
         deliveries: web.app.delivery_health().await.ok(),
         certificate: web.app.certificate_health(),

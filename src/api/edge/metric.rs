@@ -40,6 +40,7 @@ pub struct Metrics {
     queue: Amount,
     failures: Counter,
     disk_full: Amount,
+    clock_ahead: Amount,
     database_bytes: Amount,
     resident: Amount,
     memory: Family<[(&'static str, &'static str); 1], Amount>,
@@ -149,6 +150,8 @@ pub struct Figures {
     pub n_clients: u64,
     /// Length of the database file.
     pub database_bytes: u64,
+    /// 0: the clock is believed.
+    pub clock_ahead_s: u64,
     pub memory: MemoryUse,
     /// `None`: the store cannot be read.
     pub deliveries: Option<DeliveryHealth>,
@@ -193,6 +196,8 @@ impl Metrics {
         let clients = amount("clients", "Clients in any state");
         let queue = amount("store_queue", "Writes that are queued or in progress");
         let disk_full = amount("store_disk_full", "1 while writes are refused for lack of space");
+        let help = "How far the clock is ahead of the time that passed, while that is in doubt";
+        let clock_ahead = amount("clock_ahead_seconds", help);
         let database_bytes = amount("database_bytes", "Length of the database file");
         let resident = amount("resident_memory_bytes", "Memory of the process");
         let memory = Family::<[(&str, &str); 1], Amount>::default();
@@ -236,6 +241,7 @@ impl Metrics {
             queue,
             failures,
             disk_full,
+            clock_ahead,
             database_bytes,
             resident,
             memory,
@@ -258,6 +264,7 @@ impl Metrics {
         self.database_bytes.set(figures.database_bytes);
         self.queue.set(health.queue_len);
         self.disk_full.set(u64::from(health.disk_full));
+        self.clock_ahead.set(figures.clock_ahead_s);
         self.resident.set(memory.resident);
         for (part, n_bytes) in [
             ("database_cache", memory.store.cache),

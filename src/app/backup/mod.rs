@@ -214,7 +214,7 @@ impl App {
         let count = match kind {
             NoticeKind::BackupFailed => Some(&self.backups.n_failures),
             NoticeKind::BackupCommandFailed => Some(&self.backups.n_command_failures),
-            NoticeKind::BackupDrillFailed => None,
+            NoticeKind::BackupDrillFailed | NoticeKind::ClockAhead => None,
         };
         if let Some(count) = count {
             count.fetch_add(1, Ordering::Relaxed);

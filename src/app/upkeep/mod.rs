@@ -1,5 +1,6 @@
 //! Periodic and startup work: due assessments, staleness, retention, counters, erasures.
 
+pub mod clock_watch;
 mod retention;
 
 use super::App;

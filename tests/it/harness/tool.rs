@@ -39,3 +39,10 @@ pub fn pebble(name: &str) -> PathBuf {
     assert!(program.is_file(), "{} is missing; tests/tools installs it", program.display());
     program
 }
+
+/// The library that sets the clock of a process which is started with it.
+pub fn faketime() -> PathBuf {
+    let library = cache().join("faketime/libfaketimeMT.so.1");
+    assert!(library.is_file(), "{} is missing; tests/tools installs it", library.display());
+    library
+}

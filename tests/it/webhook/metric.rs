@@ -62,6 +62,7 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "clients gauge",
         "store_queue gauge",
         "store_disk_full gauge",
+        "clock_ahead_seconds gauge",
         "database_bytes gauge",
         "resident_memory_bytes gauge",
         "memory_bytes gauge",

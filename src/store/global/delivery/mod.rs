@@ -328,6 +328,29 @@ impl Batch {
         Ok(())
     }
 
+    /// Makes up to `n_max` deliveries due now that wait for a time after `after`. Returns true if more may do so.
+    pub fn hasten_deliveries(
+        &mut self,
+        webhook: WebhookId,
+        after: Time,
+        now: Time,
+        n_max: usize,
+    ) -> Result<bool> {
+        let from = outbox_key(webhook, after, u64::MAX).as_slice().to_vec();
+        let span = Span { from, ..Span::prefix(webhook.as_bytes()) };
+        let keys = self.rows.list_keys_of(OUTBOX, &span, n_max)?;
+        for key in &keys {
+            let Some(before) = self.find_delivery(webhook, sequence_of(key))? else {
+                self.rows.remove_row(OUTBOX, key)?;
+                continue;
+            };
+            let mut after = before.clone();
+            after.state = DeliveryState::Waiting { due: now };
+            put_delivery(&mut self.rows, Some(&before), &after)?;
+        }
+        Ok(keys.len() == n_max)
+    }
+
     /// Queues an event for a webhook again, or for the first time. Returns false if it is already queued.
     ///
     /// # Errors
