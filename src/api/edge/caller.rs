@@ -33,12 +33,20 @@ pub struct Noted {
 }
 
 /// Where the caller extractor stores it for the edge.
-#[derive(Clone, Default)]
-pub struct CallerSlot(Arc<Mutex<Noted>>);
+#[derive(Clone)]
+pub struct CallerSlot {
+    /// The number of the operation.
+    operation: Option<usize>,
+    noted: Arc<Mutex<Noted>>,
+}
 
 impl CallerSlot {
+    pub fn of(operation: Option<usize>) -> Self {
+        Self { operation, noted: Arc::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Noted> {
-        self.0.lock().expect("no holder of this lock panics")
+        self.noted.lock().expect("no holder of this lock panics")
     }
 
     pub fn take(&self) -> Noted {
@@ -171,9 +179,9 @@ fn caller<R: Right>(request: &Request) -> Result<Caller> {
     }
     require_right::<R>(&caller)?;
     refuse_encoding(request)?;
-    if !ignores_unknown_parameters::<R>() {
+    if let Some(query) = request.uri().query().filter(|_| !ignores_unknown_parameters::<R>()) {
         let operations: &Operations = request.data().expect("mount gives every request these");
-        operations.check_query(request)?;
+        operations.check_query(slot.operation, query)?;
     }
     // Too many assets are pushed to record each. The edge counts them instead.
     let act = request.data::<PendingAct>().filter(|_| R::ROLE.is_some());

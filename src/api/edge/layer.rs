@@ -44,11 +44,12 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
 
     async fn call(&self, mut request: Request) -> poem::Result<Response> {
         let edge = (&self.operations, self.web.as_ref());
-        if let Some(number) = self.operations.number(request.method(), request.uri().path()) {
-            request::note_operation(number);
-        }
+        let operation = self.operations.number(request.method(), request.uri().path());
+        operation.inspect(|it| request::note_operation(*it));
+        let slot = CallerSlot::of(operation);
+        request.extensions_mut().insert(slot.clone());
         if matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS) {
-            return finish(edge, &self.inner, request, None).await;
+            return finish(edge, &self.inner, request, slot, None).await;
         }
         let path = request.uri().path().to_owned();
         let address = client_address(&request, &self.web);
@@ -60,19 +61,18 @@ impl<E: Endpoint<Output = Response>> Endpoint for Edge<E> {
             ..Act::default()
         });
         request.extensions_mut().insert(act.clone());
-        finish(edge, &self.inner, request, Some(act)).await
+        finish(edge, &self.inner, request, slot, Some(act)).await
     }
 }
 
-/// Adds the slot for the caller to the request, records the outcome for the audit log, and adds headers to the answer.
+/// Records the outcome for the audit log, and adds headers to the answer.
 async fn finish(
     (operations, web): (&Operations, &Web),
     inner: &impl Endpoint<Output = Response>,
-    mut request: Request,
+    request: Request,
+    slot: CallerSlot,
     act: Option<PendingAct>,
 ) -> poem::Result<Response> {
-    let slot = CallerSlot::default();
-    request.extensions_mut().insert(slot.clone());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let address = client_address(&request, web);
     let conditional = matches!(method, Method::GET | Method::HEAD);

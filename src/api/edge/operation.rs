@@ -5,7 +5,6 @@ use std::str::Split;
 use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
-use poem::Request;
 use poem::http::{HeaderValue, Method};
 use serde_json::Value;
 
@@ -14,7 +13,13 @@ use crate::text::nearest;
 
 /// The operations of each path.
 #[derive(Clone)]
-pub struct Operations(Arc<Tree>);
+pub struct Operations(Arc<Index>);
+
+struct Index {
+    tree: Tree,
+    /// By their numbers.
+    operations: Vec<Operation>,
+}
 
 /// What follows a part of a path.
 #[derive(Default)]
@@ -32,13 +37,11 @@ struct PathOperations {
     template: String,
     /// For the `Allow` header of a 405.
     allow: HeaderValue,
-    operations: Vec<Operation>,
+    /// The number of the operation of each method, counted from 0 over all paths.
+    numbers: Vec<(Method, usize)>,
 }
 
 struct Operation {
-    method: Method,
-    /// Counted from 0 over all paths.
-    number: usize,
     /// Its `operationId`.
     id: String,
     /// The names of the parameters in the query.
@@ -61,12 +64,6 @@ impl Tree {
         let named = self.named.get(part).and_then(|it| it.find(parts.clone()));
         named.or_else(|| self.any.as_ref()?.find(parts))
     }
-
-    /// All operations below.
-    fn each<'a>(&'a self, see: &mut dyn FnMut(&'a Operation)) {
-        self.here.iter().flat_map(|it| &it.operations).for_each(&mut *see);
-        self.named.values().chain(self.any.as_deref()).for_each(|it| it.each(see));
-    }
 }
 
 impl Operations {
@@ -75,34 +72,27 @@ impl Operations {
     pub fn of(document: &str) -> Self {
         let document: Value = serde_json::from_str(document).expect("poem-openapi writes JSON");
         let paths = document["paths"].as_object().expect("the document has paths");
-        let (mut tree, mut n) = (Tree::default(), 0);
+        let (mut tree, mut operations) = (Tree::default(), Vec::new());
         for (path, item) in paths {
-            let operations = PathOperations::of(path, item, n);
-            n += operations.operations.len();
-            tree.add(path.split('/'), operations);
+            tree.add(path.split('/'), PathOperations::of(path, item, &mut operations));
         }
-        Self(Arc::new(tree))
+        Self(Arc::new(Index { tree, operations }))
     }
 
     fn find(&self, path: &str) -> Option<&PathOperations> {
-        self.0.find(path.split('/'))
-    }
-
-    fn find_operation(&self, method: &Method, path: &str) -> Option<&Operation> {
-        self.find(path)?.operations.iter().find(|it| it.method == *method)
+        self.0.tree.find(path.split('/'))
     }
 
     /// The number of an operation. `None` if the path does not have the method.
     pub(super) fn number(&self, method: &Method, path: &str) -> Option<usize> {
-        self.find_operation(method, path).map(|it| it.number)
+        let numbers = &self.find(path)?.numbers;
+        numbers.iter().find(|it| it.0 == *method).map(|it| it.1)
     }
 
     /// The ids of all operations, by their numbers.
     #[must_use]
     pub fn ids(&self) -> Vec<String> {
-        let mut ids = BTreeMap::new();
-        self.0.each(&mut |it| drop(ids.insert(it.number, it.id.clone())));
-        ids.into_values().collect()
+        self.0.operations.iter().map(|it| it.id.clone()).collect()
     }
 
     /// The methods of a path.
@@ -121,9 +111,8 @@ impl Operations {
     ///
     /// # Errors
     /// `Invalid` with the parameter, and the known name that is nearest to it.
-    pub(super) fn check_query(&self, request: &Request) -> Result<()> {
-        let Some(query) = request.uri().query() else { return Ok(()) };
-        let operation = self.find_operation(request.method(), request.uri().path());
+    pub(super) fn check_query(&self, operation: Option<usize>, query: &str) -> Result<()> {
+        let operation = operation.map(|it| &self.0.operations[it]);
         let known = operation.map(|it| it.parameters.as_slice()).unwrap_or_default();
         for parameter in query.split('&').filter(|it| !it.is_empty()) {
             let name = parameter.split('=').next().unwrap_or_default().replace('+', " ");
@@ -137,23 +126,22 @@ impl Operations {
 }
 
 impl PathOperations {
-    /// `n_before`: the operations of earlier paths.
-    fn of(path: &str, item: &Value, n_before: usize) -> Self {
-        let all = item.as_object().into_iter().flatten();
-        let operation = |(number, (method, it)): (usize, (&String, &Value))| Operation {
-            method: method.to_uppercase().parse().expect("the document has methods of HTTP"),
-            number,
-            id: it["operationId"].as_str().expect("an operation has an id").to_owned(),
-            parameters: query_parameters(it),
-        };
-        let operations: Vec<Operation> = (n_before..).zip(all).map(operation).collect();
-        let mut methods: Vec<&str> = operations.iter().map(|it| it.method.as_str()).collect();
+    /// Adds the operations of a path to `all`.
+    fn of(path: &str, item: &Value, all: &mut Vec<Operation>) -> Self {
+        let mut numbers: Vec<(Method, usize)> = Vec::new();
+        for (method, it) in item.as_object().into_iter().flatten() {
+            let method = method.to_uppercase().parse().expect("the document has methods of HTTP");
+            numbers.push((method, all.len()));
+            let id = it["operationId"].as_str().expect("an operation has an id").to_owned();
+            all.push(Operation { id, parameters: query_parameters(it) });
+        }
+        let mut methods: Vec<&str> = numbers.iter().map(|it| it.0.as_str()).collect();
         methods.sort_unstable();
         if methods.contains(&"GET") {
             methods.push("HEAD");
         }
         let allow = HeaderValue::from_str(&methods.join(", ")).expect("methods are visible");
-        Self { template: path.to_owned(), allow, operations }
+        Self { template: path.to_owned(), allow, numbers }
     }
 }
 
