@@ -319,6 +319,7 @@ fn webhook_options(
             allow_private_networks: options.allow_private_networks.clone(),
             own: Vec::new(),
             roots: trusted_roots("webhooks.ca_file", options.ca_file.as_deref())?,
+            sender: crate::egress::Sender::Webhooks,
         },
         retention_days: options.retention_days,
     })

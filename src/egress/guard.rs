@@ -19,6 +19,28 @@ pub struct EgressPolicy {
     /// The service's own listeners, which are forbidden. An unspecified address means every local address on that port.
     pub own: Vec<SocketAddr>,
     pub roots: TrustedRoots,
+    pub sender: Sender,
+}
+
+/// Whose requests they are: a refusal names the settings of its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sender {
+    #[default]
+    Webhooks,
+    /// The order of a certificate. Every private network is allowed.
+    Acme,
+}
+
+impl Sender {
+    /// What to do about a URL that begins with `http://`.
+    pub(super) const fn advice_on_http(self) -> &'static str {
+        match self {
+            Self::Webhooks => "set `webhooks.allow_http_networks` to allow `http://`",
+            Self::Acme => {
+                "the directory at `server.acme_directory` names it: all URLs there must be `https://`"
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,11 +101,12 @@ static NETWORKS: LazyLock<Vec<(IpNetwork, Reach, &str)>> = LazyLock::new(|| {
 });
 
 impl EgressPolicy {
-    /// Any network, for URLs that are in the configuration. Still nothing is sent to addresses with [`Reach::Never`].
+    /// Any network, because the authority is in the configuration. Still nothing is sent to addresses with [`Reach::Never`].
     #[must_use]
-    pub fn for_own_configuration(roots: TrustedRoots) -> Self {
+    pub fn for_acme(roots: TrustedRoots) -> Self {
         let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().expect("a network"));
-        Self { allow_private_networks: all.to_vec(), roots, ..Self::default() }
+        let sender = Sender::Acme;
+        Self { allow_private_networks: all.to_vec(), roots, sender, ..Self::default() }
     }
 
     /// Refuses an address that a request with this scheme may not be sent to.
@@ -108,9 +131,8 @@ impl EgressPolicy {
             self.judge(scheme, SocketAddr::new(embedded.into(), to.port()))?;
         }
         if scheme == Scheme::Http && !holds(&self.allow_http_networks, address) {
-            return Err(Refusal(format!(
-                "http:// is not allowed to {address}; use https://, or add it to `webhooks.allow_http_networks`"
-            )));
+            let advice = self.sender.advice_on_http();
+            return Err(Refusal(format!("http:// is not allowed to {address}; {advice}")));
         }
         Ok(())
     }

@@ -19,14 +19,14 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use ureq::Agent;
 use ureq::http::{Method, Request, Response, Uri};
 use ureq::unversioned::transport::DefaultConnector;
+use ureq::{Agent, AsSendBody, Body};
 
 use crate::error::{Chain, Error, Result};
 
 pub use answer::{ANSWER_BYTES_MAX, PostFailure, PostOutcome, Posted, RETRY_AFTER_S_MAX};
-pub use guard::EgressPolicy;
+pub use guard::{EgressPolicy, Sender};
 pub use root::TrustedRoots;
 pub use target::{URL_CHARS_MAX, is_url};
 
@@ -130,10 +130,8 @@ impl Egress {
                     .to_owned(),
             ));
         } else if scheme == Scheme::Http && self.policy.allow_http_networks.is_empty() {
-            return Err(Refusal(
-                "must begin with `https://`; set `webhooks.allow_http_networks` to allow `http://`"
-                    .to_owned(),
-            ));
+            let advice = self.policy.sender.advice_on_http();
+            return Err(Refusal(format!("must begin with `https://`; {advice}")));
         }
         Ok(uri)
     }
@@ -164,7 +162,8 @@ impl Egress {
         Posted { outcome, ms: u32::try_from(start.elapsed().as_millis()).unwrap_or(u32::MAX) }
     }
 
-    /// Sends a request, and returns its answer with any status. Limits as with [`Egress::post`].
+    /// Sends a request, and returns its answer with any status. Limits as with [`Egress::post`], except that the whole body
+    /// of the answer counts, so that it may take the rest of the timeout.
     ///
     /// # Errors
     /// `Unavailable` with the reason if there is no answer, or it has more than `bytes_max` bytes.
@@ -176,8 +175,8 @@ impl Egress {
         let fetched = self.on_thread(place, move |agent| {
             let (head, body) = request.into_parts();
             let answer = match head.method {
-                Method::POST => agent.run(Request::from_parts(head, &body[..])),
-                _ => agent.run(Request::from_parts(head, ())),
+                Method::POST => run(agent, Request::from_parts(head, &body[..])),
+                _ => run(agent, Request::from_parts(head, ())),
             };
             let (head, body) = answer.map_err(answer::failure)?.into_parts();
             let body = body.into_with_config().limit(bytes_max).read_to_vec();
@@ -217,6 +216,14 @@ impl Drop for Egress {
             threads.shutdown_background();
         }
     }
+}
+
+/// Without a limit of its own for the body of the answer.
+fn run(
+    agent: &Agent,
+    request: Request<impl AsSendBody>,
+) -> std::result::Result<Response<Body>, ureq::Error> {
+    agent.run(agent.configure_request(request).timeout_recv_body(None).build())
 }
 
 fn send(

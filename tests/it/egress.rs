@@ -32,6 +32,7 @@ pub fn local() -> EgressPolicy {
         allow_private_networks: networks(&["127.0.0.0/8", "::1/128"]),
         own: Vec::new(),
         roots: posture::egress::TrustedRoots::default(),
+        sender: posture::egress::Sender::Webhooks,
     }
 }
 

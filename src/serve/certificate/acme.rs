@@ -221,7 +221,7 @@ async fn order(
 }
 
 fn client(options: &AcmeOptions) -> Result<AccountBuilder> {
-    let policy = EgressPolicy::for_own_configuration(options.roots.clone());
+    let policy = EgressPolicy::for_acme(options.roots.clone());
     let egress = Egress::new(policy, REQUEST_TIMEOUT, 1)?;
     Ok(Account::builder_with_http(Box::new(AcmeHttp(Arc::new(egress)))))
 }

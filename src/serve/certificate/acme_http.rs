@@ -9,9 +9,12 @@ use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use poem::http::Request;
 
 use crate::egress::Egress;
+use crate::error::Error as Failure;
 
 /// A longer answer is refused. The longest is a chain of certificates.
 const ANSWER_BYTES_MAX: u64 = 256 * 1_024;
+/// What TLS says of a certificate that no trusted authority vouches for.
+const UNKNOWN_ISSUER: &str = "UnknownIssuer";
 
 pub(super) struct AcmeHttp(pub(super) Arc<Egress>);
 
@@ -25,8 +28,19 @@ impl HttpClient for AcmeHttp {
             let body = body.collect().await.unwrap_or_else(|never| match never {}).to_bytes();
             let request = Request::from_parts(head, body);
             let answer = egress.fetch(request, ANSWER_BYTES_MAX).await;
-            let answer = answer.map_err(|error| Error::Other(Box::new(error)))?;
+            let answer = answer.map_err(|failure| Error::Other(Box::new(advised(failure))))?;
             Ok(answer.map(Full::new).into())
         })
     }
+}
+
+/// With the setting that helps, if there is one.
+fn advised(failure: Failure) -> Failure {
+    if !failure.message().contains(UNKNOWN_ISSUER) {
+        return failure;
+    }
+    let said = failure.message();
+    Failure::unavailable(format!(
+        "{said}; if the authority is your own, name the file of its root in `server.acme_ca_file`"
+    ))
 }
