@@ -217,11 +217,20 @@ fn a_server_without_a_usable_certificate_does_not_start() {
         "cert.pem with server.tls_key key.pem: the key is not that of the certificate",
     );
     refused("cert.pem", &key, "server.tls_cert: cert.pem holds no certificate");
-    refused(
-        "key.pem",
-        &certificate,
-        "server.tls_key: key.pem holds no private key that is not encrypted",
-    );
+    refused("key.pem", &certificate, "server.tls_key: key.pem holds no private key\n");
+    // As `openssl genpkey -aes128` and `openssl genrsa -traditional -aes128` write them.
+    let old = "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\
+               DEK-Info: AES-128-CBC,C8F602E001F950B4C913F306C9FB7B55\n\npkNogzP7\n-----END RSA PRIVATE KEY-----\n";
+    let new =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\npkNogzP7\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    for encrypted in [old, &old.replace('\n', "\r\n"), new] {
+        refused(
+            "key.pem",
+            encrypted,
+            "server.tls_key: key.pem holds a private key that is encrypted; \
+             decrypt it into another file with: openssl pkey -in key.pem -out FILE\n",
+        );
+    }
     refused(
         "cert.pem",
         "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n",

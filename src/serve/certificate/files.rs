@@ -119,20 +119,31 @@ fn read(files: &CertificateFiles) -> Result<CertifiedKey> {
             "server.tls_cert: {shown} holds {n} certificates, more than {CHAIN_MAX}"
         )));
     }
-    let key = content("server.tls_key", &files.key)?;
-    let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| {
+    let text = content("server.tls_key", &files.key)?;
+    let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
+        let shown = files.key.display();
+        if is_encrypted(&text) {
+            return Error::invalid(format!(
+                "server.tls_key: {shown} holds a private key that is encrypted; \
+                 decrypt it into another file with: openssl pkey -in {shown} -out FILE"
+            ));
+        }
         if !matches!(error, pem::Error::NoItemsFound) {
             return not_pem("server.tls_key", &files.key, &error);
         }
-        let shown = files.key.display();
-        Error::invalid(format!(
-            "server.tls_key: {shown} holds no private key that is not encrypted"
-        ))
+        Error::invalid(format!("server.tls_key: {shown} holds no private key"))
     })?;
     certified(chain, key).map_err(|why| {
         let key = files.key.display();
         Error::invalid(format!("server.tls_cert {shown} with server.tls_key {key}: {why}"))
     })
+}
+
+/// Whether it holds an encrypted key, in the new format (PKCS #8) or the old one (RFC 1421).
+fn is_encrypted(pem: &[u8]) -> bool {
+    let starts = [&b"-----BEGIN ENCRYPTED PRIVATE KEY-----"[..], b"Proc-Type: 4,ENCRYPTED"];
+    let mut lines = pem.split(|it| matches!(it, b'\n' | b'\r'));
+    lines.any(|line| starts.iter().any(|it| line.starts_with(it)))
 }
 
 fn content(name: &str, path: &Path) -> Result<Vec<u8>> {
