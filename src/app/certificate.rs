@@ -6,7 +6,9 @@ use crate::app::App;
 use crate::clock::Time;
 use crate::error::Result;
 use crate::secret::{Locked, Sealer};
-use crate::store::global::certificate::{AcmeAccount, AcmeFailures, StoredCertificate};
+use crate::store::global::certificate::{
+    AcmeAccount, AcmeContact, AcmeFailures, StoredCertificate,
+};
 use crate::store::{Batch, Snapshot};
 
 /// What the sealed values are for.
@@ -136,14 +138,34 @@ impl App {
         Ok(stored.and_then(|it| self.unseal(ACCOUNT, &it.credentials)))
     }
 
+    /// A new account, which was told this contact.
+    ///
     /// # Errors
     /// `Unavailable` if the disk does not accept the write.
-    pub async fn put_acme_account(&self, directory: &str, credentials: &str) -> Result<()> {
+    pub async fn put_acme_account(&self, contact: AcmeContact, credentials: &str) -> Result<()> {
         let stored = AcmeAccount {
-            directory: directory.to_owned(),
+            directory: contact.directory.clone(),
             credentials: self.certificates.sealer.seal(ACCOUNT, credentials),
         };
-        self.store.write(move |batch: &mut Batch| batch.put_acme_account(&stored)).await
+        let write = move |batch: &mut Batch| {
+            batch.put_acme_account(&stored)?;
+            batch.put_acme_contact(&contact)
+        };
+        self.store.write(write).await
+    }
+
+    /// What the authority was last told. `None`: that is not known.
+    ///
+    /// # Errors
+    /// `Internal` if it is damaged.
+    pub async fn find_acme_contact(&self) -> Result<Option<AcmeContact>> {
+        self.store.read(Snapshot::find_acme_contact).await
+    }
+
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn put_acme_contact(&self, contact: AcmeContact) -> Result<()> {
+        self.store.write(move |batch: &mut Batch| batch.put_acme_contact(&contact)).await
     }
 
     /// `None` if it cannot be read: then a new one is made.

@@ -23,7 +23,7 @@ use crate::app::certificate::IssuedCertificate;
 use crate::clock::Time;
 use crate::egress::{Egress, EgressPolicy, TrustedRoots};
 use crate::error::{Chain, Error, Result};
-use crate::store::global::certificate::AcmeFailures;
+use crate::store::global::certificate::{AcmeContact, AcmeFailures};
 
 /// How often the clock is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -190,7 +190,10 @@ async fn order(
     let names: Vec<_> = options.domains.iter().cloned().map(Identifier::Dns).collect();
     let wanted = NewOrder::new(&names);
     let begun = match known_account(app, options).await? {
-        Some(account) => Some(account.new_order(&wanted).await),
+        Some(account) => {
+            tell_contact(app, options, &account).await;
+            Some(account.new_order(&wanted).await)
+        }
         None => None,
     };
     let mut order = match begun {
@@ -235,6 +238,41 @@ async fn known_account(app: &App, options: &AcmeOptions) -> Result<Option<Accoun
     client(options)?.from_credentials(credentials).await.map(Some).map_err(refused)
 }
 
+/// Tells the authority where it may write to, if that changed. The certificate does not depend on it: a failure is logged,
+/// and the next order is the next attempt.
+async fn tell_contact(app: &App, options: &AcmeOptions, account: &Account) {
+    let wanted = contact(options);
+    let urls = contact_urls(&wanted);
+    let told = async {
+        if app.find_acme_contact().await?.is_some_and(|it| it == wanted) {
+            return Ok(());
+        }
+        let urls: Vec<_> = urls.iter().map(String::as_str).collect();
+        match account.update_contacts(&urls).await {
+            // The order finds out, too, and makes a new one.
+            Err(error) if is_unknown_account(&error) => Ok(()),
+            told => {
+                told.map_err(refused)?;
+                app.put_acme_contact(wanted).await
+            }
+        }
+    };
+    if let Err(error) = told.await {
+        tracing::warn!(
+            error = %Chain(&error),
+            "{} could not be told the new server.acme_email: {}", options.directory, Chain(&error)
+        );
+    }
+}
+
+fn contact(options: &AcmeOptions) -> AcmeContact {
+    AcmeContact { directory: options.directory.clone(), email: options.email.clone() }
+}
+
+fn contact_urls(contact: &AcmeContact) -> Vec<String> {
+    contact.email.iter().map(|it| format!("mailto:{it}")).collect()
+}
+
 /// The authority no longer knows the account.
 fn is_unknown_account(error: &instant_acme::Error) -> bool {
     let instant_acme::Error::Api(problem) = error else { return false };
@@ -243,17 +281,17 @@ fn is_unknown_account(error: &instant_acme::Error) -> bool {
 
 /// To use an authority is to accept its terms.
 async fn new_account(app: &App, options: &AcmeOptions) -> Result<Account> {
-    let contact = options.email.as_ref().map(|it| format!("mailto:{it}"));
-    let contact: Vec<_> = contact.iter().map(String::as_str).collect();
+    let contact = contact(options);
+    let urls = contact_urls(&contact);
     let wanted = NewAccount {
-        contact: &contact,
+        contact: &urls.iter().map(String::as_str).collect::<Vec<_>>(),
         terms_of_service_agreed: true,
         only_return_existing: false,
     };
     let created = client(options)?.create(&wanted, options.directory.clone(), None).await;
     let (account, credentials) = created.map_err(refused)?;
     let text = serde_json::to_string(&credentials).map_err(Error::internal)?;
-    app.put_acme_account(&options.directory, &text).await?;
+    app.put_acme_account(contact, &text).await?;
     Ok(account)
 }
 

@@ -6,7 +6,7 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{ACME, ACME_ACCOUNT, ACME_CERTIFICATE, ACME_FAILURES};
+use crate::store::table::{ACME, ACME_ACCOUNT, ACME_CERTIFICATE, ACME_CONTACT, ACME_FAILURES};
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AcmeAccount {
@@ -27,6 +27,15 @@ pub struct StoredCertificate {
     pub key: Vec<u8>,
 }
 
+/// Where the authority was last told that it may write to.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct AcmeContact {
+    /// The URL of the authority.
+    pub directory: String,
+    /// `None`: nowhere.
+    pub email: Option<String>,
+}
+
 /// Orders that failed one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AcmeFailures {
@@ -41,6 +50,10 @@ pub struct AcmeFailures {
 impl<R: Rows> Transaction<R> {
     pub fn find_acme_failures(&self) -> Result<Option<AcmeFailures>> {
         self.rows.find_row(ACME, ACME_FAILURES)
+    }
+
+    pub fn find_acme_contact(&self) -> Result<Option<AcmeContact>> {
+        self.rows.find_row(ACME, ACME_CONTACT)
     }
 
     pub fn find_acme_account(&self) -> Result<Option<AcmeAccount>> {
@@ -59,6 +72,10 @@ impl Batch {
             Some(failures) => self.rows.put_row(ACME, ACME_FAILURES, failures),
             None => self.rows.remove_row(ACME, ACME_FAILURES).map(|_| ()),
         }
+    }
+
+    pub fn put_acme_contact(&mut self, contact: &AcmeContact) -> Result<()> {
+        self.rows.put_row(ACME, ACME_CONTACT, contact)
     }
 
     pub fn put_acme_account(&mut self, account: &AcmeAccount) -> Result<()> {

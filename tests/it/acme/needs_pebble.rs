@@ -16,14 +16,14 @@ use crate::harness::process::{Folder, Server, signal, wait_until};
 use crate::harness::tls::trusting;
 use crate::harness::{Posture, send};
 
-const NAME: &str = "posture.example.com";
-const OTHER: &str = "api.example.com";
-const WAIT: Duration = Duration::from_mins(1);
+pub(super) const NAME: &str = "posture.example.com";
+pub(super) const OTHER: &str = "api.example.com";
+pub(super) const WAIT: Duration = Duration::from_mins(1);
 /// How often the service looks at the clock.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// A connection to a service whose certificate comes from this root. `None`: the handshake fails.
-fn connect(
+pub(super) fn connect(
     address: SocketAddr,
     root: &CertificateDer<'static>,
     name: &'static str,
@@ -47,7 +47,7 @@ fn presented(address: SocketAddr, root: &CertificateDer<'static>) -> Option<Vec<
 }
 
 /// Two ports that nobody listens on.
-fn free_ports() -> [u16; 2] {
+pub(super) fn free_ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|it| it.local_addr().unwrap().port())
 }

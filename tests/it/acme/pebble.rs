@@ -72,7 +72,7 @@ impl Pebble {
 
     /// Starts again, knowing nothing.
     pub(super) fn resume(&mut self) {
-        let [directory, _, names, names_management, _] = self.ports;
+        let [directory, roots, names, names_management, _] = self.ports;
         let [names_address, management] =
             [names, names_management].map(|port| format!("127.0.0.1:{port}"));
         let mut server = Command::new(tool::pebble("pebble-challtestsrv"));
@@ -85,7 +85,7 @@ impl Pebble {
             let command = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             self.running.push(command.spawn().unwrap());
         }
-        for port in [directory, names_management] {
+        for port in [directory, roots, names_management] {
             let address = SocketAddr::from(([127, 0, 0, 1], port));
             assert!(
                 wait_until(WAIT, || TcpStream::connect(address).is_ok()),

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use hmac::{Hmac, KeyInit, Mac};
 use posture::app::certificate::IssuedCertificate;
 use posture::secret::Sealer;
+use posture::store::global::certificate::AcmeContact;
 use serde_json::Value;
 use sha2::Sha256;
 
@@ -187,9 +188,8 @@ fn sessions_end_and_the_key_of_the_certificate_stays() {
         key_pem: "key in clear".to_owned(),
     };
     posture.block_on(posture.app.put_certificate(issued)).unwrap();
-    posture
-        .block_on(posture.app.put_acme_account("https://ca.example/dir", "credentials"))
-        .unwrap();
+    let contact = AcmeContact { directory: "https://ca.example/dir".to_owned(), email: None };
+    posture.block_on(posture.app.put_acme_account(contact, "credentials")).unwrap();
     let (key, new) = (posture.dir().join("posture.key"), posture.dir().join("new"));
     let (old, fresh) = (Sealer::open(&key).unwrap(), Sealer::create(&new).unwrap());
     let done = posture.block_on(posture.app.reseal(old, fresh)).unwrap();
