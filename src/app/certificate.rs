@@ -7,13 +7,14 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::secret::{Locked, Sealer};
 use crate::store::global::certificate::{
-    AcmeAccount, AcmeContact, AcmeFailures, StoredCertificate,
+    AcmeAccount, AcmeContact, AcmeFailures, AcmeOrder, StoredCertificate,
 };
 use crate::store::{Batch, Snapshot};
 
 /// What the sealed values are for.
 const ACCOUNT: &str = "acme account";
 const KEY: &str = "certificate key";
+const ORDER: &str = "key of an order";
 
 /// What is known of the certificate that the service presents.
 pub struct Certificates {
@@ -29,6 +30,17 @@ pub struct IssuedCertificate {
     pub directory: String,
     pub domains: Vec<String>,
     pub chain_pem: String,
+    pub key_pem: String,
+}
+
+/// An order that the authority was asked to issue the certificate of. Without `Debug`, because the key is in clear.
+pub struct ProvenOrder {
+    /// Of the authority.
+    pub directory: String,
+    pub domains: Vec<String>,
+    pub url: String,
+    /// When it was proven.
+    pub at: Time,
     pub key_pem: String,
 }
 
@@ -56,6 +68,10 @@ pub(super) fn reseal(batch: &mut Batch, each: &mut dyn FnMut(&str, &mut Vec<u8>)
     if let Some(mut certificate) = batch.find_certificate()? {
         each(KEY, &mut certificate.key);
         batch.put_certificate(&certificate)?;
+    }
+    if let Some(mut order) = batch.find_acme_order()? {
+        each(ORDER, &mut order.key);
+        batch.put_acme_order(Some(&order))?;
     }
     Ok(())
 }
@@ -119,6 +135,7 @@ impl App {
         let names = stored.domains.join(", ");
         let write = move |batch: &mut Batch| {
             batch.put_acme_failures(None)?;
+            batch.put_acme_order(None)?;
             batch.put_certificate(&stored)
         };
         self.store.write(write).await?;
@@ -126,6 +143,47 @@ impl App {
             tracing::warn!("a certificate could not be recorded in the audit log: {error}");
         }
         Ok(())
+    }
+
+    /// Keeps an order before the authority is asked to issue its certificate, so that a restart finds it again. Until that
+    /// certificate is put.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn put_order(&self, order: ProvenOrder) -> Result<()> {
+        let stored = AcmeOrder {
+            key: self.certificates.sealer.seal(ORDER, &order.key_pem),
+            directory: order.directory,
+            domains: order.domains,
+            url: order.url,
+            at: order.at,
+        };
+        self.store.write(move |batch: &mut Batch| batch.put_acme_order(Some(&stored))).await
+    }
+
+    /// The order whose certificate was not put yet. `None` as in [`App::find_certificate`].
+    ///
+    /// # Errors
+    /// `Internal` if it is damaged.
+    pub async fn find_order(&self) -> Result<Option<ProvenOrder>> {
+        let Some(stored) = self.store.read(Snapshot::find_acme_order).await? else {
+            return Ok(None);
+        };
+        Ok(self.unseal(ORDER, &stored.key).map(|key_pem| ProvenOrder {
+            directory: stored.directory,
+            domains: stored.domains,
+            url: stored.url,
+            at: stored.at,
+            key_pem,
+        }))
+    }
+
+    /// Forgets the order: it cannot be continued.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write.
+    pub async fn remove_order(&self) -> Result<()> {
+        self.store.write(|batch: &mut Batch| batch.put_acme_order(None)).await
     }
 
     /// The credentials of the account with this authority. `None` as in [`App::find_certificate`].

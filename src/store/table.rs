@@ -261,11 +261,13 @@ pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
 /// Key: [`ACME_ACCOUNT`]. Value: `AcmeAccount`.
 /// Key: [`ACME_CERTIFICATE`]. Value: `StoredCertificate`.
 /// Key: [`ACME_FAILURES`]. Value: `AcmeFailures`. Absent: the last order did not fail.
+/// Key: [`ACME_ORDER`]. Value: `AcmeOrder`. Absent: no order is about to be issued.
 /// Key: [`ACME_CONTACT`]. Value: `AcmeContact`. Absent: an earlier release made the account.
 pub(super) const ACME: &str = "acme";
 pub(super) const ACME_ACCOUNT: &[u8] = b"account";
 pub(super) const ACME_CERTIFICATE: &[u8] = b"certificate";
 pub(super) const ACME_FAILURES: &[u8] = b"failures";
+pub(super) const ACME_ORDER: &[u8] = b"order";
 pub(super) const ACME_CONTACT: &[u8] = b"contact";
 
 /// Of which frameworks a webhook gets events. No row: of those of the contract.

@@ -19,7 +19,7 @@ use tokio::time::{sleep, timeout};
 use super::acme_http::AcmeHttp;
 use super::{Presented, certificate, certified, say};
 use crate::app::App;
-use crate::app::certificate::IssuedCertificate;
+use crate::app::certificate::{IssuedCertificate, ProvenOrder};
 use crate::clock::Time;
 use crate::egress::{Egress, EgressPolicy, TrustedRoots};
 use crate::error::{Chain, Error, Result};
@@ -40,6 +40,8 @@ const N_FAILURES_UNTIL_PATIENCE: u32 = 3;
 const ASKED_GAP_S: i64 = 10 * 60;
 /// The shortest time between two certificates, if the clock is wrong or they are valid for a short time only.
 const ISSUE_GAP_S: i64 = 3_600;
+/// An order that was proven longer ago is not continued after a restart.
+const RESUME_S_MAX: i64 = 24 * 3_600;
 /// A certificate is renewed once this part of its time is left.
 const RENEW_WITH_LEFT: i64 = 3;
 
@@ -192,6 +194,9 @@ async fn order(
     let begun = match known_account(app, options).await? {
         Some(account) => {
             tell_contact(app, options, &account).await;
+            if let Some(issued) = resume(app, options, &account).await? {
+                return Ok(issued);
+            }
             Some(account.new_order(&wanted).await)
         }
         None => None,
@@ -210,17 +215,88 @@ async fn order(
         Err(error) => return Err(refused(error)),
     }
     let key = KeyPair::generate().map_err(Error::internal)?;
-    let mut params = CertificateParams::new(options.domains.clone()).map_err(Error::internal)?;
-    params.distinguished_name = DistinguishedName::new();
-    let request = params.serialize_request(&key).map_err(Error::internal)?;
-    order.finalize_csr(request.der()).await.map_err(refused)?;
+    let proven = ProvenOrder {
+        directory: options.directory.clone(),
+        domains: options.domains.clone(),
+        url: order.url().to_owned(),
+        at: app.clock.now(),
+        key_pem: key.serialize_pem(),
+    };
+    if let Err(error) = app.put_order(proven).await {
+        tracing::warn!(
+            "the order could not be stored; a restart would place another: {}",
+            Chain(&error)
+        );
+    }
+    finish(options, &mut order, &key).await.map_err(refused)
+}
+
+/// Has the certificate of a proven order issued, unless it was before, and fetches it.
+async fn finish(
+    options: &AcmeOptions,
+    order: &mut Order,
+    key: &KeyPair,
+) -> std::result::Result<(CertifiedKey, IssuedCertificate), instant_acme::Error> {
+    let other = |error: rcgen::Error| instant_acme::Error::Other(Box::new(error));
+    match order.state().status {
+        OrderStatus::Ready => {
+            let mut params = CertificateParams::new(options.domains.clone()).map_err(other)?;
+            params.distinguished_name = DistinguishedName::new();
+            let request = params.serialize_request(key).map_err(other)?;
+            order.finalize_csr(request.der()).await?;
+        }
+        OrderStatus::Processing | OrderStatus::Valid => (),
+        OrderStatus::Pending | OrderStatus::Invalid => {
+            return Err(instant_acme::Error::Str("an order that is still valid"));
+        }
+    }
     let issued = IssuedCertificate {
         directory: options.directory.clone(),
         domains: options.domains.clone(),
-        chain_pem: order.poll_certificate(&policy).await.map_err(refused)?,
+        chain_pem: order.poll_certificate(&RetryPolicy::new().timeout(ORDER_TIMEOUT)).await?,
         key_pem: key.serialize_pem(),
     };
-    Ok((pair(&issued)?, issued))
+    let pair = pair(&issued).map_err(|it| Chain(&it).to_string());
+    Ok((pair.map_err(|it| instant_acme::Error::Other(it.into()))?, issued))
+}
+
+/// Continues the order that the last attempt could not finish, because authorities limit how many are placed. `None`: there
+/// is none, or it cannot be continued.
+///
+/// # Errors
+/// `Unavailable` if the authority does not answer. The next attempt continues it.
+async fn resume(
+    app: &App,
+    options: &AcmeOptions,
+    account: &Account,
+) -> Result<Option<(CertifiedKey, IssuedCertificate)>> {
+    let Some(proven) = app.find_order().await? else { return Ok(None) };
+    let age_s = app.clock.now().s_since(proven.at);
+    let is_wanted = proven.directory == options.directory && proven.domains == options.domains;
+    if !is_wanted || !(0..=RESUME_S_MAX).contains(&age_s) {
+        return app.remove_order().await.map(|()| None);
+    }
+    let key = KeyPair::from_pem(&proven.key_pem).map_err(Error::internal)?;
+    let resumed = match account.order(proven.url).await {
+        Ok(mut order) => finish(options, &mut order, &key).await,
+        Err(error) => Err(error),
+    };
+    match resumed {
+        Ok(issued) => Ok(Some(issued)),
+        Err(error) if may_pass(&error) => Err(refused(error)),
+        Err(error) => {
+            tracing::info!("the last order cannot be continued, a new one is placed: {error}");
+            app.remove_order().await.map(|()| None)
+        }
+    }
+}
+
+/// Whether the authority may answer otherwise later: it did not answer at all, is out of order, or limits requests.
+fn may_pass(error: &instant_acme::Error) -> bool {
+    let instant_acme::Error::Api(problem) = error else {
+        return matches!(error, instant_acme::Error::Other(_));
+    };
+    problem.status.is_some_and(|it| it == 429 || 500 <= it)
 }
 
 fn client(options: &AcmeOptions) -> Result<AccountBuilder> {

@@ -6,7 +6,9 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{ACME, ACME_ACCOUNT, ACME_CERTIFICATE, ACME_CONTACT, ACME_FAILURES};
+use crate::store::table::{
+    ACME, ACME_ACCOUNT, ACME_CERTIFICATE, ACME_CONTACT, ACME_FAILURES, ACME_ORDER,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct AcmeAccount {
@@ -24,6 +26,18 @@ pub struct StoredCertificate {
     /// With the chain.
     pub chain_pem: String,
     /// Sealed.
+    pub key: Vec<u8>,
+}
+
+/// A proven order, kept before the authority is asked to issue its certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct AcmeOrder {
+    /// The URL of the authority.
+    pub directory: String,
+    pub domains: Vec<String>,
+    pub url: String,
+    pub at: Time,
+    /// Of the certificate. Sealed.
     pub key: Vec<u8>,
 }
 
@@ -56,6 +70,10 @@ impl<R: Rows> Transaction<R> {
         self.rows.find_row(ACME, ACME_CONTACT)
     }
 
+    pub fn find_acme_order(&self) -> Result<Option<AcmeOrder>> {
+        self.rows.find_row(ACME, ACME_ORDER)
+    }
+
     pub fn find_acme_account(&self) -> Result<Option<AcmeAccount>> {
         self.rows.find_row(ACME, ACME_ACCOUNT)
     }
@@ -71,6 +89,14 @@ impl Batch {
         match failures {
             Some(failures) => self.rows.put_row(ACME, ACME_FAILURES, failures),
             None => self.rows.remove_row(ACME, ACME_FAILURES).map(|_| ()),
+        }
+    }
+
+    /// `None`: it came to its end.
+    pub fn put_acme_order(&mut self, order: Option<&AcmeOrder>) -> Result<()> {
+        match order {
+            Some(order) => self.rows.put_row(ACME, ACME_ORDER, order),
+            None => self.rows.remove_row(ACME, ACME_ORDER).map(|_| ()),
         }
     }
 

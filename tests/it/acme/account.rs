@@ -1,4 +1,4 @@
-//! What the authority is told of the account.
+//! What the authority is told of the account, and of an order that was cut off.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -33,6 +33,9 @@ fn contacts(front: &Front, path: &str) -> Vec<Value> {
 
 mod needs_pebble {
     use std::cell::Cell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
     use serde_json::{Value, json};
 
@@ -40,7 +43,7 @@ mod needs_pebble {
     use crate::acme::front::Front;
     use crate::acme::needs_pebble::{NAME, OTHER, WAIT, connect, free_ports};
     use crate::acme::pebble::Pebble;
-    use crate::harness::process::wait_until;
+    use crate::harness::process::{signal, wait_until};
 
     #[test]
     #[ignore = "needs Pebble"]
@@ -81,5 +84,51 @@ mod needs_pebble {
         order(NAME, None);
         assert_eq!(unique(told()), [json!(["mailto:new@example.com"]), json!([])]);
         assert!(!log(&folder).contains("could not be told"), "{}", log(&folder));
+    }
+
+    #[test]
+    #[ignore = "needs Pebble"]
+    fn an_order_that_was_cut_off_is_continued_after_a_restart() {
+        let ports = free_ports();
+        let pebble = Pebble::start(ports[0], ports[1]);
+        let [is_finalized, is_free] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+        let root = pebble.root();
+        let (finalized, free) = (Arc::clone(&is_finalized), Arc::clone(&is_free));
+        let front = Front::of(&pebble, move |request| {
+            if request.line.starts_with("POST /finalize-order/") {
+                finalized.store(true, Ordering::SeqCst);
+            }
+            // Nothing after that is answered until the service was killed.
+            while finalized.load(Ordering::SeqCst) && !free.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let folder = front.folder(ports, NAME);
+        let server = folder.serve();
+        assert!(wait_until(WAIT, || is_finalized.load(Ordering::SeqCst)), "{}", log(&folder));
+        signal(server.id(), "-KILL");
+        drop(server);
+        let placed = || {
+            let requests = front.requests();
+            requests.iter().filter(|it| it.line.starts_with("POST /order-plz")).count()
+        };
+        let n_placed = placed();
+        is_free.store(true, Ordering::SeqCst);
+        let server = folder.serve();
+        let is_presented = |name| connect(server.address, &root, name).is_some();
+        assert!(wait_until(WAIT, || is_presented(NAME)), "{}", log(&folder));
+        assert_eq!(placed(), n_placed, "no other order: {}", log(&folder));
+        assert!(wait_until(WAIT, || n_issued(&folder) == 1), "{}", log(&folder));
+        assert!(server.stop().success());
+
+        // It came to its end: other names are another order.
+        let text = std::fs::read_to_string(folder.path().join("posture.toml")).unwrap();
+        folder.write("posture.toml", text.replace(NAME, OTHER).as_bytes());
+        let server = folder.serve();
+        let is_presented = || connect(server.address, &root, OTHER).is_some();
+        assert!(wait_until(WAIT, is_presented), "{}", log(&folder));
+        assert!(n_placed < placed());
+        assert!(!log(&folder).contains("cannot be continued"), "{}", log(&folder));
+        assert!(server.stop().success());
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use hmac::{Hmac, KeyInit, Mac};
-use posture::app::certificate::IssuedCertificate;
+use posture::app::certificate::{IssuedCertificate, ProvenOrder};
 use posture::secret::Sealer;
 use posture::store::global::certificate::AcmeContact;
 use serde_json::Value;
@@ -188,16 +188,26 @@ fn sessions_end_and_the_key_of_the_certificate_stays() {
         key_pem: "key in clear".to_owned(),
     };
     posture.block_on(posture.app.put_certificate(issued)).unwrap();
+    let order = ProvenOrder {
+        directory: "https://ca.example/dir".to_owned(),
+        domains: vec!["posture.example.com".to_owned()],
+        url: "https://ca.example/order/1".to_owned(),
+        at: posture.now(),
+        key_pem: "its key in clear".to_owned(),
+    };
+    posture.block_on(posture.app.put_order(order)).unwrap();
     let contact = AcmeContact { directory: "https://ca.example/dir".to_owned(), email: None };
     posture.block_on(posture.app.put_acme_account(contact, "credentials")).unwrap();
     let (key, new) = (posture.dir().join("posture.key"), posture.dir().join("new"));
     let (old, fresh) = (Sealer::open(&key).unwrap(), Sealer::create(&new).unwrap());
     let done = posture.block_on(posture.app.reseal(old, fresh)).unwrap();
-    assert_eq!((done.n_sealed, done.n_locked), (2, 0));
+    assert_eq!((done.n_sealed, done.n_locked), (3, 0));
     let posture = posture
         .restart_after(|dir| fs::rename(dir.join("new"), dir.join("posture.key")).unwrap(), |_| ());
     let found = posture.block_on(posture.app.find_certificate()).unwrap().unwrap();
     assert_eq!((found.key_pem.as_str(), found.chain_pem.as_str()), ("key in clear", "chain"));
+    let order = posture.block_on(posture.app.find_order()).unwrap().unwrap();
+    assert_eq!(order.key_pem, "its key in clear");
     let account =
         posture.block_on(posture.app.find_acme_account("https://ca.example/dir")).unwrap();
     assert_eq!(account.as_deref(), Some("credentials"));
