@@ -125,7 +125,7 @@ impl App {
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
-            backups: Backups::default(),
+            backups: Backups::of(&options.backup, &snapshot),
             notices: Notices::default(),
             clock_watch: ClockWatch::of(clock.read()),
             unassessed,

@@ -3,6 +3,7 @@
 pub mod check;
 mod damage;
 mod encryption;
+mod interrupted;
 mod restore;
 mod schedule;
 mod writes;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use posture::app::backup::BackupSettings;
 use posture::clock::Clock;
 use posture::store::backup::{Job, RestoreOptions, Restored};
 use redb::{ReadableDatabase, TableHandle};
@@ -21,6 +23,10 @@ use crate::harness::process::{Folder, wait_until};
 use crate::harness::{Answer, Posture, START, open_store};
 
 const SOON: std::time::Duration = std::time::Duration::from_mins(1);
+
+fn settings(dir: &Path) -> BackupSettings {
+    BackupSettings { dir: Some(dir.to_owned()), every_h: 24, keep: 2, ..BackupSettings::default() }
+}
 
 /// All rows of a database file, by table and key, read without our own code.
 type Dump = BTreeMap<(String, Vec<u8>), Vec<u8>>;

@@ -27,14 +27,20 @@ const N_READS_MAX: usize = 64;
 /// Stands for the path of the backup.
 const FILE: &str = "{file}";
 
-/// Runs the command with the backup's path in the place of `{file}`, and waits for its end.
+/// Runs the command with the backup's path in the place of `{file}`, and waits for its end. `held` is dropped after that, even
+/// if the caller is dropped before.
 ///
 /// # Errors
 /// `Unavailable` if it cannot be started, fails or takes too long, or if the service stops.
-pub(super) async fn run(words: &[String], file: &Path, cancellation: Cancellation) -> Result<()> {
+pub(super) async fn run<H: Send + 'static>(
+    words: &[String],
+    file: &Path,
+    held: H,
+    cancellation: Cancellation,
+) -> Result<()> {
     let path = file.to_string_lossy().into_owned();
     let words: Vec<String> = words.iter().map(|it| it.replace(FILE, &path)).collect();
-    blocking::run_cancelable((), cancellation, move |it| run_now(&words, it)).await
+    blocking::run_cancelable(held, cancellation, move |it| run_now(&words, it)).await
 }
 
 fn run_now(words: &[String], cancellation: &Cancellation) -> Result<()> {

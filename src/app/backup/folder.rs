@@ -68,6 +68,16 @@ pub(super) fn newest(dir: &Path) -> Result<PathBuf> {
     Ok(dir.join(name))
 }
 
+/// The backup of this name, or else the newest.
+///
+/// # Errors
+/// `NotFound` if there is none.
+pub(super) fn named_or_newest(dir: &Path, name: &str) -> Result<PathBuf> {
+    let dir = std::path::absolute(dir).map_err(Error::internal)?;
+    let file = dir.join(name);
+    if file.exists() { Ok(file) } else { newest(&dir) }
+}
+
 /// Removes backups that a killed process did not finish.
 pub(super) fn remove_unfinished(dir: &Path) -> Result<()> {
     for name in file_names(dir)? {

@@ -50,6 +50,10 @@ pub struct Backups {
     retry_at: Mutex<Time>,
     /// When the last scheduled one was made since the start, even if the database could not take note of it.
     made_at: Mutex<Option<Time>>,
+    /// The name of the backup that the operator's command has not ended for. The database has it as well, for the next start.
+    due_command: Mutex<Option<String>>,
+    /// Held while the command runs.
+    command_turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug)]
@@ -59,6 +63,13 @@ struct Running {
 }
 
 impl Backups {
+    /// Of an installation with this database.
+    pub(super) fn of(settings: &BackupSettings, snapshot: &Snapshot) -> Self {
+        let due = readable(snapshot.due_command());
+        let due = due.filter(|_| !settings.after_command.is_empty());
+        Self { due_command: Mutex::new(due), ..Self::default() }
+    }
+
     fn is_busy(&self) -> bool {
         lock(&self.running).is_some()
     }
@@ -90,6 +101,14 @@ impl Drop for Slot {
     fn drop(&mut self) {
         *lock(&self.0) = None;
     }
+}
+
+/// Nothing if it is damaged, which is logged: the service starts without it.
+fn readable<T: Default>(read: Result<T>) -> T {
+    read.unwrap_or_else(|error| {
+        tracing::error!(error = %Chain(&error), "what is remembered of backups cannot be read: {}", Chain(&error));
+        T::default()
+    })
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

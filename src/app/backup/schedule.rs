@@ -1,5 +1,7 @@
 //! Backups in the folder of the configuration, on schedule.
 
+use std::sync::Arc;
+
 use super::{App, lock, name_of, remember};
 use super::{command, folder};
 use crate::app::notice::NoticeKind;
@@ -7,18 +9,25 @@ use crate::blocking;
 use crate::clock::Time;
 use crate::error::{Code, Error, Result};
 use crate::store::backup::BackupReport;
-use crate::store::{Snapshot, Store};
+use crate::store::{Batch, Snapshot, Store};
 
 const S_PER_H: i64 = 3_600;
 /// How soon a failed backup is tried again, unless the next one is due before.
 const RETRY_S: i64 = S_PER_H;
 
 impl App {
-    /// Makes a backup if one is due. A failure is logged and noticed, and tried again within an hour.
+    /// Makes a backup if one is due, and runs the command of the operator if it did not end for the last one. A failure is
+    /// logged and noticed, and a backup is tried again within an hour.
     ///
     /// # Errors
     /// `Unavailable` if the database cannot be read.
     pub async fn run_due_backup(&self) -> Result<()> {
+        let backed_up = self.back_up_if_due().await;
+        self.run_due_command().await;
+        backed_up
+    }
+
+    async fn back_up_if_due(&self) -> Result<()> {
         let noted = self.store.read(Snapshot::last_scheduled_backup).await?;
         let last = noted.max(*lock(&self.backups.made_at));
         let now = self.clock.now();
@@ -78,9 +87,9 @@ impl App {
                 Ok(folder::file_at(&dir, at, encrypted))
             });
             let file = file.await?;
-            Ok((self.back_up_to(store, file.clone()).await?, file))
+            self.back_up_to(store, file).await
         };
-        let (report, file) = match made.await {
+        let report = match made.await {
             Ok(made) => made,
             Err(error) => {
                 if error.code != Code::Conflict || !self.backups.is_busy() {
@@ -90,24 +99,55 @@ impl App {
             }
         };
         let at = report.at;
+        let due = (!settings.after_command.is_empty()).then(|| report.file_name.clone());
         *lock(&self.backups.made_at) = Some(at);
-        remember(&self.store, move |batch| batch.put_last_scheduled_backup(at)).await;
+        lock(&self.backups.due_command).clone_from(&due);
+        let write = move |batch: &mut Batch| {
+            batch.put_due_command(due.as_deref())?;
+            batch.put_last_scheduled_backup(at)
+        };
+        remember(&self.store, write).await;
         let (keep, name) = (settings.keep, report.file_name.clone());
         match blocking::run((), move || folder::prune(&dir, keep, &name)).await {
             Ok(()) => self.notices.close(NoticeKind::BackupFailed),
             Err(error) => self.note_failure(NoticeKind::BackupFailed, &error),
         }
-        if !settings.after_command.is_empty() {
-            let ran = command::run(&settings.after_command, &file, self.long_work()).await;
-            match ran {
-                Ok(()) => self.notices.close(NoticeKind::BackupCommandFailed),
-                Err(error) => {
-                    let name = name_of(&file);
-                    let error = error.at(&format!("backup.after_command for {name}"));
-                    self.note_failure(NoticeKind::BackupCommandFailed, &error);
-                }
-            }
-        }
+        self.run_due_command().await;
         Ok(report)
+    }
+
+    /// Runs the command of the operator for the newest backup, if it did not end for that: it was not run yet, or the
+    /// service or the caller stopped while it ran. A failure is an end, and opens a notice.
+    async fn run_due_command(&self) {
+        let settings = &self.options.backup;
+        let Some(dir) = settings.dir.clone() else { return };
+        // Until what is due is settled, and a command that is canceled has ended.
+        let turn = Arc::new(Arc::clone(&self.backups.command_turn).lock_owned().await);
+        let Some(due) = lock(&self.backups.due_command).clone() else { return };
+        let name = due.clone();
+        let ran = match blocking::run((), move || folder::named_or_newest(&dir, &name)).await {
+            Ok(file) => {
+                let work = self.long_work();
+                let ran =
+                    command::run(&settings.after_command, &file, Arc::clone(&turn), work).await;
+                ran.map_err(|it| it.at(&format!("backup.after_command for {}", name_of(&file))))
+            }
+            Err(error) => Err(error.at("backup.after_command")),
+        };
+        if self.long_work().check().is_err() {
+            return; // The next start runs it.
+        }
+        match ran {
+            Ok(()) => self.notices.close(NoticeKind::BackupCommandFailed),
+            Err(error) => self.note_failure(NoticeKind::BackupCommandFailed, &error),
+        }
+        // Unless there is a newer one.
+        lock(&self.backups.due_command).take_if(|it| *it == due);
+        let write = move |batch: &mut Batch| match batch.due_command()? {
+            Some(other) if other != due => Ok(()),
+            Some(_) | None => batch.put_due_command(None),
+        };
+        remember(&self.store, write).await;
+        drop(turn);
     }
 }

@@ -5,13 +5,15 @@ use bincode::{Decode, Encode};
 use super::Contents;
 use crate::clock::Time;
 use crate::error::Result;
-use crate::store::kernel::transaction::Rows;
+use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::META;
 use crate::store::{Batch, Snapshot};
 
 const LAST_BACKUP: &[u8] = b"last_backup";
 const LAST_SCHEDULED_BACKUP: &[u8] = b"last_scheduled_backup";
 const LAST_DRILL: &[u8] = b"last_drill";
+/// The backup that the command of the operator has not ended for. Absent: there is none.
+const DUE_COMMAND: &[u8] = b"due_backup_command";
 
 /// A backup that was verified.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -41,6 +43,13 @@ pub struct DrillReport {
     pub contents: Contents,
 }
 
+impl<R: Rows> Transaction<R> {
+    /// The name of the backup, without the folder, that the command of the operator has not ended for.
+    pub fn due_command(&self) -> Result<Option<String>> {
+        self.rows.find_row(META, DUE_COMMAND)
+    }
+}
+
 impl Snapshot {
     pub fn last_backup(&self) -> Result<Option<BackupReport>> {
         self.rows.find_row(META, LAST_BACKUP)
@@ -57,6 +66,13 @@ impl Snapshot {
 }
 
 impl Batch {
+    pub fn put_due_command(&mut self, file_name: Option<&str>) -> Result<()> {
+        match file_name {
+            Some(file_name) => self.rows.put_row(META, DUE_COMMAND, &file_name.to_owned()),
+            None => self.rows.remove_row(META, DUE_COMMAND).map(|_| ()),
+        }
+    }
+
     pub fn put_last_backup(&mut self, report: &BackupReport) -> Result<()> {
         self.rows.put_row(META, LAST_BACKUP, report)
     }

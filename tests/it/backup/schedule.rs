@@ -6,13 +6,9 @@ use posture::app::backup::BackupSettings;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::SOON;
+use super::{SOON, settings};
 use crate::harness::Posture;
 use crate::harness::process::wait_until;
-
-fn settings(dir: &Path) -> BackupSettings {
-    BackupSettings { dir: Some(dir.to_owned()), every_h: 24, keep: 2, ..BackupSettings::default() }
-}
 
 fn start(settings: BackupSettings) -> Posture {
     Posture::start_with(|it| it.app.backup = settings)
