@@ -1,7 +1,7 @@
 //! Notices: what is wrong with the installation itself, which belongs to no client and is not an event.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::Time;
 
@@ -15,6 +15,15 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
+    const ALL: [Self; 4] =
+        [Self::BackupFailed, Self::BackupCommandFailed, Self::BackupDrillFailed, Self::ClockAhead];
+
+    /// `None`: the word is that of another release.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -35,13 +44,17 @@ pub struct Notice {
     pub message: String,
 }
 
-/// The notices that are open. They are found again after a restart.
-#[derive(Debug, Default)]
+/// The notices that are open. The database has them as well, for the next start.
+#[derive(Clone, Debug)]
 pub struct Notices {
-    open: Mutex<BTreeMap<NoticeKind, Notice>>,
+    open: Arc<Mutex<BTreeMap<NoticeKind, Notice>>>,
 }
 
 impl Notices {
+    pub(super) fn of(open: impl Iterator<Item = Notice>) -> Self {
+        Self { open: Arc::new(Mutex::new(open.map(|it| (it.kind, it)).collect())) }
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<NoticeKind, Notice>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,8 +66,9 @@ impl Notices {
         open.insert(kind, Notice { kind, at, message });
     }
 
-    pub fn close(&self, kind: NoticeKind) {
-        self.lock().remove(&kind);
+    /// Returns true if it was open.
+    pub fn close(&self, kind: NoticeKind) -> bool {
+        self.lock().remove(&kind).is_some()
     }
 
     #[must_use]

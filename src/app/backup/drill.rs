@@ -29,13 +29,15 @@ impl App {
     /// whole database is in progress; `Invalid` if the backup is damaged or cannot be decrypted.
     pub async fn drill(&self, by: &Caller, drill: Drill) -> Result<DrillReport> {
         require_operator(by, drill.file.as_deref())?;
-        let named = drill.file.is_some();
-        let file = match (drill.file, &self.options.backup.dir) {
-            (Some(file), _) => file,
-            (None, Some(dir)) => {
-                let dir = dir.clone();
-                blocking::run((), move || folder::newest(&dir)).await?
+        let dir = self.options.backup.dir.clone();
+        let (file, is_newest) = match (drill.file, dir) {
+            (Some(file), Some(dir)) => {
+                let look = move || Ok((folder::is_newest(&dir, &file), file));
+                let (is_newest, file) = blocking::run((), look).await?;
+                (file, is_newest)
             }
+            (Some(file), None) => (file, false),
+            (None, Some(dir)) => (blocking::run((), move || folder::newest(&dir)).await?, true),
             (None, None) => {
                 let rule = "backup.dir is not set in posture.toml; set it, or name a file";
                 return Err(Error::conflict(rule));
@@ -50,8 +52,8 @@ impl App {
             Ok(restored) => restored,
             Err(error) => {
                 let is_of_backup = error.code == crate::error::Code::Invalid;
-                if is_of_backup && !named {
-                    self.note_failure(NoticeKind::BackupDrillFailed, &error);
+                if is_of_backup && is_newest {
+                    self.note_failure(NoticeKind::BackupDrillFailed, &error).await;
                 }
                 let action = format!("backup drill of {file_name} failed: {}", error.message());
                 if let Err(error) = self.record(&action).await {
@@ -62,7 +64,10 @@ impl App {
                 return Err(error);
             }
         };
-        self.notices.close(NoticeKind::BackupDrillFailed);
+        // The notice is about the newest backup. Of that, another one says nothing.
+        if is_newest {
+            self.close_notice(NoticeKind::BackupDrillFailed).await;
+        }
         let report = DrillReport {
             at,
             file_name,

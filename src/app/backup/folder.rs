@@ -78,6 +78,12 @@ pub(super) fn named_or_newest(dir: &Path, name: &str) -> Result<PathBuf> {
     if file.exists() { Ok(file) } else { newest(&dir) }
 }
 
+/// Whether this is the newest backup in the folder, by whatever path.
+pub(super) fn is_newest(dir: &Path, file: &Path) -> bool {
+    let newest = newest(dir).ok().and_then(|it| fs::canonicalize(it).ok());
+    newest.is_some_and(|it| fs::canonicalize(file).is_ok_and(|named| named == it))
+}
+
 /// Removes backups that a killed process did not finish.
 pub(super) fn remove_unfinished(dir: &Path) -> Result<()> {
     for name in file_names(dir)? {

@@ -2,6 +2,7 @@
 
 mod command;
 mod drill;
+mod failure;
 mod folder;
 mod schedule;
 
@@ -11,7 +12,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crate::app::App;
-use crate::app::notice::NoticeKind;
 use crate::auth::caller::{Caller, Principal};
 use crate::blocking;
 use crate::clock::Time;
@@ -23,6 +23,7 @@ use crate::store::backup::{
 use crate::store::{Batch, Snapshot, Store};
 
 pub use drill::Drill;
+pub(super) use failure::notices_of;
 
 /// What the use cases need to know of the configuration.
 #[derive(Clone, Debug, Default)]
@@ -223,22 +224,6 @@ impl App {
             Slot(Arc::clone(&self.backups.running))
         };
         blocking::run_cancelable(slot, cancellation, move |_| work(&job)).await
-    }
-
-    /// Logs a failure once, counts it if it is of a backup or the operator's command, and opens a notice.
-    fn note_failure(&self, kind: NoticeKind, error: &Error) {
-        let message = error.message().to_owned();
-        let id = request::id();
-        tracing::error!(error = %Chain(error), request_id = id.as_deref(), "{}: {}", kind.as_str(), Chain(error));
-        let count = match kind {
-            NoticeKind::BackupFailed => Some(&self.backups.n_failures),
-            NoticeKind::BackupCommandFailed => Some(&self.backups.n_command_failures),
-            NoticeKind::BackupDrillFailed | NoticeKind::ClockAhead => None,
-        };
-        if let Some(count) = count {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-        self.notices.open(kind, self.clock.now(), message);
     }
 }
 

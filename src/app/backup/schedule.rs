@@ -93,7 +93,7 @@ impl App {
             Ok(made) => made,
             Err(error) => {
                 if error.code != Code::Conflict || !self.backups.is_busy() {
-                    self.note_failure(NoticeKind::BackupFailed, &error);
+                    self.note_failure(NoticeKind::BackupFailed, &error).await;
                 }
                 return Err(error);
             }
@@ -109,8 +109,8 @@ impl App {
         remember(&self.store, write).await;
         let (keep, name) = (settings.keep, report.file_name.clone());
         match blocking::run((), move || folder::prune(&dir, keep, &name)).await {
-            Ok(()) => self.notices.close(NoticeKind::BackupFailed),
-            Err(error) => self.note_failure(NoticeKind::BackupFailed, &error),
+            Ok(()) => self.close_notice(NoticeKind::BackupFailed).await,
+            Err(error) => self.note_failure(NoticeKind::BackupFailed, &error).await,
         }
         self.run_due_command().await;
         Ok(report)
@@ -138,8 +138,8 @@ impl App {
             return; // The next start runs it.
         }
         match ran {
-            Ok(()) => self.notices.close(NoticeKind::BackupCommandFailed),
-            Err(error) => self.note_failure(NoticeKind::BackupCommandFailed, &error),
+            Ok(()) => self.close_notice(NoticeKind::BackupCommandFailed).await,
+            Err(error) => self.note_failure(NoticeKind::BackupCommandFailed, &error).await,
         }
         // Unless there is a newer one.
         lock(&self.backups.due_command).take_if(|it| *it == due);

@@ -28,7 +28,7 @@ pub use drill::rehearse;
 pub use encryption::is_recipient;
 pub use inspect::{CheckReport, DamagedRow, N_DAMAGED_MAX, check_file, compact_file};
 pub use job::{Job, Phase, ProgressFigures};
-pub use report::{BackupReport, DrillReport};
+pub use report::{BackupReport, DrillReport, StoredNotice};
 pub use restore::{RestoreOptions, Restored, restore};
 
 /// What all rows of a database are together.

@@ -14,6 +14,7 @@ const LAST_SCHEDULED_BACKUP: &[u8] = b"last_scheduled_backup";
 const LAST_DRILL: &[u8] = b"last_drill";
 /// The backup that the command of the operator has not ended for. Absent: there is none.
 const DUE_COMMAND: &[u8] = b"due_backup_command";
+const NOTICES: &[u8] = b"notices";
 
 /// A backup that was verified.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
@@ -43,6 +44,15 @@ pub struct DrillReport {
     pub contents: Contents,
 }
 
+/// Something that is wrong with the installation since a time.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct StoredNotice {
+    /// The word for what it is about.
+    pub kind: String,
+    pub at: Time,
+    pub message: String,
+}
+
 impl<R: Rows> Transaction<R> {
     /// The name of the backup, without the folder, that the command of the operator has not ended for.
     pub fn due_command(&self) -> Result<Option<String>> {
@@ -51,6 +61,11 @@ impl<R: Rows> Transaction<R> {
 }
 
 impl Snapshot {
+    /// The notices that are open.
+    pub fn list_notices(&self) -> Result<Vec<StoredNotice>> {
+        Ok(self.rows.find_row(META, NOTICES)?.unwrap_or_default())
+    }
+
     pub fn last_backup(&self) -> Result<Option<BackupReport>> {
         self.rows.find_row(META, LAST_BACKUP)
     }
@@ -71,6 +86,10 @@ impl Batch {
             Some(file_name) => self.rows.put_row(META, DUE_COMMAND, &file_name.to_owned()),
             None => self.rows.remove_row(META, DUE_COMMAND).map(|_| ()),
         }
+    }
+
+    pub fn put_notices(&mut self, notices: &Vec<StoredNotice>) -> Result<()> {
+        self.rows.put_row(META, NOTICES, notices)
     }
 
     pub fn put_last_backup(&mut self, report: &BackupReport) -> Result<()> {
