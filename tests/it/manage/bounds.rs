@@ -298,6 +298,8 @@ fn the_lists_of_accounts_that_are_kept_are_bounded() {
          undo imports of lists that are no longer needed (DELETE /api/clients/{clientId}/imports/{importId})"
     );
     assert_eq!(imports(), before);
+    let metrics = posture.operator("GET", "/metrics", &Value::Null).text();
+    assert!(metrics.contains("\nposture_source_runs_total{outcome=\"refused\"} 1\n"), "{metrics}");
     let undo = format!("/api/clients/{client}/imports/{}", before[0]["id"].as_str().unwrap());
     assert_eq!(posture.operator("DELETE", &undo, &Value::Null).status, 200);
     assert_eq!(push(&posture, &client, &admins(1, true)).status, 200);
