@@ -29,7 +29,7 @@ const FLOORS: &[&[&str]] = &[
     ],
     &["engine"],
     &["store", "import", "catalog", "egress", "background"],
-    &["auth", "scan", "webhook"],
+    &["auth", "connect", "scan", "webhook"],
     &["app"],
     &["work"],
     &["api", "web"],
@@ -91,6 +91,8 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("spawn_blocking", &["blocking", "egress"]),
     ("ureq::", &["egress"]),
     ("rustix::net", &["scan"]),
+    ("hickory_resolver::", &["connect"]),
+    ("idna::", &["connect"]),
     ("TcpStream::connect", &["scan"]),
     (".client_store(", &["auth", "app", "work", "store"]),
 ];
