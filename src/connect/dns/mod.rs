@@ -9,6 +9,7 @@ mod mail;
 mod note;
 mod resolver;
 mod ruling;
+mod spf;
 mod tag;
 
 use futures_util::future::join_all;
