@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::answer::{Answer, Answers, Halt, Query, RecordKind, Sheet};
 use super::domain::Domain;
 use super::ruling::Ruling;
-use super::{dmarc, mail, note, spf};
+use super::{dkim, dmarc, mail, note, spf};
 use crate::connect::reading::{Group, Judged, Stream};
 use crate::engine::fact::FINDINGS_CHARS_MAX;
 use crate::text::line;
@@ -37,6 +37,7 @@ const fn rule(
 const RULES: &[Rule] = &[
     rule("mx", None, mail::rule),
     rule("spf", Some("EML-01"), spf::rule),
+    rule("dkim", Some("EML-02"), dkim::rule),
     rule("dmarc", Some("EML-03"), dmarc::rule),
     rule("mta_sts", None, note::mta_sts),
     rule("tls_rpt", None, note::tls_rpt),

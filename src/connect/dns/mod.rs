@@ -3,6 +3,7 @@
 //! [`judge`] is pure: from answers it makes a group, or says what is still to be asked. [`read`] asks until nothing is left.
 
 mod answer;
+mod dkim;
 mod dmarc;
 mod domain;
 mod judge;
