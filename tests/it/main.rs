@@ -11,6 +11,7 @@ mod catalog;
 mod cli;
 mod clock;
 mod config;
+mod connect;
 mod crash;
 mod disk;
 mod document;

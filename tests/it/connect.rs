@@ -1,0 +1,6 @@
+//! Reading clients' environments: the DNS.
+
+mod domain;
+mod group;
+mod spf;
+mod zone;
