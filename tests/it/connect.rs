@@ -1,5 +1,7 @@
 //! Reading clients' environments: the DNS.
 
+mod dkim;
+mod dmarc;
 mod domain;
 mod group;
 mod spf;
