@@ -3,6 +3,8 @@
 mod dkim;
 mod dmarc;
 mod domain;
+mod fault;
 mod group;
+mod server;
 mod spf;
 mod zone;
