@@ -26,6 +26,13 @@ pub fn python() -> PathBuf {
     python
 }
 
+/// A Python with the package dnslib.
+pub fn dnslib() -> PathBuf {
+    let python = cache().join("venv-dnslib-0.9.26/bin/python");
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
+}
+
 /// The program Schemathesis.
 pub fn schemathesis() -> PathBuf {
     let program = cache().join("venv-schemathesis-4.32.5/bin/st");
