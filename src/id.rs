@@ -135,6 +135,12 @@ uuid_id!(
     "scan"
 );
 uuid_id!(
+    /// Names one connection. Stays when its settings change. A `UUIDv7`, so ids sort by creation.
+    ConnectionId,
+    "connection"
+);
+
+uuid_id!(
     /// Names one alert rule.
     AlertRuleId,
     "alert rule"

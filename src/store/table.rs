@@ -241,6 +241,26 @@ pub(super) const OPEN_SCANS: &str = "open_scans";
 /// Key: scan id, 4 or 6, address. Value: `Host`.
 pub(super) const SCAN_HOSTS: &str = "scan_hosts";
 
+/// Connections to clients' environments.
+///
+/// Key: connection id. Value: `Connection`. Invariant: one row in [`CONNECTION_DUE`] while it is active or being removed.
+pub(super) const CONNECTIONS: &str = "connections";
+
+/// The last run of each connection.
+///
+/// Key: connection id. Value: `ConnectionRun`. No row: it never ran.
+pub(super) const CONNECTION_RUNS: &str = "connection_runs";
+
+/// When each connection is to run.
+///
+/// Key: connection id. Value: time. Invariant: one row in [`CONNECTION_TIMES`] for each.
+pub(super) const CONNECTION_DUE: &str = "connection_due";
+
+/// The same, soonest first.
+///
+/// Key: due, connection id. Value: nothing.
+pub(super) const CONNECTION_TIMES: &str = "connection_times";
+
 /// Alert rules.
 ///
 /// Key: alert rule id. Value: `AlertRule`.

@@ -95,6 +95,7 @@ impl Batch {
         left -= self.remove_client_changes(id, left)?;
         left -= self.remove_client_tasks(id, left)?;
         left -= self.remove_client_scans(id, left)?;
+        left -= self.remove_client_connections(id, left)?;
         if left == 0 {
             return Ok(true);
         }

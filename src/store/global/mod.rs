@@ -6,6 +6,7 @@ pub mod audit;
 pub mod certificate;
 pub mod change;
 pub mod client;
+pub mod connection;
 pub mod delivery;
 pub mod erasure;
 pub mod event;

@@ -169,9 +169,9 @@ impl ClientBatch<'_> {
     pub(in crate::store) fn count_source(
         &mut self,
         before: Option<&SourceHealth>,
-        after: &SourceHealth,
+        after: Option<&SourceHealth>,
     ) -> Result<()> {
-        self.count(|it| turn(before, Some(after), |health, step| it.source(health, step)))
+        self.count(|it| turn(before, after, |health, step| it.source(health, step)))
     }
 }
 

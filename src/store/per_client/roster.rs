@@ -145,7 +145,14 @@ impl ClientBatch<'_> {
 
     pub fn put_source_health(&mut self, health: &SourceHealth) -> Result<()> {
         let before = self.find_source_health(&health.source)?;
-        self.count_source(before.as_ref(), health)?;
+        self.count_source(before.as_ref(), Some(health))?;
         self.put(FACTS, &RowKey::of(FACT_HEALTH).last_text(&health.source), health)
+    }
+
+    /// The source is expected to report no longer.
+    pub fn remove_source_health(&mut self, source: &str) -> Result<()> {
+        let before = self.find_source_health(source)?;
+        self.count_source(before.as_ref(), None)?;
+        self.remove(FACTS, &RowKey::of(FACT_HEALTH).last_text(source)).map(|_| ())
     }
 }
