@@ -56,7 +56,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["inventory"],
             &["assessment"],
             &["intake"],
-            &["decision", "framework", "report", "access", "scan", "webhook"],
+            &["decision", "framework", "report", "access", "scan", "webhook", "connect"],
             &["upkeep", "backup", "certificate"],
             &["reseal"],
         ],

@@ -5,6 +5,7 @@ pub mod assessment;
 pub mod backup;
 pub mod certificate;
 pub mod client;
+pub mod connect;
 pub mod decision;
 pub mod event;
 pub mod framework;
@@ -36,6 +37,7 @@ use access::Access;
 use backup::{BackupSettings, Backups};
 use certificate::Certificates;
 use client::Clients;
+use connect::registry::{ConnectOptions, Connects};
 use framework::Frameworks;
 use intake::count::IntakeCounts;
 use intake::upload::UploadLimits;
@@ -63,6 +65,7 @@ pub struct AppOptions {
     pub webhooks: webhook::delivery::DeliveryOptions,
     pub scan: scan::request::ScanOptions,
     pub backup: BackupSettings,
+    pub connect: ConnectOptions,
 }
 
 /// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
@@ -84,6 +87,7 @@ pub struct App {
     backups: Backups,
     pub notices: Notices,
     clock_watch: ClockWatch,
+    connects: Connects,
 }
 
 impl App {
@@ -128,6 +132,7 @@ impl App {
             notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),
             backups: Backups::of(&options.backup, &snapshot),
             clock_watch: ClockWatch::of(clock.read()),
+            connects: Connects::of(&options.connect),
             unassessed,
             frameworks,
             store,

@@ -274,6 +274,9 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 recipients: options.backup.recipients.clone(),
                 after_command: options.backup.after_command.clone(),
             },
+            connect: crate::app::connect::registry::ConnectOptions {
+                dns_server: options.connect.dns_server,
+            },
         },
     })
 }

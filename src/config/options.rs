@@ -63,6 +63,7 @@ pub struct Config {
     pub webhooks: WebhookConfig,
     pub assessment: Assessment,
     pub backup: BackupConfig,
+    pub connect: ConnectConfig,
     pub log: Log,
     /// As they were read, for `posture config show`.
     pub(super) settings: Vec<Setting>,
@@ -193,6 +194,12 @@ pub struct BackupConfig {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectConfig {
+    /// The name server that connections ask. `None`: those of the system.
+    pub dns_server: Option<SocketAddr>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     pub level: LogLevel,
     pub format: LogFormat,
@@ -249,6 +256,7 @@ impl Config {
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
             backup: backup(&mut it),
+            connect: ConnectConfig { dns_server: it.find("connect.dns_server", socket_addr) },
             log: Log {
                 level: it.get("log.level", word(&LOG_LEVELS)),
                 format: it.get("log.format", word(&LOG_FORMATS)),

@@ -4,3 +4,4 @@
 
 pub mod dns;
 pub mod reading;
+pub mod settings;

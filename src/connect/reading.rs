@@ -41,6 +41,19 @@ pub enum StreamState {
     Failed,
 }
 
+impl StreamState {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Partial => "partial",
+            Self::Denied => "denied",
+            Self::Unlicensed => "unlicensed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
 /// What the facts say of a control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {

@@ -242,15 +242,7 @@ pub async fn serve(
         // Tasks stop after the last request, because they handle what it left due.
         stop_work.send_replace(true);
     };
-    let working = async {
-        let (app, stop) = (&opened.app, &work_stopping);
-        tokio::join!(
-            work::sweep::run(Arc::clone(app), stop.clone()),
-            work::deliver::run(Arc::clone(app), stop.clone()),
-            work::scan::run(Arc::clone(app), stop.clone()),
-            work::backup::run(Arc::clone(app), stop.clone()),
-        );
-    };
+    let working = work::run(&opened.app, &work_stopping);
     let mut stopped = work_stopping.clone();
     let working = async {
         let overdue = async {

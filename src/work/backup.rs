@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// Makes due backups and runs the operator's command after them, until the stop. That ends the backup in progress, which the
 /// next start makes, and the command in progress, which the next start runs again for the newest backup.
-pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let backups = drive("backup", LOOK_EVERY, stop.clone(), async || {
         if app.believes_clock().await {
             app.run_due_backup().await?;

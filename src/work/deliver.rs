@@ -74,7 +74,7 @@ impl AllSlots {
 }
 
 /// Delivers until the stop.
-pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut slots = AllSlots::default();
     let mut sending = JoinSet::new();
     let mut under_way = HashMap::new();

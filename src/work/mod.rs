@@ -1,6 +1,24 @@
 //! Background tasks.
 
-pub mod backup;
-pub mod deliver;
-pub mod scan;
-pub mod sweep;
+mod backup;
+mod connect;
+mod deliver;
+mod scan;
+mod sweep;
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::app::App;
+
+/// Runs all background tasks until the stop.
+pub async fn run(app: &Arc<App>, stop: &watch::Receiver<bool>) {
+    tokio::join!(
+        sweep::run(Arc::clone(app), stop.clone()),
+        deliver::run(Arc::clone(app), stop.clone()),
+        scan::run(Arc::clone(app), stop.clone()),
+        backup::run(Arc::clone(app), stop.clone()),
+        connect::run(Arc::clone(app), stop.clone()),
+    );
+}

@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 const FORGET_EVERY: Duration = Duration::from_mins(10);
 
 /// Runs scans until the stop. Scans in progress continue after the next start.
-pub async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
+pub(super) async fn run(app: Arc<App>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
     let mut under_way: HashMap<task::Id, ScanId> = HashMap::new();
     let mut ticks = interval(LOOK_EVERY);

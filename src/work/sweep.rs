@@ -22,7 +22,7 @@ const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
 const FORGET_EVERY: Duration = Duration::from_mins(10);
 
 /// Runs the maintenance tasks until the stop.
-pub async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
+pub(super) async fn run(app: Arc<App>, stop: watch::Receiver<bool>) {
     tokio::join!(
         sweep(&app, stop.clone()),
         drive("checkpoint", CHECKPOINT_EVERY, stop.clone(), async || {

@@ -146,6 +146,7 @@ impl Service {
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),
             backup: posture::app::backup::BackupSettings::default(),
+            connect: posture::app::connect::registry::ConnectOptions::default(),
         };
         let catalog = embedded().expect("the catalog is valid");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();

@@ -117,8 +117,10 @@ fn every_key_is_taken_from_the_file() {
          [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
          [backup]\nevery_h = 744\nkeep = 1_000\nafter_command = [\"cp\", \"{file}\", \"/mnt\"]\n\
          recipients = [\"age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa\"]\n\
+         [connect]\ndns_server = \"127.0.0.1:5353\"\n\
          [log]\nlevel = \"trace\"\nformat = \"json\"\n",
     );
+    assert_eq!(options.connect.dns_server, Some("127.0.0.1:5353".parse().unwrap()));
     assert_eq!(options.server.listen, "[::1]:9000".parse().unwrap());
     assert_eq!(options.server.public_url.as_deref(), Some("http://posture.lan:8080"));
     let below = read("[server]\npublic_url = \"https://msp.example/posture/\"\n").server;
@@ -145,7 +147,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!((options.backup.every_h, options.backup.keep), (744, 1_000));
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
-    assert_eq!(n_keys, 35);
+    assert_eq!(n_keys, 36);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());

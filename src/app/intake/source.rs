@@ -72,6 +72,18 @@ pub(in crate::app) fn note_run(
     move_to(batch, before.as_ref(), &after, now)
 }
 
+/// Forgets that a source reports, which is not announced: it was removed, and has not come back to health.
+pub(in crate::app) fn forget_source(
+    batch: &mut ClientBatch<'_>,
+    source: &str,
+    now: Time,
+) -> Result<()> {
+    let Some(health) = batch.find_source_health(source)? else { return Ok(()) };
+    let key = event::source::health_changed(None, &health, 1, now).key().to_owned();
+    batch.close_condition(&key, now)?;
+    batch.remove_source_health(source)
+}
+
 /// Stores the health of a source and announces a change. The first run is announced only if it is not healthy.
 fn move_to(
     batch: &mut ClientBatch<'_>,

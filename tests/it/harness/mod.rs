@@ -85,6 +85,7 @@ pub fn options(dir: &Path) -> ServeOptions {
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),
             backup: posture::app::backup::BackupSettings::default(),
+            connect: posture::app::connect::registry::ConnectOptions::default(),
         },
     }
 }

@@ -1,0 +1,119 @@
+//! From what was read to what is ingested.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+
+use crate::app::intake::run::{Intake, NewRun};
+use crate::app::intake::source::Run;
+use crate::clock::Time;
+use crate::connect::reading::{Group, Judged, JudgedStatus, StreamState};
+use crate::engine::catalog::Catalog;
+use crate::engine::fact::{FINDINGS_CHARS_MAX, Observation, Status, Subject, Verdict};
+use crate::engine::severity::Severity;
+use crate::id::ImportId;
+use crate::import::fold::Folded;
+
+/// What the records of runs say instead of a file's format.
+const FORMAT: &str = "connection";
+
+/// A run of a connection, as records name it.
+#[derive(Clone, Copy)]
+pub(super) struct RunLabel<'a> {
+    pub source: &'a str,
+    /// The connection's name.
+    pub name: &'a str,
+    pub at: Time,
+}
+
+impl RunLabel<'_> {
+    /// What some scopes have. `complete`: all of it.
+    pub(super) fn intake(
+        self,
+        scopes: Vec<String>,
+        complete: bool,
+        run: Run,
+        observe: impl FnOnce(ImportId) -> Vec<Observation>,
+    ) -> Intake {
+        let id = ImportId::random();
+        let observations = observe(id);
+        let new = NewRun {
+            id,
+            name: self.name.to_owned(),
+            format: FORMAT.to_owned(),
+            digest: Sha256::digest(id.as_bytes()).into(), // No two runs are the same file.
+            source: self.source.to_owned(),
+            by: "connection".to_owned(),
+            at: self.at,
+        };
+        let folded = Folded {
+            n_records: observations.len() as u64,
+            observations,
+            assets: Vec::new(),
+            skipped: BTreeMap::new(),
+            scopes,
+            observed_from: Some(self.at),
+            observed_to: Some(self.at),
+        };
+        let mut intake = Intake { run, ..Intake::of(new, folded) };
+        intake.import.complete = complete;
+        intake
+    }
+
+    pub(super) fn observations(
+        self,
+        catalog: &Catalog,
+        groups: &[&Group],
+        import: ImportId,
+    ) -> Vec<Observation> {
+        let of_group = |group: &&Group| {
+            let scope = group.scope.clone();
+            let judged = group.observations.clone();
+            judged.into_iter().filter_map(move |it| self.observation(catalog, &scope, it, import))
+        };
+        groups.iter().flat_map(of_group).collect()
+    }
+
+    /// `None`: it does not apply, which is not a fact about the control.
+    fn observation(
+        self,
+        catalog: &Catalog,
+        scope: &str,
+        it: Judged,
+        import: ImportId,
+    ) -> Option<Observation> {
+        let status = match it.status {
+            JudgedStatus::Compliant => Status::Compliant,
+            JudgedStatus::Partial => Status::Partial,
+            JudgedStatus::NonCompliant => Status::NonCompliant,
+            JudgedStatus::NotApplicable => return None,
+        };
+        let control = *catalog.controls_named(it.control).first()?;
+        Some(Observation {
+            subject: Subject::Control(it.control.to_owned()),
+            source: self.source.to_owned(),
+            scope: scope.to_owned(),
+            check: it.check,
+            observed_at: self.at,
+            valid_until: None,
+            import,
+            verdict: Verdict::Stated(status),
+            accepted: 0,
+            severity: Severity::Medium,
+            title: catalog.controls[control].title.clone(),
+            findings: Some(it.findings.chars().take(FINDINGS_CHARS_MAX).collect()),
+            remediation: None,
+            failing: Vec::new(),
+        })
+    }
+}
+
+/// All of its streams were read to the end.
+pub(super) fn is_complete(group: &Group) -> bool {
+    group.streams.iter().all(|it| it.state == StreamState::Complete)
+}
+
+/// Something is said of a control.
+pub(super) fn is_judged(group: &Group) -> bool {
+    group.observations.iter().any(|it| it.status != JudgedStatus::NotApplicable)
+}
