@@ -133,6 +133,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         ),
         (
             manage::event::events::Events,
+            manage::connections::Connections,
             manage::webhook::webhooks::ManagedWebhooks,
             manage::system::System,
             manage::backups::BackupOperations,

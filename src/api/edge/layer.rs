@@ -232,6 +232,7 @@ async fn metrics_text(web: &Web) -> String {
         memory,
         deliveries: web.app.delivery_health().await.ok(),
         certificate: web.app.certificate_health(),
+        connections: web.app.connection_figures().await.ok(),
         backups: web.app.backup_state().await.ok(),
         scans: web.app.scan_figures(),
         intake: web.app.intake_figures(),

@@ -23,6 +23,8 @@ type Amount = Gauge<u64, AtomicU64>;
 /// By one label.
 type Counters = Family<[(&'static str, &'static str); 1], Counter>;
 
+type Gauges = Family<[(&'static str, &'static str); 1], Amount>;
+
 /// All metrics of the service.
 pub struct Metrics {
     traffic: Registry,
@@ -30,6 +32,9 @@ pub struct Metrics {
     store: Registry,
     /// Left out of a scrape when the store cannot be read.
     webhooks: Registry,
+    /// As well.
+    connections: Registry,
+    connections_by_health: Gauges,
     /// As well.
     backups: BackupMetrics,
     ready: Amount,
@@ -156,6 +161,8 @@ pub struct Figures {
     /// `None`: the store cannot be read.
     pub deliveries: Option<DeliveryHealth>,
     pub certificate: CertificateHealth,
+    /// By their health. `None`: the store cannot be read.
+    pub connections: Option<[(&'static str, u64); 5]>,
     /// `None`: the store cannot be read.
     pub backups: Option<BackupState>,
     pub scans: ScanFigures,
@@ -227,8 +234,13 @@ impl Metrics {
         let attempts = Family::default();
         let help = "Attempts at webhook deliveries that ended since the start";
         webhooks.register("webhook_attempts", help, attempts.clone());
+        let connections_by_health = Gauges::default();
+        let mut connections = Registry::with_prefix("posture");
+        connections.register("connections", "Connections", connections_by_health.clone());
         Self {
             traffic: requests,
+            connections,
+            connections_by_health,
             work: WorkMetrics::default(),
             store,
             webhooks,
@@ -293,6 +305,12 @@ impl Metrics {
             self.disabled.set(n_disabled);
             count_each(&self.attempts, [("delivered", n_delivered), ("failed", n_failed)]);
             encode_registry(&mut text, &self.webhooks).expect(NEVER);
+        }
+        if let Some(by_health) = figures.connections {
+            for (health, n) in by_health {
+                self.connections_by_health.get_or_create(&[("health", health)]).set(n);
+            }
+            encode_registry(&mut text, &self.connections).expect(NEVER);
         }
         if let Some(state) = &figures.backups {
             self.backups.add(&mut text, state);

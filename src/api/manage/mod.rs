@@ -4,6 +4,7 @@ pub mod access;
 pub mod backups;
 pub mod catalog;
 pub mod client;
+pub mod connections;
 pub mod decision;
 pub mod event;
 pub mod intake;

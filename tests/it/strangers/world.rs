@@ -28,6 +28,7 @@ pub(crate) enum Names {
     AlertRule,
     User,
     Scan,
+    Connection,
 }
 
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
@@ -83,6 +84,13 @@ pub(crate) const TRIED: &[Tried] = &[
     ("list_conditions", Names::Nothing, "after=x", 200),
     ("list_changes", Names::Nothing, "after=x", 200),
     ("list_events", Names::Nothing, "after=x", 200),
+    ("list_connections", Names::Nothing, "clientId=x", 200),
+    ("add_connection", Names::Nothing, "", 201),
+    ("get_connection", Names::Connection, "", 200),
+    ("change_connection", Names::Connection, "", 200),
+    ("sync_connection", Names::Connection, "", 200),
+    ("test_connection", Names::Connection, "", 200),
+    ("remove_connection", Names::Connection, "", 204),
     ("list_webhooks", Names::Nothing, "", 200),
     ("add_webhook", Names::Nothing, "", 201),
     ("change_webhook", Names::Webhook, "", 200),
@@ -159,7 +167,8 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.sort_by_key(|it| match it.id.as_str() {
         "log_out" => 4,
         "remove_client" | "remove_own_framework" => 3,
-        "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence" => 2,
+        "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence"
+        | "remove_connection" => 2,
         "undo_import" => 1,
         _ => 0,
     });
@@ -187,6 +196,12 @@ pub(crate) struct World {
     alert_rule: String,
     user: String,
     scan: String,
+    connection: String,
+}
+
+/// Nobody answers there: see the configuration of the world.
+fn connection(client: &str) -> Value {
+    json!({"clientId": client, "kind": "dns", "domains": ["example.com"]})
 }
 
 fn own_framework(id: &str) -> Value {
@@ -201,6 +216,7 @@ impl World {
             crate::webhook::allow_loopback(options);
             options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
             options.app.scan.per_s = 1; // A scan is still running whenever it is looked at.
+            options.app.connect.dns_server = Some("127.0.0.1:9".parse().unwrap());
             // Backups that are asked for; none is due while the clock stands still.
             options.app.backup.dir = Some(options.dir.clone());
             (options.app.backup.every_h, options.app.backup.keep) = (24, 9);
@@ -225,6 +241,7 @@ impl World {
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let scan = made("/api/scan", &scan(&client));
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
+        let connection = made("/api/connections", &connection(&client));
         let user = made("/api/users", &user("canary@example.com", "viewer"));
         posture.operator("POST", "/api/own-frameworks", &own_framework("MSP_BASE"));
         Self {
@@ -241,6 +258,7 @@ impl World {
             alert_rule,
             user,
             scan,
+            connection,
         }
     }
 
@@ -276,6 +294,7 @@ impl World {
             .replace("{taskId}", id.unwrap_or(&self.task))
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
+            .replace("{connectionId}", id.unwrap_or(&self.connection))
             .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
             .replace("{frameworkId}", "SOC2");
@@ -301,6 +320,8 @@ impl World {
             "add_alert_rule" => alert_rule(),
             "add_own_framework" => own_framework("MSP_NEW"),
             "start_scan" => scan(client),
+            "add_connection" => connection(client),
+            "change_connection" => json!({"name": "renamed"}),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),

@@ -82,6 +82,7 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "webhook_oldest_due_seconds gauge",
         "webhook_disabled gauge",
         "webhook_attempts counter",
+        "connections gauge",
         "backup_last_success_timestamp_seconds gauge",
         "backup_last_bytes gauge",
         "backup_drill_last_success_timestamp_seconds gauge",
