@@ -7,6 +7,7 @@ mod call;
 mod catalog;
 mod client;
 mod client_name;
+mod connect;
 mod decision;
 mod framework;
 mod import;
@@ -68,6 +69,9 @@ enum Command {
     /// Manage the endpoints that events are sent to.
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),
+    /// Manage the connections that read clients' environments.
+    #[command(subcommand)]
+    Connect(connect::ConnectCommand),
     /// Import reports and facts for a client, or undo an import.
     Import(import::ImportArgs),
     /// Show a client's results: score, frameworks, risks, tasks, and what changed last.
@@ -174,6 +178,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Key(command) => key::run(&options()?, json, command),
         Command::User(command) => user::run(&options()?, json, command),
         Command::Webhook(command) => webhook::run(&options()?, json, command),
+        Command::Connect(command) => connect::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Show(args) => report::show::run(&options()?, json, &args),
         Command::Portfolio(args) => report::portfolio::run(&options()?, json, &args),

@@ -38,6 +38,7 @@ const GUIDES: [(&str, &[(&str, &str)]); 4] = [
         &[
             file!("install.md"),
             file!("operate.md"),
+            file!("connect.md"),
             file!("troubleshooting.md"),
             file!("security.md"),
             file!("replication.md"),

@@ -1,5 +1,6 @@
 //! Reading clients' environments: the DNS.
 
+mod connection;
 mod dkim;
 mod dmarc;
 mod domain;

@@ -1,0 +1,191 @@
+//! Connections of the service: added, run, paused, removed, and what they leave in controls.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::server::{Asked, MX, Reply, Server, TXT};
+use crate::harness::process::{Folder, wait_until};
+
+const WAIT: Duration = Duration::from_mins(1);
+
+/// A name server that knows two domains, until it is broken.
+struct Names {
+    server: Server,
+    is_broken: Arc<AtomicBool>,
+}
+
+fn answer(asked: &Asked) -> Reply {
+    match (asked.name.as_str(), asked.kind) {
+        ("good.example" | "weak.example", MX) => Reply::Mx("10 mail.example."),
+        ("good.example", TXT) => Reply::Txt("v=spf1 ip4:192.0.2.1 -all"),
+        ("_dmarc.good.example", TXT) => Reply::Txt("v=DMARC1; p=reject"),
+        ("weak.example", TXT) => Reply::Txt("v=spf1 +all"),
+        ("good.example" | "weak.example", _) => Reply::Nothing,
+        _ => Reply::Code(3),
+    }
+}
+
+impl Names {
+    fn start() -> Self {
+        let is_broken = Arc::new(AtomicBool::new(false));
+        let broken = Arc::clone(&is_broken);
+        let server = Server::start(move |asked| {
+            if broken.load(Ordering::Relaxed) { Reply::Code(2) } else { answer(asked) }
+        });
+        Self { server, is_broken }
+    }
+}
+
+/// A folder whose configuration asks this name server.
+fn folder(dns: SocketAddr) -> Folder {
+    let folder = Folder::new();
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n[connect]\ndns_server = \"{dns}\"\n"
+    );
+    folder.write("posture.toml", text.as_bytes());
+    folder
+}
+
+fn status(folder: &Folder, client: &str, code: &str) -> String {
+    let posture = folder.ask(&format!("/api/clients/{client}/posture"));
+    let controls = posture["data"]["controls"].as_array().unwrap();
+    let control = controls.iter().find(|it| it["controlCode"] == code).unwrap();
+    control["status"].as_str().unwrap().to_owned()
+}
+
+fn connections(folder: &Folder) -> Vec<Value> {
+    folder.ask("/api/connections")["data"].as_array().unwrap().clone()
+}
+
+fn add(folder: &Folder, domains: &[&str]) -> String {
+    let mut args = vec!["connect", "add", "dns", "--client", "Acme"];
+    args.extend(domains.iter().flat_map(|it| ["--domain", it]));
+    folder.ok(&args).trim_end().to_owned()
+}
+
+fn waits_for(folder: &Folder, what: &str, is_so: impl Fn(&Value) -> bool) {
+    let mut last = Value::Null;
+    let came = wait_until(WAIT, || {
+        last = connections(folder).first().cloned().unwrap_or_default();
+        is_so(&last)
+    });
+    assert!(came, "{what}: {last}");
+}
+
+fn n_events(folder: &Folder, kind: &str) -> usize {
+    let events = folder.ask(&format!("/api/events?type={kind}&limit=100"));
+    events["data"].as_array().unwrap().len()
+}
+
+#[test]
+fn a_connection_reads_at_once_and_what_it_finds_decides_controls() {
+    let names = Names::start();
+    let folder = folder(names.server.address);
+    let _server = folder.serve();
+    let client = folder.client("Acme");
+    let id = add(&folder, &["Good.Example."]);
+    waits_for(&folder, "the first run", |it| it["health"] == "healthy");
+    assert_eq!(status(&folder, &client, "EML-01"), "compliant");
+    assert_eq!(status(&folder, &client, "EML-03"), "compliant");
+    assert_eq!(n_events(&folder, "integration_sync_completed"), 1);
+    let shown = folder.ok(&["connect", "show", &id]);
+    assert!(shown.contains("good.example") && shown.contains("healthy"), "{shown}");
+    let listed = &connections(&folder)[0];
+    assert_eq!(listed["source"], "dns");
+    assert_eq!(listed["domains"], json!(["good.example"]));
+    assert!(listed["nextRunAt"].as_str() > listed["lastRunAt"].as_str(), "{listed}");
+
+    folder.ok(&["connect", "set", &id, "--domain", "good.example", "--domain", "weak.example"]);
+    waits_for(&folder, "both domains", |it| it["parts"].as_array().unwrap().len() == 2);
+    assert_ne!(status(&folder, &client, "EML-01"), "compliant", "one domain has +all");
+    folder.ok(&["connect", "set", &id, "--domain", "good.example"]);
+    waits_for(&folder, "one domain", |it| it["parts"].as_array().unwrap().len() == 1);
+    assert_eq!(status(&folder, &client, "EML-01"), "compliant", "the other is retracted");
+}
+
+#[test]
+fn what_cannot_be_read_changes_no_control_and_is_named() {
+    let names = Names::start();
+    let folder = folder(names.server.address);
+    let _server = folder.serve();
+    let client = folder.client("Acme");
+    let id = add(&folder, &["good.example", "weak.example"]);
+    waits_for(&folder, "the first run", |it| it["health"] == "healthy");
+    let before = ["EML-01", "EML-03"].map(|it| status(&folder, &client, it));
+    names.is_broken.store(true, Ordering::Relaxed);
+    let synced = folder.run(&["connect", "sync", &id]);
+    assert_eq!(synced.code, 1, "{synced:?}");
+    assert!(synced.err.contains("not everything could be read"), "{}", synced.err);
+    assert!(synced.out.contains("good.example"), "{}", synced.out);
+    let now = &connections(&folder)[0];
+    assert_eq!((&now["health"], &now["failures"]), (&json!("failing"), &json!(1)));
+    assert_ne!(now["lastSuccessAt"], now["lastRunAt"]);
+    assert_eq!(["EML-01", "EML-03"].map(|it| status(&folder, &client, it)), before);
+    assert_eq!(n_events(&folder, "integration_sync_failed"), 1);
+    assert_eq!(n_events(&folder, "connector_health_changed"), 1);
+    let tested = folder.run(&["connect", "test", &id]);
+    assert_eq!(tested.code, 1, "{tested:?}");
+    names.is_broken.store(false, Ordering::Relaxed);
+    let tested = folder.ok(&["connect", "test", &id]);
+    assert!(tested.contains("EML-01") && tested.contains("non_compliant"), "{tested}");
+    assert_eq!(connections(&folder)[0]["health"], "failing", "a test changes nothing");
+    folder.ok(&["connect", "sync", &id, "--json"]);
+    assert_eq!(n_events(&folder, "connector_health_changed"), 2);
+}
+
+#[test]
+fn a_connection_is_paused_resumed_and_removed_with_what_it_found() {
+    let names = Names::start();
+    let folder = folder(names.server.address);
+    let server = folder.serve();
+    let client = folder.client("Acme");
+    let id = add(&folder, &["good.example"]);
+    waits_for(&folder, "the first run", |it| it["health"] == "healthy");
+    folder.ok(&["connect", "set", &id, "--pause"]);
+    assert_eq!(connections(&folder)[0]["nextRunAt"], Value::Null);
+    let refused = folder.run(&["connect", "sync", &id]);
+    assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+    assert!(refused.err.contains("is paused; resume it first"), "{}", refused.err);
+    drop(server.stop());
+    let _server = folder.serve();
+    assert_eq!(status(&folder, &client, "EML-01"), "compliant", "paused is not removed");
+    let before = connections(&folder)[0]["lastRunAt"].clone();
+    folder.ok(&["connect", "set", &id, "--resume"]);
+    waits_for(&folder, "another run", |it| it["lastRunAt"] != before);
+    folder.ok(&["connect", "remove", &id]);
+    assert_eq!(connections(&folder), Vec::<Value>::new());
+    let is_retracted = || status(&folder, &client, "EML-01") == "not_assessed";
+    assert!(wait_until(WAIT, is_retracted), "what it found is retracted");
+    let absent = folder.run(&["connect", "show", &id]);
+    assert!(absent.err.contains("connection not found"), "{}", absent.err);
+    let sources = folder.json(&["show", "Acme"])["data"]["sources"].clone();
+    assert!(!sources.to_string().contains("\"dns\""), "it is expected no longer: {sources}");
+}
+
+#[test]
+fn what_is_wrong_with_a_connection_is_said() {
+    let folder = folder("127.0.0.1:9".parse().unwrap());
+    let _server = folder.serve();
+    folder.client("Acme");
+    for (domain, why) in [("acme", "domain"), ("192.0.2.1", "address"), ("*.acme.example", "*")] {
+        let refused =
+            folder.run(&["connect", "add", "dns", "--client", "Acme", "--domain", domain]);
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{domain}");
+        assert!(refused.err.contains("domains") && refused.err.contains(why), "{}", refused.err);
+    }
+    for n in 1..=20 {
+        add(&folder, &[&format!("d{n}.example")]);
+    }
+    let refused =
+        folder.run(&["connect", "add", "dns", "--client", "Acme", "--domain", "a.example"]);
+    assert!(refused.err.contains("the client has 20 connections"), "{}", refused.err);
+    let sources: Vec<Value> = connections(&folder).iter().map(|it| it["source"].clone()).collect();
+    assert_eq!(
+        (&sources[0], &sources[1], &sources[19]),
+        (&json!("dns"), &json!("dns-2"), &json!("dns-20"))
+    );
+}
