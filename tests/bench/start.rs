@@ -82,6 +82,7 @@ fn fill(folder: &Folder) {
             webhooks: app::webhook::delivery::DeliveryOptions::default(),
             scan: app::scan::request::ScanOptions::default(),
             backup: app::backup::BackupSettings::default(),
+            connect: app::connect::registry::ConnectOptions::default(),
         },
     )
     .unwrap();

@@ -20,6 +20,8 @@ pub const N_CONNECTIONS_MAX: usize = 10_000;
 /// Of one client.
 pub const N_PER_CLIENT_MAX: usize = 20;
 pub const NAME_CHARS_MAX: usize = 200;
+/// How many due connections are looked at. One client cannot have all of them.
+const N_DUE_AT_ONCE: usize = 1_000;
 
 /// A connection to add.
 #[derive(Clone, Debug)]
@@ -229,18 +231,20 @@ impl App {
         Ok(())
     }
 
-    /// Connections to run now, the longest due first, except those that run.
+    /// Connections that may run now, the longest due first.
     ///
     /// # Errors
     /// `Unavailable` if the database is not available.
     pub async fn list_due_connections(&self) -> Result<Vec<ConnectionId>> {
         let now = self.clock.now();
         let list = move |it: &crate::store::Snapshot| {
-            it.list_due_connections(now, registry::N_AT_ONCE_MAX * 2)
+            let mut due = Vec::new();
+            for id in it.list_due_connections(now, N_DUE_AT_ONCE)? {
+                due.extend(it.find_connection(id)?.map(|it| (id, it.client)));
+            }
+            Ok(due)
         };
-        let mut due = self.store.read(list).await?;
-        due.retain(|it| !self.connects.is_running(*it));
-        Ok(due)
+        Ok(self.connects.running.open_to(self.store.read(list).await?))
     }
 
     /// How many connections there are, by their health, for metrics.

@@ -1,6 +1,6 @@
 //! Connections that run now.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,10 +9,12 @@ use tokio::sync::Notify;
 use crate::app::App;
 use crate::connect::dns::DnsResolver;
 use crate::error::Result;
-use crate::id::ConnectionId;
+use crate::id::{ClientId, ConnectionId};
 
-/// Connections that run at the same time.
+/// Connections that run at the same time. As many can be tested.
 pub const N_AT_ONCE_MAX: usize = 8;
+/// Of one client, so that one whose environment is slow does not keep the others waiting.
+pub(super) const N_PER_CLIENT_AT_ONCE_MAX: usize = 2;
 
 /// What runs of connections need to know of the configuration.
 #[derive(Clone, Debug, Default)]
@@ -21,29 +23,75 @@ pub struct ConnectOptions {
     pub dns_server: Option<SocketAddr>,
 }
 
-/// Connections that run now.
+/// What runs now, and what wakes it.
 pub struct Connects {
     options: ConnectOptions,
     wake: Notify,
-    running: Mutex<HashSet<ConnectionId>>,
+    /// Connections that run.
+    pub(super) running: Places,
+    /// Connections that people test.
+    pub(super) testing: Places,
 }
 
-/// A connection is running until this is dropped.
-pub(super) struct Running<'a> {
-    connects: &'a Connects,
+/// Connections that are being read, and their clients.
+#[derive(Default)]
+pub(super) struct Places(Mutex<BTreeMap<ConnectionId, ClientId>>);
+
+/// A connection is being read until this is dropped.
+pub(super) struct Place<'a> {
+    places: &'a Places,
     id: ConnectionId,
 }
 
-impl Drop for Running<'_> {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.connects.lock().remove(&self.id);
+        self.places.lock().remove(&self.id);
+    }
+}
+
+impl Places {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, ClientId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of these that may begin now: they have not, and their client has a place.
+    pub(super) fn open_to(&self, due: Vec<(ConnectionId, ClientId)>) -> Vec<ConnectionId> {
+        let begun = self.lock();
+        let mut n_of: BTreeMap<ClientId, usize> = BTreeMap::new();
+        begun.values().for_each(|it| *n_of.entry(*it).or_default() += 1);
+        let mut open = Vec::new();
+        for (id, client) in due {
+            let n = n_of.entry(client).or_default();
+            if !begun.contains_key(&id) && *n < N_PER_CLIENT_AT_ONCE_MAX {
+                *n += 1;
+                open.push(id);
+            }
+        }
+        open
+    }
+
+    /// `None`: it has begun already, or its client has no place.
+    pub(super) fn begin(&self, id: ConnectionId, client: ClientId) -> Option<Place<'_>> {
+        let mut begun = self.lock();
+        let n = begun.values().filter(|it| **it == client).count();
+        if begun.contains_key(&id) || N_PER_CLIENT_AT_ONCE_MAX <= n || N_AT_ONCE_MAX <= begun.len()
+        {
+            return None;
+        }
+        begun.insert(id, client);
+        Some(Place { places: self, id })
     }
 }
 
 impl Connects {
     pub(in crate::app) fn of(options: &ConnectOptions) -> Self {
         let options = options.clone();
-        Self { options, wake: Notify::new(), running: Mutex::default() }
+        Self {
+            options,
+            wake: Notify::new(),
+            running: Places::default(),
+            testing: Places::default(),
+        }
     }
 
     /// The name servers as they are configured now: a laptop or a container gets others while it runs.
@@ -51,21 +99,8 @@ impl Connects {
         self.options.dns_server.map_or_else(DnsResolver::system, DnsResolver::at)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashSet<ConnectionId>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn wake(&self) {
         self.wake.notify_one();
-    }
-
-    pub(super) fn is_running(&self, id: ConnectionId) -> bool {
-        self.lock().contains(&id)
-    }
-
-    /// `None`: it runs already.
-    pub(super) fn begin(&self, id: ConnectionId) -> Option<Running<'_>> {
-        self.lock().insert(id).then_some(Running { connects: self, id })
     }
 }
 

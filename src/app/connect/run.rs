@@ -37,7 +37,6 @@ const MESSAGE_CHARS_MAX: usize = 500;
 impl App {
     /// Runs a connection if it is active. A failure is logged and tried again later.
     pub async fn run_connection(&self, id: ConnectionId) {
-        let Some(_running) = self.connects.begin(id) else { return };
         let Err(error) = self.try_run_connection(id).await else { return };
         if error.code == Code::NotFound {
             return; // The client was erased meanwhile.
@@ -61,6 +60,10 @@ impl App {
             found.map(|connection| it.with_run(connection)).transpose()
         };
         let Some(found) = self.store.read(find).await? else { return Ok(()) };
+        let place = self.connects.running.begin(id, found.connection.client);
+        if place.is_none() {
+            return Ok(()); // It stays due.
+        }
         match found.connection.state {
             ConnectionState::Paused => self.put_due(id, None).await,
             ConnectionState::Removing => self.finish_removal(&found).await,
@@ -160,9 +163,14 @@ impl App {
     /// Reads everything, and keeps nothing of it.
     ///
     /// # Errors
-    /// `NotFound`; `Unavailable` if it takes too long.
+    /// `NotFound`; `Conflict` if it is being tested, or too many others are; `Unavailable` if it takes too long.
     pub async fn test_connection(&self, by: &Caller, id: ConnectionId) -> Result<Reading> {
         let found = self.get_connection(by, id).await?;
+        let place = self.connects.testing.begin(id, found.connection.client);
+        if place.is_none() {
+            let rule = "it is being tested, or too many others are; try again when that has ended";
+            return Err(Error::conflict(rule));
+        }
         self.read_environment(&Settings::parse(&found.connection.settings)?).await
     }
 

@@ -150,7 +150,7 @@ fn a_connection_is_paused_resumed_and_removed_with_what_it_found() {
     let refused = folder.run(&["connect", "sync", &id]);
     assert_eq!((refused.code, refused.out.as_str()), (1, ""));
     assert!(refused.err.contains("is paused; resume it first"), "{}", refused.err);
-    drop(server.stop());
+    assert!(server.stop().success());
     let _server = folder.serve();
     assert_eq!(status(&folder, &client, "EML-01"), "compliant", "paused is not removed");
     let before = connections(&folder)[0]["lastRunAt"].clone();
@@ -188,4 +188,28 @@ fn what_is_wrong_with_a_connection_is_said() {
         (&sources[0], &sources[1], &sources[19]),
         (&json!("dns"), &json!("dns-2"), &json!("dns-20"))
     );
+}
+
+#[test]
+fn one_client_has_two_places_and_leaves_the_others_to_the_rest() {
+    // Nobody answers there, so that a run lasts.
+    let silent = Server::start(|_| Reply::Silence);
+    let folder = folder(silent.address);
+    let _server = folder.serve();
+    folder.client("Acme");
+    let ids: Vec<String> = (1..=3).map(|n| add(&folder, &[&format!("d{n}.example")])).collect();
+    let asked = |domain: &str| silent.asked.lock().unwrap().iter().any(|it| it.0 == domain);
+    assert!(wait_until(WAIT, || asked("d1.example") && asked("d2.example")), "two run");
+    folder.client("Other");
+    folder.ok(&["connect", "add", "dns", "--client", "Other", "--domain", "other.example"]);
+    assert!(wait_until(WAIT, || asked("other.example")), "the other client's runs beside them");
+    assert!(!asked("d3.example"), "the third waits");
+    let test = ["connect", "test", ids[2].as_str()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| folder.run(&test));
+        assert!(wait_until(WAIT, || asked("d3.example")), "a test has its own place");
+        let refused = folder.run(&test);
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""));
+        assert!(refused.err.contains("it is being tested"), "{}", refused.err);
+    });
 }
