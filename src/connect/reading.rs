@@ -1,5 +1,9 @@
 //! What was read of a client's environment, and what it says of controls.
 
+use crate::engine::asset::Seen;
+use crate::engine::fact::{FINDINGS_CHARS_MAX, failing_line};
+use crate::engine::identity::{AppUse, Identity};
+
 /// What was read of a client's environment: one group for each part that can be read on its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
@@ -7,7 +11,7 @@ pub struct Reading {
 }
 
 /// Facts that come from the same streams. They are taken together or not at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Group {
     /// The part of the environment: of the DNS, the domain as ASCII in lower case.
     pub scope: String,
@@ -16,6 +20,12 @@ pub struct Group {
     pub observations: Vec<Judged>,
     /// Facts worth showing that decide nothing: a name and a text.
     pub notes: Vec<(String, String)>,
+    /// All accounts. `None`: it has no such list, or it was not read completely.
+    pub accounts: Option<Vec<Identity>>,
+    /// All apps of others that have access. `None`: as of `accounts`.
+    pub apps: Option<Vec<AppUse>>,
+    /// What was seen, all of it if the streams are complete.
+    pub assets: Vec<Seen>,
 }
 
 /// One collection that was read: a kind of record, an API list.
@@ -64,6 +74,8 @@ pub struct Judged {
     pub status: JudgedStatus,
     /// What was found and what to do, in plain English. At most 1,000 characters.
     pub findings: String,
+    /// Of a population. `None`: the control is about the environment as a whole.
+    pub count: Option<Count>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,4 +84,99 @@ pub enum JudgedStatus {
     Partial,
     NonCompliant,
     NotApplicable,
+}
+
+impl JudgedStatus {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Compliant => "compliant",
+            Self::Partial => "partial",
+            Self::NonCompliant => "non_compliant",
+            Self::NotApplicable => "not_applicable",
+        }
+    }
+}
+
+/// How many members of a population pass, and which fail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Count {
+    pub n_passed: u32,
+    /// External ids, as assets have them.
+    pub failing: Vec<String>,
+}
+
+/// One member of a population that a rule looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Member<'a> {
+    /// The external id of its asset.
+    pub id: &'a str,
+    pub name: &'a str,
+    /// `None`: unknown, which is neither.
+    pub passes: Option<bool>,
+}
+
+impl Judged {
+    /// Judges the environment as a whole.
+    #[must_use]
+    pub fn whole(
+        control: &'static str,
+        check: &str,
+        status: JudgedStatus,
+        findings: impl AsRef<str>,
+    ) -> Self {
+        let findings = cut(findings.as_ref());
+        Self { control, check: check.to_owned(), status, findings, count: None }
+    }
+
+    /// Judges a population that was read completely. While some members are unknown, it is at most partly met; while most
+    /// are, nothing passes.
+    ///
+    /// `None`: nothing is known that decides. `what`: what the failing members do wrong and what to do, as sentences.
+    #[must_use]
+    pub fn population<'a>(
+        control: &'static str,
+        check: &str,
+        members: impl IntoIterator<Item = Member<'a>>,
+        what: &str,
+    ) -> Option<Self> {
+        let (mut n_passed, mut failing, mut n_unknown) = (0_u32, Vec::new(), 0);
+        for it in members {
+            match it.passes {
+                Some(true) => n_passed += 1,
+                Some(false) => failing.push(it),
+                None => n_unknown += 1,
+            }
+        }
+        let n_known = n_passed as usize + failing.len();
+        if n_known < n_unknown {
+            n_passed = 0;
+        }
+        let n_failed = failing.len();
+        let status = match (n_passed, n_failed) {
+            (0, 0) => return None,
+            (_, 0) if 0 < n_unknown => JudgedStatus::Partial,
+            (_, 0) => JudgedStatus::Compliant,
+            _ => JudgedStatus::NonCompliant,
+        };
+        let names: Vec<&str> = failing.iter().map(|it| it.name).collect();
+        let mut lines = Vec::new();
+        if n_failed == 0 {
+            lines.push(format!("All {n_passed} that are known pass."));
+        } else {
+            lines.push(failing_line(&names, n_failed));
+            lines.push(format!("{n_failed} of {n_known} fail. {what}"));
+        }
+        if 0 < n_unknown {
+            lines.push(format!("Unknown for {n_unknown} more."));
+        }
+        let failing = failing.iter().map(|it| it.id.to_owned()).collect();
+        let count = (0 < n_failed || n_unknown == 0).then_some(Count { n_passed, failing });
+        let findings = cut(&lines.join("\n"));
+        Some(Self { control, check: check.to_owned(), status, findings, count })
+    }
+}
+
+fn cut(findings: &str) -> String {
+    findings.chars().take(FINDINGS_CHARS_MAX).collect()
 }

@@ -19,7 +19,7 @@ use crate::api::wire::reply::{Data, Gone, Made, Null};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::connect::{ConnectionChange, NewConnection};
-use crate::connect::reading::{Group as ReadGroup, JudgedStatus, Reading};
+use crate::connect::reading::{Group as ReadGroup, Reading};
 use crate::connect::settings::Settings;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
@@ -250,13 +250,7 @@ impl From<ReadGroup> for TestPartView {
         let control = |it: crate::connect::reading::Judged| TestControlView {
             control_code: it.control.to_owned(),
             check: it.check,
-            status: match it.status {
-                JudgedStatus::Compliant => "compliant",
-                JudgedStatus::Partial => "partial",
-                JudgedStatus::NonCompliant => "non_compliant",
-                JudgedStatus::NotApplicable => "not_applicable",
-            }
-            .to_owned(),
+            status: it.status.as_str().to_owned(),
             findings: it.findings,
         };
         Self {

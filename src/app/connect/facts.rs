@@ -9,7 +9,7 @@ use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::connect::reading::{Group, Judged, JudgedStatus, StreamState};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{FINDINGS_CHARS_MAX, Observation, Status, Subject, Verdict};
+use crate::engine::fact::{N_FAILING_MAX, Observation, Status, Subject, Verdict, subject_hash};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 use crate::import::fold::Folded;
@@ -82,12 +82,21 @@ impl RunLabel<'_> {
         it: Judged,
         import: ImportId,
     ) -> Option<Observation> {
-        let status = match it.status {
+        let stated = Verdict::Stated(match it.status {
             JudgedStatus::Compliant => Status::Compliant,
             JudgedStatus::Partial => Status::Partial,
             JudgedStatus::NonCompliant => Status::NonCompliant,
             JudgedStatus::NotApplicable => return None,
-        };
+        });
+        let count = it.count.as_ref();
+        let verdict = count.map_or(stated, |it| Verdict::Counted {
+            passed: it.n_passed,
+            failed: u32::try_from(it.failing.len()).unwrap_or(u32::MAX),
+        });
+        let mut failing: Vec<u64> =
+            count.iter().flat_map(|it| &it.failing).map(|it| subject_hash(it)).collect();
+        failing.sort_unstable();
+        failing.truncate(N_FAILING_MAX);
         let control = *catalog.controls_named(it.control).first()?;
         Some(Observation {
             subject: Subject::Control(it.control.to_owned()),
@@ -97,13 +106,13 @@ impl RunLabel<'_> {
             observed_at: self.at,
             valid_until: None,
             import,
-            verdict: Verdict::Stated(status),
+            verdict,
             accepted: 0,
             severity: Severity::Medium,
             title: catalog.controls[control].title.clone(),
-            findings: Some(it.findings.chars().take(FINDINGS_CHARS_MAX).collect()),
+            findings: Some(it.findings),
             remediation: None,
-            failing: Vec::new(),
+            failing,
         })
     }
 }

@@ -58,12 +58,7 @@ pub fn judge(domain: &Domain, answers: &Answers) -> Step {
     let is_there = |it: &Answer| matches!(it, Answer::Records(_) | Answer::NoData);
     let apex = [txt, mx];
     let is_absent = apex.contains(&&Answer::NoName) && !apex.iter().any(|it| is_there(it));
-    let mut group = Group {
-        scope: domain.as_str().to_owned(),
-        streams: Vec::new(),
-        observations: Vec::new(),
-        notes: Vec::new(),
-    };
+    let mut group = Group { scope: domain.as_str().to_owned(), ..Group::default() };
     for rule in RULES {
         let ruling = if is_absent {
             Ruling::failed("the domain does not exist".to_owned())
@@ -87,7 +82,6 @@ fn add(group: &mut Group, rule: &Rule, ruling: Ruling) {
     group.notes.extend(notes.into_iter().map(|(name, text)| (name.to_owned(), text)));
     if let (Some(control), Some((status, findings))) = (rule.control, verdict) {
         let findings = line(&findings, FINDINGS_CHARS_MAX);
-        let check = rule.stream.to_owned();
-        group.observations.push(Judged { control, check, status, findings });
+        group.observations.push(Judged::whole(control, rule.stream, status, findings));
     }
 }
