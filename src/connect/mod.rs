@@ -3,5 +3,6 @@
 //! Nothing is changed there. What cannot be read is said and judged in neither direction: reading less never looks better.
 
 pub mod dns;
+pub mod m365;
 pub mod reading;
 pub mod settings;
