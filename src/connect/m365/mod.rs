@@ -1,7 +1,8 @@
 //! Microsoft 365 and Entra ID, as Microsoft Graph shows them.
 //!
-//! [`Tenant`] is what was read.
+//! [`Tenant`] is what was read. [`rules`] says what it shows of controls, and reads nothing itself.
 
+pub mod rules;
 pub mod tenant;
 
 pub use tenant::{Source, Tenant};
