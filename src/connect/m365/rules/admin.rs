@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::license;
 use crate::clock::Time;
-use crate::connect::m365::tenant::{Field, RoleDefinition, RoleSchedule, Tenant, User};
+use crate::connect::m365::tenant::{Field, Principal, RoleDefinition, RoleSchedule, Tenant, User};
 use crate::connect::reading::JudgedStatus::{Compliant, NonCompliant};
 use crate::connect::reading::{Judged, Member};
 use crate::engine::fact::failing_line;
@@ -46,28 +46,25 @@ pub(super) fn is_privileged(template: &str) -> bool {
 /// Returns who holds roles, also through groups. `None`: not all of it was read.
 pub(super) fn holders(tenant: &Tenant) -> Option<Holders<'_>> {
     let definitions = tenant.role_definitions.as_deref()?;
-    let assigned = tenant.role_assignments.as_deref()?.iter().map(|it| {
-        let is_group = it.principal.as_ref().and_then(|it| it.odata_type.as_deref())
-            == Some("#microsoft.graph.group");
-        (it.principal_id.as_deref(), it.role_definition_id.as_deref(), is_group)
-    });
-    let eligible = eligible(tenant)?
-        .iter()
-        .map(|it| (it.principal_id.as_deref(), it.role_definition_id.as_deref(), false));
+    let is_group = |it: &Option<Principal>| it.as_ref().is_some_and(Principal::is_group);
+    let assigned = tenant.role_assignments.as_deref()?.iter();
+    let assigned = assigned.map(|it| (&it.principal_id, &it.role_definition_id, &it.principal));
+    let eligible = eligible(tenant)?.iter();
+    let eligible = eligible.map(|it| (&it.principal_id, &it.role_definition_id, &it.principal));
     let groups = tenant.group_members.as_ref()?;
     let mut holders = Holders::new();
-    for (principal, role, is_group) in assigned.chain(eligible) {
-        let (Some(principal), Some(role)) = (principal, role) else { continue };
+    for (id, role, principal) in assigned.chain(eligible) {
+        let (Some(id), Some(role)) = (id, role) else { continue };
         let template = template(definitions, role);
-        match groups.get(principal) {
+        match groups.get(id) {
             Some(members) => {
                 for member in members {
                     holders.entry(member).or_default().insert(template);
                 }
             }
-            None if is_group => return None,
+            None if is_group(principal) => return None,
             None => {
-                holders.entry(principal).or_default().insert(template);
+                holders.entry(id).or_default().insert(template);
             }
         }
     }

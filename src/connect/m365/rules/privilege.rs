@@ -1,6 +1,6 @@
 //! How privileged roles are given: for a limited time (ID-09), and what Privileged Identity Management asks for.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::admin::{is_privileged, role_name, template, user_name};
 use super::{emergency, license};
@@ -27,16 +27,16 @@ fn schedules(tenant: &Tenant) -> Option<Vec<(&RoleSchedule, &str)>> {
 
 /// Permanent assignments, by the id of the principal and the template id of the role, but for emergency access accounts.
 /// Whether an assignment ends may be unknown: then nothing is known of all.
-fn permanent(tenant: &Tenant) -> Option<BTreeSet<(&str, &str)>> {
+fn permanent(tenant: &Tenant) -> Option<BTreeMap<(&str, &str), &RoleSchedule>> {
     let emergency = emergency::accounts(tenant);
-    let mut found = BTreeSet::new();
+    let mut found = BTreeMap::new();
     let mut is_unknown = false;
     for (it, role) in schedules(tenant)? {
         let principal = it.principal_id.as_deref().unwrap_or_default();
         let is_activated = it.assignment_type.as_deref() == Some("Activated");
         match &it.end_date_time {
             Field::Null if !is_activated && !emergency.contains(principal) => {
-                found.insert((principal, role));
+                found.insert((principal, role), it);
             }
             Field::Null | Field::Is(_) => (),
             Field::Absent => is_unknown = true,
@@ -68,9 +68,10 @@ pub(super) fn time_bound(tenant: &Tenant, _: Time) -> Option<Judged> {
     }
     let named: Vec<String> = found
         .iter()
-        .map(|(principal, role)| {
+        .map(|((principal, role), it)| {
             let user = users.iter().find(|it| it.id.as_deref() == Some(principal));
-            let name = user.map_or(*principal, user_name);
+            let other = it.principal.as_ref().and_then(|it| it.display_name.as_deref());
+            let name = user.map_or(other.unwrap_or(principal), user_name);
             format!("{name} ({})", role_name(definitions, role))
         })
         .collect();

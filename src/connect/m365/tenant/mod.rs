@@ -19,7 +19,7 @@ pub use policy::{
     AuthorizationPolicy, Conditions, ConsentRequestPolicy, GrantControls, MethodConfiguration,
     MethodsPolicy, Policy, PolicyUsers, SecurityDefaults,
 };
-pub use role::{RoleAssignment, RoleDefinition, RolePolicy, RoleRule, RoleSchedule};
+pub use role::{Principal, RoleAssignment, RoleDefinition, RolePolicy, RoleRule, RoleSchedule};
 pub use service::{
     ControlProfile, ControlScore, DirectoryAudit, SecureScore, SharePointSettings, thousandths,
 };
@@ -72,7 +72,7 @@ sources! {
     role_eligibilities RoleEligibilities "roleEligibilityScheduleInstances" Vec<RoleSchedule>,
     role_schedules RoleSchedules "roleAssignmentScheduleInstances" Vec<RoleSchedule>,
     role_policies RolePolicies "roleManagementPolicyAssignments" Vec<RolePolicy>,
-    /// By the id of a group: the ids of its members, also of those in groups below it. Of each group that holds a role, or that
+    /// By the id of a group: the ids of its members, also of those in groups below it. Of each group that holds a role or may, or that
     /// a policy of Conditional Access names.
     group_members GroupMembers "transitiveMembers" BTreeMap<String, Vec<String>>,
     security_defaults SecurityDefaults "identitySecurityDefaultsEnforcementPolicy" SecurityDefaults,

@@ -25,10 +25,11 @@ row! {
         display_name: Option<String>,
     }
 
-    /// Of `/roleManagement/directory/roleAssignmentScheduleInstances` and `roleEligibilityScheduleInstances`.
+    /// Of `/roleManagement/directory/roleAssignmentScheduleInstances` and `roleEligibilityScheduleInstances`, with its principal.
     RoleSchedule {
         principal_id: Option<String>,
         role_definition_id: Option<String>,
+        principal: Option<Principal>,
         /// `Assigned` or `Activated`.
         assignment_type: Option<String>,
         /// Null: it was assigned outside Privileged Identity Management.
@@ -56,5 +57,12 @@ row! {
 
     ApprovalSetting {
         is_approval_required: Option<bool>,
+    }
+}
+
+impl Principal {
+    #[must_use]
+    pub fn is_group(&self) -> bool {
+        self.odata_type.as_deref() == Some("#microsoft.graph.group")
     }
 }
