@@ -1,4 +1,4 @@
-//! Reading clients' environments: the DNS.
+//! Reading clients' environments: the DNS and Microsoft 365.
 
 mod connection;
 mod dkim;
@@ -6,6 +6,8 @@ mod dmarc;
 mod domain;
 mod fault;
 mod group;
+mod judge;
+mod m365;
 mod needs_dnslib;
 mod needs_samples;
 mod server;
