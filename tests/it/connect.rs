@@ -1,4 +1,4 @@
-//! Reading clients' environments: the DNS and Microsoft 365.
+//! Reading clients' environments.
 
 mod connection;
 mod dkim;
