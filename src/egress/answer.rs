@@ -106,11 +106,16 @@ pub(super) fn read(response: Response<Body>) -> PostOutcome {
     PostOutcome::Answered { status, retry_after_s, answer: readable(&bytes, ANSWER_BYTES_MAX) }
 }
 
-/// `None` if the header has neither seconds nor a date of RFC 9110.
-fn retry_after_s(value: &str, now: Time) -> Option<u32> {
+/// The whole seconds to wait that a `Retry-After` asks for, at most [`RETRY_AFTER_S_MAX`]. Some services send a decimal
+/// fraction. `None` if it has neither seconds nor a date of RFC 9110.
+#[must_use]
+pub fn retry_after_s(value: &str, now: Time) -> Option<u32> {
     let value = value.trim();
-    let s = if !value.is_empty() && value.bytes().all(|it| it.is_ascii_digit()) {
-        value.parse().unwrap_or(i64::MAX)
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, "0"));
+    let is_number = |it: &str| !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let s = if is_number(whole) && is_number(fraction) {
+        let is_more = fraction.bytes().any(|it| it != b'0');
+        whole.parse().unwrap_or(i64::MAX).saturating_add(i64::from(is_more))
     } else {
         rfc2822::parse(value).ok()?.timestamp().as_second().saturating_sub(now.s())
     };

@@ -29,6 +29,8 @@ pub enum Sender {
     Webhooks,
     /// The order of a certificate. Every private network is allowed.
     Acme,
+    /// Reading clients' environments.
+    Connections,
 }
 
 impl Sender {
@@ -39,6 +41,15 @@ impl Sender {
             Self::Acme => {
                 "the directory at `server.acme_directory` names it: all URLs there must be `https://`"
             }
+            Self::Connections => "set `connect.allow_http_networks` to allow `http://`",
+        }
+    }
+
+    /// The setting that allows private networks.
+    pub(super) const fn private_setting(self) -> &'static str {
+        match self {
+            Self::Webhooks | Self::Acme => "webhooks.allow_private_networks",
+            Self::Connections => "connect.allow_private_networks",
         }
     }
 }
@@ -114,9 +125,9 @@ impl EgressPolicy {
         let address = to.ip().to_canonical();
         let (reach, name) = reach(address);
         let because = match reach {
-            Never => Some("requests are never sent there"),
+            Never => Some("requests are never sent there".to_owned()),
             Allowed if !holds(&self.allow_private_networks, address) => {
-                Some("add it to `webhooks.allow_private_networks` to allow it")
+                Some(format!("add it to `{}` to allow it", self.sender.private_setting()))
             }
             Allowed | Public => None,
         };

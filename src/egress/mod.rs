@@ -25,10 +25,13 @@ use ureq::{Agent, AsSendBody, Body};
 
 use crate::error::{Chain, Error, Result};
 
-pub use answer::{ANSWER_BYTES_MAX, PostFailure, PostOutcome, Posted, RETRY_AFTER_S_MAX};
+pub use answer::{
+    ANSWER_BYTES_MAX, PostFailure, PostOutcome, Posted, RETRY_AFTER_S_MAX, retry_after_s,
+};
 pub use guard::{EgressPolicy, Sender};
 pub use root::TrustedRoots;
 pub use target::{URL_CHARS_MAX, is_url};
+pub use ureq::http;
 
 use crate::egress::refusal::Refusal;
 use resolve::{Lookup, Resolver};
@@ -120,20 +123,27 @@ impl Egress {
     }
 
     fn target(&self, url: &str) -> Result<Uri, Refusal> {
-        let (uri, target) = target::parse(url)?;
+        let uri = target::parse(url)?;
+        self.judge(&uri)?;
+        Ok(uri)
+    }
+
+    /// Of a URL that may be longer than those that people enter.
+    fn judge(&self, uri: &Uri) -> Result<(), Refusal> {
+        let target = Target::of(uri)?;
         let Target { scheme, port, .. } = target;
         if let TargetHost::Address(address) = target.host {
             self.policy.judge(scheme, SocketAddr::new(address, port))?;
         } else if target.is_private_name() && self.policy.allow_private_networks.is_empty() {
-            return Err(Refusal(
-                "must have a public host; set `webhooks.allow_private_networks` to allow others"
-                    .to_owned(),
-            ));
+            let setting = self.policy.sender.private_setting();
+            return Err(Refusal(format!(
+                "must have a public host; set `{setting}` to allow others"
+            )));
         } else if scheme == Scheme::Http && self.policy.allow_http_networks.is_empty() {
             let advice = self.policy.sender.advice_on_http();
             return Err(Refusal(format!("must begin with `https://`; {advice}")));
         }
-        Ok(uri)
+        Ok(())
     }
 
     /// Sends the body exactly as given, once. Never fails: the outcome says what happened.
@@ -166,11 +176,14 @@ impl Egress {
     /// of the answer counts, so that it may take the rest of the timeout.
     ///
     /// # Errors
-    /// `Unavailable` with the reason if there is no answer, or it has more than `bytes_max` bytes.
-    pub async fn fetch(&self, request: Request<Bytes>, bytes_max: u64) -> Result<Response<Bytes>> {
-        let url = request.uri().to_string();
-        let about = |why: PostFailure| Error::unavailable(format!("{url}: {why}"));
-        self.target(&url).map_err(|refusal| about(PostFailure::Refused(refusal.0)))?;
+    /// Why there is no answer. `Broken` if it has more than `bytes_max` bytes.
+    pub async fn fetch(
+        &self,
+        request: Request<Bytes>,
+        bytes_max: u64,
+    ) -> std::result::Result<Response<Bytes>, PostFailure> {
+        let judged = self.judge(request.uri());
+        judged.map_err(|refusal| PostFailure::Refused(refusal.0))?;
         let place = Arc::clone(&self.places).acquire_owned().await.expect("never closed");
         let fetched = self.on_thread(place, move |agent| {
             let (head, body) = request.into_parts();
@@ -182,7 +195,7 @@ impl Egress {
             let body = body.into_with_config().limit(bytes_max).read_to_vec();
             Ok(Response::from_parts(head, Bytes::from(body.map_err(answer::failure)?)))
         });
-        fetched.await.flatten().map_err(about)
+        fetched.await.flatten()
     }
 
     /// Runs `work` on a thread of its own.

@@ -47,7 +47,7 @@ pub fn is_url(text: &str) -> bool {
 }
 
 /// Accepts only URLs that all parsers read the same way.
-pub(super) fn parse(url: &str) -> Result<(Uri, Target), Refusal> {
+pub(super) fn parse(url: &str) -> Result<Uri, Refusal> {
     if URL_CHARS_MAX < url.len() {
         return refuse(format!("must have at most {URL_CHARS_MAX} characters"));
     }
@@ -62,8 +62,8 @@ pub(super) fn parse(url: &str) -> Result<(Uri, Target), Refusal> {
     let Ok(uri) = url.parse::<Uri>() else {
         return refuse("must be a URL like `https://hooks.example.com/posture`");
     };
-    let target = Target::of(&uri)?;
-    Ok((uri, target))
+    Target::of(&uri)?;
+    Ok(uri)
 }
 
 impl Target {

@@ -8,7 +8,7 @@ use http_body_util::{BodyExt, Full};
 use instant_acme::{BodyWrapper, BytesResponse, Error, HttpClient};
 use poem::http::Request;
 
-use crate::egress::Egress;
+use crate::egress::{Egress, PostFailure};
 use crate::error::Error as Failure;
 
 /// A longer answer is refused. The longest is a chain of certificates.
@@ -27,19 +27,20 @@ impl HttpClient for AcmeHttp {
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap_or_else(|never| match never {}).to_bytes();
             let request = Request::from_parts(head, body);
+            let url = request.uri().to_string();
             let answer = egress.fetch(request, ANSWER_BYTES_MAX).await;
-            let answer = answer.map_err(|failure| Error::Other(Box::new(advised(failure))))?;
+            let answer = answer.map_err(|it| Error::Other(Box::new(advised(&url, &it))))?;
             Ok(answer.map(Full::new).into())
         })
     }
 }
 
 /// With the setting that helps, if there is one.
-fn advised(failure: Failure) -> Failure {
-    if !failure.message().contains(UNKNOWN_ISSUER) {
-        return failure;
+fn advised(url: &str, failure: &PostFailure) -> Failure {
+    let said = format!("{url}: {failure}");
+    if !said.contains(UNKNOWN_ISSUER) {
+        return Failure::unavailable(said);
     }
-    let said = failure.message();
     Failure::unavailable(format!(
         "{said}; if the authority is your own, name the file of its root in `server.acme_ca_file`"
     ))
