@@ -8,6 +8,23 @@ use crate::engine::identity::{AppUse, Identity};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     pub groups: Vec<Group>,
+    /// Of a tool that sees many clients. `None`: it does not, or they could not be read.
+    pub orgs: Option<Vec<Org>>,
+    /// Nothing could be read because the client has not consented.
+    pub awaits_consent: bool,
+}
+
+/// Of one connection. A list with more of them is not read.
+pub const N_ORGS_MAX: usize = 5_000;
+
+/// An organization as a vendor knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Org {
+    pub external_id: String,
+    pub name: String,
+    pub n_devices: u32,
+    /// With streams of its own: those that the groups depend on.
+    pub groups: Vec<Group>,
 }
 
 /// Facts that come from the same streams. They are taken together or not at all.
@@ -15,16 +32,18 @@ pub struct Reading {
 pub struct Group {
     /// The part of the environment: of the DNS, the domain as ASCII in lower case.
     pub scope: String,
+    /// It says all that there is in its scope: what it said before and does not say now is gone.
+    pub is_whole: bool,
     pub streams: Vec<Stream>,
     /// A stream that was not read completely has none.
     pub observations: Vec<Judged>,
     /// Facts worth showing that decide nothing: a name and a text.
     pub notes: Vec<(String, String)>,
-    /// All accounts. `None`: it has no such list, or it was not read completely.
+    /// All accounts, whether or not it says all that there is. `None`: it has no such list, or it was not read completely.
     pub accounts: Option<Vec<Identity>>,
     /// All apps of others that have access. `None`: as of `accounts`.
     pub apps: Option<Vec<AppUse>>,
-    /// What was seen, all of it if the streams are complete.
+    /// What was seen: all of it if it says all that there is.
     pub assets: Vec<Seen>,
 }
 

@@ -6,7 +6,7 @@ use super::answer::{Answer, Answers, Halt, Query, RecordKind, Sheet};
 use super::domain::Domain;
 use super::ruling::Ruling;
 use super::{dkim, dmarc, mail, note, spf};
-use crate::connect::reading::{Group, Judged, Stream};
+use crate::connect::reading::{Group, Judged, Stream, StreamState};
 use crate::engine::fact::FINDINGS_CHARS_MAX;
 use crate::text::line;
 
@@ -71,6 +71,7 @@ pub fn judge(domain: &Domain, answers: &Answers) -> Step {
         };
         add(&mut group, rule, ruling);
     }
+    group.is_whole = group.streams.iter().all(|it| it.state == StreamState::Complete);
     let unasked = sheet.into_unasked();
     if unasked.is_empty() { Step::Done(group) } else { Step::Ask(unasked) }
 }

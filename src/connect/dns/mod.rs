@@ -36,7 +36,8 @@ const N_QUERIES_MAX: usize = 200;
 pub async fn read(domains: &[Domain], resolver: &DnsResolver) -> Reading {
     resolver.forget();
     let reads: Vec<_> = domains.iter().map(|it| read_domain(it, resolver)).collect();
-    Reading { groups: iter(reads).buffered(N_DOMAINS_AT_ONCE).collect().await }
+    let groups = iter(reads).buffered(N_DOMAINS_AT_ONCE).collect().await;
+    Reading { groups, ..Reading::default() }
 }
 
 async fn read_domain(domain: &Domain, resolver: &DnsResolver) -> Group {

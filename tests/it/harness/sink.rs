@@ -55,6 +55,20 @@ impl Sink {
         })
     }
 
+    /// Answers each request with what these bytes are made of, and ends the connection.
+    pub fn scripted(
+        at: &str,
+        answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static,
+    ) -> Self {
+        Self::start(TcpListener::bind(at).unwrap(), move |mut stream, requests| {
+            if let Some(request) = read(&mut stream) {
+                let answer = answer(&request);
+                requests.lock().unwrap().push(request);
+                drop(stream.write_all(&answer));
+            }
+        })
+    }
+
     fn start(
         listener: TcpListener,
         serve: impl Fn(TcpStream, &Mutex<Vec<Request>>) + Send + Sync + 'static,

@@ -1,0 +1,253 @@
+//! Collections that come in pages, read to a proven end or said not to have been.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::unread::Unread;
+use super::{Answer, Api, Auth, Call, encoded};
+use crate::connect::reading::{Stream, StreamState};
+
+/// More pages are not read.
+const N_PAGES_MAX: usize = 2_000;
+/// More rows are not read.
+const N_ROWS_MAX: usize = 200_000;
+/// Of all pages together.
+const STREAM_BYTES_MAX: usize = 128 * 1_024 * 1_024;
+
+/// How the next page is found. Places are JSON pointers into the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pager<'a> {
+    /// There is one page.
+    Whole,
+    /// The URL of the next page is here. Nothing there: it was the last one.
+    Link { at: Cow<'a, str> },
+    /// A token for this parameter is here. Nothing there: it was the last page.
+    Token { at: Cow<'a, str>, parameter: Cow<'a, str> },
+    /// The next page begins after this member of the last row. A page with fewer rows than asked for is the last.
+    AfterRow { id_at: Cow<'a, str>, parameter: Cow<'a, str>, page_rows: usize },
+    /// The name of a cursor, which stays the same on all pages, is here, and where the page begins. A page without rows
+    /// is the last.
+    Cursor { at: Cow<'a, str>, offset_at: Cow<'a, str>, parameter: Cow<'a, str> },
+    /// Pages have numbers, from this one up to the one that is here.
+    Number { parameter: Cow<'a, str>, first: u64, last_at: Cow<'a, str> },
+}
+
+/// A collection to read.
+#[derive(Clone, Debug)]
+pub struct Collection<'a> {
+    pub first: Call,
+    /// Where the rows of a page are. Empty: the page is the list.
+    pub rows_at: Cow<'a, str>,
+    /// A page without the list has no rows. Some services leave out what is empty.
+    pub may_lack_rows: bool,
+    pub pager: Pager<'a>,
+    /// Where the service says how many rows there are in all.
+    pub total_at: Option<Cow<'a, str>>,
+}
+
+impl<'a> Collection<'a> {
+    /// One page.
+    #[must_use]
+    pub fn whole(first: Call, rows_at: &'a str) -> Self {
+        let (pager, total_at) = (Pager::Whole, None);
+        Self { first, rows_at: Cow::Borrowed(rows_at), may_lack_rows: false, pager, total_at }
+    }
+}
+
+/// What was read of a collection.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    pub rows: Vec<Value>,
+    /// `None`: all of it was read.
+    pub unread: Option<Unread>,
+}
+
+impl Rows {
+    /// All rows, or `None` if some are missing.
+    #[must_use]
+    pub fn complete(self) -> Option<Vec<Value>> {
+        self.unread.is_none().then_some(self.rows)
+    }
+
+    #[must_use]
+    pub fn stream(&self, name: &str) -> Stream {
+        let n_rows = self.rows.len() as u64;
+        match &self.unread {
+            None => Stream {
+                name: name.to_owned(),
+                state: StreamState::Complete,
+                reason: String::new(),
+                n_rows,
+            },
+            Some(unread) => Stream { n_rows, ..unread.clone().stream(name) },
+        }
+    }
+}
+
+impl Api {
+    /// Reads a collection to its end.
+    pub async fn read(&self, collection: &Collection<'_>, auth: &Auth<'_>) -> Rows {
+        let mut rows = Vec::new();
+        let unread = self.read_into(&mut rows, collection, auth).await.err();
+        let unread = unread.map(|it| partial(it, rows.len()));
+        Rows { rows, unread }
+    }
+
+    async fn read_into(
+        &self,
+        rows: &mut Vec<Value>,
+        collection: &Collection<'_>,
+        auth: &Auth<'_>,
+    ) -> Result<(), Unread> {
+        let mut call = collection.first.clone();
+        let (mut seen, mut total, mut n_bytes) = (HashSet::new(), None, 0);
+        for n_pages in 1.. {
+            let answer = self.call(&call, auth).await?;
+            n_bytes += answer.body.len();
+            let page = answer.json()?;
+            let found = rows_of(&page, collection)?;
+            // Another request must bring other rows.
+            if !found.is_empty() && !seen.insert(page_mark(collection, &page, &answer)) {
+                return Err(Unread::failed("the service sent the same page twice"));
+            }
+            let n_found = found.len();
+            let next = next_page(collection, &page, &found, n_pages)?;
+            rows.extend(found);
+            total =
+                collection.total_at.as_ref().and_then(|at| page.pointer(at)?.as_u64()).or(total);
+            let Some(next) = next else { break };
+            if N_PAGES_MAX <= n_pages || N_ROWS_MAX < rows.len() || STREAM_BYTES_MAX < n_bytes {
+                return Err(Unread::failed(format!("more than {} rows", rows.len())));
+            }
+            let url = match next {
+                Next::Url(link) => {
+                    self.endpoints.pinned(&link, &collection.first.url).ok_or_else(|| {
+                        Unread::failed(format!(
+                            "the next page is said to be at another place{}",
+                            super::said(&link)
+                        ))
+                    })?
+                }
+                Next::Parameter(name, value) => {
+                    with_parameter(&collection.first.url, &name, &value)
+                }
+            };
+            if url == call.url && n_found == 0 {
+                return Err(Unread::failed(
+                    "the service sends the same empty page again and again",
+                ));
+            }
+            call.url = url;
+        }
+        match total {
+            Some(total) if total != rows.len() as u64 => Err(Unread::failed(format!(
+                "the service says that there are {total} rows and sent {}",
+                rows.len()
+            ))),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Where the next page is.
+enum Next {
+    Url(String),
+    Parameter(String, String),
+}
+
+/// Something was read before it broke off.
+fn partial(unread: Unread, n_rows: usize) -> Unread {
+    if n_rows == 0 || unread.state != StreamState::Failed {
+        return unread;
+    }
+    let reason = format!("{n_rows} rows were read, then: {}", unread.reason);
+    Unread { state: StreamState::Partial, reason, ..unread }
+}
+
+/// What no other page has.
+fn page_mark(collection: &Collection<'_>, page: &Value, answer: &Answer) -> u64 {
+    match &collection.pager {
+        Pager::Cursor { offset_at, .. } => {
+            xxh3_64(page.pointer(offset_at).map(Value::to_string).unwrap_or_default().as_bytes())
+        }
+        Pager::Whole
+        | Pager::Link { .. }
+        | Pager::Token { .. }
+        | Pager::AfterRow { .. }
+        | Pager::Number { .. } => xxh3_64(&answer.body),
+    }
+}
+
+fn rows_of(page: &Value, collection: &Collection<'_>) -> Result<Vec<Value>, Unread> {
+    match page.pointer(&collection.rows_at) {
+        Some(Value::Array(rows)) => Ok(rows.clone()),
+        Some(Value::Null) | None if collection.may_lack_rows && page.is_object() => Ok(Vec::new()),
+        Some(_) | None => Err(Unread::failed("the answer has no list where the list should be")),
+    }
+}
+
+/// `None`: it was the last page.
+fn next_page(
+    collection: &Collection<'_>,
+    page: &Value,
+    rows: &[Value],
+    n_pages: usize,
+) -> Result<Option<Next>, Unread> {
+    let text_at = |at: &str| match page.pointer(at) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) if text.is_empty() => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Unread::failed("the place of the next page is not a text")),
+    };
+    Ok(match &collection.pager {
+        Pager::Whole => None,
+        Pager::Link { at } => text_at(at)?.map(Next::Url),
+        Pager::Token { at, parameter } => {
+            text_at(at)?.map(|it| Next::Parameter(parameter.clone().into_owned(), it))
+        }
+        Pager::AfterRow { id_at, parameter, page_rows } => {
+            let id = rows.last().and_then(|it| scalar(it.pointer(id_at)?));
+            match id {
+                _ if rows.len() < *page_rows => None,
+                Some(id) => Some(Next::Parameter(parameter.clone().into_owned(), id)),
+                None => return Err(Unread::failed("the last row of a page has no id")),
+            }
+        }
+        Pager::Cursor { at, parameter, .. } => match text_at(at)? {
+            Some(name) if !rows.is_empty() => {
+                Some(Next::Parameter(parameter.clone().into_owned(), name))
+            }
+            Some(_) | None => None,
+        },
+        Pager::Number { parameter, first, last_at } => {
+            let Some(last) = page.pointer(last_at).and_then(Value::as_u64) else {
+                return Err(Unread::failed("the answer does not say how many pages there are"));
+            };
+            let next = first + n_pages as u64;
+            let name = parameter.clone().into_owned();
+            (next <= last).then(|| Next::Parameter(name, next.to_string()))
+        }
+    })
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
+            None
+        }
+    }
+}
+
+fn with_parameter(url: &str, name: &str, value: &str) -> String {
+    let (path, query) = url.split_once('?').unwrap_or((url, ""));
+    let start = format!("{name}=");
+    let others = query.split('&').filter(|it| !it.is_empty() && !it.starts_with(&start));
+    let own = format!("{start}{}", encoded(value));
+    let query = others.chain([own.as_str()]).collect::<Vec<_>>().join("&");
+    format!("{path}?{query}")
+}
