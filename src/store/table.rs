@@ -261,6 +261,16 @@ pub(super) const CONNECTION_DUE: &str = "connection_due";
 /// Key: due, connection id. Value: nothing.
 pub(super) const CONNECTION_TIMES: &str = "connection_times";
 
+/// The organizations that a connection of the managed service provider sees.
+///
+/// Key: connection id, external id of the organization. Value: `ConnectionOrg`.
+pub(super) const CONNECTION_ORGS: &str = "connection_orgs";
+
+/// What connections sign in with; the secrets are encrypted.
+///
+/// Key: `CredentialOwner::key`. Value: `Credential`.
+pub(super) const CONNECTION_CREDENTIALS: &str = "connection_credentials";
+
 /// Alert rules.
 ///
 /// Key: alert rule id. Value: `AlertRule`.

@@ -99,6 +99,7 @@ impl Batch {
         if left == 0 {
             return Ok(true);
         }
+        self.unmap_client(id)?;
         self.client(id).set_due(None)?;
         self.rows.summaries.remove(&id);
         self.rows.remove_row(SUMMARIES, id.as_bytes())?;

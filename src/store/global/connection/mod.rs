@@ -1,22 +1,28 @@
 //! Connections to clients' environments, and what their last runs found.
 
+pub mod credential;
+pub mod org;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;
 use crate::error::Result;
 use crate::id::{ClientId, ConnectionId};
 use crate::store::Batch;
+use crate::store::global::connection::credential::CredentialOwner;
+use crate::store::global::connection::org::ConnectionOrg;
 use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::table::{
     CONNECTION_DUE, CONNECTION_RUNS, CONNECTION_TIMES, CONNECTIONS, RowKey, Span, rising,
 };
 
-/// A connection to the environment of a client.
+/// A connection to the environment of a client, or to a tool of the managed service provider that sees many.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct Connection {
     pub id: ConnectionId,
-    pub client: ClientId,
-    /// The name of the source of its facts, which no other connection of the client has.
+    /// `None`: it is the managed service provider's own. Its organizations are clients.
+    pub client: Option<ClientId>,
+    /// The name of the source of its facts, which no other connection that feeds the same client has.
     pub source: String,
     /// What it reads and how, as JSON. Later releases add members.
     pub settings: String,
@@ -51,6 +57,8 @@ pub struct ConnectionRun {
     pub at: Time,
     pub ms: u64,
     pub health: ConnectionHealth,
+    /// Nothing could be read because the client has not consented.
+    pub awaits_consent: bool,
     /// Runs in a row that did not read everything.
     pub n_failures: u32,
     /// When everything was last read.
@@ -95,7 +103,11 @@ impl ConnectionWithRun {
         if self.connection.state == ConnectionState::Paused {
             return "paused";
         }
-        self.run.as_ref().map_or("pending", |it| it.health.as_str())
+        match &self.run {
+            None => "pending",
+            Some(run) if run.awaits_consent && run.last_success_at.is_none() => "pending",
+            Some(run) => run.health.as_str(),
+        }
     }
 }
 
@@ -167,8 +179,13 @@ impl Batch {
         self.rows.put_row(CONNECTION_DUE, id.as_bytes(), &due)
     }
 
+    /// With everything that belongs to it.
     pub fn remove_connection(&mut self, id: ConnectionId) -> Result<()> {
         self.put_due_connection(id, None)?;
+        self.remove_credential(CredentialOwner::Connection(id))?;
+        for org in self.list_connection_orgs(id)? {
+            self.remove_connection_org(id, &org.external_id)?;
+        }
         self.rows.remove_row(CONNECTION_RUNS, id.as_bytes())?;
         self.rows.remove_row(CONNECTIONS, id.as_bytes()).map(|_| ())
     }
@@ -179,9 +196,26 @@ impl Batch {
         client: ClientId,
         n_max: usize,
     ) -> Result<usize> {
-        let all = self.list_connections()?.into_iter().filter(|it| it.client == client);
+        let all = self.list_connections()?.into_iter().filter(|it| it.client == Some(client));
         let some: Vec<ConnectionId> = all.take(n_max).map(|it| it.id).collect();
         some.iter().try_for_each(|it| self.remove_connection(*it))?;
         Ok(some.len())
+    }
+
+    /// Forgets that organizations are this client.
+    pub(in crate::store) fn unmap_client(&mut self, client: ClientId) -> Result<()> {
+        let all = self.list_connections()?.into_iter().filter(|it| it.client.is_none());
+        for connection in all {
+            for org in self.list_connection_orgs(connection.id)? {
+                let is_of = |it: &(ClientId, Vec<String>)| it.0 == client;
+                if org.client == Some(client) || org.fed.as_ref().is_some_and(is_of) {
+                    let fed = org.fed.filter(|it| it.0 != client);
+                    let known = org.client.filter(|it| *it != client);
+                    let org = ConnectionOrg { client: known, fed, ..org };
+                    self.put_connection_org(connection.id, &org)?;
+                }
+            }
+        }
+        Ok(())
     }
 }
