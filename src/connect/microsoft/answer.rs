@@ -1,0 +1,117 @@
+//! What Microsoft's errors mean.
+
+use serde_json::Value;
+
+use crate::connect::call::{Answer, Dialect, Unread, said};
+
+pub const DIALECT: Dialect = Dialect {
+    vendor: "Microsoft",
+    is_throttling: |answer| answer.status == 403 && code(&answer.error_json()) == "TooManyRequests",
+    explain,
+    explain_token,
+};
+
+/// Codes and words that say that the tenant has no license for what was asked.
+const UNLICENSED_CODES: &[&str] =
+    &["Authentication_RequestFromNonPremiumTenantOrB2CTenant", "AadPremiumLicenseRequired"];
+const UNLICENSED_WORDS: &[&str] = &[
+    "premium license",
+    "not licensed for this feature",
+    "request not applicable to target tenant",
+    "account is not provisioned",
+    "does not have a sharepoint license",
+    "does not have a spo license",
+];
+
+fn code(body: &Value) -> &str {
+    body.pointer("/error/code").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn message(body: &Value) -> &str {
+    body.pointer("/error/message").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn explain(answer: &Answer, permission: &str) -> Unread {
+    let body = answer.error_json();
+    let (code, text) = (code(&body), message(&body));
+    let lower = text.to_lowercase();
+    let is_unlicensed =
+        UNLICENSED_CODES.contains(&code) || UNLICENSED_WORDS.iter().any(|it| lower.contains(it));
+    match answer.status {
+        _ if is_unlicensed => Unread::unlicensed(&license(code, text)),
+        401 => Unread::failed(format!("Microsoft refused a new token{}", said(text))),
+        403 => Unread::denied(&scope_in(text).map_or_else(
+            || format!("the app {permission} and consent again"),
+            |scope| format!("the app {scope} and consent again"),
+        )),
+        _ if !body.is_object() => Unread::failed(format!(
+            "Microsoft answered with status {} and no reason",
+            answer.status
+        )),
+        status => Unread::failed(format!("Microsoft answered {status} {code}{}", said(text))),
+    }
+}
+
+fn license(code: &str, text: &str) -> String {
+    if code.contains("Premium") || text.to_lowercase().contains("premium") {
+        return "it needs Microsoft Entra ID P1".to_owned();
+    }
+    let text = said(text);
+    let text = text.trim_start_matches([':', ' ']);
+    if text.is_empty() { code.to_owned() } else { format!("Microsoft said {text}") }
+}
+
+/// Intune names the permission that is missing.
+fn scope_in(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("must have one of the following scopes: ")?;
+    let end = after.find([',', ' ', '"', '\\']).unwrap_or(after.len());
+    let scope = after[..end].trim_end_matches('.');
+    let is_scope = |it: char| it.is_ascii_alphanumeric() || it == '.';
+    (!scope.is_empty() && scope.chars().all(is_scope)).then_some(scope)
+}
+
+fn explain_token(answer: &Answer) -> Unread {
+    let body = answer.error_json();
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (error, description) = (text("error"), text("error_description"));
+    let first_line = description.lines().next().unwrap_or_default();
+    let codes = body.get("error_codes").and_then(Value::as_array);
+    let named = description.strip_prefix("AADSTS").and_then(|it| {
+        let end = it.find(|it: char| !it.is_ascii_digit()).unwrap_or(it.len());
+        it[..end].parse().ok()
+    });
+    match codes.and_then(|it| it.first()?.as_u64()).or(named) {
+        Some(700_016 | 65_001 | 7_000_229) => Unread::consent(
+            "an administrator of the tenant has not consented yet; send them the consent link",
+        ),
+        Some(90_002 | 5_000_224 | 900_023) => Unread::credential(format!(
+            "Microsoft knows no such tenant; check the setting tenant{}",
+            said(first_line)
+        )),
+        Some(53_003) => Unread::credential(
+            "a Conditional Access policy of the tenant blocks the app; exclude the app's service principal from it",
+        ),
+        Some(7_000_222) => Unread::credential(
+            "the client secret of the Microsoft app has expired; enter a new one with `posture connect m365 init`",
+        ),
+        Some(7_000_215) => Unread::credential(
+            "the client secret of the Microsoft app is wrong; enter it with `posture connect m365 init`",
+        ),
+        Some(700_027 | 700_023 | 7_000_214) => Unread::credential(
+            "Microsoft does not know the certificate of the app; upload it to the app registration, or wait some minutes if you just did",
+        ),
+        Some(700_024 | 700_021) => Unread::credential(
+            "Microsoft says that the assertion of the app is not valid at this time",
+        ),
+        Some(_) | None if error.is_empty() => Unread::failed(format!(
+            "Microsoft issued no token and answered with status {}",
+            answer.status
+        )),
+        Some(_) | None if answer.status >= 500 || error == "temporarily_unavailable" => {
+            Unread::failed(format!("Microsoft issued no token for now{}", said(first_line)))
+        }
+        Some(_) | None => {
+            Unread::credential(format!("Microsoft issued no token ({error}){}", said(first_line)))
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! What all connections to Microsoft share: the app that the managed service provider registered, its tokens, its errors.
+
+mod answer;
+mod app;
+mod certificate;
+mod cloud;
+
+pub use answer::DIALECT;
+pub use app::{AppKey, CLIENT_SECRET, KEY_PEM, MicrosoftApp, token_source};
+pub use certificate::{AppCertificate, generate, read_pem};
+pub use cloud::Cloud;
