@@ -2,7 +2,10 @@
 //!
 //! Nothing is changed there. What cannot be read is said and judged in neither direction: reading less never looks better.
 
+pub mod call;
 pub mod dns;
+pub mod kind;
 pub mod m365;
+pub mod microsoft;
 pub mod reading;
 pub mod settings;

@@ -2,7 +2,9 @@
 //!
 //! [`Tenant`] is what was read. [`rules`] says what it shows of controls, and reads nothing itself.
 
+mod read;
 pub mod rules;
 pub mod tenant;
 
+pub use read::read;
 pub use tenant::{Source, Tenant};

@@ -6,7 +6,8 @@ use crate::connect::m365::tenant::{Rows, Sku, Tenant};
 const P2: [&str; 2] = ["eec0eb4f-6444-4f95-aba0-50c24d67f998", "AAD_PREMIUM_P2"];
 
 /// Returns true if it has Entra ID P2: Privileged Identity Management, and policies about risk. `None`: unknown.
-pub(super) fn has_p2(tenant: &Tenant) -> Option<bool> {
+#[must_use]
+pub fn has_p2(tenant: &Tenant) -> Option<bool> {
     let skus = tenant.skus.as_deref()?.iter().filter(|it| is_active(it));
     let mut plans = skus.flat_map(|Sku { service_plans: Rows(plans), .. }| plans);
     Some(plans.any(|it| {

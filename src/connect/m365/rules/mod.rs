@@ -29,6 +29,7 @@ use crate::connect::reading::Judged;
 
 pub use app::apps;
 pub use conditional_access::{Demand, Excluded, Match, matches};
+pub use license::has_p2;
 pub use people::accounts;
 
 /// What decides a control.
@@ -95,9 +96,9 @@ pub const RULES: &[Rule] = &[
     rule("ID-19", &[Applications], &[], credential::current),
     rule("ID-39", &[Policies, Users, GroupMembers], &[], sign_in::token_theft),
     rule("APP-01", &[Authorization, ConsentRequests], &[Classifications], consent::rule),
-    rule("APP-02", &[Organization, ServicePrincipals, Grants, AppRoles], &[], app::high_risk),
-    rule("APP-03", &[Organization, ServicePrincipals, Grants, AppRoles], &[], app::unsanctioned),
-    rule("APP-04", &[Organization, ServicePrincipals, Grants, AppRoles], &[], app::publishers),
+    rule("APP-02", &[ServicePrincipals, Grants, AppRoles, Organization], &[], app::high_risk),
+    rule("APP-03", &[ServicePrincipals, Grants, AppRoles, Organization], &[], app::unsanctioned),
+    rule("APP-04", &[ServicePrincipals, Grants, AppRoles, Organization], &[], app::publishers),
     rule("EML-04", &[Score, ScoreProfiles], &[], score::forwarding),
     rule("EML-05", &[Score, ScoreProfiles], &[], score::protection),
     rule("EML-07", &[Users, Mailboxes], &[], service::shared_mailboxes),
