@@ -1,5 +1,6 @@
 //! The options: plain values, one struct for each section.
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -8,8 +9,8 @@ use ipnetwork::IpNetwork;
 
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
-    ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, path,
-    recipient, socket_addr, url,
+    ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
+    path, recipient, socket_addr, url,
 };
 use crate::toml_reader::{Problem, list, number, text, word};
 
@@ -197,6 +198,14 @@ pub struct BackupConfig {
 pub struct ConnectConfig {
     /// The name server that connections ask. `None`: those of the system.
     pub dns_server: Option<SocketAddr>,
+    /// Networks in which a tool may have an `http:` URL.
+    pub allow_http_networks: Vec<IpNetwork>,
+    /// Private networks in which a tool or a domain controller may be.
+    pub allow_private_networks: Vec<IpNetwork>,
+    /// Authorities that a certificate may come from, besides the known ones.
+    pub ca_file: Option<PathBuf>,
+    /// Origins that are reached through others.
+    pub endpoints: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -256,7 +265,7 @@ impl Config {
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
             backup: backup(&mut it),
-            connect: ConnectConfig { dns_server: it.find("connect.dns_server", socket_addr) },
+            connect: connect(&mut it),
             log: Log {
                 level: it.get("log.level", word(&LOG_LEVELS)),
                 format: it.get("log.format", word(&LOG_FORMATS)),
@@ -384,5 +393,15 @@ fn backup(it: &mut ConfigReader<'_>) -> BackupConfig {
         keep: it.get("backup.keep", number(N_BACKUPS)),
         recipients: it.get("backup.recipients", list(N_RECIPIENTS, recipient)),
         after_command: it.get("backup.after_command", list(N_WORDS, text(WORD_CHARS))),
+    }
+}
+
+fn connect(it: &mut ConfigReader<'_>) -> ConnectConfig {
+    ConnectConfig {
+        dns_server: it.find("connect.dns_server", socket_addr),
+        allow_http_networks: it.get("connect.allow_http_networks", list(N_NETWORKS, network)),
+        allow_private_networks: it.get("connect.allow_private_networks", list(N_NETWORKS, network)),
+        ca_file: it.find("connect.ca_file", path),
+        endpoints: it.get("connect.endpoints", origins),
     }
 }

@@ -29,6 +29,33 @@ const N_INDUSTRIES_MAX: usize = 100;
 /// The key of the number for all other industries.
 const ANY_INDUSTRY: &str = "default";
 
+/// Longer tables of origins are refused.
+const N_ORIGINS_MAX: usize = 64;
+
+/// A table of origins, such as `https://api.example`, and the origins to use instead.
+pub(super) fn origins(value: &Value<'_>) -> Ruled<BTreeMap<String, String>> {
+    let table = table(value)?;
+    if N_ORIGINS_MAX < table.len() {
+        let rule = format!("must have at most {N_ORIGINS_MAX} keys, not {}", table.len());
+        return wrong(value, rule);
+    }
+    let mut origins = BTreeMap::new();
+    for (from, to) in table {
+        let from = from.get_ref().as_ref();
+        let rule = "must have origins without a path, like \"https://api.example\"";
+        let Some(to) = to.get_ref().as_str().filter(|it| is_origin(it) && is_origin(from)) else {
+            return wrong(value, rule);
+        };
+        origins.insert(from.to_owned(), to.to_owned());
+    }
+    Ok(origins)
+}
+
+fn is_origin(text: &str) -> bool {
+    let host = text.split_once("://").map_or("", |(_, rest)| rest);
+    is_url(text) && !host.contains(['/', '?'])
+}
+
 /// A table with a number for each industry and one for all others.
 pub(super) fn by_industry(range: RangeInclusive<u64>) -> impl Fn(&Value<'_>) -> Ruled<ByIndustry> {
     move |value| {

@@ -3,36 +3,40 @@
 use serde::{Deserialize, Serialize};
 
 use super::dns::Domain;
+use super::kind::{DNS, Kind, Values};
 use crate::error::{Error, Result};
 
 pub const N_DOMAINS_MAX: usize = 100;
 
-/// What a connection reads. Stored as JSON.
+/// What a connection reads, without its secrets. Stored as JSON: later releases add members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Settings {
-    /// The public DNS records of these domains.
-    Dns { domains: Vec<String> },
+pub struct Settings {
+    /// A name of [`super::kind::kinds`].
+    pub kind: String,
+    /// Of the kind that reads the DNS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub domains: Vec<String>,
+    /// The fields of the kind.
+    #[serde(default, skip_serializing_if = "Values::is_empty")]
+    pub values: Values,
 }
 
 impl Settings {
     /// # Errors
-    /// `Invalid` about `domains`.
-    pub fn dns(domains: &[String]) -> Result<Self> {
-        let refused = |rule: String| Err(Error::invalid_field("domains", rule));
-        let mut names = Vec::new();
-        for it in domains {
-            match Domain::parse(it) {
-                Ok(domain) => names.push(domain.as_str().to_owned()),
-                Err(error) => return refused(format!("{it}: {}", error.message())),
+    /// `Invalid` about `domains` or a setting.
+    pub fn of(kind: &Kind, domains: Option<&[String]>, values: Values) -> Result<Self> {
+        let domains = match domains {
+            None if kind.name == DNS => {
+                return Err(Error::invalid_field("domains", "is required"));
             }
-        }
-        names.sort_unstable();
-        names.dedup();
-        if names.is_empty() || N_DOMAINS_MAX < names.len() {
-            return refused(format!("must be 1 to {N_DOMAINS_MAX} domains"));
-        }
-        Ok(Self::Dns { domains: names })
+            Some(_) if kind.name != DNS => {
+                let rule = format!("is for connections of kind dns; this is {}", kind.name);
+                return Err(Error::invalid_field("domains", rule));
+            }
+            None => Vec::new(),
+            Some(domains) => checked_domains(domains)?,
+        };
+        Ok(Self { kind: kind.name.to_string(), domains, values })
     }
 
     /// # Errors
@@ -48,19 +52,29 @@ impl Settings {
         serde_json::to_string(self).expect("settings have a form in JSON")
     }
 
-    /// The word for what it reads.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Dns { .. } => "dns",
-        }
+    /// Of a field that the kind requires.
+    ///
+    /// # Errors
+    /// `Internal` if it is missing, because nothing is stored without it.
+    pub fn value(&self, name: &str) -> Result<&str> {
+        let missing = || Error::internal(std::io::Error::other(format!("no setting {name}")));
+        self.values.get(name).map(String::as_str).ok_or_else(missing)
     }
+}
 
-    /// A name for people.
-    #[must_use]
-    pub const fn title(&self) -> &'static str {
-        match self {
-            Self::Dns { .. } => "DNS",
+fn checked_domains(domains: &[String]) -> Result<Vec<String>> {
+    let refused = |rule: String| Err(Error::invalid_field("domains", rule));
+    let mut names = Vec::new();
+    for it in domains {
+        match Domain::parse(it) {
+            Ok(domain) => names.push(domain.as_str().to_owned()),
+            Err(error) => return refused(format!("{it}: {}", error.message())),
         }
     }
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() || N_DOMAINS_MAX < names.len() {
+        return refused(format!("must be 1 to {N_DOMAINS_MAX} domains"));
+    }
+    Ok(names)
 }

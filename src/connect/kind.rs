@@ -1,0 +1,181 @@
+//! The kinds of connections: what each one reads, and what an operator enters for it.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use crate::connect::dns::Domain;
+use crate::egress::is_url;
+use crate::error::{Error, Result};
+
+/// Longer values are refused. The longest are keys in JSON and certificates in PEM.
+pub const VALUE_BYTES_MAX: usize = 16 * 1_024;
+
+/// A kind of connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Also the name of the source of its facts.
+    pub name: Cow<'static, str>,
+    pub title: Cow<'static, str>,
+    pub scope: KindScope,
+    pub fields: Cow<'static, [Field]>,
+}
+
+/// Whose environment it reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KindScope {
+    /// One client's.
+    Client,
+    /// The managed service provider's own tool, which sees many clients.
+    Provider,
+}
+
+/// What an operator enters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    pub name: Cow<'static, str>,
+    pub help: Cow<'static, str>,
+    /// It is kept sealed, and never shown.
+    pub is_secret: bool,
+    pub is_required: bool,
+    pub rule: FieldRule,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldRule {
+    /// One line.
+    Text,
+    /// A domain, or an id as 8-4-4-4-12 hexadecimal digits.
+    Tenant,
+    /// `https://` or `http://`, without a path.
+    Origin,
+    OneOf(Vec<Cow<'static, str>>),
+}
+
+const fn field(name: &'static str, help: &'static str, rule: FieldRule) -> Field {
+    let (name, help) = (Cow::Borrowed(name), Cow::Borrowed(help));
+    Field { name, help, is_secret: false, is_required: true, rule }
+}
+
+/// Of the kind that reads the DNS. Its domains are not among its fields.
+pub const DNS: &str = "dns";
+pub const M365: &str = "m365";
+
+const BUILT_IN: &[Kind] = &[
+    Kind {
+        name: Cow::Borrowed(DNS),
+        title: Cow::Borrowed("DNS"),
+        scope: KindScope::Client,
+        fields: Cow::Borrowed(&[]),
+    },
+    Kind {
+        name: Cow::Borrowed(M365),
+        title: Cow::Borrowed("Microsoft 365"),
+        scope: KindScope::Client,
+        fields: Cow::Borrowed(&[field(
+            "tenant",
+            "A domain of the client's tenant, or the tenant's id.",
+            FieldRule::Tenant,
+        )]),
+    },
+];
+
+/// All kinds.
+#[must_use]
+pub fn kinds() -> Vec<Kind> {
+    BUILT_IN.to_vec()
+}
+
+/// # Errors
+/// `Invalid` about `kind`, with all names.
+pub fn find_kind(name: &str) -> Result<Kind> {
+    let all = kinds();
+    let names: Vec<String> = all.iter().map(|it| it.name.to_string()).collect();
+    all.into_iter()
+        .find(|it| it.name == name)
+        .ok_or_else(|| Error::invalid_field("kind", format!("must be one of {}", names.join(", "))))
+}
+
+/// What an operator entered, by name.
+pub type Values = BTreeMap<String, String>;
+
+impl Kind {
+    fn find(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|it| it.name == name)
+    }
+
+    /// Checks values, and sorts them into those that everybody may see and those that are secret.
+    ///
+    /// # Errors
+    /// `Invalid` about `settings.<name>`.
+    pub fn sort(&self, values: Values) -> Result<(Values, Values)> {
+        let (mut shown, mut secret) = (Values::new(), Values::new());
+        for (name, value) in values {
+            let refused =
+                |rule: String| Err(Error::invalid_field(format!("settings.{name}"), rule));
+            let Some(field) = self.find(&name) else {
+                let names: Vec<&str> = self.fields.iter().map(|it| &*it.name).collect();
+                return refused(match names.as_slice() {
+                    [] => format!("a connection of kind {} has no such settings", self.name),
+                    _ => format!("is not known; {} has {}", self.name, names.join(", ")),
+                });
+            };
+            let value = match field.rule.check(&value) {
+                Ok(value) => value,
+                Err(rule) => return refused(rule),
+            };
+            let to = if field.is_secret { &mut secret } else { &mut shown };
+            to.insert(name, value);
+        }
+        Ok((shown, secret))
+    }
+
+    /// # Errors
+    /// `Invalid` about the first setting that is missing.
+    pub fn require(&self, shown: &Values, secret: &Values) -> Result<()> {
+        let is_missing = |it: &&Field| {
+            it.is_required && !shown.contains_key(&*it.name) && !secret.contains_key(&*it.name)
+        };
+        match self.fields.iter().find(is_missing) {
+            Some(it) => {
+                let rule = format!("is required: {}", it.help);
+                Err(Error::invalid_field(format!("settings.{}", it.name), rule))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl FieldRule {
+    /// Returns the value as it is kept, or the rule that it breaks.
+    pub fn check(&self, value: &str) -> std::result::Result<String, String> {
+        let value = value.trim();
+        if value.is_empty() || VALUE_BYTES_MAX < value.len() {
+            return Err(format!("must be 1 to {VALUE_BYTES_MAX} bytes"));
+        }
+        match self {
+            Self::Text if value.chars().any(char::is_control) => Err("must be one line".to_owned()),
+            Self::Text => Ok(value.to_owned()),
+            Self::Tenant if is_id(value) => Ok(value.to_ascii_lowercase()),
+            Self::Tenant => match Domain::parse(value) {
+                Ok(domain) => Ok(domain.as_str().to_owned()),
+                Err(_) => Err("must be a domain of the tenant, or the tenant's id".to_owned()),
+            },
+            Self::Origin => {
+                let origin = value.trim_end_matches('/');
+                let path = origin.split_once("://").map_or("/", |(_, rest)| rest);
+                if !is_url(origin) || path.contains(['/', '?']) {
+                    return Err("must be a URL without a path, like https://rmm.example".to_owned());
+                }
+                Ok(origin.to_owned())
+            }
+            Self::OneOf(words) if words.iter().any(|it| it == value) => Ok(value.to_owned()),
+            Self::OneOf(words) => Err(format!("must be one of {}", words.join(", "))),
+        }
+    }
+}
+
+/// 8-4-4-4-12 hexadecimal digits.
+fn is_id(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|it| it == b'-' || it.is_ascii_hexdigit())
+}
