@@ -97,6 +97,7 @@ impl Opened {
         let mut app_options = options.app.clone();
         for own in [Some(options.listen), options.http_listen].into_iter().flatten() {
             app_options.webhooks.policy.own.push(own);
+            app_options.connect.egress.own.push(own);
             app_options.scan.own.push(own);
         }
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;

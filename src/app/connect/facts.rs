@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
+use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Intake, NewRun};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
-use crate::connect::reading::{Group, Judged, JudgedStatus, StreamState};
+use crate::connect::reading::{Group, Judged, JudgedStatus};
+use crate::engine::asset::Seen;
 use crate::engine::catalog::Catalog;
 use crate::engine::fact::{N_FAILING_MAX, Observation, Status, Subject, Verdict, subject_hash};
 use crate::engine::severity::Severity;
@@ -27,16 +29,17 @@ pub(super) struct RunLabel<'a> {
 }
 
 impl RunLabel<'_> {
-    /// What some scopes have. `complete`: all of it.
+    /// What some groups say. `complete`: it is all that there is in their scopes.
     pub(super) fn intake(
         self,
-        scopes: Vec<String>,
+        catalog: &Catalog,
+        groups: &[&Group],
         complete: bool,
         run: Run,
-        observe: impl FnOnce(ImportId) -> Vec<Observation>,
     ) -> Intake {
         let id = ImportId::random();
-        let observations = observe(id);
+        let observations = self.observations(catalog, groups, id);
+        let assets: Vec<Seen> = groups.iter().flat_map(|it| &it.assets).cloned().collect();
         let new = NewRun {
             id,
             name: self.name.to_owned(),
@@ -47,11 +50,11 @@ impl RunLabel<'_> {
             at: self.at,
         };
         let folded = Folded {
-            n_records: observations.len() as u64,
+            n_records: (observations.len() + assets.len()) as u64,
             observations,
-            assets: Vec::new(),
+            assets,
             skipped: BTreeMap::new(),
-            scopes,
+            scopes: groups.iter().map(|it| it.scope.clone()).collect(),
             observed_from: Some(self.at),
             observed_to: Some(self.at),
         };
@@ -60,7 +63,23 @@ impl RunLabel<'_> {
         intake
     }
 
-    pub(super) fn observations(
+    /// What a group says that lists accounts, apps or assets.
+    pub(super) fn listed(self, catalog: &Catalog, group: &Group) -> Intake {
+        let intake = self.intake(catalog, &[group], group.is_whole, Run::Quiet);
+        let ids = || group.assets.iter().map(|it| it.external_id.clone()).collect();
+        let lists = Lists {
+            scope: group.scope.clone(),
+            at: self.at,
+            complete: true,
+            confirm_shrink: false,
+            identities: group.accounts.clone(),
+            apps: group.apps.clone(),
+            assets: group.is_whole.then(ids),
+        };
+        Intake { lists: Some(lists), ..intake }
+    }
+
+    fn observations(
         self,
         catalog: &Catalog,
         groups: &[&Group],
@@ -117,12 +136,12 @@ impl RunLabel<'_> {
     }
 }
 
-/// All of its streams were read to the end.
-pub(super) fn is_complete(group: &Group) -> bool {
-    group.streams.iter().all(|it| it.state == StreamState::Complete)
-}
-
 /// Something is said of a control.
 pub(super) fn is_judged(group: &Group) -> bool {
     group.observations.iter().any(|it| it.status != JudgedStatus::NotApplicable)
+}
+
+/// It lists accounts, apps or assets.
+pub(super) fn is_listed(group: &Group) -> bool {
+    group.accounts.is_some() || group.apps.is_some() || !group.assets.is_empty()
 }

@@ -1,6 +1,10 @@
 //! Connections to clients' environments: add, change, run, remove.
 
+pub mod credential;
+mod environment;
 mod facts;
+mod feed;
+pub mod org;
 pub mod registry;
 pub mod run;
 
@@ -9,11 +13,14 @@ use std::collections::BTreeMap;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::connect::kind::{Kind, KindScope, Values, find_kind};
 use crate::connect::settings::Settings;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
 use crate::store::Batch;
+use crate::store::global::connection::credential::CredentialOwner;
 use crate::store::global::connection::{Connection, ConnectionState, ConnectionWithRun};
+use credential::Secrets;
 
 /// In all. More are refused.
 pub const N_CONNECTIONS_MAX: usize = 10_000;
@@ -26,17 +33,23 @@ const N_DUE_AT_ONCE: usize = 1_000;
 /// A connection to add.
 #[derive(Clone, Debug)]
 pub struct NewConnection {
-    pub client: ClientId,
+    /// `None`: it is the managed service provider's own.
+    pub client: Option<ClientId>,
+    pub kind: String,
     /// Default: what it reads.
     pub name: Option<String>,
-    pub settings: Settings,
+    pub domains: Option<Vec<String>>,
+    /// Secret ones among them.
+    pub settings: Values,
 }
 
 /// What to change of a connection. `None`: it stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionChange {
     pub name: Option<String>,
-    pub settings: Option<Settings>,
+    pub domains: Option<Vec<String>>,
+    /// Others stay as they are.
+    pub settings: Option<Values>,
     pub is_paused: Option<bool>,
 }
 
@@ -58,55 +71,92 @@ fn check_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses one connection more. Returns the name of its source: that of its kind, with a number if the client has one of
-/// that kind.
-fn require_place(all: &[Connection], client: ClientId, kind: &str) -> Result<String> {
+/// Refuses one connection more. Returns the name of its source: that of its kind, with a number if another one that feeds
+/// the same client has it.
+fn require_place(all: &[Connection], client: Option<ClientId>, kind: &str) -> Result<String> {
     if N_CONNECTIONS_MAX <= all.len() {
         let rule = format!("there are already {N_CONNECTIONS_MAX} connections; remove one first");
         return Err(Error::conflict(rule));
     }
-    let of_client: Vec<&Connection> = all.iter().filter(|it| it.client == client).collect();
-    if N_PER_CLIENT_MAX <= of_client.len() {
-        let rule = format!("the client has {N_PER_CLIENT_MAX} connections; remove one first");
+    if N_PER_CLIENT_MAX <= all.iter().filter(|it| it.client == client).count() {
+        let whose = if client.is_some() { "the client has" } else { "there are" };
+        let rule = format!("{whose} {N_PER_CLIENT_MAX} connections; remove one first");
         return Err(Error::conflict(rule));
     }
+    let meets = |it: &&Connection| client.is_none() || it.client.is_none() || it.client == client;
+    let others: Vec<&Connection> = all.iter().filter(meets).collect();
     let mut names = (1..).map(|n| if n == 1 { kind.to_owned() } else { format!("{kind}-{n}") });
-    let free = names.find(|name| of_client.iter().all(|it| it.source != *name));
+    let free = names.find(|name| others.iter().all(|it| it.source != *name));
     Ok(free.expect("there are more numbers than connections"))
 }
 
+/// Refuses a connection of a client to a tool that sees many, and the reverse.
+fn require_scope(kind: &Kind, client: Option<ClientId>) -> Result<()> {
+    let rule = match (kind.scope, client) {
+        (KindScope::Client, None) => "is required: this kind reads the environment of one client",
+        (KindScope::Provider, Some(_)) => {
+            "must be absent: this kind sees many clients, which are mapped to its organizations"
+        }
+        (KindScope::Client, Some(_)) | (KindScope::Provider, None) => return Ok(()),
+    };
+    Err(Error::invalid_field("clientId", rule))
+}
+
 impl App {
+    /// Refuses a caller who may not access the client, or not all clients if it is none.
+    fn reach_connection(&self, by: &Caller, client: Option<ClientId>) -> Result<()> {
+        match client {
+            Some(client) => by.reach(&self.store, client).map(drop),
+            None if by.allowed_clients().is_none() => Ok(()),
+            None => Err(Error::forbidden(
+                "a connection that sees many clients is for those who may access all of them",
+            )),
+        }
+    }
+
     /// Adds a connection, which runs at once.
     ///
     /// # Errors
-    /// `Forbidden` if the caller may not access the client; `NotFound` for the client; `Invalid` for the name; `Conflict`
-    /// if there are too many.
+    /// `Forbidden` if the caller may not access the client; `NotFound` for the client; `Invalid` for the name or a setting;
+    /// `Conflict` if there are too many.
     pub async fn add_connection(
         &self,
         by: &Caller,
         new: NewConnection,
     ) -> Result<ConnectionWithRun> {
-        by.reach(&self.store, new.client)?;
-        let name = new.name.unwrap_or_else(|| new.settings.title().to_owned());
+        self.reach_connection(by, new.client)?;
+        let kind = find_kind(&new.kind)?;
+        require_scope(&kind, new.client)?;
+        let (shown, secret) = kind.sort(new.settings)?;
+        kind.require(&shown, &secret)?;
+        let settings = Settings::of(&kind, new.domains.as_deref(), shown)?;
+        let name = new.name.unwrap_or_else(|| kind.title.to_string());
         check_name(&name)?;
         let now = self.clock.now();
         let connection = Connection {
             id: ConnectionId::made_at(now),
             client: new.client,
             source: String::new(),
-            settings: new.settings.text(),
+            settings: settings.text(),
             name,
             state: ConnectionState::Active,
             created_at: now,
             updated_at: now,
         };
+        let owner = CredentialOwner::Connection(connection.id);
+        let sealed = self.seal_secrets(owner, &Secrets(secret), now);
         let write = move |batch: &mut Batch| {
-            batch.client(connection.client).require_client()?;
-            let (all, kind) = (batch.list_connections()?, new.settings.kind());
-            let source = require_place(&all, connection.client, kind)?;
+            if let Some(client) = connection.client {
+                batch.client(client).require_client()?;
+            }
+            let source =
+                require_place(&batch.list_connections()?, connection.client, &settings.kind)?;
             let connection = Connection { source, ..connection.clone() };
             batch.note_object(&connection.id);
             batch.put_connection(&connection)?;
+            if let Some(sealed) = &sealed {
+                batch.put_credential(sealed)?;
+            }
             batch.put_due_connection(connection.id, Some(now))?;
             batch.with_run(connection)
         };
@@ -131,8 +181,12 @@ impl App {
         let list = move |it: &crate::store::Snapshot| {
             let mut all = it.list_connections()?;
             all.retain(is_there);
-            all.retain(|it| client.is_none_or(|client| it.client == client));
-            all.retain(|it| allowed.as_ref().is_none_or(|allowed| allowed.contains(&it.client)));
+            all.retain(|it| client.is_none() || it.client == client);
+            all.retain(|it| {
+                let is_of =
+                    |allowed: &Vec<ClientId>| it.client.is_some_and(|it| allowed.contains(&it));
+                allowed.as_ref().is_none_or(is_of)
+            });
             all.into_iter().map(|connection| it.with_run(connection)).collect()
         };
         self.store.read(list).await
@@ -146,7 +200,10 @@ impl App {
             found.map(|connection| it.with_run(connection)).transpose()
         };
         let found = self.store.read(find).await?;
-        found.filter(|it| by.may_reach(it.connection.client)).ok_or_else(absent)
+        let may_see = |it: &ConnectionWithRun| {
+            it.connection.client.map_or(by.allowed_clients().is_none(), |it| by.may_reach(it))
+        };
+        found.filter(may_see).ok_or_else(absent)
     }
 
     /// # Errors
@@ -157,29 +214,43 @@ impl App {
         id: ConnectionId,
         change: impl FnOnce() -> Result<ConnectionChange>,
     ) -> Result<ConnectionWithRun> {
-        let before = self.get_connection(by, id).await?.connection;
+        let before = Settings::parse(&self.get_connection(by, id).await?.connection.settings)?;
         let change = change()?;
         change.name.as_deref().map_or(Ok(()), check_name)?;
-        let kind = Settings::parse(&before.settings)?.kind();
-        if change.settings.as_ref().is_some_and(|it| it.kind() != kind) {
-            let rule = format!("the connection is of kind {kind}; add another one instead");
-            return Err(Error::invalid_field("kind", rule));
-        }
+        let kind = find_kind(&before.kind)?;
+        let (shown, secret) = kind.sort(change.settings.unwrap_or_default())?;
+        let is_other = change.domains.is_some() || !shown.is_empty() || !secret.is_empty();
+        let domains = change.domains.or((!before.domains.is_empty()).then_some(before.domains));
+        let values: Values = before.values.into_iter().chain(shown).collect();
+        let settings = Settings::of(&kind, domains.as_deref(), values)?.text();
         let now = self.clock.now();
+        let secrets = self.find_secrets(CredentialOwner::Connection(id)).await;
+        let sealed = if secret.is_empty() {
+            None
+        } else {
+            // Those that cannot be opened any more are entered again.
+            let known = secrets.unwrap_or_default().0;
+            let secrets = Secrets(known.into_iter().chain(secret).collect());
+            kind.require(&Settings::parse(&settings)?.values, &secrets.0)?;
+            self.seal_secrets(CredentialOwner::Connection(id), &secrets, now)
+        };
         let write = move |batch: &mut Batch| {
             let mut it = batch.find_connection(id)?.filter(is_there).ok_or_else(absent)?;
             it.updated_at = now;
             it.name = change.name.clone().unwrap_or(it.name);
-            it.settings = change.settings.as_ref().map_or(it.settings, Settings::text);
+            it.settings.clone_from(&settings);
             it.state = match change.is_paused {
                 Some(true) => ConnectionState::Paused,
                 Some(false) => ConnectionState::Active,
                 None => it.state,
             };
             batch.put_connection(&it)?;
+            if let Some(sealed) = &sealed {
+                batch.put_credential(sealed)?;
+            }
             if it.state == ConnectionState::Paused {
                 batch.put_due_connection(id, None)?;
-            } else if change.settings.is_some() || change.is_paused == Some(false) {
+            } else if is_other || change.is_paused == Some(false) {
                 batch.put_due_connection(id, Some(now))?;
             }
             batch.with_run(it)

@@ -2,30 +2,45 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::app::App;
+use crate::clock::Clock;
+use crate::connect::call::{Api, Dialect, Endpoints};
 use crate::connect::dns::DnsResolver;
+use crate::egress::{Egress, EgressPolicy};
 use crate::error::Result;
 use crate::id::{ClientId, ConnectionId};
+use crate::secret::Sealer;
 
 /// Connections that run at the same time. As many can be tested.
 pub const N_AT_ONCE_MAX: usize = 8;
-/// Of one client, so that one whose environment is slow does not keep the others waiting.
+/// Of one client, or of the managed service provider itself, so that one whose environment is slow does not keep the others waiting.
 pub(super) const N_PER_CLIENT_AT_ONCE_MAX: usize = 2;
+
+/// A request that takes longer has failed.
+const CALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What runs of connections need to know of the configuration.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectOptions {
     /// The name server to ask. `None`: those of the system.
     pub dns_server: Option<SocketAddr>,
+    /// Where requests may be sent.
+    pub egress: EgressPolicy,
+    pub endpoints: Endpoints,
 }
 
 /// What runs now, and what wakes it.
 pub struct Connects {
     options: ConnectOptions,
+    egress: Arc<Egress>,
+    endpoints: Arc<Endpoints>,
+    pub(super) sealer: Sealer,
     wake: Notify,
     /// Connections that run.
     pub(super) running: Places,
@@ -35,7 +50,7 @@ pub struct Connects {
 
 /// Connections that are being read, and their clients.
 #[derive(Default)]
-pub(super) struct Places(Mutex<BTreeMap<ConnectionId, ClientId>>);
+pub(super) struct Places(Mutex<BTreeMap<ConnectionId, Option<ClientId>>>);
 
 /// A connection is being read until this is dropped.
 pub(super) struct Place<'a> {
@@ -50,14 +65,14 @@ impl Drop for Place<'_> {
 }
 
 impl Places {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, ClientId>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Option<ClientId>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Those of these that may begin now: they have not, and their client has a place.
-    pub(super) fn open_to(&self, due: Vec<(ConnectionId, ClientId)>) -> Vec<ConnectionId> {
+    pub(super) fn open_to(&self, due: Vec<(ConnectionId, Option<ClientId>)>) -> Vec<ConnectionId> {
         let begun = self.lock();
-        let mut n_of: BTreeMap<ClientId, usize> = BTreeMap::new();
+        let mut n_of: BTreeMap<Option<ClientId>, usize> = BTreeMap::new();
         begun.values().for_each(|it| *n_of.entry(*it).or_default() += 1);
         let mut open = Vec::new();
         for (id, client) in due {
@@ -71,7 +86,7 @@ impl Places {
     }
 
     /// `None`: it has begun already, or its client has no place.
-    pub(super) fn begin(&self, id: ConnectionId, client: ClientId) -> Option<Place<'_>> {
+    pub(super) fn begin(&self, id: ConnectionId, client: Option<ClientId>) -> Option<Place<'_>> {
         let mut begun = self.lock();
         let n = begun.values().filter(|it| **it == client).count();
         if begun.contains_key(&id) || N_PER_CLIENT_AT_ONCE_MAX <= n || N_AT_ONCE_MAX <= begun.len()
@@ -84,14 +99,24 @@ impl Places {
 }
 
 impl Connects {
-    pub(in crate::app) fn of(options: &ConnectOptions) -> Self {
-        let options = options.clone();
-        Self {
-            options,
+    pub(in crate::app) fn of(options: &ConnectOptions, sealer: Sealer) -> Result<Self> {
+        let n_at_once = 2 * N_AT_ONCE_MAX; // Those that run and those that are tested, one request each.
+        let egress = Egress::new(options.egress.clone(), CALL_TIMEOUT, n_at_once)?;
+        Ok(Self {
+            egress: Arc::new(egress),
+            endpoints: Arc::new(options.endpoints.clone()),
+            options: options.clone(),
+            sealer,
             wake: Notify::new(),
             running: Places::default(),
             testing: Places::default(),
-        }
+        })
+    }
+
+    /// A vendor's API, for one run.
+    pub(super) fn api(&self, dialect: &'static Dialect, clock: &Clock, deadline: Instant) -> Api {
+        let (egress, endpoints) = (Arc::clone(&self.egress), Arc::clone(&self.endpoints));
+        Api::new(egress, endpoints, dialect, clock.clone(), deadline)
     }
 
     /// The name servers as they are configured now: a laptop or a container gets others while it runs.

@@ -3,31 +3,28 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
-use super::facts::{RunLabel, is_complete, is_judged};
+use super::feed::Feed;
 use crate::app::App;
-use crate::app::intake::list::Lists;
-use crate::app::intake::run::Intake;
-use crate::app::intake::source::{Run, forget_source};
+use crate::app::intake::source::Run;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::connect::dns::{self, Domain};
 use crate::connect::reading::{Group, Reading, StreamState};
-use crate::connect::settings::Settings;
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::ConnectionId;
+use crate::store::Batch;
 use crate::store::global::client::ClientState;
 use crate::store::global::connection::{
     Connection, ConnectionHealth, ConnectionRun, ConnectionState, ConnectionWithRun, GroupRun,
     StreamRun,
 };
-use crate::store::{Batch, ClientBatch};
 
-/// A run that takes longer is ended, and is tried again.
-const RUN_MAX: Duration = Duration::from_mins(10);
 /// A run that failed or did not read everything is repeated after this, then after twice as long, and so on.
 const RETRY_S: i64 = 3_600;
+/// While a client has not consented, it is asked for so often, for some days.
+const CONSENT_S: i64 = 900;
+const CONSENT_DAYS: i64 = 7;
 /// How long a connection waits that the database cannot plan.
 const PAUSE: Duration = Duration::from_mins(1);
 const S_PER_DAY: i64 = 86_400;
@@ -68,8 +65,12 @@ impl App {
             ConnectionState::Paused => self.put_due(id, None).await,
             ConnectionState::Removing => self.finish_removal(&found).await,
             ConnectionState::Active => {
-                let client = self.clients.directory.find(found.connection.client);
-                if client.is_none_or(|it| it.state != ClientState::Active) {
+                let client = found.connection.client;
+                let is_active = |client| {
+                    let found = self.clients.directory.find(client);
+                    found.is_some_and(|it| it.state == ClientState::Active)
+                };
+                if !client.is_none_or(is_active) {
                     let tomorrow = self.clock.now().plus_s(S_PER_DAY);
                     return self.put_due(id, Some(tomorrow)).await;
                 }
@@ -81,81 +82,53 @@ impl App {
     async fn run_active(&self, found: ConnectionWithRun) -> Result<()> {
         let began = Instant::now();
         let (connection, before) = (found.connection, found.run);
-        let settings = Settings::parse(&connection.settings)?;
-        let reading = self.read_environment(&settings).await?;
+        let reading = self.read_environment(&connection).await?;
         let now = self.clock.now();
-        let label = RunLabel { source: &connection.source, name: &connection.name, at: now };
-        let run = outcome(&reading);
-        let read: BTreeSet<&str> = reading.groups.iter().map(|it| it.scope.as_str()).collect();
-        let known = before.iter().flat_map(|it| &it.groups).map(|it| it.scope.as_str());
-        let gone: Vec<String> = known.filter(|it| !read.contains(it)).map(str::to_owned).collect();
-        self.retract(&connection, label, gone).await?;
-        self.take(&connection, label, &reading, &run).await?;
-        self.note_connection_run(&connection, before, (reading, &run, now), began).await
-    }
-
-    /// Ingests what was read. Only what was read to the end replaces all that was known of its scope.
-    async fn take(
-        &self,
-        connection: &Connection,
-        label: RunLabel<'_>,
-        reading: &Reading,
-        run: &Run,
-    ) -> Result<()> {
-        let (whole, part): (Vec<&Group>, Vec<&Group>) =
-            reading.groups.iter().partition(|it| is_complete(it));
-        let (judged, silent): (Vec<&Group>, Vec<&Group>) =
-            whole.into_iter().partition(|it| is_judged(it));
-        self.retract(connection, label, silent.iter().map(|it| it.scope.clone()).collect()).await?;
-        let catalog = self.catalog();
-        let rows = self.store.client_store(connection.client);
-        let mut run = Some(run.clone());
-        for (groups, complete) in [(judged, true), (part, false)] {
-            if groups.is_empty() && (complete || run.is_none()) {
-                continue; // Unless nothing else tells how the run went.
+        let outcome = outcome(&reading);
+        match connection.client {
+            Some(client) => {
+                let feed = Feed::of(&connection, client, now);
+                let was_read = before.as_ref().is_some_and(|it| it.last_success_at.is_some());
+                if was_read || !reading.awaits_consent {
+                    let known = before.iter().flat_map(|it| &it.groups);
+                    let known = known.map(|it| it.scope.as_str());
+                    self.feed_client(feed, known, &reading, outcome.run()).await?;
+                }
             }
-            let scopes = groups.iter().map(|it| it.scope.clone()).collect();
-            let told = run.take().unwrap_or(Run::Quiet);
-            let intake = label.intake(scopes, complete, told, |import| {
-                label.observations(&catalog, &groups, import)
-            });
-            self.ingest(&rows, intake).await?;
+            None => self.feed_orgs(&connection, &reading, &outcome, now).await?,
         }
-        Ok(())
+        self.note_connection_run(&connection, before, (reading, &outcome, now), began).await
     }
 
-    /// Retracts what the connection found in scopes where it finds nothing any more.
-    async fn retract(
+    /// Ingests a reading of one client. `known`: the scopes of the run before.
+    async fn feed_client(
         &self,
-        connection: &Connection,
-        label: RunLabel<'_>,
-        scopes: Vec<String>,
+        feed: Feed<'_>,
+        known: impl Iterator<Item = &str>,
+        reading: &Reading,
+        run: Run,
     ) -> Result<()> {
-        let rows = self.store.client_store(connection.client);
-        for scope in scopes {
-            let lists = Lists {
-                scope: scope.clone(),
-                at: label.at,
-                complete: true,
-                confirm_shrink: true,
-                ..Lists::default()
-            };
-            let intake = label.intake(vec![scope], true, Run::Quiet, |_| Vec::new());
-            let intake = Intake { confirm_shrink: true, lists: Some(lists), ..intake };
-            self.ingest(&rows, intake).await?;
-        }
-        Ok(())
+        let read: BTreeSet<&str> = reading.groups.iter().map(|it| it.scope.as_str()).collect();
+        let gone = known.filter(|it| !it.is_empty() && !read.contains(it));
+        // An environment that could not be read at all has not lost its parts.
+        let gone = gone.filter(|_| !read.contains("")).map(str::to_owned).collect();
+        self.retract(feed, gone).await?;
+        self.feed(feed, &reading.groups.iter().collect::<Vec<_>>(), run).await
     }
 
     async fn finish_removal(&self, found: &ConnectionWithRun) -> Result<()> {
         let connection = &found.connection;
         let now = self.clock.now();
-        let label = RunLabel { source: &connection.source, name: &connection.name, at: now };
-        let groups = found.run.iter().flat_map(|it| &it.groups);
-        self.retract(connection, label, groups.map(|it| it.scope.clone()).collect()).await?;
-        let rows = self.store.client_store(connection.client).reserved();
-        let source = connection.source.clone();
-        rows.write(move |batch: &mut ClientBatch<'_>| forget_source(batch, &source, now)).await?;
+        match connection.client {
+            Some(client) => {
+                let feed = Feed::of(connection, client, now);
+                let groups = found.run.iter().flat_map(|it| &it.groups);
+                let scopes = groups.map(|it| it.scope.clone()).filter(|it| !it.is_empty());
+                self.retract(feed, scopes.collect()).await?;
+                self.forget_connection(feed).await?;
+            }
+            None => self.retract_orgs(connection, now).await?,
+        }
         let id = connection.id;
         self.store.reserved().write(move |batch: &mut Batch| batch.remove_connection(id)).await
     }
@@ -171,45 +144,30 @@ impl App {
             let rule = "it is being tested, or too many others are; try again when that has ended";
             return Err(Error::conflict(rule));
         }
-        self.read_environment(&Settings::parse(&found.connection.settings)?).await
-    }
-
-    async fn read_environment(&self, settings: &Settings) -> Result<Reading> {
-        let read = async {
-            match settings {
-                Settings::Dns { domains } => {
-                    let domains = domains.iter().map(|it| Domain::parse(it));
-                    let domains = domains.collect::<Result<Vec<_>>>()?;
-                    Ok(dns::read(&domains, &self.connects.resolver()?).await)
-                }
-            }
-        };
-        let late = |_| {
-            let minutes = RUN_MAX.as_secs() / 60;
-            Error::unavailable(format!("the environment was not read within {minutes} minutes"))
-        };
-        timeout(RUN_MAX, read).await.map_err(late)?
+        self.read_environment(&found.connection).await
     }
 
     async fn note_connection_run(
         &self,
         connection: &Connection,
         before: Option<ConnectionRun>,
-        (reading, run, now): (Reading, &Run, Time),
+        (reading, outcome, now): (Reading, &Outcome, Time),
         began: Instant,
     ) -> Result<()> {
-        let health = match run {
-            Run::Completed | Run::Quiet => ConnectionHealth::Healthy,
-            Run::Degraded { .. } => ConnectionHealth::Degraded,
-            Run::Failed { .. } => ConnectionHealth::Failing,
-        };
-        let is_well = health == ConnectionHealth::Healthy;
+        let is_well = outcome.health == ConnectionHealth::Healthy;
         let n_before = before.as_ref().map_or(0, |it| it.n_failures);
         let n_failures = if is_well { 0 } else { n_before.saturating_add(1) };
+        let is_new = now.s_since(connection.created_at) < CONSENT_DAYS * S_PER_DAY;
+        let due = if reading.awaits_consent && is_new {
+            now.plus_s(CONSENT_S)
+        } else {
+            next_run(connection.id, n_failures, now)
+        };
         let noted = ConnectionRun {
             at: now,
             ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
-            health,
+            health: outcome.health,
+            awaits_consent: reading.awaits_consent,
             n_failures,
             last_success_at: if is_well {
                 Some(now)
@@ -219,7 +177,6 @@ impl App {
             groups: reading.groups.into_iter().map(noted_group).collect(),
         };
         let (id, updated_at) = (connection.id, connection.updated_at);
-        let due = next_run(id, n_failures, now);
         let write = move |batch: &mut Batch| {
             let Some(known) = batch.find_connection(id)? else { return Ok(()) };
             batch.put_connection_run(id, &noted)?;
@@ -248,22 +205,45 @@ fn next_run(id: ConnectionId, n_failures: u32, now: Time) -> Time {
     daily.min(now.plus_s(RETRY_S << (n_failures - 1).min(5)))
 }
 
-/// How the run of the source went, as a whole.
-fn outcome(reading: &Reading) -> Run {
+/// How a run went, as a whole.
+pub(super) struct Outcome {
+    health: ConnectionHealth,
+    /// What was not read, and why.
+    message: Option<String>,
+}
+
+impl Outcome {
+    /// As the client is told.
+    pub(super) fn run(&self) -> Run {
+        let message = self.message.clone();
+        match self.health {
+            ConnectionHealth::Healthy => Run::Completed,
+            ConnectionHealth::Degraded => Run::Degraded { message },
+            ConnectionHealth::Failing => Run::Failed { message },
+        }
+    }
+}
+
+fn outcome(reading: &Reading) -> Outcome {
     let streams = || reading.groups.iter().flat_map(|it| &it.streams);
     let mut missing: Vec<&str> = Vec::new();
-    for it in streams().filter(|it| it.state != StreamState::Complete) {
+    // A client without a license has read all that it can.
+    let is_settled =
+        |it: &StreamState| matches!(it, StreamState::Complete | StreamState::Unlicensed);
+    for it in streams().filter(|it| !is_settled(&it.state)) {
         if !missing.contains(&it.reason.as_str()) {
             missing.push(&it.reason);
         }
     }
     if missing.is_empty() {
-        return Run::Completed;
+        return Outcome { health: ConnectionHealth::Healthy, message: None };
     }
     let message = Some(missing.join("; ").chars().take(MESSAGE_CHARS_MAX).collect());
     let is_anything_read =
         streams().any(|it| matches!(it.state, StreamState::Complete | StreamState::Partial));
-    if is_anything_read { Run::Degraded { message } } else { Run::Failed { message } }
+    let health =
+        if is_anything_read { ConnectionHealth::Degraded } else { ConnectionHealth::Failing };
+    Outcome { health, message }
 }
 
 fn noted_group(group: Group) -> GroupRun {

@@ -1,0 +1,70 @@
+//! Reading an environment, whatever its kind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::app::App;
+use crate::connect::call::Unread;
+use crate::connect::dns::{self, Domain};
+use crate::connect::kind::{DNS, M365};
+use crate::connect::m365;
+use crate::connect::microsoft;
+use crate::connect::reading::Reading;
+use crate::connect::settings::Settings;
+use crate::error::{Error, Result};
+use crate::store::global::connection::Connection;
+use crate::store::global::connection::credential::CredentialOwner;
+
+/// A run ends after this, with what it could not read.
+const RUN_MAX: Duration = Duration::from_mins(10);
+/// A run that does not end on its own in this time after that is given up.
+const RUN_MARGIN: Duration = Duration::from_mins(2);
+
+impl App {
+    /// # Errors
+    /// `Unavailable` if it takes far too long.
+    pub(super) async fn read_environment(&self, connection: &Connection) -> Result<Reading> {
+        let settings = Settings::parse(&connection.settings)?;
+        let deadline = Instant::now() + RUN_MAX;
+        let late = |_| {
+            let minutes = RUN_MAX.as_secs() / 60;
+            Error::unavailable(format!("the environment was not read within {minutes} minutes"))
+        };
+        let read = self.read_kind(&settings, deadline);
+        timeout_at(deadline + RUN_MARGIN, read).await.map_err(late)?
+    }
+
+    async fn read_kind(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
+        match settings.kind.as_str() {
+            DNS => {
+                let domains = settings.domains.iter().map(|it| Domain::parse(it));
+                let domains = domains.collect::<Result<Vec<_>>>()?;
+                Ok(dns::read(&domains, &self.connects.resolver()?).await)
+            }
+            M365 => self.read_m365(settings, deadline).await,
+            other => {
+                let why = format!("this release does not know the kind {other}; update Posture");
+                Ok(Unread::failed(why).reading())
+            }
+        }
+    }
+
+    async fn read_m365(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
+        let Some(state) = self.microsoft_app().await? else {
+            let why = "there is no Microsoft app yet; run `posture connect m365 init`";
+            return Ok(Unread::credential(why).reading());
+        };
+        let secrets = match self.find_secrets(CredentialOwner::MicrosoftApp).await {
+            Ok(secrets) => secrets,
+            Err(error) => return Ok(Unread::credential(error.message()).reading()),
+        };
+        let key = match state.app.key(&secrets.0) {
+            Ok(key) => Arc::new(key),
+            Err(unread) => return Ok(unread.reading()),
+        };
+        let api = self.connects.api(&microsoft::DIALECT, &self.clock, deadline);
+        Ok(m365::read(&api, &state.app, &key, settings.value("tenant")?).await)
+    }
+}
