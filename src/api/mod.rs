@@ -133,7 +133,6 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         ),
         (
             manage::event::events::Events,
-            manage::connections::Connections,
             manage::webhook::webhooks::ManagedWebhooks,
             manage::system::System,
             manage::backups::BackupOperations,
@@ -144,6 +143,11 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
             manage::client::observations::Observations,
+        ),
+        (
+            manage::connections::Connections,
+            manage::connections::organization::ConnectionOrganizations,
+            manage::connections::microsoft::MicrosoftAppOperations,
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")

@@ -279,9 +279,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 recipients: options.backup.recipients.clone(),
                 after_command: options.backup.after_command.clone(),
             },
-            connect: crate::app::connect::registry::ConnectOptions {
-                dns_server: options.connect.dns_server,
-            },
+            connect: connect_options(&options.connect)?,
         },
     })
 }
@@ -314,6 +312,22 @@ fn loss_model(options: &crate::config::Assessment) -> crate::app::client::loss::
         downtime_hours: options.downtime_hours,
         downtime_cost_per_hour: options.downtime_cost_per_hour,
     }
+}
+
+fn connect_options(
+    options: &crate::config::ConnectConfig,
+) -> Result<crate::app::connect::registry::ConnectOptions> {
+    Ok(crate::app::connect::registry::ConnectOptions {
+        dns_server: options.dns_server,
+        egress: crate::egress::EgressPolicy {
+            allow_http_networks: options.allow_http_networks.clone(),
+            allow_private_networks: options.allow_private_networks.clone(),
+            own: Vec::new(),
+            roots: trusted_roots("connect.ca_file", options.ca_file.as_deref())?,
+            sender: crate::egress::Sender::Connections,
+        },
+        endpoints: crate::connect::call::Endpoints(options.endpoints.clone()),
+    })
 }
 
 fn webhook_options(

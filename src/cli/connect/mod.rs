@@ -1,14 +1,21 @@
 //! `posture connect`.
 
+mod m365;
+mod organization;
+mod show;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use self::show::{show, show_test};
 use super::call::{Call, ServerSession, call, with_session};
 use super::option::{body, query, require_change};
-use super::{client_name, option, print};
+use super::{client_name, input, option, print};
 use crate::config::Config;
+use crate::connect::kind::VALUE_BYTES_MAX;
 use crate::error::{Code, Error, Result};
 use crate::id::ConnectionId;
 
@@ -17,9 +24,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ConnectCommand {
+    /// List the kinds of connections, and what is to be entered for each.
+    Kinds,
     /// Add a connection. It runs at once, and then once a day.
-    #[command(subcommand)]
-    Add(AddCommand),
+    #[command(after_help = "\
+Examples:
+  posture connect add dns --client 'Acme Ltd' --domain acme.example --domain acme.test
+  posture connect add m365 --client 'Acme Ltd' --set tenant=acme.example")]
+    Add(AddArgs),
     /// List connections and their health.
     List {
         /// Only connections of this client, by name or id.
@@ -47,6 +59,11 @@ Examples:
   posture connect set 018f6f2e-7a53-7cc0-9b53-1f2a3c4d5e6f --domain acme.example --domain acme.test
   posture connect set 018f6f2e-7a53-7cc0-9b53-1f2a3c4d5e6f --pause")]
     Set(SetArgs),
+    /// Show or say which clients the organizations of a tool are.
+    Map(organization::MapArgs),
+    /// Set up Microsoft 365: the app that you register once, and the consents of many clients.
+    #[command(subcommand)]
+    M365(m365::M365Command),
     /// Remove a connection, and retract what it found.
     Remove {
         /// Connection id, as shown by `posture connect list`.
@@ -54,32 +71,63 @@ Examples:
     },
 }
 
-#[derive(Debug, Subcommand)]
-pub(super) enum AddCommand {
-    /// The public DNS records of a client's domains: SPF, DKIM, DMARC and others. It needs no credential.
-    #[command(after_help = "\
-Example:
-  posture connect add dns --client 'Acme Ltd' --domain acme.example --domain acme.test")]
-    Dns {
-        /// The client, by name or id.
-        #[arg(long, value_name = "CLIENT")]
-        client: String,
-        /// A domain that sends or receives the client's mail. Can be repeated.
-        #[arg(long = "domain", value_name = "DOMAIN", required = true)]
-        domains: Vec<String>,
-        /// Name of the connection. Default: DNS.
-        #[arg(long)]
-        name: Option<String>,
-    },
+/// What is entered for a connection.
+#[derive(Debug, Args)]
+pub(super) struct SettingArgs {
+    /// Of kind dns, a domain that sends or receives the client's mail. Can be repeated.
+    #[arg(long = "domain", value_name = "DOMAIN")]
+    domains: Vec<String>,
+    /// A setting, as `posture connect kinds` lists them. Can be repeated.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    values: Vec<String>,
+    /// A setting from a file, or from standard input (`-`), so that a secret is not in the list of processes. Can be repeated.
+    #[arg(long = "set-file", value_name = "NAME=FILE")]
+    files: Vec<String>,
+}
+
+impl SettingArgs {
+    /// The members `domains` and `settings` of a body.
+    fn members(self) -> Result<Vec<(&'static str, Option<Value>)>> {
+        let mut settings = Map::new();
+        let split = |it: &str| {
+            let parts = it.split_once('=').filter(|(name, _)| !name.is_empty());
+            let parts = parts.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            parts.ok_or_else(|| Error::invalid(format!("{it}: must be a name, `=` and a value")))
+        };
+        for it in &self.values {
+            let (name, value) = split(it)?;
+            settings.insert(name, value.into());
+        }
+        for it in &self.files {
+            let (name, file) = split(it)?;
+            settings.insert(name, input::text(&PathBuf::from(file), VALUE_BYTES_MAX)?.into());
+        }
+        let domains = (!self.domains.is_empty()).then(|| json!(self.domains));
+        let settings = (!settings.is_empty()).then_some(Value::Object(settings));
+        Ok(vec![("domains", domains), ("settings", settings)])
+    }
+}
+
+#[derive(Debug, Args)]
+pub(super) struct AddArgs {
+    /// What to read, as `posture connect kinds` lists them.
+    kind: String,
+    /// The client, by name or id. Without it, the connection is your own tool, which sees many clients.
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
+    /// Name of the connection. Default: what it reads.
+    #[arg(long)]
+    name: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct SetArgs {
     /// Connection id, as shown by `posture connect list`.
     id: String,
-    /// Read these domains instead. Can be repeated: name all of them.
-    #[arg(long = "domain", value_name = "DOMAIN")]
-    domains: Vec<String>,
+    #[command(flatten)]
+    settings: SettingArgs,
     /// Another name.
     #[arg(long)]
     name: Option<String>,
@@ -93,24 +141,15 @@ pub(super) struct SetArgs {
 
 pub(super) fn run(options: &Config, json: bool, command: ConnectCommand) -> Result<()> {
     match command {
-        ConnectCommand::Add(AddCommand::Dns { client, domains, name }) => {
-            let answer = with_session(options, async |session| {
-                let client = client_name::find(session, &client).await?;
-                let new = body(vec![
-                    ("clientId", Some(json!(client.to_string()))),
-                    ("kind", Some(json!("dns"))),
-                    ("domains", Some(json!(domains))),
-                    ("name", name.map(Value::from)),
-                ]);
-                session.call(Call::of("POST", "/api/connections", &new)).await
-            })?;
-            print::id(json, &answer)
-        }
+        ConnectCommand::Kinds => show::kinds(options, json),
+        ConnectCommand::Add(args) => add(options, json, args),
         ConnectCommand::List { client } => list(options, json, client.as_deref()),
         ConnectCommand::Show { id } => show(json, &call(options, Call::get(path(&id)?))?),
         ConnectCommand::Test { id } => test(options, json, &id),
         ConnectCommand::Sync { id } => sync(options, json, &id),
         ConnectCommand::Set(args) => set(options, json, args),
+        ConnectCommand::Map(args) => organization::run(options, json, &args),
+        ConnectCommand::M365(command) => m365::run(options, json, command),
         ConnectCommand::Remove { id } => {
             let answer = call(options, Call::delete(path(&id)?))?;
             print::done(json, &answer, "removed")
@@ -121,6 +160,29 @@ pub(super) fn run(options: &Config, json: bool, command: ConnectCommand) -> Resu
 fn path(id: &str) -> Result<String> {
     let id: ConnectionId = option::id(id, "a connection id", "connect list")?;
     Ok(format!("/api/connections/{id}"))
+}
+
+fn add(options: &Config, json: bool, args: AddArgs) -> Result<()> {
+    let AddArgs { kind, client, settings, name } = args;
+    let members = settings.members()?;
+    let answer = with_session(options, async |session| {
+        let client = match client {
+            Some(client) => Some(client_name::find(session, &client).await?),
+            None => None,
+        };
+        let mut all = vec![
+            ("clientId", client.map(|it| json!(it.to_string()))),
+            ("kind", Some(json!(kind))),
+            ("name", name.map(Value::from)),
+        ];
+        all.extend(members);
+        session.call(Call::of("POST", "/api/connections", &body(all))).await
+    })?;
+    print::id(json, &answer)?;
+    if let (false, Some(link)) = (json, answer["data"]["consentUrl"].as_str()) {
+        print::line(&format!("an administrator of the client consents at: {link}"))?;
+    }
+    Ok(())
 }
 
 fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
@@ -140,85 +202,16 @@ fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
             print::minute(&it["lastRunAt"]),
             print::minute(&it["nextRunAt"]),
             cell("clientId"),
-            cell("domains"),
+            cell("name"),
         ]
     };
-    let heading = ["ID", "KIND", "HEALTH", "LAST RUN", "NEXT RUN", "CLIENT", "DOMAINS"];
+    let heading = ["ID", "KIND", "HEALTH", "LAST RUN", "NEXT RUN", "CLIENT", "NAME"];
     print::list(false, print::rows(&answer["data"]), ("no connections", &heading), row)
 }
 
-fn show(json: bool, answer: &Value) -> Result<()> {
-    if json {
-        return print::json(answer);
-    }
-    let data = &answer["data"];
-    print::fields(
-        data,
-        &[
-            ("id", "id"),
-            ("client", "clientId"),
-            ("kind", "kind"),
-            ("name", "name"),
-            ("health", "health"),
-            ("paused", "paused"),
-            ("last run", "lastRunAt"),
-            ("last complete run", "lastSuccessAt"),
-            ("next run", "nextRunAt"),
-        ],
-    )?;
-    show_parts(data)
-}
-
-fn show_parts(data: &Value) -> Result<()> {
-    let parts = print::rows(&data["parts"]);
-    if parts.is_empty() {
-        return Ok(());
-    }
-    let mut rows = Vec::new();
-    for part in parts {
-        for it in print::rows(&part["streams"]) {
-            let cell = |name: &str| print::cell(&it[name]);
-            rows.push(vec![
-                print::cell(&part["scope"]),
-                cell("name"),
-                cell("state"),
-                cell("rows"),
-                cell("reason"),
-            ]);
-        }
-    }
-    print::table(&["PART", "STREAM", "STATE", "ROWS", "REASON"], &rows)?;
-    for part in parts {
-        for note in print::rows(&part["notes"]) {
-            let [scope, name, text] =
-                [&part["scope"], &note["name"], &note["text"]].map(print::cell);
-            print::line(&format!("{scope}: {name}: {text}"))?;
-        }
-    }
-    Ok(())
-}
-
-/// # Errors
-/// `Invalid` if not everything could be read, so that scripts notice.
 fn test(options: &Config, json: bool, id: &str) -> Result<()> {
     let answer = call(options, Call::of("POST", format!("{}/test", path(id)?), &json!({})))?;
-    if json {
-        print::json(&answer)?;
-    } else {
-        show_parts(&answer["data"])?;
-        let mut rows = Vec::new();
-        for part in print::rows(&answer["data"]["parts"]) {
-            for it in print::rows(&part["controls"]) {
-                let cell = |name: &str| print::cell(&it[name]);
-                rows.push(vec![cell("controlCode"), cell("status"), cell("findings")]);
-            }
-        }
-        print::table(&["CONTROL", "STATUS", "BECAUSE"], &rows)?;
-    }
-    if answer["data"]["complete"] == true {
-        return Ok(());
-    }
-    Err(Error::invalid("not everything could be read; nothing is concluded from what is missing"))
+    show_test(json, &answer)
 }
 
 fn sync(options: &Config, json: bool, id: &str) -> Result<()> {
@@ -268,12 +261,9 @@ async fn wait(session: &ServerSession, path: &str, before: &Value) -> Result<Val
 
 fn set(options: &Config, json: bool, args: SetArgs) -> Result<()> {
     let paused = (args.pause || args.resume).then_some(json!(args.pause));
-    let domains = (!args.domains.is_empty()).then(|| json!(args.domains));
-    let change = require_change(body(vec![
-        ("name", args.name.map(Value::from)),
-        ("domains", domains),
-        ("paused", paused),
-    ]))?;
+    let mut members = args.settings.members()?;
+    members.extend([("name", args.name.map(Value::from)), ("paused", paused)]);
+    let change = require_change(body(members))?;
     let answer = call(options, Call::of("PATCH", path(&args.id)?, &change))?;
     print::done(json, &answer, "changed")
 }

@@ -1,0 +1,170 @@
+//! Connections to clients' environments: add, list, change, run, test, remove.
+
+mod body;
+pub mod microsoft;
+pub mod organization;
+mod view;
+
+use std::sync::Arc;
+
+use poem::web::Data as Held;
+use poem_openapi::OpenApi;
+use poem_openapi::param::{Path, Query};
+
+use self::body::{ConnectionBody, NewConnectionBody};
+use self::view::{ConnectionView, KindView, TestView};
+use crate::api::edge::caller::By;
+use crate::api::edge::right::{Administer, View, Work};
+use crate::api::wire::body::Body;
+use crate::api::wire::param;
+use crate::api::wire::param::{Id, Raw};
+use crate::api::wire::problem::Failure;
+use crate::api::wire::reply::{Data, Gone, Made};
+use crate::api::{Group, Web};
+use crate::connect::kind::kinds;
+use crate::error::Result;
+use crate::id::ConnectionId;
+use crate::store::global::connection::ConnectionWithRun;
+
+async fn shown(web: &Web, it: ConnectionWithRun) -> Result<ConnectionView> {
+    let microsoft = web.app.microsoft_app().await?.map(|it| it.app);
+    ConnectionView::of(it, microsoft.as_ref())
+}
+
+pub struct Connections;
+
+#[OpenApi(prefix_path = "/api", tag = "Group::Management")]
+impl Connections {
+    /// List kinds of connections
+    ///
+    /// With what is to be entered for each of them.
+    #[oai(path = "/connection-kinds", method = "get", operation_id = "list_connection_kinds")]
+    async fn list_connection_kinds(&self, _by: By<View>) -> Result<Data<Vec<KindView>>, Failure> {
+        Ok(Data::of(&kinds().into_iter().map(KindView::from).collect::<Vec<_>>()))
+    }
+
+    /// List connections
+    ///
+    /// Oldest first, with their last runs.
+    #[oai(path = "/connections", method = "get", operation_id = "list_connections")]
+    async fn list_connections(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<View>,
+        /// Only those of this client.
+        #[oai(name = "clientId")]
+        client_id: Query<Option<Raw<Id>>>,
+    ) -> Result<Data<Vec<ConnectionView>>, Failure> {
+        let client = param::id("clientId", client_id.0.as_ref())?;
+        let all = web.app.list_connections(&by.0, client).await?;
+        let microsoft = web.app.microsoft_app().await?.map(|it| it.app);
+        let view = |it| ConnectionView::of(it, microsoft.as_ref());
+        let all = all.into_iter().map(view).collect::<Result<Vec<_>>>()?;
+        Ok(Data::of(&all))
+    }
+
+    /// Add a connection
+    ///
+    /// It runs at once, and then once a day. A client has at most 20, all clients together 10,000. A connection of your own
+    /// tool needs an account that may access all clients.
+    #[oai(path = "/connections", method = "post", operation_id = "add_connection")]
+    async fn add_connection(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        body: Body<NewConnectionBody>,
+    ) -> Result<Made<ConnectionView>, Failure> {
+        let new = body.read()?.new_connection();
+        let added = web.app.add_connection(&by.0, new).await?;
+        Ok(Made::Added(shown(&web, added).await?))
+    }
+
+    /// Get a connection
+    ///
+    /// With its last run.
+    #[oai(path = "/connections/:connectionId", method = "get", operation_id = "get_connection")]
+    async fn get_connection(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<View>,
+        #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
+    ) -> Result<Data<ConnectionView>, Failure> {
+        let found = web.app.get_connection(&by.0, connection_id.read()?).await?;
+        Ok(Data::of(&shown(&web, found).await?))
+    }
+
+    /// Change a connection
+    ///
+    /// It runs at once if what it reads changed, or if it was paused.
+    #[oai(
+        path = "/connections/:connectionId",
+        method = "patch",
+        operation_id = "change_connection"
+    )]
+    async fn change_connection(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
+        body: Body<ConnectionBody>,
+    ) -> Result<Data<ConnectionView>, Failure> {
+        let id = connection_id.read::<ConnectionId>()?;
+        let change = || Ok(body.read()?.change());
+        let changed = web.app.change_connection(&by.0, id, change).await?;
+        Ok(Data::of(&shown(&web, changed).await?))
+    }
+
+    /// Remove a connection
+    ///
+    /// What it found is retracted.
+    #[oai(
+        path = "/connections/:connectionId",
+        method = "delete",
+        operation_id = "remove_connection"
+    )]
+    async fn remove_connection(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Administer>,
+        #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
+    ) -> Result<Gone, Failure> {
+        web.app.remove_connection(&by.0, connection_id.read()?).await?;
+        Ok(Gone)
+    }
+
+    /// Run a connection now
+    ///
+    /// It runs in the background: `lastRunAt` changes when it has ended.
+    #[oai(
+        path = "/connections/:connectionId/sync",
+        method = "post",
+        operation_id = "sync_connection"
+    )]
+    async fn sync_connection(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Work>,
+        #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
+    ) -> Result<Data<ConnectionView>, Failure> {
+        let due = web.app.hasten_connection(&by.0, connection_id.read()?).await?;
+        Ok(Data::of(&shown(&web, due).await?))
+    }
+
+    /// Test a connection
+    ///
+    /// Reads everything that a run reads, and shows what that would decide. Nothing of it is stored.
+    #[oai(
+        path = "/connections/:connectionId/test",
+        method = "post",
+        operation_id = "test_connection"
+    )]
+    async fn test_connection(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<Work>,
+        #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
+    ) -> Result<Data<TestView>, Failure> {
+        let reading = web.app.test_connection(&by.0, connection_id.read()?).await?;
+        Ok(Data::of(&TestView::from(reading)))
+    }
+}

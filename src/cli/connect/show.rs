@@ -1,0 +1,117 @@
+//! Connections as people read them.
+
+use serde_json::Value;
+
+use crate::cli::call::{Call, call};
+use crate::cli::print;
+use crate::config::Config;
+use crate::error::{Error, Result};
+
+pub(super) fn show(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let data = &answer["data"];
+    print::fields(
+        data,
+        &[
+            ("id", "id"),
+            ("client", "clientId"),
+            ("kind", "kind"),
+            ("name", "name"),
+            ("domains", "domains"),
+            ("settings", "settings"),
+            ("consent", "consentUrl"),
+            ("health", "health"),
+            ("paused", "paused"),
+            ("last run", "lastRunAt"),
+            ("last complete run", "lastSuccessAt"),
+            ("next run", "nextRunAt"),
+        ],
+    )?;
+    show_parts(data)
+}
+
+fn show_parts(data: &Value) -> Result<()> {
+    let parts = print::rows(&data["parts"]);
+    if parts.is_empty() {
+        return Ok(());
+    }
+    let mut rows = Vec::new();
+    for part in parts {
+        for it in print::rows(&part["streams"]) {
+            let cell = |name: &str| print::cell(&it[name]);
+            rows.push(vec![
+                print::cell(&part["scope"]),
+                cell("name"),
+                cell("state"),
+                cell("rows"),
+                cell("reason"),
+            ]);
+        }
+    }
+    print::table(&["PART", "STREAM", "STATE", "ROWS", "REASON"], &rows)?;
+    for part in parts {
+        for note in print::rows(&part["notes"]) {
+            let [scope, name, text] =
+                [&part["scope"], &note["name"], &note["text"]].map(print::cell);
+            print::line(&format!("{scope}: {name}: {text}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `Invalid` if not everything could be read, so that scripts notice.
+pub(super) fn show_test(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        print::json(answer)?;
+    } else {
+        show_parts(&answer["data"])?;
+        let mut rows = Vec::new();
+        let parts = print::rows(&answer["data"]["parts"]).iter();
+        for part in parts.chain(print::rows(&answer["data"]["organizations"])) {
+            let whose = if part["name"].is_string() { &part["name"] } else { &part["scope"] };
+            for it in print::rows(&part["controls"]) {
+                let cell = |name: &str| print::cell(&it[name]);
+                rows.push(vec![
+                    print::cell(whose),
+                    cell("controlCode"),
+                    cell("status"),
+                    cell("findings").replace('\n', " "),
+                ]);
+            }
+        }
+        print::table(&["PART", "CONTROL", "STATUS", "BECAUSE"], &rows)?;
+    }
+    if answer["data"]["complete"] == true {
+        return Ok(());
+    }
+    Err(Error::invalid("not everything could be read; nothing is concluded from what is missing"))
+}
+
+pub(super) fn kinds(options: &Config, json: bool) -> Result<()> {
+    let answer = call(options, Call::get("/api/connection-kinds"))?;
+    if json {
+        return print::json(&answer);
+    }
+    let mut rows = Vec::new();
+    for kind in print::rows(&answer["data"]) {
+        let of = if kind["provider"] == true { "your own tool" } else { "one client" };
+        let first = [print::cell(&kind["name"]), print::cell(&kind["title"]), of.to_owned()];
+        let fields = print::rows(&kind["fields"]);
+        if fields.is_empty() {
+            rows.push(first.clone().into_iter().chain([String::new(), String::new()]).collect());
+        }
+        for (index, it) in fields.iter().enumerate() {
+            let head = if index == 0 { first.clone() } else { [const { String::new() }; 3] };
+            let values = print::cell(&it["values"]);
+            let values = if values.is_empty() { values } else { format!(" One of: {values}.") };
+            let secret = if it["secret"] == true { " Secret." } else { "" };
+            let optional = if it["required"] == true { "" } else { " Optional." };
+            let help = format!("{}{values}{secret}{optional}", print::cell(&it["help"]));
+            rows.push(head.into_iter().chain([print::cell(&it["name"]), help]).collect());
+        }
+    }
+    print::table(&["KIND", "TITLE", "READS", "SETTING", "MEANING"], &rows)
+}
