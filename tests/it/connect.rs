@@ -1,10 +1,12 @@
 //! Reading clients' environments.
 
+mod call;
 mod connection;
 mod dkim;
 mod dmarc;
 mod domain;
 mod fault;
+mod graph;
 mod group;
 mod judge;
 mod m365;
@@ -12,4 +14,6 @@ mod needs_dnslib;
 mod needs_samples;
 mod server;
 mod spf;
+mod tenant;
+mod vendor;
 mod zone;

@@ -85,9 +85,21 @@ pub fn options(dir: &Path) -> ServeOptions {
             webhooks: posture::app::webhook::delivery::DeliveryOptions::default(),
             scan: posture::app::scan::request::ScanOptions::default(),
             backup: posture::app::backup::BackupSettings::default(),
-            connect: posture::app::connect::registry::ConnectOptions::default(),
+            connect: connect_options(),
         },
     }
+}
+
+/// Connections may go to loopback.
+fn connect_options() -> posture::app::connect::registry::ConnectOptions {
+    let loopback = vec!["127.0.0.0/8".parse().unwrap()];
+    let egress = posture::egress::EgressPolicy {
+        allow_http_networks: loopback.clone(),
+        allow_private_networks: loopback,
+        sender: posture::egress::Sender::Connections,
+        ..posture::egress::EgressPolicy::default()
+    };
+    posture::app::connect::registry::ConnectOptions { egress, ..Default::default() }
 }
 
 /// The catalog of the executable, read once.

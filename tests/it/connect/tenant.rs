@@ -1,0 +1,395 @@
+//! Microsoft 365 through the front door: one app, consents, and what each fault leaves.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::graph::{APP, Graph, SECRET, TENANT, Told, registration, user};
+use crate::harness::process::{Folder, wait_until};
+
+const WAIT: Duration = Duration::from_mins(1);
+
+fn init(folder: &Folder) {
+    folder.ok(&[
+        "connect",
+        "m365",
+        "init",
+        "--app-id",
+        APP,
+        "--tenant",
+        "msp.example",
+        "--secret-file",
+        "secret",
+        "--secret-expires-at",
+        "2027-06-01T00:00:00Z",
+    ]);
+}
+
+fn add(folder: &Folder) -> String {
+    let out =
+        folder.ok(&["connect", "add", "m365", "--client", "Acme", "--set", "tenant=acme.example"]);
+    out.lines().next().unwrap().to_owned()
+}
+
+fn shown(folder: &Folder, id: &str) -> Value {
+    folder.ask(&format!("/api/connections/{id}"))["data"].clone()
+}
+
+fn controls(folder: &Folder, client: &str) -> Vec<(String, String)> {
+    let posture = folder.ask(&format!("/api/clients/{client}/posture"));
+    let all = posture["data"]["controls"].as_array().unwrap().iter();
+    all.map(|it| {
+        let text = |name: &str| it[name].as_str().unwrap().to_owned();
+        (text("controlCode"), text("status"))
+    })
+    .collect()
+}
+
+fn status(folder: &Folder, client: &str, code: &str) -> String {
+    let all = controls(folder, client);
+    all.into_iter().find(|it| it.0 == code).unwrap().1
+}
+
+fn streams(shown: &Value) -> Vec<(String, String, String)> {
+    let parts = shown["parts"].as_array().unwrap().iter();
+    let all = parts.flat_map(|it| it["streams"].as_array().unwrap());
+    all.map(|it| {
+        let text = |name: &str| it[name].as_str().unwrap_or_default().to_owned();
+        (text("name"), text("state"), text("reason"))
+    })
+    .collect()
+}
+
+fn stream(shown: &Value, name: &str) -> (String, String) {
+    let (_, state, reason) =
+        streams(shown).into_iter().find(|it| it.0 == name).unwrap_or_else(|| panic!("{shown}"));
+    (state, reason)
+}
+
+fn ran(folder: &Folder, id: &str, before: &Value) -> Value {
+    let mut last = Value::Null;
+    let came = wait_until(WAIT, || {
+        last = shown(folder, id);
+        last["lastRunAt"] != *before
+    });
+    assert!(came, "{last}");
+    last
+}
+
+fn n_events(folder: &Folder, kind: &str) -> usize {
+    let events = folder.ask(&format!("/api/events?type={kind}&limit=100"));
+    events["data"].as_array().unwrap().len()
+}
+
+/// A client whose tenant was read once, in good order.
+fn read_once(graph: &Graph) -> (Folder, crate::harness::process::Server, String, String) {
+    let folder = graph.folder();
+    let server = folder.serve();
+    let client = folder.client("Acme");
+    init(&folder);
+    let id = add(&folder);
+    let now = ran(&folder, &id, &Value::Null);
+    assert_eq!(now["health"], "healthy", "{now}");
+    (folder, server, client, id)
+}
+
+#[test]
+fn a_tenant_is_read_by_one_app_and_decides_controls() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    for (code, expected) in [
+        ("ID-01", "compliant"),
+        ("ID-02", "compliant"),
+        ("ID-03", "compliant"),
+        ("ID-05", "compliant"),
+        ("ID-06", "compliant"),
+        ("ID-07", "compliant"),
+        ("APP-01", "compliant"),
+        ("DAT-04", "compliant"),
+        ("LOG-01", "partial"),
+    ] {
+        assert_eq!(status(&folder, &client, code), expected, "{code}");
+    }
+    let now = shown(&folder, &id);
+    let link =
+        "https://login.microsoftonline.com/acme.example/adminconsent?client_id=00000000-1111";
+    assert!(now["consentUrl"].as_str().unwrap().starts_with(link), "{now}");
+    assert_eq!((&now["kind"], &now["source"]), (&json!("m365"), &json!("m365")));
+    assert_eq!(stream(&now, "users"), ("complete".to_owned(), String::new()));
+    assert_eq!(stream(&now, "roleEligibilityScheduleInstances").0, "unlicensed");
+    assert_eq!(n_events(&folder, "integration_sync_completed"), 1);
+    let tested = folder.ok(&["connect", "test", &id]);
+    assert!(tested.contains("ID-01") && tested.contains("userRegistrationDetails"), "{tested}");
+    let asked = graph.asked();
+    assert!(asked.iter().all(|it| it.starts_with("GET /v1.0/") || it == "GET /file"), "{asked:?}");
+}
+
+#[test]
+fn an_administrator_without_mfa_is_announced_and_then_forgotten_with_the_connection() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    let registered = |id: &str| registration(id, id != "u2");
+    let rows = ["u1", "u2", "u3"].map(registered).to_vec();
+    graph.answers.set("/reports/authenticationMethods/userRegistrationDetails", Told::List(rows));
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(status(&folder, &client, "ID-03"), "partial");
+    for kind in ["mfa_disabled", "admin_mfa_missing"] {
+        assert_eq!(n_events(&folder, kind), 1, "{kind}");
+    }
+    folder.ok(&["connect", "remove", &id]);
+    let is_retracted =
+        || controls(&folder, &client).iter().all(|(_, status)| status == "not_assessed");
+    assert!(wait_until(WAIT, is_retracted), "{:?}", controls(&folder, &client));
+}
+
+#[test]
+fn until_the_client_consents_nothing_has_failed() {
+    let graph = Graph::start();
+    let refusal = json!({
+        "error": "unauthorized_client", "error_codes": [700_016],
+        "error_description": "AADSTS700016: Application was not found in the directory.",
+    });
+    graph.answers.set("token", Told::Raw(400, Vec::new(), refusal.to_string()));
+    let folder = graph.folder();
+    let _server = folder.serve();
+    folder.client("Acme");
+    init(&folder);
+    let id = add(&folder);
+    let now = ran(&folder, &id, &Value::Null);
+    assert_eq!(now["health"], "pending", "{now}");
+    let (state, reason) = stream(&now, "sign_in");
+    assert_eq!(state, "failed");
+    assert!(reason.contains("has not consented yet"), "{reason}");
+    assert_eq!(n_events(&folder, "integration_sync_failed"), 0);
+    let soon = now["nextRunAt"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let wait = soon.duration_since(jiff::Timestamp::now());
+    assert!(wait < jiff::SignedDuration::from_mins(16), "{now}");
+    graph.answers.set("token", Told::Object(json!({"access_token": "tok", "expires_in": 3599})));
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(shown(&folder, &id)["health"], "healthy");
+    assert_eq!(n_events(&folder, "connector_health_changed"), 0);
+}
+
+#[test]
+fn a_missing_permission_is_named_once_and_changes_no_control() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    let before = controls(&folder, &client);
+    let sharing = "/admin/sharepoint/settings";
+    graph.answers.fail(sharing, 403, "Authorization_RequestDenied", "Insufficient privileges.");
+    let synced = folder.run(&["connect", "sync", &id]);
+    assert_eq!(synced.code, 1);
+    let now = shown(&folder, &id);
+    assert_eq!(now["health"], "degraded");
+    let (state, reason) = stream(&now, "sharepointSettings");
+    assert_eq!(state, "denied");
+    assert_eq!(
+        reason,
+        "not allowed; grant the app SharePointTenantSettings.Read.All and consent again"
+    );
+    let n_other = streams(&now)
+        .iter()
+        .filter(|it| !["complete", "unlicensed"].contains(&it.1.as_str()))
+        .count();
+    assert_eq!(n_other, 1, "{now}");
+    assert_eq!(controls(&folder, &client), before);
+    let intune = "Forbidden - must have one of the following scopes: Audit.Some.Read, Other";
+    graph.answers.fail(sharing, 403, "Forbidden", intune);
+    folder.run(&["connect", "sync", &id]);
+    assert!(stream(&shown(&folder, &id), "sharepointSettings").1.contains("Audit.Some.Read"));
+}
+
+#[test]
+fn a_tenant_without_p1_is_healthy_and_says_less() {
+    let graph = Graph::start();
+    let no_license = |path: &str| {
+        let code = "Authentication_RequestFromNonPremiumTenantOrB2CTenant";
+        graph.answers.fail(
+            path,
+            403,
+            code,
+            "Neither tenant is B2C or tenant doesn't have premium license",
+        );
+    };
+    no_license("/reports/authenticationMethods/userRegistrationDetails");
+    no_license("/auditLogs/directoryAudits");
+    graph.answers.fail("/users", 403, "Authentication_RequestFromNonPremiumTenantOrB2CTenant", "x");
+    let folder = graph.folder();
+    let _server = folder.serve();
+    let client = folder.client("Acme");
+    init(&folder);
+    let id = add(&folder);
+    let now = ran(&folder, &id, &Value::Null);
+    // This stand-in refuses users whatever is selected.
+    assert_eq!(stream(&now, "users").0, "unlicensed");
+    let without = "$select=id,userPrincipalName,displayName,userType,accountEnabled,createdDateTime,assignedLicenses,onPremisesSyncEnabled,isResourceAccount,employeeHireDate&$top=100";
+    let asked = graph.asked();
+    assert!(asked.iter().any(|it| it.ends_with(without)), "{asked:?}");
+    let mut user = user("u1", "ada");
+    user.as_object_mut().unwrap().remove("signInActivity");
+    graph.answers.set("/users", Told::List(vec![user]));
+    folder.ok(&["connect", "sync", &id]);
+    let now = shown(&folder, &id);
+    assert_eq!(now["health"], "healthy", "{now}");
+    let (state, reason) = stream(&now, "userRegistrationDetails");
+    assert_eq!(state, "unlicensed");
+    assert!(reason.contains("it needs Microsoft Entra ID P1"), "{reason}");
+    for code in ["ID-02", "ID-11", "LOG-01"] {
+        assert_eq!(status(&folder, &client, code), "not_assessed", "{code}");
+    }
+    assert_eq!(status(&folder, &client, "ID-01"), "compliant");
+}
+
+#[test]
+fn another_tenant_than_the_one_that_is_meant_is_not_read() {
+    let graph = Graph::start();
+    graph.answers.set(
+        "/organization",
+        Told::List(vec![json!({
+            "id": TENANT, "verifiedDomains": [{"name": "stranger.example"}],
+        })]),
+    );
+    let folder = graph.folder();
+    let _server = folder.serve();
+    let client = folder.client("Acme");
+    init(&folder);
+    let id = add(&folder);
+    let now = ran(&folder, &id, &Value::Null);
+    assert_eq!(now["health"], "failing");
+    let (_, reason) = stream(&now, "sign_in");
+    assert!(reason.contains(TENANT) && reason.contains("does not have acme.example"), "{reason}");
+    assert_eq!(graph.asked().len(), 1);
+    assert!(controls(&folder, &client).iter().all(|it| it.1 == "not_assessed"));
+}
+
+#[test]
+fn a_stream_that_breaks_keeps_what_was_known() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    let before = controls(&folder, &client);
+    let policies = "/identity/conditionalAccess/policies";
+    let users = "/users";
+    let page = |status, kind: &str, body: &str| {
+        Told::Raw(
+            status,
+            vec![("Content-Type", kind.to_owned()), ("Retry-After", "1".to_owned())],
+            body.to_owned(),
+        )
+    };
+    let html = page(200, "text/html", "<html>Sign in</html>");
+    let renamed = Told::List(vec![json!({"id": "u1", "enabled": true}), json!({"id": "u2"})]);
+    let foreign =
+        json!({"value": [user("u1", "ada")], "@odata.nextLink": "https://evil.example/v1.0/users"});
+    for (name, path, told, words) in [
+        ("500", policies, page(500, "text/html", "oops"), "status 500"),
+        ("HTML", policies, html, "the answer is not JSON (text/html)"),
+        (
+            "a list of something else",
+            users,
+            Told::List(vec![json!("u1"), json!(2)]),
+            "2 of 2 rows are not records",
+        ),
+        (
+            "a field that is gone",
+            users,
+            renamed,
+            "the field accountEnabled is absent from 2 of 2 rows",
+        ),
+        ("a foreign link", users, Told::Object(foreign), "is said to be at another place"),
+    ] {
+        let Some(good) = graph.answers.swap(path, told) else { panic!("{path}") };
+        let synced = folder.run(&["connect", "sync", &id]);
+        assert_eq!(synced.code, 1, "{name}");
+        let now = shown(&folder, &id);
+        assert_eq!(now["health"], "degraded", "{name}");
+        let source = if path == users { "users" } else { "conditionalAccessPolicies" };
+        let (state, reason) = stream(&now, source);
+        assert!(["failed", "partial"].contains(&state.as_str()), "{name}: {state}");
+        assert!(reason.contains(words), "{name}: {reason}");
+        assert_eq!(controls(&folder, &client), before, "{name}");
+        graph.answers.set(path, good);
+    }
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(
+        n_events(&folder, "mfa_disabled") + n_events(&folder, "dormant_account_detected"),
+        0
+    );
+}
+
+#[test]
+fn a_credential_that_expired_is_said_with_what_to_do_and_a_new_one_keeps_the_connection() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    let before = controls(&folder, &client);
+    let refusal = json!({
+        "error": "invalid_client", "error_codes": [7_000_222],
+        "error_description": "AADSTS7000222: The provided client secret keys are expired.",
+    });
+    graph.answers.set("token", Told::Raw(401, Vec::new(), refusal.to_string()));
+    let synced = folder.run(&["connect", "sync", &id]);
+    assert_eq!(synced.code, 1);
+    let now = shown(&folder, &id);
+    assert_eq!(now["health"], "failing");
+    let (_, reason) = stream(&now, "sign_in");
+    assert_eq!(
+        reason,
+        "the client secret of the Microsoft app has expired; enter a new one with `posture connect m365 init`"
+    );
+    assert_eq!(controls(&folder, &client), before);
+    graph.answers.set("token", Told::Object(json!({"access_token": "tok", "expires_in": 3599})));
+    init(&folder);
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(shown(&folder, &id)["health"], "healthy");
+}
+
+#[test]
+fn the_secret_is_nowhere_in_the_clear() {
+    let graph = Graph::start();
+    let (folder, server, _, id) = read_once(&graph);
+    let told = [
+        folder.ok(&["connect", "m365", "show", "--json"]),
+        folder.ok(&["connect", "show", &id, "--json"]),
+        folder.ok(&["audit", "list", "--json"]),
+        folder.ask("/api/microsoft-app").to_string(),
+    ];
+    assert!(told.iter().all(|it| !it.contains(SECRET)));
+    folder.ok(&["backup", "backup.redb"]);
+    assert!(server.stop().success());
+    for file in ["data/posture.redb", "backup.redb"] {
+        let bytes = std::fs::read(folder.path().join(file)).unwrap();
+        assert!(!bytes.windows(SECRET.len()).any(|it| it == SECRET.as_bytes()), "{file}");
+    }
+    let sent = graph.sink.requests().into_iter().find(|it| it.line.contains("/oauth2/")).unwrap();
+    let body = String::from_utf8(sent.body).unwrap();
+    assert!(body.contains("client_secret=Kx~7Q8sealed-client-secret"), "{body}");
+    assert!(body.contains("scope=https%3A%2F%2Fgraph.microsoft.com%2F.default"), "{body}");
+}
+
+#[test]
+fn many_clients_are_added_from_a_list() {
+    let graph = Graph::start();
+    let folder = graph.folder();
+    let _server = folder.serve();
+    init(&folder);
+    for name in ["Acme", "Other"] {
+        folder.client(name);
+    }
+    folder.write(
+        "list.csv",
+        b"client,tenant\nAcme,acme.example\nNobody,nobody.example\nOther,acme.example\n",
+    );
+    let added = folder.run(&["connect", "m365", "onboard", "list.csv"]);
+    assert_eq!(added.code, 1);
+    assert!(added.err.contains("1 of 3 clients were not added"), "{}", added.err);
+    assert_eq!(added.out.matches("/adminconsent?").count(), 2, "{}", added.out);
+    let again = folder.run(&["connect", "m365", "onboard", "list.csv"]);
+    assert_eq!(again.code, 1);
+    assert_eq!(folder.ask("/api/connections")["data"].as_array().unwrap().len(), 2);
+    for (text, why) in
+        [("name,tenant\na,b\n", "columns client and tenant"), ("client,tenant\nAcme,\n", "row 2")]
+    {
+        folder.write("list.csv", text.as_bytes());
+        let refused = folder.run(&["connect", "m365", "onboard", "list.csv"]);
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+}
