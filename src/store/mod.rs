@@ -9,6 +9,7 @@ pub mod global;
 mod kernel;
 mod open;
 pub mod per_client;
+mod row_key;
 mod spool;
 mod table;
 mod writer;

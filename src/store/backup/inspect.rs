@@ -21,7 +21,8 @@ use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows};
 use crate::store::open::{DatabaseLocation, FILE, FORMAT, guarded, open_file};
-use crate::store::table::{MANIFEST, META, Span};
+use crate::store::row_key::Span;
+use crate::store::table::{MANIFEST, META};
 
 /// Further damaged rows are only counted.
 pub const N_DAMAGED_MAX: usize = 10_000;

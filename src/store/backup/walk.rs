@@ -11,7 +11,8 @@ use crate::error::{Error, Result};
 use crate::store::kernel::envelope::{self, Broken};
 use crate::store::kernel::transaction::{Reading, Rows};
 use crate::store::open::find_counts;
-use crate::store::table::{MANIFEST, META, Span};
+use crate::store::row_key::Span;
+use crate::store::table::{MANIFEST, META};
 
 /// Pages of a backup that are kept in memory while it is written or read.
 pub(super) const CACHE_BYTES: usize = 16 * 1024 * 1024;

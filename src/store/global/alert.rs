@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::id::{AlertRuleId, ClientId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
-use crate::store::table::{ALERT_RULES, Span};
+use crate::store::row_key::Span;
+use crate::store::table::ALERT_RULES;
 
 /// A condition, and the clients that it is checked for.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -5,7 +5,8 @@ use bincode::{Decode, Encode};
 use crate::clock::Time;
 use crate::error::Result;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{ANSWER_TIMES, ANSWERS, RowKey, Span, rising};
+use crate::store::row_key::{RowKey, Span, rising};
+use crate::store::table::{ANSWER_TIMES, ANSWERS};
 use crate::store::{Batch, ClientBatch};
 
 /// A digest of the caller and its `Idempotency-Key`.

@@ -13,7 +13,8 @@ use crate::id::ClientId;
 use crate::request::{self, RequestId};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction, Writing};
-use crate::store::table::{AUDIT, Span};
+use crate::store::row_key::Span;
+use crate::store::table::AUDIT;
 use crate::store::{Batch, ClientBatch};
 use crate::text::visible;
 

@@ -12,7 +12,8 @@ use crate::id::ClientId;
 use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
-use crate::store::table::{CHANGES, CLIENT_CHANGES, Span};
+use crate::store::row_key::Span;
+use crate::store::table::{CHANGES, CLIENT_CHANGES};
 use crate::store::{Batch, ClientBatch};
 
 /// The maximum number of rows in one record. More rows take another record.

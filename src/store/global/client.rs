@@ -8,8 +8,9 @@ use crate::id::ClientId;
 use crate::store::Batch;
 use crate::store::kernel::delta::Delta;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::row_key::Span;
 use crate::store::table::ClientPart;
-use crate::store::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, SUMMARIES, Span};
+use crate::store::table::{ALL_PER_CLIENT, ASSET_CLIENTS, ASSETS, CLIENTS, SUMMARIES};
 
 /// One client organization.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

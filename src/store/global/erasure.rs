@@ -7,7 +7,8 @@ use crate::id::{ClientId, WebhookId};
 use crate::store::Batch;
 use crate::store::global::delivery::{Delivery, delivery_key};
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{DELIVERIES, EVENTS, Span};
+use crate::store::row_key::Span;
+use crate::store::table::{DELIVERIES, EVENTS};
 
 /// A delivery: its webhook and the sequence of its event.
 pub type DeliveryKey = (WebhookId, u64);

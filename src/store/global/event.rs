@@ -11,7 +11,8 @@ use crate::id::{ClientId, EventId};
 use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows, Transaction};
-use crate::store::table::{CLIENT_EVENTS, EVENTS, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{CLIENT_EVENTS, EVENTS};
 use crate::store::{Batch, ClientBatch};
 
 /// One event.

@@ -7,7 +7,8 @@ use crate::engine::framework::OwnFrameworkId;
 use crate::error::Result;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{OWN_FRAMEWORKS, Span};
+use crate::store::row_key::Span;
+use crate::store::table::OWN_FRAMEWORKS;
 
 /// A framework of the managed service provider, as it was written.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

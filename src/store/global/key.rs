@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{KEYS, Span, WINDOWS};
+use crate::store::row_key::Span;
+use crate::store::table::{KEYS, WINDOWS};
 
 /// One API key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

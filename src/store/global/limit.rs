@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::id::KeyId;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{Span, WINDOWS};
+use crate::store::row_key::Span;
+use crate::store::table::WINDOWS;
 
 /// How much of each of its windows a key has used: a minute, an hour, a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Encode, Decode)]

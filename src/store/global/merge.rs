@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::kernel::transaction::{Reading, Rows};
-use crate::store::table::{RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
 
 /// The key of a row in an index of a log by client.
 pub(super) fn client_key(client: ClientId, sequence: u64) -> RowKey {

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::id::{ClientId, WebhookId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
-use crate::store::table::{DELIVERY_QUEUES, QUEUE_SHARES, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{DELIVERY_QUEUES, QUEUE_SHARES};
 
 /// The places of a webhook's queue. A client may take half of those that the others leave, so that one client that floods
 /// the queue delays its own events only: what finds no place is skipped, and can be recovered.

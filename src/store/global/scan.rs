@@ -13,9 +13,8 @@ use crate::id::{AssetId, ClientId, ImportId, ScanId};
 use crate::page::{Cut, Page};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
-use crate::store::table::{
-    CLIENT_SCANS, EXTERNAL, EXTERNAL_NAME, OPEN_SCANS, RowKey, SCAN_HOSTS, SCANS, Span,
-};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{CLIENT_SCANS, EXTERNAL, EXTERNAL_NAME, OPEN_SCANS, SCAN_HOSTS, SCANS};
 
 /// A scan of some networks.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -12,7 +12,8 @@ use crate::store::global::task::Task;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
 use crate::store::per_client::posture::OpenRisk;
 use crate::store::per_client::roster::{HealthState, SourceHealth};
-use crate::store::table::{ASSETS, SUMMARIES, Span};
+use crate::store::row_key::Span;
+use crate::store::table::{ASSETS, SUMMARIES};
 
 /// Whether something is added to the figures or removed.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,8 @@ use crate::id::{ClientId, RiskId, TaskId};
 use crate::store::global::merge::{MergedPlaces, Order, starts};
 use crate::store::kernel::transaction::{ClientTransaction, Reading, Rows, Transaction};
 use crate::store::per_client::reference::Referenced;
-use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, RowKey, Span, TASKS};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{CLIENT_TASKS, OPEN_TASKS, TASKS};
 use crate::store::{Batch, ClientBatch};
 
 /// Tasks that are read at once, where not all that are read are wanted.

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, UserId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{Span, USERS};
+use crate::store::row_key::Span;
+use crate::store::table::USERS;
 
 /// A user.
 #[derive(Clone, PartialEq, Eq, Encode, Decode)]

@@ -11,7 +11,8 @@ use crate::store::global::audit::{self, Act, AuditOutcome, SERVICE};
 use crate::store::global::event::Event;
 use crate::store::global::queue::DeliveryQueue;
 use crate::store::kernel::transaction::{Rows, Transaction, Writing};
-use crate::store::table::{Span, WEBHOOK_FRAMEWORKS, WEBHOOK_HEADERS, WEBHOOKS};
+use crate::store::row_key::Span;
+use crate::store::table::{WEBHOOK_FRAMEWORKS, WEBHOOK_HEADERS, WEBHOOKS};
 
 /// An endpoint that events are sent to.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

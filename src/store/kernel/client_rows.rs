@@ -5,8 +5,9 @@ use bincode::{Decode, Encode};
 use super::transaction::{ClientTransaction, Rows, Writing};
 use crate::error::Result;
 use crate::id::ClientId;
+use crate::store::row_key::{RowKey, Span};
 use crate::store::table::ClientPart;
-use crate::store::table::{PerClient, RowKey, Span};
+use crate::store::table::PerClient;
 
 impl<R: Rows> ClientTransaction<R> {
     pub fn id(&self) -> ClientId {

@@ -16,7 +16,8 @@ use crate::error::Result;
 use crate::id::{AssetId, ClientId};
 use crate::page::Cut;
 use crate::store::kernel::transaction::{ClientTransaction, Reading, Rows};
-use crate::store::table::{ASSETS, Span};
+use crate::store::row_key::Span;
+use crate::store::table::ASSETS;
 
 /// The maximum number of rows of all clients together, at 24 bytes each. Beyond it, the least recently
 /// used clients are evicted. A single client with more rows is kept alone.

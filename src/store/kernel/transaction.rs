@@ -18,8 +18,9 @@ use crate::store::kernel::delta::Delta;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::figure::ClientFigures;
 use crate::store::kernel::health::Gauges;
+use crate::store::row_key::{RowKey, Span};
 use crate::store::table::ClientPart;
-use crate::store::table::{RowKey, SUMMARIES, Span};
+use crate::store::table::SUMMARIES;
 
 type Definition<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
 type Stored<T> = std::result::Result<T, StorageError>;

@@ -11,7 +11,8 @@ use crate::id::ImportId;
 use crate::store::ClientBatch;
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{FACT_LIST, FACTS, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{FACT_LIST, FACTS};
 
 /// How many lists of accounts of each source and scope are kept: the newest ones. What was known before them is kept as one
 /// more.

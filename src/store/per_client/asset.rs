@@ -11,9 +11,10 @@ use crate::page::{Cut, Page};
 use crate::store::kernel::delta::Delta;
 pub use crate::store::kernel::index::AssetFilter;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
+use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{
     ASSET_CLIENTS, ASSETS, EXTERNAL, EXTERNAL_HOSTNAME, EXTERNAL_IP, EXTERNAL_MAC, EXTERNAL_NAME,
-    EXTERNAL_SERIAL, RowKey, Span,
+    EXTERNAL_SERIAL,
 };
 use crate::store::{ClientBatch, ClientStore};
 

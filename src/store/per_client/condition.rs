@@ -9,7 +9,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{POSTURE, POSTURE_CONDITION, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{POSTURE, POSTURE_CONDITION};
 
 /// A condition that opens again within this many days continues its occurrence count.
 pub const REOPEN_DAYS: i64 = 7;

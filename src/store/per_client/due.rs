@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::id::ClientId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows, Transaction};
-use crate::store::table::{DUE, DUE_TIMES, RowKey, Span, rising};
+use crate::store::row_key::{RowKey, Span, rising};
+use crate::store::table::{DUE, DUE_TIMES};
 
 fn time_key(at: Time, client: ClientId) -> RowKey {
     RowKey::empty().bytes(&rising(at).to_be_bytes()).bytes(client.as_bytes())

@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::id::EvidenceId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{FACT_EVIDENCE, FACT_EVIDENCE_SOURCE, FACTS, RowKey};
+use crate::store::row_key::RowKey;
+use crate::store::table::{FACT_EVIDENCE, FACT_EVIDENCE_SOURCE, FACTS};
 
 /// One document, report or record.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

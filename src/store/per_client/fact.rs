@@ -15,9 +15,8 @@ use crate::error::Result;
 use crate::id::{EvidenceId, ImportId};
 use crate::store::kernel::envelope::Broken;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{
-    FACT_ATTESTATION, FACT_DECISION, FACT_OBSERVATION, FACT_VERSION, FACTS, RowKey, Span, falling,
-};
+use crate::store::row_key::{RowKey, Span, falling};
+use crate::store::table::{FACT_ATTESTATION, FACT_DECISION, FACT_OBSERVATION, FACT_VERSION, FACTS};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// A person's statement about a control, as it was made.

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::posture::ScoreEntry;
-use crate::store::table::{HISTORY, HISTORY_DAY, HISTORY_MOVE, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{HISTORY, HISTORY_DAY, HISTORY_MOVE};
 
 /// One change of the overall score.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

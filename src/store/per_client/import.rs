@@ -11,9 +11,10 @@ use crate::page::{Cut, Page};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::read::reads_key;
+use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{
     FACT_IMPORT, FACT_IMPORT_COUNT, FACT_IMPORT_DIGEST, FACT_IMPORT_TIME, FACT_LIST, FACT_MEMBER,
-    FACT_PART, FACT_SOURCE, FACTS, RowKey, Span,
+    FACT_PART, FACT_SOURCE, FACTS,
 };
 
 /// One imported file, push of facts, scan or connector run.

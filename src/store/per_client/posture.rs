@@ -13,10 +13,11 @@ use crate::id::{RiskId, ScoreId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::reference::Referenced;
+use crate::store::row_key::{RowKey, Span};
 use crate::store::table::ClientPart;
 use crate::store::table::{
     POSTURE, POSTURE_ASSESSED, POSTURE_CONTROL, POSTURE_DIGEST, POSTURE_FRAMEWORK, POSTURE_LOSS,
-    POSTURE_RISK, POSTURE_SCORE, POSTURE_TOUCHED, RowKey, Span,
+    POSTURE_RISK, POSTURE_SCORE, POSTURE_TOUCHED,
 };
 
 /// A score, and when it was calculated.

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
 use crate::store::per_client::fact::is_of;
-use crate::store::table::{FACT_READ, FACTS, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{FACT_READ, FACTS};
 use crate::store::{ClientBatch, ClientSnapshot};
 
 /// How many complete reads of a list of a source and scope count: the newest ones.

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::id::{RiskId, TaskId};
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{POSTURE, POSTURE_REFERENCES, RowKey};
+use crate::store::row_key::RowKey;
+use crate::store::table::{POSTURE, POSTURE_REFERENCES};
 
 /// The id of something in another system, for example of a ticket.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

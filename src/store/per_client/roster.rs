@@ -8,7 +8,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS, RowKey, Span, after_text};
+use crate::store::row_key::{RowKey, Span, after_text};
+use crate::store::table::{FACT_HEALTH, FACT_MEMBER, FACT_PART, FACTS};
 
 /// What a list contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Encode, Decode)]

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{FACT_RUN, FACT_STEP, FACT_UNCOUNTED, FACTS, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::{FACT_RUN, FACT_STEP, FACT_UNCOUNTED, FACTS};
 
 fn run_key(run: ImportId) -> RowKey {
     RowKey::of(FACT_RUN).bytes(run.as_bytes())

@@ -6,7 +6,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
-use crate::store::table::{POSTURE, POSTURE_SUMMARIZED, POSTURE_SUMMARY_EVENT, RowKey};
+use crate::store::row_key::RowKey;
+use crate::store::table::{POSTURE, POSTURE_SUMMARIZED, POSTURE_SUMMARY_EVENT};
 
 /// An event that stands for many conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

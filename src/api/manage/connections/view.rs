@@ -35,8 +35,8 @@ pub(super) struct ConnectionView {
     /// Where an administrator of the client consents to being read. Null: this kind needs no consent, or the app is not set.
     consent_url: Null<String>,
     paused: bool,
-    /// `paused`; `pending` until the first run has ended and the client has consented; `healthy` if the last run read everything, `degraded` if it read a
-    /// part, `failing` if it read nothing.
+    /// `paused`; `pending` until the first run has ended and the client has consented; `healthy` if the last run read everything,
+    /// `degraded` if it read a part, `failing` if it read nothing.
     health: String,
     /// Runs in a row that did not read everything.
     failures: u32,

@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::id::ConnectionId;
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{CONNECTION_CREDENTIALS, Span};
+use crate::store::row_key::Span;
+use crate::store::table::CONNECTION_CREDENTIALS;
 
 /// Whose credential it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

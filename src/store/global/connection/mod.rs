@@ -12,9 +12,8 @@ use crate::store::Batch;
 use crate::store::global::connection::credential::CredentialOwner;
 use crate::store::global::connection::org::ConnectionOrg;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{
-    CONNECTION_DUE, CONNECTION_RUNS, CONNECTION_TIMES, CONNECTIONS, RowKey, Span, rising,
-};
+use crate::store::row_key::{RowKey, Span, rising};
+use crate::store::table::{CONNECTION_DUE, CONNECTION_RUNS, CONNECTION_TIMES, CONNECTIONS};
 
 /// A connection to the environment of a client, or to a tool of the managed service provider that sees many.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

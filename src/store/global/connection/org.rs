@@ -7,7 +7,8 @@ use crate::error::Result;
 use crate::id::{ClientId, ConnectionId};
 use crate::store::Batch;
 use crate::store::kernel::transaction::{Rows, Transaction};
-use crate::store::table::{CONNECTION_ORGS, RowKey, Span};
+use crate::store::row_key::{RowKey, Span};
+use crate::store::table::CONNECTION_ORGS;
 
 /// An organization as a vendor knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]

@@ -14,9 +14,9 @@ use crate::store::global::event::Event;
 use crate::store::global::queue::{self, DeliveryQueue, N_WAITING_DISABLES, N_WAITING_MAX};
 use crate::store::global::webhook::{self, Disabling, Webhook, WebhookState};
 use crate::store::kernel::transaction::{Rows, Transaction};
+use crate::store::row_key::{Span, rising};
 use crate::store::table::{
-    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, Span, WEBHOOK_FRAMEWORKS, WEBHOOK_HEADERS,
-    WEBHOOKS, rising,
+    CLAIMS, DELIVERIES, EVENTS, FINISHED, OUTBOX, WEBHOOK_FRAMEWORKS, WEBHOOK_HEADERS, WEBHOOKS,
 };
 use crate::store::{Batch, ClientBatch};
 use row::{leave, outbox_key, put_delivery, sequence_of};

@@ -5,7 +5,8 @@ use crate::clock::Time;
 use crate::error::Result;
 use crate::id::WebhookId;
 use crate::store::kernel::transaction::Writing;
-use crate::store::table::{CLAIMS, DELIVERIES, FINISHED, OUTBOX, RowKey, rising};
+use crate::store::row_key::{RowKey, rising};
+use crate::store::table::{CLAIMS, DELIVERIES, FINISHED, OUTBOX};
 
 pub(in crate::store) fn delivery_key(webhook: WebhookId, sequence: u64) -> RowKey {
     RowKey::empty().bytes(webhook.as_bytes()).bytes(&sequence.to_be_bytes())
