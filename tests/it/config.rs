@@ -117,7 +117,9 @@ fn every_key_is_taken_from_the_file() {
          [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
          [backup]\nevery_h = 744\nkeep = 1_000\nafter_command = [\"cp\", \"{file}\", \"/mnt\"]\n\
          recipients = [\"age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa\"]\n\
-         [connect]\ndns_server = \"127.0.0.1:5353\"\n\
+         [connect]\ndns_server = \"127.0.0.1:5353\"\nallow_http_networks = [\"10.0.0.0/8\"]\n\
+         allow_private_networks = [\"10.0.0.0/8\"]\nca_file = \"ca.pem\"\n\
+         endpoints = { \"https://a.example\" = \"https://b.example\" }\n\
          [log]\nlevel = \"trace\"\nformat = \"json\"\n",
     );
     assert_eq!(options.connect.dns_server, Some("127.0.0.1:5353".parse().unwrap()));
@@ -147,7 +149,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!((options.backup.every_h, options.backup.keep), (744, 1_000));
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
-    assert_eq!(n_keys, 36);
+    assert_eq!(n_keys, 40);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());

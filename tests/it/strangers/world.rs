@@ -91,6 +91,12 @@ pub(crate) const TRIED: &[Tried] = &[
     ("sync_connection", Names::Connection, "", 200),
     ("test_connection", Names::Connection, "", 200),
     ("remove_connection", Names::Connection, "", 204),
+    ("list_connection_kinds", Names::Nothing, "", 200),
+    // The world's connection is a client's, which has no organizations.
+    ("list_connection_organizations", Names::Connection, "", 409),
+    ("map_connection_organizations", Names::Connection, "", 409),
+    ("get_microsoft_app", Names::Nothing, "", 200),
+    ("set_microsoft_app", Names::Nothing, "", 200),
     ("list_webhooks", Names::Nothing, "", 200),
     ("add_webhook", Names::Nothing, "", 201),
     ("change_webhook", Names::Webhook, "", 200),
@@ -204,6 +210,16 @@ fn connection(client: &str) -> Value {
     json!({"clientId": client, "kind": "dns", "domains": ["example.com"]})
 }
 
+fn mapping(client: &str) -> Value {
+    json!({"organizations": [{"externalId": "7", "clientId": client}]})
+}
+
+fn microsoft_app() -> Value {
+    json!({
+        "appId": "8a3b0c7e-5a11-4a0e-9c55-0d6a1b2c3d4e", "tenant": "msp.example", "clientSecret": "canary",
+    })
+}
+
 fn own_framework(id: &str) -> Value {
     let toml =
         format!("id = '{id}'\nname = 'Ours'\n[[row]]\nreference = '1'\ntitle = 'A first row'\n");
@@ -242,6 +258,7 @@ impl World {
         let scan = made("/api/scan", &scan(&client));
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
         let connection = made("/api/connections", &connection(&client));
+        posture.operator("PUT", "/api/microsoft-app", &microsoft_app());
         let user = made("/api/users", &user("canary@example.com", "viewer"));
         posture.operator("POST", "/api/own-frameworks", &own_framework("MSP_BASE"));
         Self {
@@ -321,6 +338,8 @@ impl World {
             "add_own_framework" => own_framework("MSP_NEW"),
             "start_scan" => scan(client),
             "add_connection" => connection(client),
+            "map_connection_organizations" => mapping(client),
+            "set_microsoft_app" => microsoft_app(),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
