@@ -27,7 +27,7 @@ impl Settings {
     pub fn of(kind: &Kind, domains: Option<&[String]>, values: Values) -> Result<Self> {
         let domains = match domains {
             None if kind.name == DNS => {
-                return Err(Error::invalid_field("domains", "is required"));
+                return Err(Error::invalid_field("domains", "must name the domains to read"));
             }
             Some(_) if kind.name != DNS => {
                 let rule = format!("is for connections of kind dns; this is {}", kind.name);

@@ -156,16 +156,7 @@ impl App {
         Ok(MicrosoftAppState { app, expires_at, updated_at: now, is_usable: true })
     }
 
-    /// `None`: nobody set one.
-    ///
-    /// # Errors
-    /// `Forbidden` if the caller may not access all clients.
-    pub async fn find_microsoft_app(&self, by: &Caller) -> Result<Option<MicrosoftAppState>> {
-        self.reach_connection(by, None)?;
-        self.microsoft_app().await
-    }
-
-    /// For whoever may see a connection that uses it.
+    /// The app that all connections to Microsoft use. Everybody may see it: a link for consent has its id.
     ///
     /// # Errors
     /// `Internal` if it is damaged.

@@ -93,7 +93,7 @@ fn require_place(all: &[Connection], client: Option<ClientId>, kind: &str) -> Re
 /// Refuses a connection of a client to a tool that sees many, and the reverse.
 fn require_scope(kind: &Kind, client: Option<ClientId>) -> Result<()> {
     let rule = match (kind.scope, client) {
-        (KindScope::Client, None) => "is required: this kind reads the environment of one client",
+        (KindScope::Client, None) => "must name a client: this kind reads the environment of one",
         (KindScope::Provider, Some(_)) => {
             "must be absent: this kind sees many clients, which are mapped to its organizations"
         }

@@ -49,31 +49,24 @@ impl App {
         by: &Caller,
         id: ConnectionId,
     ) -> Result<Vec<ConnectionOrg>> {
-        self.require_provider(by, id).await?;
+        require_provider(&self.get_connection(by, id).await?.connection)?;
         self.store.read(move |it: &Snapshot| it.list_connection_orgs(id)).await
-    }
-
-    async fn require_provider(&self, by: &Caller, id: ConnectionId) -> Result<()> {
-        let found = self.get_connection(by, id).await?;
-        if found.connection.client.is_some() {
-            let rule = "the connection reads one client and has no organizations";
-            return Err(Error::conflict(rule));
-        }
-        Ok(())
     }
 
     /// Says which clients organizations are. The connection runs at once.
     ///
     /// # Errors
-    /// `NotFound` for the connection or a client; `Conflict` if the connection reads one client; `Invalid` for an
-    /// organization that no run has seen.
+    /// `NotFound` for the connection or a client; those of `mappings`; `Conflict` if the connection reads one client;
+    /// `Invalid` for an organization that no run has seen.
     pub async fn map_connection_orgs(
         &self,
         by: &Caller,
         id: ConnectionId,
-        mappings: Vec<OrgMapping>,
+        mappings: impl FnOnce() -> Result<Vec<OrgMapping>>,
     ) -> Result<Vec<ConnectionOrg>> {
-        self.require_provider(by, id).await?;
+        let found = self.get_connection(by, id).await?;
+        let mappings = mappings()?;
+        require_provider(&found.connection)?;
         let now = self.clock.now();
         let write = move |batch: &mut Batch| {
             batch.find_connection(id)?.filter(is_there).ok_or_else(absent)?;
@@ -226,6 +219,13 @@ impl App {
         }
         Ok(())
     }
+}
+
+fn require_provider(connection: &Connection) -> Result<()> {
+    if connection.client.is_some() {
+        return Err(Error::conflict("the connection reads one client and has no organizations"));
+    }
+    Ok(())
 }
 
 /// The organizations that were known, with what a complete list says.

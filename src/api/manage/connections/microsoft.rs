@@ -133,9 +133,9 @@ impl MicrosoftAppOperations {
     async fn get_microsoft_app(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<View>,
+        _by: By<View>,
     ) -> Result<Data<AppView>, Failure> {
-        let found = web.app.find_microsoft_app(&by.0).await?;
+        let found = web.app.microsoft_app().await?;
         let missing = || Error::not_found("there is no Microsoft app yet");
         Ok(Data::of(&AppView::from(found.ok_or_else(missing)?)))
     }

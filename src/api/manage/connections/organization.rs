@@ -139,7 +139,7 @@ impl ConnectionOrganizations {
         body: Body<MapBody>,
     ) -> Result<Data<Vec<OrgView>>, Failure> {
         let id = connection_id.read::<ConnectionId>()?;
-        let mappings = body.read()?.mappings()?;
+        let mappings = || body.read()?.mappings();
         let orgs = web.app.map_connection_orgs(&by.0, id, mappings).await?;
         Ok(Data::of(&orgs.into_iter().map(OrgView::from).collect::<Vec<_>>()))
     }
