@@ -64,7 +64,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
     (
         "store",
         &[
-            &["table"],
+            &["table", "row_key"],
             &["kernel", "disk_space"],
             &["spool"],
             &["per_client"],

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -13,7 +15,7 @@ use crate::harness::sink::{Request, Sink};
 pub const APP: &str = "00000000-1111-2222-3333-444444444444";
 pub const TENANT: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 pub const SECRET: &str = "Kx~7Q8sealed-client-secret";
-/// Rows of a page.
+/// Rows of a page, so that few rows take several.
 const PAGE: usize = 2;
 
 /// What Graph answers, by path below `/v1.0`, without the query.
@@ -27,6 +29,9 @@ pub enum Told {
     Object(Value),
     /// Status, headers, body.
     Raw(u16, Vec<(&'static str, String)>, String),
+    /// An error, after this.
+    #[allow(dead_code, reason = "for the load tests")]
+    Late(Duration),
 }
 
 pub struct Graph {
@@ -58,23 +63,37 @@ impl Answers {
 impl Graph {
     /// A small tenant in good order.
     pub fn start() -> Self {
+        Self::start_with(PAGE)
+    }
+
+    /// With so many rows on a page.
+    pub fn start_with(page: usize) -> Self {
         let answers = Answers(Arc::default());
         let known = answers.clone();
-        let sink = Sink::scripted("127.0.0.1:0", move |request| answer(&known, request));
+        let sink = Sink::scripted("127.0.0.1:0", move |request| answer(&known, page, request));
         healthy(&answers);
         Self { sink, answers }
     }
 
     /// A folder whose configuration leads to it.
     pub fn folder(&self) -> Folder {
+        self.folder_with(self.sink.address)
+    }
+
+    /// As [`Graph::folder`], with tokens from elsewhere.
+    pub fn folder_with(&self, login: SocketAddr) -> Folder {
         let folder = Folder::new();
-        let at = format!("http://{}", self.sink.address);
         let mut text = String::from(
             "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n[connect]\ndns_server = \"127.0.0.1:9\"\n\
              allow_http_networks = [\"127.0.0.0/8\"]\nallow_private_networks = [\"127.0.0.0/8\"]\nendpoints = { ",
         );
-        for origin in ["login.microsoftonline.com", "graph.microsoft.com", "reports.office.com"] {
-            write!(text, "\"https://{origin}\" = \"{at}\", ").unwrap();
+        let here = self.sink.address;
+        for (host, at) in [
+            ("login.microsoftonline.com", login),
+            ("graph.microsoft.com", here),
+            ("reports.office.com", here),
+        ] {
+            write!(text, "\"https://{host}\" = \"http://{at}\", ").unwrap();
         }
         folder.write("posture.toml", (text + "}\n").as_bytes());
         folder.write("secret", SECRET.as_bytes());
@@ -88,32 +107,42 @@ impl Graph {
     }
 }
 
-fn answer(answers: &Answers, request: &Request) -> Vec<u8> {
+fn answer(answers: &Answers, page: usize, request: &Request) -> Vec<u8> {
     let (method, target) = request.line.split_once(' ').unwrap();
     let (path, _) = target.split_once('?').unwrap_or((target, ""));
     if method == "POST" && path.ends_with("/oauth2/v2.0/token") {
-        return match answers.find("token") {
-            Some(told) => said(told, request),
-            None => said(Told::Object(json!({"access_token": "tok", "expires_in": 3599})), request),
+        let tenant = path.split('/').nth(1).unwrap();
+        return match answers.find(&format!("token of {tenant}")).or_else(|| answers.find("token")) {
+            Some(told) => said(told, page, request),
+            None => said(
+                Told::Object(json!({"access_token": "tok", "expires_in": 3599})),
+                page,
+                request,
+            ),
         };
     }
     if path == "/file" {
         assert_eq!(request.header("authorization"), None, "a file gets no token");
-        return said(answers.find("/file").unwrap(), request);
+        return said(answers.find("/file").unwrap(), page, request);
     }
-    if request.header("authorization") != Some("Bearer tok") {
+    let token = request.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
+    if !token.is_some_and(|it| !it.is_empty()) {
         return told(401, &[], r#"{"error":{"code":"InvalidAuthenticationToken","message":"x"}}"#);
     }
     let path = path.strip_prefix("/v1.0").unwrap();
     match answers.find(path) {
-        Some(told) => said(told, request),
+        Some(told) => said(told, page, request),
         None => told(404, &[], r#"{"error":{"code":"Request_ResourceNotFound","message":"none"}}"#),
     }
 }
 
-fn said(it: Told, request: &Request) -> Vec<u8> {
+fn said(it: Told, page: usize, request: &Request) -> Vec<u8> {
     let json = [("Content-Type", "application/json")];
     match it {
+        Told::Late(time) => {
+            std::thread::sleep(time);
+            told(503, &[], "")
+        }
         Told::Object(object) => told(200, &json, &object.to_string()),
         Told::Raw(status, headers, body) => {
             let headers: Vec<_> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
@@ -121,12 +150,12 @@ fn said(it: Told, request: &Request) -> Vec<u8> {
         }
         Told::List(rows) => {
             let from: usize = parameter(request, "$skiptoken").parse().unwrap_or(0);
-            let page: Vec<_> = rows.iter().skip(from).take(PAGE).collect();
-            let mut body = json!({"@odata.context": "x", "value": page});
-            if from + PAGE < rows.len() {
+            let rows_of: Vec<_> = rows.iter().skip(from).take(page).collect();
+            let mut body = json!({"@odata.context": "x", "value": rows_of});
+            if from + page < rows.len() {
                 let (_, target) = request.line.split_once(' ').unwrap();
                 let path = target.split('?').next().unwrap();
-                let next = format!("https://graph.microsoft.com{path}?$skiptoken={}", from + PAGE);
+                let next = format!("https://graph.microsoft.com{path}?$skiptoken={}", from + page);
                 body["@odata.nextLink"] = next.into();
             }
             told(200, &json, &body.to_string())

@@ -143,7 +143,8 @@ pub(super) const PLANS: &[Plan] = &[
     .paced(SCORE),
     plan(
         Source::ServicePrincipals,
-        "/servicePrincipals?$select=id,appId,displayName,appOwnerOrganizationId,servicePrincipalType,accountEnabled,verifiedPublisher,appRoles",
+        "/servicePrincipals?$select=id,appId,displayName,appOwnerOrganizationId,\
+         servicePrincipalType,accountEnabled,verifiedPublisher,appRoles",
         "Application.Read.All",
         Rows,
         "appId",
@@ -205,7 +206,8 @@ pub(super) const P2_PLANS: &[Plan] = &[
     ),
     plan(
         Source::RolePolicies,
-        "/policies/roleManagementPolicyAssignments?$filter=scopeId%20eq%20'/'%20and%20scopeType%20eq%20'DirectoryRole'&$expand=policy($expand=rules)",
+        "/policies/roleManagementPolicyAssignments?$filter=scopeId%20eq%20'/'%20and%20scopeType%20eq%20'DirectoryRole'\
+         &$expand=policy($expand=rules)",
         "RoleManagementPolicy.Read.Directory",
         Rows,
         "roleDefinitionId",
@@ -223,7 +225,8 @@ pub(super) const ORGANIZATION: Plan = plan(
 
 pub(super) const USERS: Plan = plan(
     Source::Users,
-    "/users?$select=id,userPrincipalName,displayName,userType,accountEnabled,createdDateTime,assignedLicenses,onPremisesSyncEnabled,isResourceAccount,employeeHireDate,signInActivity&$top=100",
+    "/users?$select=id,userPrincipalName,displayName,userType,accountEnabled,createdDateTime,\
+     assignedLicenses,onPremisesSyncEnabled,isResourceAccount,employeeHireDate,signInActivity&$top=100",
     "User.Read.All and AuditLog.Read.All",
     Rows,
     "accountEnabled",
@@ -232,7 +235,8 @@ pub(super) const USERS: Plan = plan(
 /// Of tenants without Entra ID P1, which refuse the whole call if it asks for sign-ins.
 pub(super) const USERS_WITHOUT_SIGN_INS: Plan = plan(
     Source::Users,
-    "/users?$select=id,userPrincipalName,displayName,userType,accountEnabled,createdDateTime,assignedLicenses,onPremisesSyncEnabled,isResourceAccount,employeeHireDate&$top=100",
+    "/users?$select=id,userPrincipalName,displayName,userType,accountEnabled,createdDateTime,\
+     assignedLicenses,onPremisesSyncEnabled,isResourceAccount,employeeHireDate&$top=100",
     "User.Read.All",
     Rows,
     "accountEnabled",
