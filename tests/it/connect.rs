@@ -11,6 +11,7 @@ mod group;
 mod judge;
 mod m365;
 mod needs_dnslib;
+mod needs_npm;
 mod needs_samples;
 mod server;
 mod spf;

@@ -126,7 +126,7 @@ fn answer(answers: &Answers, page: usize, request: &Request) -> Vec<u8> {
         return said(answers.find("/file").unwrap(), page, request);
     }
     let token = request.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
-    if !token.is_some_and(|it| !it.is_empty()) {
+    if token.is_none_or(str::is_empty) {
         return told(401, &[], r#"{"error":{"code":"InvalidAuthenticationToken","message":"x"}}"#);
     }
     let path = path.strip_prefix("/v1.0").unwrap();

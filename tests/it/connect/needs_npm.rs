@@ -114,7 +114,7 @@ fn an_authority_takes_the_certificate_of_the_app_once() {
     let answer = http::send(authority.address, "POST", path, &headers, body.as_bytes());
     assert_eq!(answer.status, 401, "{}", answer.text());
     let why = authority.refused();
-    assert!(why.contains("already"), "{why}");
+    assert!(why.contains("only be used once"), "{why}");
 }
 
 #[test]
