@@ -12,11 +12,20 @@ pub enum NoticeKind {
     BackupCommandFailed,
     BackupDrillFailed,
     ClockAhead,
+    /// Of the managed service provider itself.
+    ConnectionFailing,
+    CredentialExpiring,
 }
 
 impl NoticeKind {
-    const ALL: [Self; 4] =
-        [Self::BackupFailed, Self::BackupCommandFailed, Self::BackupDrillFailed, Self::ClockAhead];
+    const ALL: [Self; 6] = [
+        Self::BackupFailed,
+        Self::BackupCommandFailed,
+        Self::BackupDrillFailed,
+        Self::ClockAhead,
+        Self::ConnectionFailing,
+        Self::CredentialExpiring,
+    ];
 
     /// `None`: the word is that of another release.
     #[must_use]
@@ -31,6 +40,8 @@ impl NoticeKind {
             Self::BackupCommandFailed => "backup_command_failed",
             Self::BackupDrillFailed => "backup_drill_failed",
             Self::ClockAhead => "clock_ahead",
+            Self::ConnectionFailing => "connection_failing",
+            Self::CredentialExpiring => "credential_expiring",
         }
     }
 }

@@ -13,6 +13,7 @@ mod m365;
 mod needs_dnslib;
 mod needs_npm;
 mod needs_samples;
+mod notice;
 mod server;
 mod spf;
 mod tenant;

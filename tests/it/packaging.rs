@@ -91,6 +91,7 @@ fn metrics(text: &str) -> BTreeSet<String> {
 fn dashboard_and_alerts_ask_for_metrics_that_are_served() {
     let posture = Posture::start();
     posture.app.note_certificate(Some(posture.now())); // One metric is there only with HTTPS.
+    posture.set_microsoft_app("2027-01-01T00:00:00Z"); // And one only with an app.
     send(posture.address, "GET", "/healthz", &[], b""); // Only what was answered has numbers.
     let known = metrics(&send(posture.address, "GET", "/metrics", &[], b"").text());
     for name in ["packaging/grafana-dashboard.json", "packaging/prometheus-alerts.yml"] {

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 use crate::api::edge::traffic::Traffic;
 use crate::app::backup::BackupState;
 use crate::app::certificate::CertificateHealth;
+use crate::app::connect::ConnectionFigures;
 use crate::app::intake::count::IntakeFigures;
 use crate::app::scan::registry::ScanFigures;
 use crate::app::webhook::delivery::DeliveryHealth;
@@ -33,8 +34,7 @@ pub struct Metrics {
     /// Left out of a scrape when the store cannot be read.
     webhooks: Registry,
     /// As well.
-    connections: Registry,
-    connections_by_health: Gauges,
+    connections: ConnectionMetrics,
     /// As well.
     backups: BackupMetrics,
     ready: Amount,
@@ -57,6 +57,40 @@ pub struct Metrics {
     certificate: Registry,
     certificate_expires: Amount,
     certificate_failures: Counter,
+}
+
+/// What is known of connections.
+struct ConnectionMetrics {
+    registry: Registry,
+    by_health: Gauges,
+    /// Left out of a scrape while nobody knows when it expires.
+    credential: Registry,
+    expires: Amount,
+}
+
+impl Default for ConnectionMetrics {
+    fn default() -> Self {
+        let by_health = Gauges::default();
+        let mut registry = Registry::with_prefix("posture");
+        registry.register("connections", "Connections", by_health.clone());
+        let mut credential = Registry::with_prefix("posture");
+        let help = "When the credential of the Microsoft app expires, in seconds since 1970";
+        let expires = gauge(&mut credential, "credential_expires_timestamp_seconds", help);
+        Self { registry, by_health, credential, expires }
+    }
+}
+
+impl ConnectionMetrics {
+    fn add(&self, text: &mut String, figures: &ConnectionFigures) {
+        for (health, n) in figures.by_health {
+            self.by_health.get_or_create(&[("health", health)]).set(n);
+        }
+        encode_registry(text, &self.registry).expect(NEVER);
+        if let Some(until) = figures.credential_expires_at {
+            self.expires.set(u64::try_from(until.s()).unwrap_or(0));
+            encode_registry(text, &self.credential).expect(NEVER);
+        }
+    }
 }
 
 /// What is known of backups.
@@ -161,8 +195,8 @@ pub struct Figures {
     /// `None`: the store cannot be read.
     pub deliveries: Option<DeliveryHealth>,
     pub certificate: CertificateHealth,
-    /// By their health. `None`: the store cannot be read.
-    pub connections: Option<[(&'static str, u64); 5]>,
+    /// `None`: the store cannot be read.
+    pub connections: Option<ConnectionFigures>,
     /// `None`: the store cannot be read.
     pub backups: Option<BackupState>,
     pub scans: ScanFigures,
@@ -234,13 +268,9 @@ impl Metrics {
         let attempts = Family::default();
         let help = "Attempts at webhook deliveries that ended since the start";
         webhooks.register("webhook_attempts", help, attempts.clone());
-        let connections_by_health = Gauges::default();
-        let mut connections = Registry::with_prefix("posture");
-        connections.register("connections", "Connections", connections_by_health.clone());
         Self {
             traffic: requests,
-            connections,
-            connections_by_health,
+            connections: ConnectionMetrics::default(),
             work: WorkMetrics::default(),
             store,
             webhooks,
@@ -306,11 +336,8 @@ impl Metrics {
             count_each(&self.attempts, [("delivered", n_delivered), ("failed", n_failed)]);
             encode_registry(&mut text, &self.webhooks).expect(NEVER);
         }
-        if let Some(by_health) = figures.connections {
-            for (health, n) in by_health {
-                self.connections_by_health.get_or_create(&[("health", health)]).set(n);
-            }
-            encode_registry(&mut text, &self.connections).expect(NEVER);
+        if let Some(connections) = &figures.connections {
+            self.connections.add(&mut text, connections);
         }
         if let Some(state) = &figures.backups {
             self.backups.add(&mut text, state);

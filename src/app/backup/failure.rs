@@ -23,7 +23,10 @@ pub(in crate::app) fn notices_of(
     notices.filter(move |it| match it.kind {
         NoticeKind::BackupFailed | NoticeKind::BackupDrillFailed => has_folder,
         NoticeKind::BackupCommandFailed => has_folder && has_command,
-        NoticeKind::ClockAhead => false, // Whoever restarts the service believes the clock.
+        // Whoever restarts the service believes the clock, and those about connections are opened again.
+        NoticeKind::ClockAhead | NoticeKind::ConnectionFailing | NoticeKind::CredentialExpiring => {
+            false
+        }
     })
 }
 
@@ -36,7 +39,10 @@ impl App {
         let count = match kind {
             NoticeKind::BackupFailed => Some(&self.backups.n_failures),
             NoticeKind::BackupCommandFailed => Some(&self.backups.n_command_failures),
-            NoticeKind::BackupDrillFailed | NoticeKind::ClockAhead => None,
+            NoticeKind::BackupDrillFailed
+            | NoticeKind::ClockAhead
+            | NoticeKind::ConnectionFailing
+            | NoticeKind::CredentialExpiring => None,
         };
         if let Some(count) = count {
             count.fetch_add(1, Ordering::Relaxed);

@@ -114,7 +114,7 @@ impl App {
         serde_json::from_str(&text).map(Secrets).map_err(|_| locked())
     }
 
-    /// Sets the app that all connections to Microsoft use. They run again at once.
+    /// Sets the app that all connections to Microsoft use. None runs before its time: a new certificate is yet to be uploaded.
     ///
     /// # Errors
     /// `Forbidden` if the caller may not access all clients; `Invalid` about the certificate or its key.

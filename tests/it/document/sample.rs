@@ -61,6 +61,7 @@ fn the_guide_to_events_has_a_sample_of_every_type_that_its_schema_accepts() {
 fn the_guide_for_operators_names_every_metric_and_no_other() {
     let posture = Posture::start();
     posture.app.note_certificate(Some(posture.now())); // One metric is there only with HTTPS.
+    posture.set_microsoft_app("2027-01-01T00:00:00Z"); // And one only with an app.
     send(posture.address, "GET", "/healthz", &[], b""); // Only what was answered has numbers.
     let text = send(posture.address, "GET", "/metrics", &[], b"").text();
     let mut shown = BTreeSet::new();

@@ -307,6 +307,16 @@ impl Posture {
         send(self.address, method, path, &headers, &body)
     }
 
+    /// The app that all connections to Microsoft use, whose secret expires then.
+    pub fn set_microsoft_app(&self, expires_at: &str) {
+        let app = json!({
+            "appId": "8a3b0c7e-5a11-4a0e-9c55-0d6a1b2c3d4e", "tenant": "msp.example",
+            "clientSecret": "canary", "secretExpiresAt": expires_at,
+        });
+        let answer = self.operator("PUT", "/api/microsoft-app", &app);
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+
     /// Adds a client; its id.
     pub fn client(&self, name: &str) -> String {
         self.client_with(&json!({ "name": name }))
