@@ -4,6 +4,7 @@ pub mod credential;
 mod environment;
 mod facts;
 mod feed;
+pub mod notice;
 pub mod org;
 pub mod registry;
 pub mod run;
@@ -21,6 +22,7 @@ use crate::store::Batch;
 use crate::store::global::connection::credential::CredentialOwner;
 use crate::store::global::connection::{Connection, ConnectionState, ConnectionWithRun};
 use credential::Secrets;
+use registry::Turn;
 
 /// In all. More are refused.
 pub const N_CONNECTIONS_MAX: usize = 10_000;
@@ -51,6 +53,15 @@ pub struct ConnectionChange {
     /// Others stay as they are.
     pub settings: Option<Values>,
     pub is_paused: Option<bool>,
+}
+
+/// What metrics say of connections.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionFigures {
+    /// How many there are.
+    pub by_health: [(&'static str, u64); 5],
+    /// Of the Microsoft app. `None`: there is no app, or nobody knows.
+    pub credential_expires_at: Option<Time>,
 }
 
 fn absent() -> Error {
@@ -311,29 +322,30 @@ impl App {
         let list = move |it: &crate::store::Snapshot| {
             let mut due = Vec::new();
             for id in it.list_due_connections(now, N_DUE_AT_ONCE)? {
-                due.extend(it.find_connection(id)?.map(|it| (id, it.client)));
+                let Some(connection) = it.find_connection(id)? else { continue };
+                due.push(Turn::of(&it.with_run(connection)?));
             }
             Ok(due)
         };
         Ok(self.connects.running.open_to(self.store.read(list).await?))
     }
 
-    /// How many connections there are, by their health, for metrics.
-    ///
     /// # Errors
     /// `Unavailable` if the database is not available.
-    pub async fn connection_figures(&self) -> Result<[(&'static str, u64); 5]> {
+    pub async fn connection_figures(&self) -> Result<ConnectionFigures> {
         let count = |it: &crate::store::Snapshot| {
             let mut n_of = BTreeMap::new();
             for connection in it.list_connections()?.into_iter().filter(is_there) {
                 let health = it.with_run(connection)?.health();
                 *n_of.entry(health).or_insert(0) += 1;
             }
-            Ok(n_of)
+            let app = it.find_credential(CredentialOwner::MicrosoftApp)?;
+            Ok((n_of, app.and_then(|it| it.expires_at)))
         };
-        let n_of = self.store.read(count).await?;
+        let (n_of, credential_expires_at) = self.store.read(count).await?;
         let words = ["pending", "healthy", "degraded", "failing", "paused"];
-        Ok(words.map(|it| (it, n_of.get(it).copied().unwrap_or(0))))
+        let by_health = words.map(|it| (it, n_of.get(it).copied().unwrap_or(0)));
+        Ok(ConnectionFigures { by_health, credential_expires_at })
     }
 
     async fn put_due(&self, id: ConnectionId, due: Option<Time>) -> Result<()> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use super::notice::Warned;
 use crate::app::App;
 use crate::clock::Clock;
 use crate::connect::call::{Api, Dialect, Endpoints};
@@ -16,11 +17,15 @@ use crate::egress::{Egress, EgressPolicy};
 use crate::error::Result;
 use crate::id::{ClientId, ConnectionId};
 use crate::secret::Sealer;
+use crate::store::global::connection::ConnectionWithRun;
 
 /// Connections that run at the same time. As many can be tested.
 pub const N_AT_ONCE_MAX: usize = 8;
 /// Of one client, or of the managed service provider itself, so that one whose environment is slow does not keep the others waiting.
 pub(super) const N_PER_CLIENT_AT_ONCE_MAX: usize = 2;
+
+/// Of those whose last run did not read everything, so that environments that do not answer keep no others waiting.
+pub(super) const N_UNWELL_AT_ONCE_MAX: usize = N_AT_ONCE_MAX / 2;
 
 /// A request that takes longer has failed.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -42,15 +47,61 @@ pub struct Connects {
     endpoints: Arc<Endpoints>,
     pub(super) sealer: Sealer,
     wake: Notify,
+    pub(super) warned: Warned,
     /// Connections that run.
     pub(super) running: Places,
     /// Connections that people test.
     pub(super) testing: Places,
 }
 
-/// Connections that are being read, and their clients.
+/// A connection that is to be read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) id: ConnectionId,
+    pub(super) client: Option<ClientId>,
+    /// Its last run did not read everything.
+    pub(super) is_unwell: bool,
+}
+
+impl Turn {
+    pub(super) fn of(found: &ConnectionWithRun) -> Self {
+        let is_unwell = found.run.as_ref().is_some_and(|it| 0 < it.n_failures);
+        Self { id: found.connection.id, client: found.connection.client, is_unwell }
+    }
+}
+
+/// Connections that are being read.
 #[derive(Default)]
-pub(super) struct Places(Mutex<BTreeMap<ConnectionId, Option<ClientId>>>);
+pub(super) struct Places(Mutex<BTreeMap<ConnectionId, Turn>>);
+
+/// How many are being read.
+#[derive(Default)]
+struct Taken {
+    n: usize,
+    n_unwell: usize,
+    n_of: BTreeMap<Option<ClientId>, usize>,
+}
+
+impl Taken {
+    fn of<'a>(turns: impl Iterator<Item = &'a Turn>) -> Self {
+        let mut taken = Self::default();
+        turns.for_each(|it| taken.take(it));
+        taken
+    }
+
+    fn take(&mut self, turn: &Turn) {
+        self.n += 1;
+        self.n_unwell += usize::from(turn.is_unwell);
+        *self.n_of.entry(turn.client).or_default() += 1;
+    }
+
+    fn has_place(&self, turn: &Turn) -> bool {
+        let n_of_client = self.n_of.get(&turn.client).copied().unwrap_or(0);
+        self.n < N_AT_ONCE_MAX
+            && n_of_client < N_PER_CLIENT_AT_ONCE_MAX
+            && !(turn.is_unwell && N_UNWELL_AT_ONCE_MAX <= self.n_unwell)
+    }
+}
 
 /// A connection is being read until this is dropped.
 pub(super) struct Place<'a> {
@@ -65,36 +116,32 @@ impl Drop for Place<'_> {
 }
 
 impl Places {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Option<ClientId>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ConnectionId, Turn>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those of these that may begin now: they have not, and their client has a place.
-    pub(super) fn open_to(&self, due: Vec<(ConnectionId, Option<ClientId>)>) -> Vec<ConnectionId> {
+    /// Those of these that may begin now: they have not, and there is a place.
+    pub(super) fn open_to(&self, due: Vec<Turn>) -> Vec<ConnectionId> {
         let begun = self.lock();
-        let mut n_of: BTreeMap<Option<ClientId>, usize> = BTreeMap::new();
-        begun.values().for_each(|it| *n_of.entry(*it).or_default() += 1);
+        let mut taken = Taken::of(begun.values());
         let mut open = Vec::new();
-        for (id, client) in due {
-            let n = n_of.entry(client).or_default();
-            if !begun.contains_key(&id) && *n < N_PER_CLIENT_AT_ONCE_MAX {
-                *n += 1;
-                open.push(id);
+        for turn in due {
+            if !begun.contains_key(&turn.id) && taken.has_place(&turn) {
+                taken.take(&turn);
+                open.push(turn.id);
             }
         }
         open
     }
 
-    /// `None`: it has begun already, or its client has no place.
-    pub(super) fn begin(&self, id: ConnectionId, client: Option<ClientId>) -> Option<Place<'_>> {
+    /// `None`: it has begun already, or there is no place.
+    pub(super) fn begin(&self, turn: Turn) -> Option<Place<'_>> {
         let mut begun = self.lock();
-        let n = begun.values().filter(|it| **it == client).count();
-        if begun.contains_key(&id) || N_PER_CLIENT_AT_ONCE_MAX <= n || N_AT_ONCE_MAX <= begun.len()
-        {
+        if begun.contains_key(&turn.id) || !Taken::of(begun.values()).has_place(&turn) {
             return None;
         }
-        begun.insert(id, client);
-        Some(Place { places: self, id })
+        begun.insert(turn.id, turn);
+        Some(Place { places: self, id: turn.id })
     }
 }
 
@@ -108,6 +155,7 @@ impl Connects {
             options: options.clone(),
             sealer,
             wake: Notify::new(),
+            warned: Warned::default(),
             running: Places::default(),
             testing: Places::default(),
         })

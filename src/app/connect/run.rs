@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 use super::feed::Feed;
+use super::registry::Turn;
 use crate::app::App;
 use crate::app::intake::source::Run;
 use crate::auth::caller::Caller;
@@ -57,7 +58,7 @@ impl App {
             found.map(|connection| it.with_run(connection)).transpose()
         };
         let Some(found) = self.store.read(find).await? else { return Ok(()) };
-        let place = self.connects.running.begin(id, found.connection.client);
+        let place = self.connects.running.begin(Turn::of(&found));
         if place.is_none() {
             return Ok(()); // It stays due.
         }
@@ -139,7 +140,7 @@ impl App {
     /// `NotFound`; `Conflict` if it is being tested, or too many others are; `Unavailable` if it takes too long.
     pub async fn test_connection(&self, by: &Caller, id: ConnectionId) -> Result<Reading> {
         let found = self.get_connection(by, id).await?;
-        let place = self.connects.testing.begin(id, found.connection.client);
+        let place = self.connects.testing.begin(Turn { is_unwell: false, ..Turn::of(&found) });
         if place.is_none() {
             let rule = "it is being tested, or too many others are; try again when that has ended";
             return Err(Error::conflict(rule));
