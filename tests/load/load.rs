@@ -5,9 +5,13 @@
 
 mod backup;
 mod bare;
+mod connect;
 mod deliver;
 mod figure;
 mod fill;
+#[allow(dead_code, unreachable_pub, reason = "of the tests' Graph not everything is used")]
+#[path = "../it/connect/graph.rs"]
+mod graph;
 #[allow(
     dead_code,
     unreachable_pub,
@@ -19,6 +23,9 @@ mod harness;
 mod logins;
 mod measure;
 mod neighbor;
+#[allow(dead_code, unreachable_pub, reason = "of the tests' vendor only its answers are used")]
+#[path = "../it/connect/vendor.rs"]
+mod vendor;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -70,6 +77,10 @@ fn main() -> Result<(), String> {
         "backup" => {
             backup::measure();
             return Ok(());
+        }
+        "connect" => {
+            connect::measure(&mut report);
+            return report.finish();
         }
         "hour" => {
             neighbor::measure(HOUR_S, &mut report);
