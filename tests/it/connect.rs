@@ -1,7 +1,9 @@
-//! Reading clients' environments.
+//! Reading clients' environments: the DNS and Microsoft 365.
+//! Reading clients' environments: the DNS, devices, declared vendors.
 
 mod call;
 mod connection;
+mod device;
 mod dkim;
 mod dmarc;
 mod domain;
