@@ -6,6 +6,6 @@ pub mod device;
 pub mod dns;
 pub mod kind;
 pub mod m365;
-pub mod microsoft;
+pub mod mapping;
 pub mod reading;
 pub mod settings;

@@ -87,11 +87,14 @@ fn serial(text: &str) -> Option<String> {
     (!is_junk).then(|| text.to_owned())
 }
 
+/// The lowest bits of the first octet: of a group of cards, and made up on the machine.
+const GROUP_BITS: u32 = 2;
+
 /// In lower case with colons. `None`: it is not the address of a network card.
 fn mac(text: &str) -> Option<String> {
     let digits: String = text.chars().filter(|it| !matches!(it, ':' | '-' | '.' | ' ')).collect();
     let octets = hex::decode(&digits).ok().filter(|it| it.len() == 6)?;
-    let is_of_a_card = octets[0] & 0b11 == 0 && octets.iter().any(|it| *it != 0);
+    let is_of_a_card = GROUP_BITS <= octets[0].trailing_zeros() && octets.iter().any(|it| *it != 0);
     is_of_a_card.then(|| octets.iter().map(|it| format!("{it:02x}")).collect::<Vec<_>>().join(":"))
 }
 

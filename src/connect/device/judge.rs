@@ -175,18 +175,18 @@ fn apply(rule: &Rule, devices: &[Device], known: &BTreeSet<Fact>, at: Time) -> O
         .collect();
     let is_all_well = judged.iter().all(|it| it.passes != Some(false));
     let n_passed = judged.iter().filter(|it| it.passes == Some(true)).count();
-    match rule.fact {
-        Fact::Unmanaged if is_all_well && !is_whole => None,
-        // That every computer with the agent has the agent does not show that every computer has it.
-        Fact::Edr if is_all_well && !is_whole && 0 < n_passed => {
-            let findings = format!(
-                "{n_passed} computers report to the service. Whether there are others, it cannot tell. Compare them \
-                 with the inventory."
-            );
-            Some(Judged::whole(control, rule.check, JudgedStatus::Partial, findings))
-        }
-        _ => Judged::population(control, rule.check, judged, rule.what),
+    if rule.fact == Fact::Unmanaged && is_all_well && !is_whole {
+        return None;
     }
+    // That every computer with the agent has the agent does not show that every computer has it.
+    if rule.fact == Fact::Edr && is_all_well && !is_whole && 0 < n_passed {
+        let findings = format!(
+            "Agents that report to the service: {n_passed}. It cannot tell whether there are computers without one. \
+             Compare them with the inventory."
+        );
+        return Some(Judged::whole(control, rule.check, JudgedStatus::Partial, findings));
+    }
+    Judged::population(control, rule.check, judged, rule.what)
 }
 
 fn is_kind(it: &Device, kinds: &[AssetType]) -> bool {
