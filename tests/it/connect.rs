@@ -12,6 +12,7 @@ mod graph;
 mod group;
 mod judge;
 mod m365;
+mod mapping;
 mod needs_dnslib;
 mod needs_npm;
 mod needs_samples;

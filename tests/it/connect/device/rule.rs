@@ -42,10 +42,8 @@ fn what_is_not_known_is_not_judged() {
     let devices = [device("a"), device("b")];
     assert_eq!(judge(&devices, &BTreeSet::new(), now()), []);
     for fact in ALL.into_iter().filter(|it| ![Fact::Unmanaged, Fact::LastSeen].contains(it)) {
-        let expected = match fact {
-            Fact::Jailbreak | Fact::Backup => Some(NotApplicable),
-            _ => None,
-        };
+        let is_of_others = [Fact::Jailbreak, Fact::Backup].contains(&fact);
+        let expected = is_of_others.then_some(NotApplicable);
         assert_eq!(status(fact, &devices), expected, "{fact:?}");
     }
 }
@@ -175,7 +173,7 @@ fn agents_alone_do_not_show_that_every_computer_has_one() {
     };
     let (status, findings) = by(&[Fact::Edr], &[edr(true)]).unwrap();
     assert_eq!(status, Partial);
-    assert!(findings.starts_with("1 computers report to the service."), "{findings}");
+    assert!(findings.starts_with("Agents that report to the service: 1."), "{findings}");
     assert_eq!(by(&[Fact::Edr], &[edr(true), edr(false)]).unwrap().0, NonCompliant);
     assert_eq!(by(&[Fact::Edr, Fact::Unmanaged], &[edr(true)]).unwrap().0, Compliant);
     assert_eq!(by(&[Fact::Edr], &[device("c")]), None);
