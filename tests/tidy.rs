@@ -93,7 +93,7 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("rustix::net", &["scan"]),
     ("hickory_resolver::", &["connect"]),
     ("idna::", &["connect"]),
-    ("TcpStream::connect", &["scan"]),
+    ("TcpStream::connect", &["egress", "scan"]),
     (".client_store(", &["auth", "app", "work", "store"]),
 ];
 

@@ -1,4 +1,4 @@
-//! Outbound HTTP: the only place that connects to an address that a person entered.
+//! Outbound HTTP and TLS: the only place that connects to an address that a person entered.
 //!
 //! A host is resolved once per request. All of its addresses are checked, and the request connects to a checked address:
 //! there is no second look-up, redirect or proxy that could lead elsewhere.
@@ -8,6 +8,7 @@ mod guard;
 mod refusal;
 mod resolve;
 mod root;
+mod stream;
 mod target;
 
 use std::borrow::Cow;
@@ -30,6 +31,7 @@ pub use answer::{
 };
 pub use guard::{EgressPolicy, Sender};
 pub use root::TrustedRoots;
+pub use stream::{Fingerprint, TlsStream, Trust};
 pub use target::{URL_CHARS_MAX, is_url};
 pub use ureq::http;
 
@@ -54,6 +56,7 @@ const STACK_BYTES: usize = 512 * 1024;
 pub struct Egress {
     policy: Arc<EgressPolicy>,
     agent: Agent,
+    resolver: Resolver,
     timeout: Duration,
     /// One permit per request in progress.
     places: Arc<Semaphore>,
@@ -108,9 +111,9 @@ impl Egress {
             .input_buffer_size(INPUT_BYTES)
             .output_buffer_size(OUTPUT_BYTES)
             .build();
-        let agent = Agent::with_parts(config, DefaultConnector::new(), resolver);
+        let agent = Agent::with_parts(config, DefaultConnector::new(), resolver.clone());
         let places = Arc::new(Semaphore::new(n_at_once_max));
-        Ok(Self { policy, agent, timeout, places, threads: Some(threads) })
+        Ok(Self { policy, agent, resolver, timeout, places, threads: Some(threads) })
     }
 
     /// Refuses a URL that requests cannot be sent to, as far as that is known without resolving its host.

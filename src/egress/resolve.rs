@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
@@ -19,12 +20,19 @@ use crate::egress::refusal::Refusal;
 /// Returns the addresses of a name, with the given port. May block for longer than the caller waits.
 pub(super) type Lookup = dyn Fn(&str, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
+#[derive(Clone)]
 pub(super) struct Resolver {
     policy: Arc<EgressPolicy>,
     lookup: Arc<Lookup>,
     /// Look-ups cannot be canceled: one that hangs keeps its thread and its permit.
     threads: Handle,
     places: Arc<Semaphore>,
+}
+
+/// Why a host has no address to connect to.
+pub(super) enum NoAddress {
+    Refused(Refusal),
+    NotFound,
 }
 
 impl fmt::Debug for Resolver {
@@ -43,8 +51,28 @@ impl Resolver {
         Self { policy, lookup, threads, places: Arc::new(Semaphore::new(n_at_once_max)) }
     }
 
+    /// Refuses a host if any of its addresses is refused, because any of them may be used. Blocks for at most `wait`.
+    pub(super) fn addresses(
+        &self,
+        target: Target,
+        wait: Duration,
+    ) -> Result<Vec<SocketAddr>, NoAddress> {
+        let Target { scheme, host, port } = target;
+        let found = match host {
+            TargetHost::Address(address) => vec![SocketAddr::new(address, port)],
+            TargetHost::Name(name) => self.look_up(name, port, wait).ok_or(NoAddress::NotFound)?,
+        };
+        let mut addresses = Vec::new();
+        for found in found {
+            let address = SocketAddr::new(found.ip(), port);
+            self.policy.judge(scheme, address).map_err(NoAddress::Refused)?;
+            addresses.push(address);
+        }
+        if addresses.is_empty() { Err(NoAddress::NotFound) } else { Ok(addresses) }
+    }
+
     /// `None` if the name has no address, or none was found in time.
-    fn look_up(&self, name: String, port: u16, timeout: NextTimeout) -> Option<Vec<SocketAddr>> {
+    fn look_up(&self, name: String, port: u16, wait: Duration) -> Option<Vec<SocketAddr>> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let lookup = Arc::clone(&self.lookup);
         let (sender, receiver) = mpsc::sync_channel(1);
@@ -53,12 +81,11 @@ impl Resolver {
             drop(place); // Before the answer, so that the next request finds a free place.
             drop(sender.send(found)); // Fails if the caller no longer waits.
         });
-        receiver.recv_timeout(*timeout.after).ok()?.ok()
+        receiver.recv_timeout(wait).ok()?.ok()
     }
 }
 
 impl Resolve for Resolver {
-    /// Refuses a host if any of its addresses is refused, because any of them may be used.
     fn resolve(
         &self,
         uri: &Uri,
@@ -66,21 +93,14 @@ impl Resolve for Resolver {
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let refused = |refusal: Refusal| ureq::Error::Other(Box::new(refusal));
-        let Target { scheme, host, port } = Target::of(uri).map_err(refused)?;
-        let found = match host {
-            TargetHost::Address(address) => vec![SocketAddr::new(address, port)],
-            TargetHost::Name(name) => {
-                self.look_up(name, port, timeout).ok_or(ureq::Error::HostNotFound)?
-            }
-        };
+        let target = Target::of(uri).map_err(refused)?;
+        let found = self.addresses(target, *timeout.after).map_err(|why| match why {
+            NoAddress::Refused(refusal) => refused(refusal),
+            NoAddress::NotFound => ureq::Error::HostNotFound,
+        })?;
         let mut addresses = self.empty();
-        for found in found {
-            let address = SocketAddr::new(found.ip(), port);
-            self.policy.judge(scheme, address).map_err(refused)?;
-            drop(addresses.try_push(address)); // More than 16 addresses are not used.
-        }
-        if addresses.is_empty() {
-            return Err(ureq::Error::HostNotFound);
+        for it in found {
+            drop(addresses.try_push(it)); // More than 16 addresses are not used.
         }
         Ok(addresses)
     }

@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
@@ -34,19 +35,42 @@ impl TrustedRoots {
             }
             about(format!("cannot be read: {error}")).caused_by(error)
         })?;
-        let roots = CertificateDer::pem_slice_iter(&pem)
+        Self::parse(&pem).map_err(|error| about(error.message().to_owned()))
+    }
+
+    /// Reads certificates in PEM.
+    ///
+    /// # Errors
+    /// `Invalid` if it holds no certificates of authorities, or too many. The message has no subject.
+    pub fn parse(pem: &[u8]) -> Result<Self> {
+        let roots = CertificateDer::pem_slice_iter(pem)
             .collect::<std::result::Result<Vec<_>, _>>()
-            .map_err(|error| about(format!("is not PEM: {error}")))?;
+            .map_err(|error| Error::invalid(format!("is not PEM: {error}")))?;
         if !(1..=ROOTS_MAX).contains(&roots.len()) {
             let n = roots.len();
-            return Err(about(format!("holds {n} certificates; 1 to {ROOTS_MAX} are allowed")));
+            let rule = format!("holds {n} certificates; 1 to {ROOTS_MAX} are allowed");
+            return Err(Error::invalid(rule));
         }
         for root in &roots {
-            rustls::RootCertStore::empty()
-                .add(root.clone())
-                .map_err(|error| about(format!("holds an unusable certificate: {error}")))?;
+            RootCertStore::empty().add(root.clone()).map_err(|error| {
+                Error::invalid(format!("holds an unusable certificate: {error}"))
+            })?;
         }
         Ok(Self(Arc::new(roots)))
+    }
+
+    /// These authorities alone.
+    pub(super) fn alone(&self) -> RootCertStore {
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(self.0.iter().cloned());
+        store
+    }
+
+    /// These authorities and those of Mozilla's list.
+    pub(super) fn with_public(&self) -> RootCertStore {
+        let mut store = self.alone();
+        store.add_parsable_certificates(TLS_SERVER_ROOT_CERTS.iter().cloned());
+        store
     }
 
     pub(super) fn rules(&self) -> TlsConfig {
