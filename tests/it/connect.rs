@@ -1,7 +1,8 @@
+//! Reading clients' environments.
 //! Reading clients' environments: the DNS and Microsoft 365.
 //! Reading clients' environments: the DNS, devices, declared vendors.
 
-mod call;
+mod ad;
 mod connection;
 mod device;
 mod dkim;
