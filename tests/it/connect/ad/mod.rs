@@ -1,7 +1,10 @@
 //! Active Directory: LDAP over TLS, a domain, and the rules about it.
 
 mod ber;
+mod certificate;
 mod domain;
+mod fault;
+mod paging;
 mod server;
 
 use std::time::Duration;
