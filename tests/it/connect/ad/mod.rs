@@ -5,6 +5,7 @@ mod certificate;
 mod domain;
 mod fault;
 mod paging;
+mod rule;
 mod server;
 
 use std::time::Duration;
