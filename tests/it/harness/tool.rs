@@ -47,6 +47,13 @@ pub fn pebble(name: &str) -> PathBuf {
     program
 }
 
+/// The folder with the packages of Samba, to lay over this machine's own files.
+pub fn samba() -> PathBuf {
+    let folder = cache().join("samba");
+    assert!(folder.is_dir(), "{} is missing; tests/tools installs it", folder.display());
+    folder
+}
+
 /// The library that sets the clock of a process which is started with it.
 pub fn faketime() -> PathBuf {
     let library = cache().join("faketime/libfaketimeMT.so.1");

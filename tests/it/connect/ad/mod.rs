@@ -4,6 +4,7 @@ mod ber;
 mod certificate;
 mod domain;
 mod fault;
+mod needs_samba;
 mod paging;
 mod rule;
 mod server;
