@@ -5,7 +5,7 @@
 pub mod ad;
 pub mod device;
 pub mod dns;
-pub mod kind;
+pub mod google;
 pub mod m365;
 pub mod mapping;
 pub mod reading;
