@@ -3,7 +3,9 @@
 //! Everything here is pure: from a [`Snapshot`] to verdicts, accounts, apps and notes.
 
 mod row;
+mod setting;
 mod snapshot;
+mod tenant;
 
 pub use row::{
     Activity, ActivityId, Actor, ChromeDevice, Customer, Domain, Event, Key, MobileDevice, Moment,
