@@ -2,9 +2,14 @@
 //!
 //! Everything here is pure: from a [`Snapshot`] to verdicts, accounts, apps and notes.
 
+mod mfa;
+mod password;
 mod row;
 mod setting;
+mod sharing;
+mod sign_in;
 mod snapshot;
+mod survey;
 mod tenant;
 
 pub use row::{
