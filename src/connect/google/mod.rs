@@ -2,6 +2,10 @@
 //!
 //! Everything here is pure: from a [`Snapshot`] to verdicts, accounts, apps and notes.
 
+mod admin;
+mod dlp;
+mod log;
+mod mail;
 mod mfa;
 mod password;
 mod row;
