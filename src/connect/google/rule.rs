@@ -1,0 +1,96 @@
+//! All rules, and what each needs.
+
+use super::snapshot::Snapshot;
+use super::snapshot::StreamKind::{
+    self, AuditEvents, OrgUnits, Policies, SsoAssignments, TokenEvents, Users,
+};
+use super::survey::Question;
+use super::tenant::Tenant;
+use super::{admin, app, dlp, log, mail, mfa, password, sharing};
+use crate::clock::Time;
+use crate::connect::reading::Judged;
+
+/// One check of a control.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    pub control: &'static str,
+    pub check: &'static str,
+    /// It says nothing unless all of these were read completely.
+    pub needs: &'static [StreamKind],
+    read: Read,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Read {
+    /// It looks at settings.
+    Ask(&'static Question),
+    Judge(fn(&Tenant<'_>) -> Option<Judged>),
+}
+
+const SETTINGS: &[StreamKind] = &[Users, OrgUnits, Policies];
+const FACTORS: &[StreamKind] = &[Users, OrgUnits, Policies, SsoAssignments];
+
+const fn ask(needs: &'static [StreamKind], question: &'static Question) -> Rule {
+    Rule { control: question.control, check: question.check, needs, read: Read::Ask(question) }
+}
+
+const fn own(
+    control: &'static str,
+    check: &'static str,
+    needs: &'static [StreamKind],
+    judge: fn(&Tenant<'_>) -> Option<Judged>,
+) -> Rule {
+    Rule { control, check, needs, read: Read::Judge(judge) }
+}
+
+/// ID-02, ID-03, ID-10 and ID-11 are decided from [`super::accounts`].
+pub const RULES: &[Rule] = &[
+    own("ID-01", mfa::ENFORCED.check, FACTORS, mfa::enforced),
+    ask(FACTORS, &mfa::KEYS),
+    ask(FACTORS, &mfa::NO_CODES_BY_PHONE),
+    ask(SETTINGS, &mfa::NO_LESS_SECURE_APPS),
+    own("ID-07", "super_admin_count", &[Users], admin::number),
+    own("ID-08", "admin_accounts", &[Users, OrgUnits, SsoAssignments], admin::separate),
+    ask(SETTINGS, &sharing::GROUP_GUESTS),
+    ask(SETTINGS, &password::LENGTH),
+    ask(SETTINGS, &password::STRENGTH),
+    ask(SETTINGS, &password::REUSE),
+    ask(SETTINGS, &password::EXPIRY),
+    ask(SETTINGS, &password::AT_SIGN_IN),
+    ask(SETTINGS, &admin::SUPER_ADMINS_RECOVER),
+    ask(SETTINGS, &admin::USERS_RECOVER),
+    ask(SETTINGS, &app::THIRD_PARTY),
+    ask(SETTINGS, &app::MARKETPLACE_APPS),
+    own("APP-02", "high_risk_apps", &[TokenEvents], app::high_risk),
+    own("APP-03", "connected_apps", &[TokenEvents], app::sanctioned),
+    ask(SETTINGS, &mail::NO_FORWARDING),
+    ask(SETTINGS, &mail::ATTACHMENTS),
+    ask(SETTINGS, &mail::ATTACHMENT_ACTION),
+    ask(SETTINGS, &mail::LINKS),
+    ask(SETTINGS, &mail::SPOOFING),
+    ask(SETTINGS, &mail::SPOOFING_ACTION),
+    ask(SETTINGS, &mail::SCAN),
+    own("EML-05", "no_bypass", &[Policies], mail::no_bypass),
+    ask(SETTINGS, &sharing::DRIVE_LINKS),
+    ask(SETTINGS, &sharing::DRIVE_GUESTS),
+    ask(SETTINGS, &sharing::PRIMARY_CALENDARS),
+    ask(SETTINGS, &sharing::SECONDARY_CALENDARS),
+    ask(SETTINGS, &sharing::CHAT_SHARING),
+    ask(SETTINGS, &sharing::GROUP_ACCESS),
+    own("DAT-05", "dlp_rules", &[OrgUnits, Policies], dlp::rules),
+    own("LOG-01", "audit_log", &[Users, AuditEvents], log::readable),
+];
+
+/// Judges an organization at a time. The same snapshot always gives the same verdicts.
+///
+/// `sanctioned_apps`: the names of the apps that the client approved, in lower case.
+#[must_use]
+pub fn judge(snapshot: &Snapshot, sanctioned_apps: &[String], at: Time) -> Vec<Judged> {
+    let tenant = Tenant::new(snapshot, sanctioned_apps, at);
+    let possible = RULES.iter().filter(|it| snapshot.has(it.needs));
+    let judged = possible.filter_map(|it| match it.read {
+        Read::Ask(question) => question.judge(&tenant),
+        Read::Judge(judge) => judge(&tenant),
+    });
+    judged.collect()
+}
