@@ -9,7 +9,7 @@ mod dkim;
 mod dmarc;
 mod domain;
 mod fault;
-mod graph;
+mod google;
 mod group;
 mod judge;
 mod m365;
