@@ -2,6 +2,11 @@
 
 mod account;
 mod admin;
+mod app;
+mod mail;
+mod needs_samples;
+mod note;
 mod policy;
 mod question;
+mod weird;
 mod workspace;
