@@ -3,6 +3,7 @@
 //! Nothing is changed there. What cannot be read is said and judged in neither direction: reading less never looks better.
 
 pub mod ad;
+pub mod aws;
 pub mod device;
 pub mod dns;
 pub mod google;

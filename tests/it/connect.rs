@@ -3,6 +3,7 @@
 //! Reading clients' environments: the DNS, devices, declared vendors.
 
 mod ad;
+mod aws;
 mod connection;
 mod device;
 mod dkim;

@@ -1,0 +1,3 @@
+//! Amazon Web Services: signatures, answers, and what they come to.
+
+mod sign;
