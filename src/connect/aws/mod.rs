@@ -2,4 +2,13 @@
 //!
 //! Everything here is pure.
 
+pub mod answer;
 pub mod sign;
+
+mod account;
+mod xml;
+
+pub use account::{
+    AccessKey, Account, Bucket, Database, IngressRule, LastUse, PublicAccess, Region,
+    SecurityGroup, Summary, Trail, User,
+};

@@ -1,0 +1,202 @@
+//! AWS's answers, read. `None`: not in the form that AWS documents.
+
+use serde_json::Value;
+
+use super::account::{
+    AccessKey, Database, IngressRule, LastUse, PublicAccess, SecurityGroup, Summary, Trail, User,
+};
+use super::xml::Element;
+
+/// `GetAccountSummary` of IAM.
+#[must_use]
+pub fn summary(xml: &str) -> Option<Summary> {
+    let root = Element::parse(xml)?;
+    let map = root.at(&["GetAccountSummaryResult", "SummaryMap"])?;
+    let number = |key: &str| {
+        let entry = map.children.iter().find(|it| it.text_of("key") == Some(key))?;
+        entry.text_of("value")?.parse::<u32>().ok()
+    };
+    let has_mfa = number("AccountMFAEnabled").map(|it| it != 0);
+    Some(Summary { has_mfa, n_access_keys: number("AccountAccessKeysPresent") })
+}
+
+/// The credential report of IAM, as CSV. A row that lacks a column makes it unreadable.
+#[must_use]
+pub fn credential_report(csv: &str) -> Option<Vec<User>> {
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let headers = reader.headers().ok()?.clone();
+    let column = |name: &str| headers.iter().position(|it| it == name);
+    let [name, arn] = [column("user")?, column("arn")?];
+    let [password, mfa] = [column("password_enabled")?, column("mfa_active")?];
+    let key = |n: u8| {
+        Some([
+            column(&format!("access_key_{n}_active"))?,
+            column(&format!("access_key_{n}_last_rotated"))?,
+            column(&format!("access_key_{n}_last_used_date"))?,
+        ])
+    };
+    let keys = [key(1)?, key(2)?];
+    let mut users = Vec::new();
+    for row in reader.records() {
+        let row = row.ok()?;
+        let flag = |at: usize| match row.get(at)? {
+            "true" | "TRUE" => Some(true),
+            "false" | "FALSE" => Some(false),
+            _ => None,
+        };
+        let key = |[active, made, used]: [usize; 3]| AccessKey {
+            is_active: flag(active),
+            made_at: row.get(made).and_then(|it| it.parse().ok()),
+            last_used: match row.get(used) {
+                Some("N/A") => LastUse::Never,
+                other => {
+                    let time = other.and_then(|it| it.parse().ok());
+                    time.map_or(LastUse::Unknown, LastUse::At)
+                }
+            },
+        };
+        users.push(User {
+            name: row.get(name)?.to_owned(),
+            arn: row.get(arn)?.to_owned(),
+            has_password: flag(password),
+            has_mfa: flag(mfa),
+            keys: keys.map(key).to_vec(),
+        });
+    }
+    Some(users)
+}
+
+/// `GetPublicAccessBlock` of S3, of an account or a bucket.
+#[must_use]
+pub fn public_access(xml: &str) -> Option<PublicAccess> {
+    let root = Element::parse(xml)?;
+    if root.name != "PublicAccessBlockConfiguration" {
+        return None;
+    }
+    Some(PublicAccess {
+        block_acls: root.flag("BlockPublicAcls")?,
+        ignore_acls: root.flag("IgnorePublicAcls")?,
+        block_policy: root.flag("BlockPublicPolicy")?,
+        restrict_buckets: root.flag("RestrictPublicBuckets")?,
+    })
+}
+
+/// `GetBucketPolicyStatus` of S3.
+#[must_use]
+pub fn is_policy_public(xml: &str) -> Option<bool> {
+    let root = Element::parse(xml)?;
+    root.flag("IsPublic").filter(|_| root.name == "PolicyStatus")
+}
+
+/// The names in `ListBuckets` of S3.
+#[must_use]
+pub fn bucket_names(xml: &str) -> Option<Vec<String>> {
+    let root = Element::parse(xml)?;
+    let buckets = root.child("Buckets")?;
+    buckets.children.iter().map(|it| Some(it.text_of("Name")?.to_owned())).collect()
+}
+
+/// `DescribeTrails` of `CloudTrail`, each once. Whether it is logging is asked apart.
+#[must_use]
+pub fn trails(json: &str) -> Option<Vec<Trail>> {
+    let answer: Value = serde_json::from_str(json).ok()?;
+    let rows = answer.get("trailList")?.as_array()?;
+    let mut trails = Vec::new();
+    for row in rows {
+        let text = |name: &str| row.get(name).and_then(Value::as_str).map(str::to_owned);
+        let flag = |name: &str| row.get(name).and_then(Value::as_bool);
+        let trail = Trail {
+            name: text("Name")?,
+            arn: text("TrailARN")?,
+            is_multi_region: flag("IsMultiRegionTrail"),
+            is_validated: flag("LogFileValidationEnabled"),
+            is_logging: None,
+        };
+        if !trails.contains(&trail) {
+            trails.push(trail);
+        }
+    }
+    Some(trails)
+}
+
+/// `GetTrailStatus` of `CloudTrail`.
+#[must_use]
+pub fn is_logging(json: &str) -> Option<bool> {
+    let answer: Value = serde_json::from_str(json).ok()?;
+    answer.get("IsLogging")?.as_bool()
+}
+
+/// `GetDetector` of `GuardDuty`.
+#[must_use]
+pub fn is_detecting(json: &str) -> Option<bool> {
+    let answer: Value = serde_json::from_str(json).ok()?;
+    match answer.get("status")?.as_str()? {
+        "ENABLED" => Some(true),
+        "DISABLED" => Some(false),
+        _ => None,
+    }
+}
+
+/// The names in `DescribeRegions` of EC2.
+#[must_use]
+pub fn region_names(xml: &str) -> Option<Vec<String>> {
+    let root = Element::parse(xml)?;
+    let regions = root.child("regionInfo")?;
+    regions.children.iter().map(|it| Some(it.text_of("regionName")?.to_owned())).collect()
+}
+
+/// `DescribeSecurityGroups` of EC2.
+#[must_use]
+pub fn security_groups(xml: &str) -> Option<Vec<SecurityGroup>> {
+    let root = Element::parse(xml)?;
+    let groups = root.child("securityGroupInfo")?;
+    groups.children.iter().map(security_group).collect()
+}
+
+fn security_group(group: &Element) -> Option<SecurityGroup> {
+    Some(SecurityGroup {
+        id: group.text_of("groupId")?.to_owned(),
+        name: group.text_of("groupName")?.to_owned(),
+        rules: group.items("ipPermissions").iter().map(ingress_rule).collect::<Option<_>>()?,
+    })
+}
+
+fn ingress_rule(rule: &Element) -> Option<IngressRule> {
+    let port = |name: &str| rule.text_of(name).map(str::parse::<i32>);
+    let ports = match (port("fromPort"), port("toPort")) {
+        (None, None) => None,
+        (Some(from), Some(to)) => Some((from.ok()?, to.ok()?)),
+        (Some(_), None) | (None, Some(_)) => return None,
+    };
+    let ranges = [("ipRanges", "cidrIp"), ("ipv6Ranges", "cidrIpv6")];
+    let ranges = ranges.iter().flat_map(|(list, name)| {
+        rule.items(list).iter().map(|it| it.text_of(name).map(str::to_owned))
+    });
+    Some(IngressRule {
+        protocol: rule.text_of("ipProtocol")?.to_owned(),
+        ports,
+        ranges: ranges.collect::<Option<_>>()?,
+    })
+}
+
+/// `GetEbsEncryptionByDefault` of EC2.
+#[must_use]
+pub fn encrypts_volumes(xml: &str) -> Option<bool> {
+    Element::parse(xml)?.flag("ebsEncryptionByDefault")
+}
+
+/// `DescribeDBInstances` of RDS.
+#[must_use]
+pub fn databases(xml: &str) -> Option<Vec<Database>> {
+    let root = Element::parse(xml)?;
+    let list = root.at(&["DescribeDBInstancesResult", "DBInstances"])?;
+    let database = |it: &Element| {
+        Some(Database {
+            arn: it.text_of("DBInstanceArn")?.to_owned(),
+            name: it.text_of("DBInstanceIdentifier")?.to_owned(),
+            is_public: it.flag("PubliclyAccessible"),
+            is_encrypted: it.flag("StorageEncrypted"),
+        })
+    };
+    list.children.iter().map(database).collect()
+}
