@@ -1,3 +1,4 @@
 //! Amazon Web Services: signatures, answers, and what they come to.
 
+mod answer;
 mod sign;
