@@ -6,9 +6,11 @@ pub mod answer;
 pub mod sign;
 
 mod account;
+mod rule;
 mod xml;
 
 pub use account::{
     AccessKey, Account, Bucket, Database, IngressRule, LastUse, PublicAccess, Region,
     SecurityGroup, Summary, Trail, User,
 };
+pub use rule::judge;
