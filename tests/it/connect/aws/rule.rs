@@ -289,7 +289,7 @@ fn ports_for_administration_are_closed_to_the_internet() {
         let expected = if is_open { NonCompliant } else { Compliant };
         let groups = vec![group(vec![rule.clone()])];
         let found = status("admin_ports", |it| {
-            it.regions.as_mut().unwrap()[1].security_groups = Some(groups)
+            it.regions.as_mut().unwrap()[1].security_groups = Some(groups);
         });
         assert_eq!(found, Some(expected), "{rule:?}");
     }
@@ -299,7 +299,7 @@ fn ports_for_administration_are_closed_to_the_internet() {
 fn databases_are_private_and_encrypted() {
     let first = |change: fn(&mut Database)| {
         move |it: &mut Account| {
-            change(&mut it.regions.as_mut().unwrap()[0].databases.as_mut().unwrap()[0])
+            change(&mut it.regions.as_mut().unwrap()[0].databases.as_mut().unwrap()[0]);
         }
     };
     assert_eq!(

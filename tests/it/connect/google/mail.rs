@@ -9,7 +9,9 @@ use super::workspace::{
 };
 
 fn spam(rule: Value) -> Vec<Value> {
-    vec![policy("gmail.spam_override_lists", "top", "201", json!({"spamOverride": [rule]}))]
+    let mut rules = json!({});
+    rules["spamOverride"] = vec![rule].into();
+    vec![policy("gmail.spam_override_lists", "top", "201", rules)]
 }
 
 #[test]

@@ -35,177 +35,51 @@ fn a_check_without_one_of_its_streams_says_nothing() {
     }
 }
 
-/// A check, a setting that fails it, and words of the findings.
+/// On each line a check, a setting that fails it, and behind two spaces words of the findings.
+const FAILURES: &str = r#"
+two_step_enforced security.two_step_verification_enrollment {"allowEnrollment":false}  not enforced
+two_step_enforced security.two_step_verification_enforcement {"enforcedFrom":"1970-01-01T00:00:00Z"}  not enforced
+two_step_enforced security.two_step_verification_enforcement {"enforcedFrom":"2026-11-20T12:00:00.001Z"}  not enforced
+admin_security_keys security.two_step_verification_enforcement_factor {"allowedSignInFactorSet":"NO_TELEPHONY"}  security key
+admin_security_keys security.two_step_verification_enforcement_factor {"allowedSignInFactorSet":"PASSKEY_PLUS_SECURITY_CODE"}  security key
+admin_security_keys security.two_step_verification_enforcement {"enforcedFrom":"1970-01-01T00:00:00Z"}  security key
+no_codes_by_phone security.two_step_verification_enforcement_factor {"allowedSignInFactorSet":"ALL"}  text message
+no_less_secure_apps security.less_secure_apps {"allowLessSecureApps":true}  less secure
+group_guests groups_for_business.groups_sharing {"ownersCanAllowExternalMembers":true}  Owners
+group_access groups_for_business.groups_sharing {"collaborationCapability":"ANYONE_CAN_ACCESS"}  open
+password_length security.password {"minimumLength":11}  fewer than 12
+password_length security.password {"minimumLength":"8"}  fewer than 12
+password_strength security.password {"allowedStrength":"WEAK"}  Weak
+password_reuse security.password {"allowReuse":true}  used again
+password_expiry security.password {"expirationDuration":"2592000s"}  expire
+password_at_sign_in security.password {"enforceRequirementsAtLogin":false}  still work
+super_admin_recovery security.super_admin_account_recovery {"enableAccountRecovery":true}  Super
+user_recovery security.user_account_recovery {"enableAccountRecovery":true}  Users
+third_party_apps api_controls.unconfigured_third_party_apps {"accessLevel":"ALLOW_ALL"}  any third-party
+marketplace_apps workspace_marketplace.apps_access_options {"accessLevel":"ALLOW_ALL"}  Marketplace
+auto_forwarding gmail.auto_forwarding {"enableAutoForwarding":true}  forward
+attachments gmail.email_attachment_safety {"enableAnomalousAttachmentProtection":false}  attachments
+attachment_action gmail.email_attachment_safety {"encryptedAttachmentProtectionConsequence":"WARNING"}  inbox
+links gmail.links_and_external_images {"enableShortenerScanning":false,"enableExternalImageScanning":true,"enableAggressiveWarningsOnUntrustedLinks":true}  links
+spoofing gmail.spoofing_and_authentication {"detectGroupsSpoofing":false}  spoofed
+spoofing_action gmail.spoofing_and_authentication {"groupsSpoofingConsequence":"NO_ACTION"}  inbox
+pre_delivery_scan gmail.enhanced_pre_delivery_message_scanning {"enableImprovedSuspiciousContentDetection":false}  before delivery
+drive_links drive_and_docs.external_sharing {"externalSharingMode":"ALLOWED","allowPublishingFiles":true}  link
+drive_links drive_and_docs.external_sharing {"externalSharingMode":"ALLOWLISTED_DOMAINS","allowPublishingFiles":true}  link
+drive_visitors drive_and_docs.external_sharing {"externalSharingMode":"ALLOWED","allowNonGoogleInvites":true}  Google account
+drive_visitors drive_and_docs.external_sharing {"externalSharingMode":"ALLOWLISTED_DOMAINS","allowNonGoogleInvitesInAllowlistedDomains":true}  Google account
+primary_calendars calendar.primary_calendar_max_allowed_external_sharing {"maxAllowedExternalSharing":"EXTERNAL_ALL_INFO_READ_ONLY"}  primary
+secondary_calendars calendar.secondary_calendar_max_allowed_external_sharing {"maxAllowedExternalSharing":"EXTERNAL_ALL_INFO_READ_WRITE_MANAGE"}  secondary
+"#;
+
 fn failures() -> Vec<(&'static str, &'static str, Value, &'static str)> {
-    let security = |it| format!("security.two_step_verification_{it}").leak() as &'static str;
-    let (allowed, from, factors) =
-        (security("enrollment"), security("enforcement"), security("enforcement_factor"));
-    let attachments = "gmail.email_attachment_safety";
-    let links = "gmail.links_and_external_images";
-    let spoofing = "gmail.spoofing_and_authentication";
-    let drive = "drive_and_docs.external_sharing";
-    let calendar =
-        |it| format!("calendar.{it}_calendar_max_allowed_external_sharing").leak() as &'static str;
-    vec![
-        ("two_step_enforced", allowed, json!({"allowEnrollment": false}), "not enforced"),
-        (
-            "two_step_enforced",
-            from,
-            json!({"enforcedFrom": "1970-01-01T00:00:00Z"}),
-            "not enforced",
-        ),
-        (
-            "two_step_enforced",
-            from,
-            json!({"enforcedFrom": "2026-11-20T12:00:00.001Z"}),
-            "not enforced",
-        ),
-        (
-            "admin_security_keys",
-            factors,
-            json!({"allowedSignInFactorSet": "NO_TELEPHONY"}),
-            "security key",
-        ),
-        (
-            "admin_security_keys",
-            factors,
-            json!({"allowedSignInFactorSet": "PASSKEY_PLUS_SECURITY_CODE"}),
-            "security key",
-        ),
-        (
-            "admin_security_keys",
-            from,
-            json!({"enforcedFrom": "1970-01-01T00:00:00Z"}),
-            "security key",
-        ),
-        ("no_codes_by_phone", factors, json!({"allowedSignInFactorSet": "ALL"}), "text message"),
-        (
-            "no_less_secure_apps",
-            "security.less_secure_apps",
-            json!({"allowLessSecureApps": true}),
-            "less secure",
-        ),
-        (
-            "group_guests",
-            "groups_for_business.groups_sharing",
-            json!({"ownersCanAllowExternalMembers": true}),
-            "Owners",
-        ),
-        (
-            "group_access",
-            "groups_for_business.groups_sharing",
-            json!({"collaborationCapability": "ANYONE_CAN_ACCESS"}),
-            "open",
-        ),
-        ("password_length", "security.password", json!({"minimumLength": 11}), "fewer than 12"),
-        ("password_length", "security.password", json!({"minimumLength": "8"}), "fewer than 12"),
-        ("password_strength", "security.password", json!({"allowedStrength": "WEAK"}), "Weak"),
-        ("password_reuse", "security.password", json!({"allowReuse": true}), "used again"),
-        (
-            "password_expiry",
-            "security.password",
-            json!({"expirationDuration": "2592000s"}),
-            "expire",
-        ),
-        (
-            "password_at_sign_in",
-            "security.password",
-            json!({"enforceRequirementsAtLogin": false}),
-            "still work",
-        ),
-        (
-            "super_admin_recovery",
-            "security.super_admin_account_recovery",
-            json!({"enableAccountRecovery": true}),
-            "Super",
-        ),
-        (
-            "user_recovery",
-            "security.user_account_recovery",
-            json!({"enableAccountRecovery": true}),
-            "Users",
-        ),
-        (
-            "third_party_apps",
-            "api_controls.unconfigured_third_party_apps",
-            json!({"accessLevel": "ALLOW_ALL"}),
-            "any third-party",
-        ),
-        (
-            "marketplace_apps",
-            "workspace_marketplace.apps_access_options",
-            json!({"accessLevel": "ALLOW_ALL"}),
-            "Marketplace",
-        ),
-        (
-            "auto_forwarding",
-            "gmail.auto_forwarding",
-            json!({"enableAutoForwarding": true}),
-            "forward",
-        ),
-        (
-            "attachments",
-            attachments,
-            json!({"enableAnomalousAttachmentProtection": false}),
-            "attachments",
-        ),
-        (
-            "attachment_action",
-            attachments,
-            json!({"encryptedAttachmentProtectionConsequence": "WARNING"}),
-            "inbox",
-        ),
-        (
-            "links",
-            links,
-            json!({"enableShortenerScanning": false, "enableExternalImageScanning": true, "enableAggressiveWarningsOnUntrustedLinks": true}),
-            "links",
-        ),
-        ("spoofing", spoofing, json!({"detectGroupsSpoofing": false}), "spoofed"),
-        ("spoofing_action", spoofing, json!({"groupsSpoofingConsequence": "NO_ACTION"}), "inbox"),
-        (
-            "pre_delivery_scan",
-            "gmail.enhanced_pre_delivery_message_scanning",
-            json!({"enableImprovedSuspiciousContentDetection": false}),
-            "before delivery",
-        ),
-        (
-            "drive_links",
-            drive,
-            json!({"externalSharingMode": "ALLOWED", "allowPublishingFiles": true}),
-            "link",
-        ),
-        (
-            "drive_links",
-            drive,
-            json!({"externalSharingMode": "ALLOWLISTED_DOMAINS", "allowPublishingFiles": true}),
-            "link",
-        ),
-        (
-            "drive_visitors",
-            drive,
-            json!({"externalSharingMode": "ALLOWED", "allowNonGoogleInvites": true}),
-            "Google account",
-        ),
-        (
-            "drive_visitors",
-            drive,
-            json!({"externalSharingMode": "ALLOWLISTED_DOMAINS", "allowNonGoogleInvitesInAllowlistedDomains": true}),
-            "Google account",
-        ),
-        (
-            "primary_calendars",
-            calendar("primary"),
-            json!({"maxAllowedExternalSharing": "EXTERNAL_ALL_INFO_READ_ONLY"}),
-            "primary",
-        ),
-        (
-            "secondary_calendars",
-            calendar("secondary"),
-            json!({"maxAllowedExternalSharing": "EXTERNAL_ALL_INFO_READ_WRITE_MANAGE"}),
-            "secondary",
-        ),
-    ]
+    let row = |line: &'static str| {
+        let (line, words) = line.split_once("  ").unwrap();
+        let mut parts = line.splitn(3, ' ');
+        let (check, kind) = (parts.next().unwrap(), parts.next().unwrap());
+        (check, kind, serde_json::from_str(parts.next().unwrap()).unwrap(), words)
+    };
+    FAILURES.trim().lines().map(row).collect()
 }
 
 #[test]

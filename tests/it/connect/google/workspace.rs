@@ -18,11 +18,13 @@ pub fn at() -> Time {
 
 pub fn policy(kind: &str, unit: &str, order: &str, value: Value) -> Value {
     let query = format!("entity.org_units.exists(u, u.org_unit_id == orgUnitId('{unit}'))");
-    json!({
+    let mut policy = json!({
         "name": "policies/1", "type": "ADMIN",
         "policyQuery": {"orgUnit": format!("orgUnits/{unit}"), "query": query, "sortOrder": order},
-        "setting": {"type": format!("settings/{kind}"), "value": value},
-    })
+        "setting": {"type": format!("settings/{kind}")},
+    });
+    policy["setting"]["value"] = value;
+    policy
 }
 
 pub fn of_group(group: &str, mut policy: Value) -> Value {
@@ -54,15 +56,24 @@ pub fn admin(name: &str) -> Value {
 }
 
 pub fn event(application: &str, name: &str, who: &str, time: &str, parameters: Value) -> Value {
-    json!({
+    let mut event = json!({
         "id": {"time": time, "applicationName": application, "uniqueQualifier": "-1"},
         "actor": {"email": format!("{who}@example.com"), "profileId": "1"},
-        "events": [{"type": "auth", "name": name, "parameters": parameters}],
-    })
+        "events": [{"type": "auth", "name": name}],
+    });
+    event["events"][0]["parameters"] = parameters;
+    event
 }
 
-/// Google's own settings of a kind, as they should be.
+/// Settings as they should be.
 pub fn good_settings() -> Vec<(&'static str, Value)> {
+    let mut all = good_security();
+    all.extend(good_mail());
+    all.extend(good_sharing());
+    all
+}
+
+fn good_security() -> Vec<(&'static str, Value)> {
     vec![
         ("security.two_step_verification_enrollment", json!({"allowEnrollment": true})),
         (
@@ -86,6 +97,11 @@ pub fn good_settings() -> Vec<(&'static str, Value)> {
             json!({"accessLevel": "ALLOW_SIGN_IN_ONLY"}),
         ),
         ("workspace_marketplace.apps_access_options", json!({"accessLevel": "ALLOW_LISTED_APPS"})),
+    ]
+}
+
+fn good_mail() -> Vec<(&'static str, Value)> {
+    vec![
         ("gmail.service_status", json!({"serviceState": "ENABLED"})),
         ("gmail.auto_forwarding", json!({"enableAutoForwarding": false})),
         (
@@ -117,6 +133,11 @@ pub fn good_settings() -> Vec<(&'static str, Value)> {
                    "unauthenticatedEmailConsequence": "SPAM_FOLDER",
                    "groupsSpoofingConsequence": "QUARANTINE"}),
         ),
+    ]
+}
+
+fn good_sharing() -> Vec<(&'static str, Value)> {
+    vec![
         ("drive_and_docs.service_status", json!({"serviceState": "ENABLED"})),
         (
             "drive_and_docs.external_sharing",
