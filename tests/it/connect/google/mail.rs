@@ -5,7 +5,7 @@ use posture::connect::reading::JudgedStatus::{self, Compliant, NonCompliant, Par
 use serde_json::{Value, json};
 
 use super::workspace::{
-    changed, check, dlp, event, good_policies, of_group, policy, status, with_policies,
+    changed, check, dlp, event, good_policies, licensed, of_group, policy, status, with_policies,
 };
 
 fn spam(rule: Value) -> Vec<Value> {
@@ -96,6 +96,7 @@ fn rules_against_data_loss_must_act_on_mail_and_files_of_everyone() {
             Partial,
             "some organizational units",
         ),
+        (vec![licensed(at_top(dlp("ACTIVE", BOTH)))], Partial, "some organizational units"),
         (vec![of_group("groups/1", at_top(dlp("ACTIVE", BOTH)))], Partial, "or groups"),
         (vec![audit(dlp("ACTIVE", BOTH))], Partial, "only report"),
         (vec![at_top(dlp("INACTIVE", BOTH))], NonCompliant, "No active rule"),
