@@ -4,10 +4,13 @@
 
 pub mod ad;
 pub mod aws;
+pub mod call;
 pub mod device;
 pub mod dns;
 pub mod google;
+pub mod kind;
 pub mod m365;
 pub mod mapping;
+pub mod microsoft;
 pub mod reading;
 pub mod settings;

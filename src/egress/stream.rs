@@ -174,7 +174,7 @@ impl Egress {
         if uri.authority().is_none_or(|it| it.as_str() != peer) {
             return Err("must be a host name or an IP address".to_owned());
         }
-        target::parse(&url).map(|(_, target)| target).map_err(|refusal| refusal.0)
+        target::parse(&url).and_then(|uri| Target::of(&uri)).map_err(|refusal| refusal.0)
     }
 
     async fn find(&self, target: Target) -> std::result::Result<Vec<SocketAddr>, String> {

@@ -1,9 +1,8 @@
 //! Reading clients' environments.
-//! Reading clients' environments: the DNS and Microsoft 365.
-//! Reading clients' environments: the DNS, devices, declared vendors.
 
 mod ad;
 mod aws;
+mod call;
 mod connection;
 mod device;
 mod dkim;
@@ -11,6 +10,7 @@ mod dmarc;
 mod domain;
 mod fault;
 mod google;
+mod graph;
 mod group;
 mod judge;
 mod m365;
