@@ -89,7 +89,7 @@ impl Pace {
 pub enum Auth<'a> {
     None,
     /// `Authorization`, or another header.
-    Header(&'static str, &'a str),
+    Header(&'a str, &'a str),
     Bearer(&'a TokenSource),
     /// Adds headers to each request, at this time.
     Signed(&'a (dyn Fn(&mut Call, Time) + Send + Sync)),
@@ -225,7 +225,7 @@ impl Api {
     async fn exchange(
         &self,
         call: &Call,
-        authorization: Option<(&'static str, &str)>,
+        authorization: Option<(&str, &str)>,
     ) -> Result<Answer, Unread> {
         let (mut n_broken, mut n_throttled) = (0, 0);
         loop {
@@ -295,7 +295,7 @@ impl Api {
     async fn fetch(
         &self,
         call: &Call,
-        authorization: Option<(&'static str, &str)>,
+        authorization: Option<(&str, &str)>,
     ) -> Result<Answer, PostFailure> {
         self.n_calls.fetch_add(1, Ordering::Relaxed);
         let mut request =

@@ -33,6 +33,8 @@ pub enum Pager<'a> {
     Cursor { at: Cow<'a, str>, offset_at: Cow<'a, str>, parameter: Cow<'a, str> },
     /// Pages have numbers, from this one up to the one that is here.
     Number { parameter: Cow<'a, str>, first: u64, last_at: Cow<'a, str> },
+    /// Pages have numbers from this one on. A page without rows is the last, and so is one that completes the total.
+    Count { parameter: Cow<'a, str>, first: u64 },
 }
 
 /// A collection to read.
@@ -118,7 +120,9 @@ impl Api {
             rows.extend(found);
             total =
                 collection.total_at.as_ref().and_then(|at| page.pointer(at)?.as_u64()).or(total);
-            let Some(next) = next else { break };
+            let is_counted = matches!(collection.pager, Pager::Count { .. });
+            let is_all = is_counted && total == Some(rows.len() as u64);
+            let Some(next) = next.filter(|_| !is_all) else { break };
             if N_PAGES_MAX <= n_pages || N_ROWS_MAX < rows.len() || STREAM_BYTES_MAX < n_bytes {
                 return Err(Unread::failed(format!("more than {} rows", rows.len())));
             }
@@ -177,7 +181,8 @@ fn page_mark(collection: &Collection<'_>, page: &Value, answer: &Answer) -> u64 
         | Pager::Link { .. }
         | Pager::Token { .. }
         | Pager::AfterRow { .. }
-        | Pager::Number { .. } => xxh3_64(&answer.body),
+        | Pager::Number { .. }
+        | Pager::Count { .. } => xxh3_64(&answer.body),
     }
 }
 
@@ -229,6 +234,10 @@ fn next_page(
             let next = first + n_pages as u64;
             let name = parameter.clone().into_owned();
             (next <= last).then(|| Next::Parameter(name, next.to_string()))
+        }
+        Pager::Count { parameter, first } => {
+            let next = (first + n_pages as u64).to_string();
+            (!rows.is_empty()).then(|| Next::Parameter(parameter.clone().into_owned(), next))
         }
     })
 }
