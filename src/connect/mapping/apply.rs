@@ -172,8 +172,7 @@ fn devices<'a>(
     let map = &mapping.devices;
     let own = rows.get(&map.stream)?;
     let joined = joined(map, rows, notes);
-    let ids: BTreeMap<&str, &str> =
-        organizations.iter().flat_map(|all| *all).map(|it| (&*it.name, &*it.id)).collect();
+    let ids = organizations.map(unique_names).unwrap_or_default();
     let mut known = BTreeSet::new();
     let mut devices = Vec::new();
     for row in own {
@@ -181,7 +180,7 @@ fn devices<'a>(
             notes.add_bad(&map.stream);
             continue;
         };
-        let org = map.org.as_ref().and_then(|it| it.text(row)).unwrap_or_default();
+        let org = map.org.text(row).unwrap_or_default();
         // Pages may overlap.
         if skipped.contains(&org) || !known.insert(id.clone()) {
             continue;
@@ -193,6 +192,18 @@ fn devices<'a>(
         devices.push(Device { id, org, ..device });
     }
     Some(devices)
+}
+
+/// The identifiers by the names that only one organization has.
+fn unique_names(organizations: &[Organization]) -> BTreeMap<&str, &str> {
+    let (mut ids, mut shared) = (BTreeMap::new(), BTreeSet::new());
+    for Organization { id, name } in organizations {
+        if ids.insert(&**name, &**id).is_some_and(|other| other != id) {
+            shared.insert(&**name);
+        }
+    }
+    ids.retain(|name, _| !shared.contains(name));
+    ids
 }
 
 fn joined<'a>(

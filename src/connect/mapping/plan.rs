@@ -1,6 +1,6 @@
 //! What a mapping makes of rows, as it was read from its file.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::field::{Condition, Field, Flag, Moment, Pointer, Words};
 use crate::clock::Time;
@@ -34,7 +34,7 @@ pub(super) type Slot<T> = fn(&mut Device) -> &mut T;
 pub(super) struct DeviceMap {
     pub(super) stream: String,
     pub(super) id: Pointer,
-    pub(super) org: Option<Field>,
+    pub(super) org: Field,
     /// The devices name their organization by its name, not by its identifier.
     pub(super) is_org_name: bool,
     /// The list also has computers that the tool does not manage.
@@ -183,7 +183,7 @@ impl DeviceMap {
         let mut all = Vec::new();
         let mut add = |stream, field, role| all.push(Use { stream, field, role });
         add(&*self.stream, Some(&self.name), Role::Shown);
-        self.org.iter().for_each(|it| add(&self.stream, Some(it), Role::Scope));
+        add(&self.stream, Some(&self.org), Role::Scope);
         self.kind.iter().for_each(|it| add(&it.stream, Some(&it.what.field), Role::Scope));
         self.macs.iter().for_each(|it| add(&it.stream, Some(&it.what), Role::Shown));
         for (target, from) in &self.texts {
@@ -205,6 +205,10 @@ impl DeviceMap {
             it.what.product.iter().for_each(|field| add(&it.stream, Some(field), Role::Shown));
             add(&it.stream, Some(&it.what.running.field), role);
             add(&it.stream, Some(&it.what.current.field), role);
+            if self.threats.is_some() {
+                // A product that is off reports no threats.
+                add(&it.stream, Some(&it.what.running.field), Role::Fact(Fact::Threats));
+            }
             it.what.none_if.iter().for_each(|it| add(&self.stream, Some(&it.field), role));
         }
         for (target, map) in &self.patches {
@@ -234,6 +238,30 @@ impl DeviceMap {
             facts.insert(Fact::Unmanaged);
         }
         facts
+    }
+}
+
+/// By the streams beside that of the devices, the facts that need all of them.
+pub(super) type Needs<'m> = BTreeMap<BTreeSet<&'m str>, BTreeSet<Fact>>;
+
+impl DeviceMap {
+    /// Without other streams, there is an entry even if no fact needs it.
+    pub(super) fn needs(&self) -> Needs<'_> {
+        let uses = self.uses();
+        let streams = |is_of: &dyn Fn(Role) -> bool| {
+            let of = uses.iter().filter(|it| is_of(it.role)).map(|it| it.stream);
+            of.filter(|it| *it != self.stream).collect::<BTreeSet<&str>>()
+        };
+        let scope = streams(&|it| matches!(it, Role::Scope | Role::ScopeAndFact(_)));
+        let mut needs = Needs::from([(BTreeSet::new(), BTreeSet::new())]);
+        // Of a list of managed computers too, this can be said of those in it that are not.
+        needs.entry(scope.clone()).or_default().insert(Fact::Unmanaged);
+        for fact in self.facts() {
+            let mut own = streams(&|it| it == Role::Fact(fact) || it == Role::ScopeAndFact(fact));
+            own.extend(&scope);
+            needs.entry(own).or_default().insert(fact);
+        }
+        needs
     }
 }
 

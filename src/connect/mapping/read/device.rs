@@ -103,7 +103,7 @@ pub(super) fn devices(table: &mut Table<'_>, streams: &[String]) -> Option<Devic
     let is_org_name = may(table, "org_is_name", boolean);
     let lists_unmanaged = may(table, "lists_unmanaged", boolean);
     let name = need(table, "name", place);
-    let org = of_place(table, "org", plain);
+    let org = required(table, "org", |it| of_place(it, "org", plain));
     let macs = streamed(table, "macs", of, plain);
     let kind = streamed(table, "kind", of, |table, field| choice(table, field, &KINDS));
     let last_boot = streamed(table, "last_boot", of, latest);

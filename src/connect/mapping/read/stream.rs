@@ -197,22 +197,14 @@ fn stream(table: &mut Table<'_>) -> Option<Stream> {
     });
     let pager = one(table, "pager", pager).map(|it| it.unwrap_or(Pager::None));
     let skip_if = conditions(table, "skip_if");
-    let (pager, page_size) = (pager?, page_size?);
-    let is_counted = matches!(pager, Pager::AfterId { .. } | Pager::PageNumber { .. });
-    if is_counted && page_size.is_none() {
-        table.problem(
-            table.line,
-            "its pager needs page_size: a page with fewer rows is the last one",
-        );
-    }
     Some(Stream {
         name: name?,
         path: path?,
         query: query?,
         window: window?,
         permission: permission?,
-        pager,
-        page_size,
+        pager: pager?,
+        page_size: page_size?,
         is_required: is_required?.unwrap_or(false),
         rows: rows?,
         skip_if,

@@ -41,9 +41,12 @@ permission = "read"
 rows = ""
 "#;
 
+const ORG: &str = "org = { at = \"/org\", optional = true }\n";
+
 /// The least mapping with these lines about devices.
 pub fn with(device: &str) -> String {
-    format!("{LEAST}[device]\nstream = \"devices\"\nid = \"/id\"\nname = \"/id\"\n{device}\n")
+    let org = if device.starts_with("org = ") { "" } else { ORG };
+    format!("{LEAST}[device]\nstream = \"devices\"\nid = \"/id\"\nname = \"/id\"\n{org}{device}\n")
 }
 
 pub fn mapped(text: &str, answers: &[(&str, Value)]) -> Mapped {

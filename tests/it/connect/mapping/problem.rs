@@ -162,11 +162,7 @@ const CHANGES: &[(&str, &str, &str)] = &[
         "path = \"/more\"\npager = { kind = \"jump\" }",
         "must be one of \"none\", \"after_id\"",
     ),
-    (
-        "path = \"/more\"",
-        "path = \"/more\"\npager = { kind = \"page_number\", parameter = \"page\", first = 1 }",
-        "needs page_size",
-    ),
+    ("org = { at = \"/org\", optional = true }", "", "missing key \"org\""),
     (
         "path = \"/more\"",
         "path = \"/more\"\nquery = { \"a&b\" = \"1\" }",
