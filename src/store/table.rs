@@ -268,6 +268,11 @@ pub(super) const CONNECTION_ORGS: &str = "connection_orgs";
 /// Key: `CredentialOwner::key`. Value: `Credential`.
 pub(super) const CONNECTION_CREDENTIALS: &str = "connection_credentials";
 
+/// Mappings that the managed service provider wrote.
+///
+/// Key: the kind of connection that it declares. Value: `ConnectionMapping`.
+pub(super) const CONNECTION_MAPPINGS: &str = "connection_mappings";
+
 /// Alert rules.
 ///
 /// Key: alert rule id. Value: `AlertRule`.

@@ -1,6 +1,7 @@
 //! Connections to clients' environments, and what their last runs found.
 
 pub mod credential;
+pub mod mapping;
 pub mod org;
 
 use bincode::{Decode, Encode};
