@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::connect::dns::Domain;
+use crate::connect::mapping::{self, Base, Mapping, Proof};
 use crate::egress::is_url;
 use crate::error::{Error, Result};
 
@@ -17,6 +18,8 @@ pub struct Kind {
     pub name: Cow<'static, str>,
     pub title: Cow<'static, str>,
     pub scope: KindScope,
+    /// It was made by what the vendor wrote. No answer of a real system was seen.
+    pub is_unproven: bool,
     pub fields: Cow<'static, [Field]>,
 }
 
@@ -65,12 +68,14 @@ const BUILT_IN: &[Kind] = &[
         name: Cow::Borrowed(DNS),
         title: Cow::Borrowed("DNS"),
         scope: KindScope::Client,
+        is_unproven: false,
         fields: Cow::Borrowed(&[]),
     },
     Kind {
         name: Cow::Borrowed(M365),
         title: Cow::Borrowed("Microsoft 365"),
         scope: KindScope::Client,
+        is_unproven: false,
         fields: Cow::Borrowed(&[field(
             "tenant",
             "A domain of the client's tenant, or the tenant's id.",
@@ -79,26 +84,53 @@ const BUILT_IN: &[Kind] = &[
     },
 ];
 
-/// All kinds.
+/// The kinds that this release carries.
 #[must_use]
 pub fn kinds() -> Vec<Kind> {
-    BUILT_IN.to_vec()
+    let declared = mapping::embedded().iter().map(|it| Kind::declared(it));
+    BUILT_IN.iter().cloned().chain(declared).collect()
 }
 
-/// # Errors
-/// `Invalid` about `kind`, with all names.
-pub fn find_kind(name: &str) -> Result<Kind> {
-    let all = kinds();
-    let names: Vec<String> = all.iter().map(|it| it.name.to_string()).collect();
-    all.into_iter()
-        .find(|it| it.name == name)
-        .ok_or_else(|| Error::invalid_field("kind", format!("must be one of {}", names.join(", "))))
+/// A kind that no mapping declares.
+#[must_use]
+pub fn find_built_in(name: &str) -> Option<Kind> {
+    BUILT_IN.iter().find(|it| it.name == name).cloned()
 }
 
 /// What an operator entered, by name.
 pub type Values = BTreeMap<String, String>;
 
 impl Kind {
+    /// The kind that a mapping declares.
+    #[must_use]
+    pub fn declared(mapping: &Mapping) -> Self {
+        let place = match &mapping.base {
+            Base::Regions(regions) => {
+                let names = regions.iter().map(|(name, _)| Cow::Owned(name.clone())).collect();
+                let help = "Where your account is, as in the address of the tool.";
+                field(mapping::REGION, help, FieldRule::OneOf(names))
+            }
+            Base::Own { help } => {
+                let help = Cow::Owned(help.clone());
+                Field { help, ..field(mapping::ORIGIN, "", FieldRule::Origin) }
+            }
+        };
+        let entered = mapping.inputs.iter().map(|it| Field {
+            name: Cow::Owned(it.name.clone()),
+            help: Cow::Owned(format!("{}. {}", it.title, it.help)),
+            is_secret: it.is_secret,
+            is_required: true,
+            rule: FieldRule::Text,
+        });
+        Self {
+            name: Cow::Owned(mapping.kind.clone()),
+            title: Cow::Owned(mapping.title.clone()),
+            scope: KindScope::Provider,
+            is_unproven: mapping.proof == Proof::Specification,
+            fields: std::iter::once(place).chain(entered).collect(),
+        }
+    }
+
     fn find(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|it| it.name == name)
     }

@@ -22,7 +22,8 @@ pub const N_ORGS_MAX: usize = 5_000;
 pub struct Org {
     pub external_id: String,
     pub name: String,
-    pub n_devices: u32,
+    /// `None`: not all of them were read.
+    pub n_devices: Option<u32>,
     /// With streams of its own: those that the groups depend on.
     pub groups: Vec<Group>,
 }

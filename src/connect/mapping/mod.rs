@@ -4,27 +4,30 @@
 //! than expected gives unknown facts and a count of what was not understood, and never a verdict.
 
 mod apply;
+mod call;
 mod example;
 mod field;
 mod plan;
 mod read;
+mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 
 use self::field::Condition;
 use self::plan::{DeviceMap, OrganizationMap, UserMap};
 use super::device::{Device, Fact, ToolUser};
-use crate::toml_reader::Problem;
 
 pub use self::apply::apply;
+pub use self::call::{DIALECT, Entered, ORIGIN, REGION, read_tool};
 pub use self::example::{Report, check};
 pub use self::field::Pointer;
 pub use self::read::read;
 
-/// A longer file is refused.
-pub const FILE_BYTES_MAX: usize = 256 * 1024;
+/// A longer file is refused. It is one record of the database.
+pub const FILE_BYTES_MAX: usize = 240 * 1024;
 pub const N_STREAMS_MAX: usize = 32;
 pub const N_EXAMPLES_MAX: usize = 32;
 
@@ -38,20 +41,15 @@ macro_rules! embed {
 pub const FILES: [(&str, &str); 4] =
     embed!("ninjaone.toml", "datto.toml", "tactical.toml", "huntress.toml");
 
+static EMBEDDED: LazyLock<Vec<Arc<Mapping>>> = LazyLock::new(|| {
+    let read = |(name, text)| read(name, text).expect("a test reads every mapping of this release");
+    FILES.into_iter().map(|it| Arc::new(read(it))).collect()
+});
+
 /// The mappings that this release carries.
-///
-/// # Errors
-/// Every problem in them. A test makes sure that there is none.
-pub fn embedded() -> Result<Vec<Mapping>, Vec<Problem>> {
-    let mut mappings = Vec::new();
-    let mut problems = Vec::new();
-    for (name, text) in FILES {
-        match read(name, text) {
-            Ok(mapping) => mappings.push(mapping),
-            Err(more) => problems.extend(more),
-        }
-    }
-    if problems.is_empty() { Ok(mappings) } else { Err(problems) }
+#[must_use]
+pub fn embedded() -> &'static [Arc<Mapping>] {
+    &EMBEDDED
 }
 
 /// One vendor: how its tool is read, and what its rows mean.
@@ -199,13 +197,13 @@ pub enum WindowForm {
 pub enum Pager {
     /// One answer has everything.
     None,
-    /// The parameter is the identifier of the last row. A page with fewer rows than the page size is the last one.
+    /// The parameter is the identifier of the last row. An empty page is the last one.
     AfterId { parameter: String, id: Pointer },
     /// The parameter is the name of a cursor, which may stay the same while its offset advances. An empty page is the last one.
     NamedCursor { parameter: String, name: Pointer, offset: Pointer },
     /// The answer has the next address, which must be of the same origin; none or an empty one on the last page.
     NextUrl { next: Pointer, total: Option<Pointer> },
-    /// The parameter counts pages from `first`. A page with fewer rows than the page size is the last one.
+    /// The parameter counts pages from `first`. An empty page is the last one, and so is one that completes the total.
     PageNumber { parameter: String, first: u32, total: Option<Pointer> },
 }
 
