@@ -10,10 +10,11 @@ use crate::connect::call::Unread;
 use crate::connect::dns::{self, Domain};
 use crate::connect::kind::{DNS, M365};
 use crate::connect::m365;
+use crate::connect::mapping::{self, Entered, Mapping, read_tool};
 use crate::connect::microsoft;
 use crate::connect::reading::Reading;
 use crate::connect::settings::Settings;
-use crate::error::{Error, Result};
+use crate::error::{Code, Error, Result};
 use crate::store::global::connection::Connection;
 use crate::store::global::connection::credential::CredentialOwner;
 
@@ -32,11 +33,16 @@ impl App {
             let minutes = RUN_MAX.as_secs() / 60;
             Error::unavailable(format!("the environment was not read within {minutes} minutes"))
         };
-        let read = self.read_kind(&settings, deadline);
+        let read = self.read_kind(connection, &settings, deadline);
         timeout_at(deadline + RUN_MARGIN, read).await.map_err(late)?
     }
 
-    async fn read_kind(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
+    async fn read_kind(
+        &self,
+        connection: &Connection,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Result<Reading> {
         match settings.kind.as_str() {
             DNS => {
                 let domains = settings.domains.iter().map(|it| Domain::parse(it));
@@ -44,11 +50,37 @@ impl App {
                 Ok(dns::read(&domains, &self.connects.resolver()?).await)
             }
             M365 => self.read_m365(settings, deadline).await,
-            other => {
-                let why = format!("this release does not know the kind {other}; update Posture");
-                Ok(Unread::failed(why).reading())
-            }
+            other => match self.find_mapping(other).await {
+                Ok(Some(mapping)) => {
+                    self.read_mapped(&mapping, connection, settings, deadline).await
+                }
+                Ok(None) => {
+                    let why =
+                        format!("this release does not know the kind {other}; update Posture");
+                    Ok(Unread::failed(why).reading())
+                }
+                Err(error) if error.code == Code::Conflict => {
+                    Ok(Unread::failed(error.message()).reading())
+                }
+                Err(error) => Err(error),
+            },
         }
+    }
+
+    async fn read_mapped(
+        &self,
+        mapping: &Arc<Mapping>,
+        connection: &Connection,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Result<Reading> {
+        let secrets = match self.find_secrets(CredentialOwner::Connection(connection.id)).await {
+            Ok(secrets) => secrets.0,
+            Err(error) => return Ok(Unread::credential(error.message()).reading()),
+        };
+        let entered: Entered = settings.values.clone().into_iter().chain(secrets).collect();
+        let api = self.connects.api(&mapping::DIALECT, &self.clock, deadline);
+        Ok(read_tool(&api, mapping, &entered).await)
     }
 
     async fn read_m365(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {

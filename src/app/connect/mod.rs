@@ -4,6 +4,7 @@ pub mod credential;
 mod environment;
 mod facts;
 mod feed;
+pub mod mapping;
 pub mod notice;
 pub mod org;
 pub mod registry;
@@ -14,7 +15,8 @@ use std::collections::BTreeMap;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::connect::kind::{Kind, KindScope, Values, find_kind};
+use crate::connect;
+use crate::connect::kind::{FieldRule, Kind, KindScope, Values};
 use crate::connect::settings::Settings;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
@@ -113,6 +115,38 @@ fn require_scope(kind: &Kind, client: Option<ClientId>) -> Result<()> {
     Err(Error::invalid_field("clientId", rule))
 }
 
+/// Refuses a kind whose mapping was removed meanwhile.
+fn require_kind(batch: &Batch, kind: &str) -> Result<()> {
+    if mapping::is_carried(kind) || batch.find_connection_mapping(kind)?.is_some() {
+        return Ok(());
+    }
+    Err(Error::invalid_field("kind", "was removed; list the kinds again"))
+}
+
+/// Secrets are sent only where they were entered for: another origin needs them again.
+///
+/// # Errors
+/// `Invalid` about a secret that is missing.
+fn require_secrets_again(
+    kind: &Kind,
+    before: &Values,
+    shown: &Values,
+    secret: &Values,
+) -> Result<()> {
+    let is_moved = |it: &connect::kind::Field| {
+        let new = shown.get(&*it.name).filter(|_| it.rule == FieldRule::Origin);
+        new.is_some_and(|new| before.get(&*it.name) != Some(new))
+    };
+    if !kind.fields.iter().any(is_moved) {
+        return Ok(());
+    }
+    let missing = kind.fields.iter().find(|it| it.is_secret && !secret.contains_key(&*it.name));
+    missing.map_or(Ok(()), |it| {
+        let rule = "is required again, because it was entered for another address";
+        Err(Error::invalid_field(format!("settings.{}", it.name), rule))
+    })
+}
+
 impl App {
     /// Refuses a caller who may not access the client, or not all clients if it is none.
     fn reach_connection(&self, by: &Caller, client: Option<ClientId>) -> Result<()> {
@@ -136,7 +170,7 @@ impl App {
         new: NewConnection,
     ) -> Result<ConnectionWithRun> {
         self.reach_connection(by, new.client)?;
-        let kind = find_kind(&new.kind)?;
+        let kind = self.find_kind(&new.kind).await?;
         require_scope(&kind, new.client)?;
         let (shown, secret) = kind.sort(new.settings)?;
         kind.require(&shown, &secret)?;
@@ -160,6 +194,7 @@ impl App {
             if let Some(client) = connection.client {
                 batch.client(client).require_client()?;
             }
+            require_kind(batch, &settings.kind)?;
             let source =
                 require_place(&batch.list_connections()?, connection.client, &settings.kind)?;
             let connection = Connection { source, ..connection.clone() };
@@ -228,8 +263,9 @@ impl App {
         let before = Settings::parse(&self.get_connection(by, id).await?.connection.settings)?;
         let change = change()?;
         change.name.as_deref().map_or(Ok(()), check_name)?;
-        let kind = find_kind(&before.kind)?;
+        let kind = self.find_kind(&before.kind).await?;
         let (shown, secret) = kind.sort(change.settings.unwrap_or_default())?;
+        require_secrets_again(&kind, &before.values, &shown, &secret)?;
         let is_other = change.domains.is_some() || !shown.is_empty() || !secret.is_empty();
         let domains = change.domains.or((!before.domains.is_empty()).then_some(before.domains));
         let values: Values = before.values.into_iter().chain(shown).collect();

@@ -6,9 +6,10 @@ use super::feed::Feed;
 use super::run::Outcome;
 use super::{absent, is_there};
 use crate::app::App;
+use crate::app::intake::shrink::shrank;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::connect::reading::{Group, Org, Reading};
+use crate::connect::reading::{Group, Org, Reading, Stream, StreamState};
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ConnectionId};
 use crate::store::global::client::ClientState;
@@ -20,6 +21,10 @@ use crate::store::{Batch, Snapshot};
 pub const N_MAPPINGS_MAX: usize = 1_000;
 /// An organization that this many complete readings in a row lack is gone.
 const N_MISSED: u32 = 2;
+/// The stream that says that organizations lost devices.
+const SHRUNK: &str = "device counts";
+/// How many of them it names.
+const N_HELD_SHOWN: usize = 5;
 /// Rows of one commit.
 const N_ROWS: usize = 500;
 
@@ -94,6 +99,43 @@ impl App {
         Ok(orgs)
     }
 
+    /// An organization that lost many of its devices at once brings nothing until a second run agrees: a tool that hides some
+    /// from its credential answers like one that has fewer.
+    pub(super) async fn hold_shrunk(
+        &self,
+        connection: ConnectionId,
+        reading: &mut Reading,
+    ) -> Result<()> {
+        let list = move |it: &Snapshot| it.list_connection_orgs(connection);
+        let known = self.store.read(list).await?;
+        let known: BTreeMap<String, u32> =
+            known.into_iter().map(|it| (it.external_id, it.n_devices)).collect();
+        let mut held = Vec::new();
+        for org in reading.orgs.iter_mut().flatten() {
+            let before = known.get(&org.external_id).copied().zip(org.n_devices);
+            let Some((before, n)) = before.filter(|(before, n)| shrank(*before, *n)) else {
+                continue;
+            };
+            for group in &mut org.groups {
+                let (scope, streams) = (group.scope.clone(), group.streams.clone());
+                *group = Group { scope, streams, ..Group::default() };
+            }
+            held.push(format!("{} has {n} devices and had {before}", org.name));
+        }
+        if held.is_empty() {
+            return Ok(());
+        }
+        let n_rows = held.len() as u64;
+        let more = held.len().saturating_sub(N_HELD_SHOWN);
+        held.truncate(N_HELD_SHOWN);
+        held.extend((0 < more).then(|| format!("so do {more} more organizations")));
+        let reason = format!("{}; nothing of it counts until a second run agrees", held.join("; "));
+        let name = SHRUNK.to_owned();
+        let stream = Stream { name, state: StreamState::Partial, reason, n_rows };
+        reading.groups.push(Group { streams: vec![stream], ..Group::default() });
+        Ok(())
+    }
+
     /// Brings what was read of organizations to the clients that they are. A client that does not take it keeps none of the
     /// others waiting.
     pub(super) async fn feed_orgs(
@@ -122,15 +164,23 @@ impl App {
         let mut clients: BTreeMap<ClientId, Vec<&Group>> = BTreeMap::new();
         for org in &mut orgs {
             let Some(client) = self.active_client(org) else { continue };
+            if org.fed.as_ref().is_some_and(|(fed, _)| *fed != client) {
+                continue; // It could not be retracted yet.
+            }
             let brought = clients.entry(client).or_default();
             let found = read.as_ref().and_then(|it| it.get(org.external_id.as_str()));
-            for group in found.iter().flat_map(|it| &it.groups) {
-                let (_, scopes) = org.fed.get_or_insert_with(|| (client, Vec::new()));
-                if !scopes.contains(&group.scope) {
-                    scopes.push(group.scope.clone());
-                }
-                brought.push(group);
+            let Some(found) = found else { continue };
+            let (_, before) = org.fed.take().unwrap_or((client, Vec::new()));
+            let mut scopes: Vec<String> = found.groups.iter().map(|it| it.scope.clone()).collect();
+            let gone = before.into_iter().filter(|it| !scopes.contains(it));
+            let gone: BTreeSet<String> = gone.collect();
+            if let Err(error) = self.retract(Feed::of(connection, client, now), gone.clone()).await
+            {
+                scopes.extend(gone);
+                failure = Some(error);
             }
+            org.fed = Some((client, scopes));
+            brought.extend(&found.groups);
         }
         // First, so that nothing is brought of which nobody knows afterwards.
         self.put_orgs(id, &orgs).await?;
@@ -248,7 +298,8 @@ fn merged(known: Vec<ConnectionOrg>, read: &BTreeMap<&str, &Org>, now: Time) -> 
             n_missed: 0,
         });
         found.name.clone_from(&org.name);
-        (found.seen_at, found.n_devices, found.n_missed) = (now, org.n_devices, 0);
+        (found.seen_at, found.n_missed) = (now, 0);
+        found.n_devices = org.n_devices.unwrap_or(found.n_devices);
     }
     all.into_values().collect()
 }

@@ -83,7 +83,10 @@ impl App {
     async fn run_active(&self, found: ConnectionWithRun) -> Result<()> {
         let began = Instant::now();
         let (connection, before) = (found.connection, found.run);
-        let reading = self.read_environment(&connection).await?;
+        let mut reading = self.read_environment(&connection).await?;
+        if connection.client.is_none() {
+            self.hold_shrunk(connection.id, &mut reading).await?;
+        }
         let now = self.clock.now();
         let outcome = outcome(&reading);
         match connection.client {

@@ -15,7 +15,7 @@ pub mod push;
 pub mod room;
 pub mod roster;
 pub mod run;
-mod shrink;
+pub mod shrink;
 pub mod source;
 mod stage;
 pub mod step;

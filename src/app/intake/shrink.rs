@@ -28,6 +28,12 @@ impl ReadKind {
     }
 }
 
+/// Returns true if a complete read of `n` members lost so many that it is not believed at once.
+pub(in crate::app) fn shrank(before: u32, n: u32) -> bool {
+    let lost = before.saturating_sub(n);
+    SHRINK_MIN < lost && before.saturating_mul(SHRINK_PERCENT) < lost.saturating_mul(100)
+}
+
 /// Judges a read of `n` members. Returns what to store about it, if anything.
 pub(in crate::app) fn judge(
     before: Option<Reads>,
@@ -49,11 +55,8 @@ pub(in crate::app) fn judge(
     if !lists.complete {
         return (ReadKind::Partial, Some(Reads { at: lists.at, ..before }));
     }
-    let lost = before.n.saturating_sub(n);
-    let shrank =
-        SHRINK_MIN < lost && before.n.saturating_mul(SHRINK_PERCENT) < lost.saturating_mul(100);
     let agrees = |held: u32| n <= held.saturating_add(held.saturating_mul(AGREES_PERCENT) / 100);
-    if shrank && !lists.confirm_shrink && !before.held.is_some_and(agrees) {
+    if shrank(before.n, n) && !lists.confirm_shrink && !before.held.is_some_and(agrees) {
         return (ReadKind::Held, Some(Reads { held: Some(n), at: lists.at, ..before }));
     }
     (ReadKind::Complete, Some(fresh))
