@@ -148,6 +148,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::connections::Connections,
             manage::connections::organization::ConnectionOrganizations,
             manage::connections::microsoft::MicrosoftAppOperations,
+            manage::connections::mapping::ConnectionMappings,
         ),
     );
     OpenApiService::new(apis, "Security and Compliance Posture API", "1.0.0")

@@ -1,6 +1,7 @@
 //! Connections to clients' environments: add, list, change, run, test, remove.
 
 mod body;
+pub mod mapping;
 pub mod microsoft;
 pub mod organization;
 mod view;
@@ -21,7 +22,6 @@ use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Made};
 use crate::api::{Group, Web};
-use crate::connect::kind::kinds;
 use crate::error::Result;
 use crate::id::ConnectionId;
 use crate::store::global::connection::ConnectionWithRun;
@@ -37,10 +37,15 @@ pub struct Connections;
 impl Connections {
     /// List kinds of connections
     ///
-    /// With what is to be entered for each of them.
+    /// With what is to be entered for each of them. Those that you declare yourself come last.
     #[oai(path = "/connection-kinds", method = "get", operation_id = "list_connection_kinds")]
-    async fn list_connection_kinds(&self, _by: By<View>) -> Result<Data<Vec<KindView>>, Failure> {
-        Ok(Data::of(&kinds().into_iter().map(KindView::from).collect::<Vec<_>>()))
+    async fn list_connection_kinds(
+        &self,
+        web: Held<&Arc<Web>>,
+        _by: By<View>,
+    ) -> Result<Data<Vec<KindView>>, Failure> {
+        let all = web.app.list_connection_kinds().await?;
+        Ok(Data::of(&all.into_iter().map(KindView::from).collect::<Vec<_>>()))
     }
 
     /// List connections

@@ -161,7 +161,8 @@ pub(super) struct TestView {
 pub(super) struct TestOrgView {
     external_id: String,
     name: String,
-    devices: u32,
+    /// Null: not all of them could be read.
+    devices: Null<u32>,
     /// What a run would say of controls of the client that it is.
     controls: Vec<TestControlView>,
 }
@@ -208,7 +209,7 @@ impl From<Org> for TestOrgView {
         Self {
             external_id: it.external_id,
             name: it.name,
-            devices: it.n_devices,
+            devices: it.n_devices.into(),
             controls: judged.map(TestControlView::from).collect(),
         }
     }
@@ -250,6 +251,8 @@ pub(super) struct KindView {
     title: String,
     /// True: it is your own tool, which sees many clients. False: it reads the environment of one client.
     provider: bool,
+    /// True: it was made by what the vendor wrote. No answer of a real system was seen.
+    unproven: bool,
     fields: Vec<FieldView>,
 }
 
@@ -271,6 +274,7 @@ impl From<Kind> for KindView {
     fn from(it: Kind) -> Self {
         Self {
             provider: it.scope == KindScope::Provider,
+            unproven: it.is_unproven,
             fields: it.fields.iter().cloned().map(FieldView::from).collect(),
             name: it.name.into_owned(),
             title: it.title.into_owned(),
