@@ -1,6 +1,7 @@
 //! `posture connect`.
 
 mod m365;
+mod mapping;
 mod organization;
 mod show;
 
@@ -30,7 +31,8 @@ pub(super) enum ConnectCommand {
     #[command(after_help = "\
 Examples:
   posture connect add dns --client 'Acme Ltd' --domain acme.example --domain acme.test
-  posture connect add m365 --client 'Acme Ltd' --set tenant=acme.example")]
+  posture connect add m365 --client 'Acme Ltd' --set tenant=acme.example
+  posture connect add ninjaone --set region=eu --set client_id=abc --set-file client_secret=secret.txt")]
     Add(AddArgs),
     /// List connections and their health.
     List {
@@ -64,6 +66,14 @@ Examples:
     /// Set up Microsoft 365: the app that you register once, and the consents of many clients.
     #[command(subcommand)]
     M365(m365::M365Command),
+    /// Check a mapping of a tool: whether it is right, and whether its examples hold. Needs no service.
+    Check {
+        /// File with the mapping as TOML, or - for standard input.
+        file: PathBuf,
+    },
+    /// Manage your own mappings, which let connections read tools that Posture does not know.
+    #[command(subcommand)]
+    Mapping(mapping::MappingCommand),
     /// Remove a connection, and retract what it found.
     Remove {
         /// Connection id, as shown by `posture connect list`.
@@ -150,6 +160,8 @@ pub(super) fn run(options: &Config, json: bool, command: ConnectCommand) -> Resu
         ConnectCommand::Set(args) => set(options, json, args),
         ConnectCommand::Map(args) => organization::run(options, json, &args),
         ConnectCommand::M365(command) => m365::run(options, json, command),
+        ConnectCommand::Check { file } => mapping::run_check(json, &file),
+        ConnectCommand::Mapping(command) => mapping::run(options, json, command),
         ConnectCommand::Remove { id } => {
             let answer = call(options, Call::delete(path(&id)?))?;
             print::done(json, &answer, "removed")

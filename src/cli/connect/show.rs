@@ -53,9 +53,9 @@ fn show_parts(data: &Value) -> Result<()> {
     print::table(&["PART", "STREAM", "STATE", "ROWS", "REASON"], &rows)?;
     for part in parts {
         for note in print::rows(&part["notes"]) {
-            let [scope, name, text] =
-                [&part["scope"], &note["name"], &note["text"]].map(print::cell);
-            print::line(&format!("{scope}: {name}: {text}"))?;
+            let words = [&part["scope"], &note["name"], &note["text"]].map(print::cell);
+            let words: Vec<String> = words.into_iter().filter(|it| !it.is_empty()).collect();
+            print::line(&words.join(": "))?;
         }
     }
     Ok(())
@@ -98,7 +98,9 @@ pub(super) fn kinds(options: &Config, json: bool) -> Result<()> {
     let mut rows = Vec::new();
     for kind in print::rows(&answer["data"]) {
         let of = if kind["provider"] == true { "your own tool" } else { "one client" };
-        let first = [print::cell(&kind["name"]), print::cell(&kind["title"]), of.to_owned()];
+        let proof = if kind["unproven"] == true { " (unproven)" } else { "" };
+        let title = format!("{}{proof}", print::cell(&kind["title"]));
+        let first = [print::cell(&kind["name"]), title, of.to_owned()];
         let fields = print::rows(&kind["fields"]);
         if fields.is_empty() {
             rows.push(first.clone().into_iter().chain([String::new(), String::new()]).collect());
