@@ -108,8 +108,8 @@ impl App {
     ) -> Result<()> {
         let list = move |it: &Snapshot| it.list_connection_orgs(connection);
         let known = self.store.read(list).await?;
-        let known: BTreeMap<String, u32> =
-            known.into_iter().map(|it| (it.external_id, it.n_devices)).collect();
+        let known = known.into_iter().filter(|it| it.client.is_some());
+        let known: BTreeMap<String, u32> = known.map(|it| (it.external_id, it.n_devices)).collect();
         let mut held = Vec::new();
         for org in reading.orgs.iter_mut().flatten() {
             let before = known.get(&org.external_id).copied().zip(org.n_devices);
