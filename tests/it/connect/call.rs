@@ -358,6 +358,29 @@ fn numbered_pages_and_totals_prove_completeness() {
 }
 
 #[test]
+fn counted_pages_end_with_an_empty_one_or_with_the_total() {
+    let counted = |total_at| {
+        let pager = Pager::Count { parameter: Cow::Borrowed("page"), first: 0 };
+        Collection { total_at, ..items("/v1/items", pager) }
+    };
+    let total = || Some(Cow::Borrowed("/total"));
+    for (n, n_asked, n_asked_without) in [(0, 1, 1), (9, 1, 2), (10, 1, 2), (11, 2, 3), (20, 2, 3)]
+    {
+        let answer = move |request: &Request| {
+            let nth = parameter(request, "page").parse().unwrap_or(0_u64);
+            let found = rows((10 * nth).min(n), n.min(10 * (nth + 1)));
+            page(&json!({"items": found, "total": n}))
+        };
+        for (total_at, n_asked) in [(total(), n_asked), (None, n_asked_without)] {
+            let vendor = Vendor::start(answer);
+            let read = read(&vendor, &counted(total_at));
+            assert_eq!(states(&read), (Complete, String::new(), usize::try_from(n).unwrap()));
+            assert_eq!(vendor.asked().len(), n_asked, "{n}");
+        }
+    }
+}
+
+#[test]
 fn calls_of_one_class_keep_their_distance() {
     let vendor = Vendor::start(|_| page(&json!({"items": []})));
     let api = vendor.api();

@@ -1,10 +1,13 @@
 //! Declared vendors: the language of their files, and the files that this release carries.
 
 mod arbitrary;
+mod call;
+mod front;
 mod language;
 mod needs_standins;
 mod partial;
 mod problem;
+mod tool;
 mod vendor;
 
 use posture::connect::device::Device;

@@ -1,17 +1,21 @@
 //! The tests that need answers that real servers gave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use posture::clock::Time;
 use posture::connect::device::{Device, assets, judge};
 use posture::connect::mapping::{Answers, Mapping, apply, embedded};
 use posture::connect::reading::JudgedStatus::NonCompliant;
+use posture::connect::reading::StreamState;
 use posture::engine::asset::AssetType;
 use serde_json::Value;
 
+use super::tool::{OWN_ENTERED, Tool, mapping, stream};
 use super::{LEAST, mapped};
+use crate::connect::vendor::told;
 
 /// What `POSTURE_STANDINS` names, or a folder beside the repository.
 fn standin(path: &str) -> Value {
@@ -23,8 +27,8 @@ fn standin(path: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-fn tactical() -> Mapping {
-    embedded().unwrap().into_iter().find(|it| it.kind == "tactical").unwrap()
+fn tactical() -> Arc<Mapping> {
+    embedded().iter().cloned().find(|it| it.kind == "tactical").unwrap()
 }
 
 /// When the answers were recorded, to the hour.
@@ -89,6 +93,43 @@ fn what_a_real_tactical_server_refuses_with_is_no_list() {
     {
         let answer = standin(&format!("tactical/{name}.json"));
         assert_eq!(stream.rows_of(&answer), None, "{name}");
+    }
+}
+
+#[test]
+#[ignore = "needs the recorded answers of real servers"]
+fn a_real_tactical_server_is_read_list_by_list() {
+    let (tool, tactical) = (Tool::start(), mapping("tactical"));
+    let serve = |path: &str, status: u16, file: &str| {
+        let body = standin(&format!("tactical/{file}.json")).to_string();
+        tool.fail(path, move |_, _| Some(told(status, &[], &body)));
+    };
+    let read = || tool.read(&tactical, &OWN_ENTERED);
+    serve("/clients/", 200, "clients");
+    serve("/agents/", 200, "agents");
+    let reading = read();
+    assert_eq!(tool.asked(), ["/clients/", "/agents/?detail=true"]);
+    let orgs = reading.orgs.as_ref().unwrap();
+    let n_devices: u32 = orgs.iter().filter_map(|it| it.n_devices).sum();
+    assert_eq!((orgs.len(), n_devices), (6, 40));
+    assert!(reading.groups[0].notes.is_empty(), "{:?}", reading.groups[0].notes);
+    let groups = || orgs.iter().flat_map(|it| &it.groups);
+    assert!(groups().all(|it| it.is_whole && it.scope.parse::<u32>().is_ok()));
+    let said: BTreeSet<&str> =
+        groups().flat_map(|it| &it.observations).map(|it| it.control).collect();
+    assert_eq!(said.into_iter().collect::<Vec<_>>(), ["END-02", "END-09", "END-10"]);
+    serve("/agents/", 403, "none");
+    let permission =
+        "not allowed; grant List Agents: \"You do not have permission to perform this action.\"";
+    assert_eq!(stream(&read(), "agents"), (StreamState::Denied, permission));
+    for (file, words) in [("bad", "Invalid token."), ("expired", "The token has expired.")] {
+        serve("/clients/", 401, file);
+        let reading = read();
+        let (_, reason) = stream(&reading, "sign_in");
+        assert!(
+            reason.contains(words) && reason.contains("check API key and the origin"),
+            "{reason}"
+        );
     }
 }
 
