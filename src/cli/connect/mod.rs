@@ -32,7 +32,7 @@ pub(super) enum ConnectCommand {
 Examples:
   posture connect add dns --client 'Acme Ltd' --domain acme.example --domain acme.test
   posture connect add m365 --client 'Acme Ltd' --set tenant=acme.example
-  posture connect add ninjaone --set region=eu --set client_id=abc --set-file client_secret=secret.txt")]
+  posture connect add tactical --set origin=https://api.msp.example --set-file key=key.txt")]
     Add(AddArgs),
     /// List connections and their health.
     List {

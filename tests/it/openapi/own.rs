@@ -1,4 +1,4 @@
-//! Answers about own frameworks, against the document.
+//! Answers about what the managed service provider writes itself, against the document.
 
 use serde_json::{Value, json};
 
@@ -24,4 +24,23 @@ fn answers_about_own_frameworks_are_as_documented() {
     ask("get_own_framework", "GET", "/api/own-frameworks/SOC2", &Value::Null, 404);
     ask("remove_own_framework", "DELETE", one, &Value::Null, 204);
     ask("remove_own_framework", "DELETE", one, &Value::Null, 404);
+}
+
+#[test]
+fn answers_about_connection_mappings_are_as_documented() {
+    let (document, posture) = (document(), Posture::start());
+    let ask = |id: &str, method: &str, path: &str, body: &Value, status: u16| {
+        let answer = posture.operator(method, path, body);
+        assert_eq!(answer.status, status, "{id}: {}", answer.text());
+        check(&document, id, &answer);
+    };
+    let (all, one) = ("/api/connection-mappings", "/api/connection-mappings/example_rmm");
+    let toml = include_str!("../../../assets/connect/example.toml");
+    ask("put_connection_mapping", "PUT", one, &json!({ "toml": toml }), 201);
+    ask("put_connection_mapping", "PUT", one, &json!({ "toml": toml }), 200);
+    ask("put_connection_mapping", "PUT", one, &json!({"toml": "kind = 1"}), 400);
+    ask("list_connection_mappings", "GET", all, &Value::Null, 200);
+    ask("list_connection_kinds", "GET", "/api/connection-kinds", &Value::Null, 200);
+    ask("remove_connection_mapping", "DELETE", one, &Value::Null, 204);
+    ask("remove_connection_mapping", "DELETE", one, &Value::Null, 404);
 }

@@ -95,6 +95,9 @@ pub(crate) const TRIED: &[Tried] = &[
     // The world's connection is a client's, which has no organizations.
     ("list_connection_organizations", Names::Connection, "", 409),
     ("map_connection_organizations", Names::Connection, "", 409),
+    ("list_connection_mappings", Names::Nothing, "", 200),
+    ("put_connection_mapping", Names::Nothing, "", 200),
+    ("remove_connection_mapping", Names::Nothing, "", 204),
     ("get_microsoft_app", Names::Nothing, "", 200),
     ("set_microsoft_app", Names::Nothing, "", 200),
     ("list_webhooks", Names::Nothing, "", 200),
@@ -172,7 +175,7 @@ pub(crate) fn managed() -> impl Iterator<Item = Operation> {
 pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.sort_by_key(|it| match it.id.as_str() {
         "log_out" => 4,
-        "remove_client" | "remove_own_framework" => 3,
+        "remove_client" | "remove_own_framework" | "remove_connection_mapping" => 3,
         "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence"
         | "remove_connection" => 2,
         "undo_import" => 1,
@@ -220,6 +223,13 @@ fn microsoft_app() -> Value {
     })
 }
 
+/// The kind that the mapping of the world declares.
+const KIND: &str = "example_rmm";
+
+fn kind_mapping() -> Value {
+    json!({"toml": include_str!("../../../assets/connect/example.toml")})
+}
+
 fn own_framework(id: &str) -> Value {
     let toml =
         format!("id = '{id}'\nname = 'Ours'\n[[row]]\nreference = '1'\ntitle = 'A first row'\n");
@@ -259,6 +269,8 @@ impl World {
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
         let connection = made("/api/connections", &connection(&client));
         posture.operator("PUT", "/api/microsoft-app", &microsoft_app());
+        let kind = format!("/api/connection-mappings/{KIND}");
+        assert_eq!(posture.operator("PUT", &kind, &kind_mapping()).status, 201);
         let user = made("/api/users", &user("canary@example.com", "viewer"));
         posture.operator("POST", "/api/own-frameworks", &own_framework("MSP_BASE"));
         Self {
@@ -312,6 +324,7 @@ impl World {
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
             .replace("{connectionId}", id.unwrap_or(&self.connection))
+            .replace("{kind}", KIND)
             .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
             .replace("{frameworkId}", "SOC2");
@@ -340,6 +353,7 @@ impl World {
             "add_connection" => connection(client),
             "map_connection_organizations" => mapping(client),
             "set_microsoft_app" => microsoft_app(),
+            "put_connection_mapping" => kind_mapping(),
             "add_webhook" => json!({"url": NOBODY, "events": ["all"]}),
             "change_webhook" => json!({"description": "renamed"}),
             "rotate_webhook" => json!({"overlapS": 60}),
