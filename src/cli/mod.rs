@@ -327,6 +327,7 @@ fn connect_options(
             sender: crate::egress::Sender::Connections,
         },
         endpoints: crate::connect::call::Endpoints(options.endpoints.clone()),
+        ..Default::default()
     })
 }
 

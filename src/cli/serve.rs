@@ -16,6 +16,7 @@ use super::{print, serve_options};
 use crate::api::edge::metrics_token::MetricsToken;
 use crate::clock::Clock;
 use crate::config::{self, Config, LogFormat, LogLevel, Supervision};
+use crate::demo::connection;
 use crate::demo::fill::{self, Demo};
 use crate::demo::office::Login;
 use crate::demo::receiver::{self, Receiver};
@@ -81,7 +82,10 @@ pub(super) fn run(options: &Config, args: &ServeArgs) -> Result<()> {
         }
         let is_new = opened.app.clients.directory.list().is_empty();
         let receiver = match &demo {
-            Some(_) => Some(Receiver::start(&opened.app).await?),
+            Some(_) => {
+                connection::furnish(&opened.app).await?;
+                Some(Receiver::start(&opened.app).await?)
+            }
             None => None,
         };
         let admin = opened.app.add_first_admin().await?;
@@ -126,6 +130,7 @@ fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
     wanted.supervisor = Supervisor { socket, watchdog };
     if args.demo {
         receiver::allow(&mut wanted);
+        connection::allow(&mut wanted);
     }
     Ok(wanted)
 }

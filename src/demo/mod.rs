@@ -1,5 +1,6 @@
 //! A made-up portfolio, filled in through the real ingest path.
 
+pub mod connection;
 pub mod fill;
 pub mod office;
 pub mod receiver;

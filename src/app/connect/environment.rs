@@ -28,6 +28,9 @@ impl App {
     /// `Unavailable` if it takes far too long.
     pub(super) async fn read_environment(&self, connection: &Connection) -> Result<Reading> {
         let settings = Settings::parse(&connection.settings)?;
+        if let Some(made_up) = self.connects.options.made_up {
+            return Ok(made_up(&settings, self.clock.now()));
+        }
         let deadline = Instant::now() + RUN_MAX;
         let late = |_| {
             let minutes = RUN_MAX.as_secs() / 60;

@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use super::notice::Warned;
 use crate::app::App;
-use crate::clock::Clock;
+use crate::clock::{Clock, Time};
 use crate::connect::call::{Api, Dialect, Endpoints};
 use crate::connect::dns::DnsResolver;
+use crate::connect::reading::Reading;
+use crate::connect::settings::Settings;
 use crate::egress::{Egress, EgressPolicy};
 use crate::error::Result;
 use crate::id::{ClientId, ConnectionId};
@@ -38,11 +40,13 @@ pub struct ConnectOptions {
     /// Where requests may be sent.
     pub egress: EgressPolicy,
     pub endpoints: Endpoints,
+    /// Is read instead of any environment: the demonstration calls nobody.
+    pub made_up: Option<fn(&Settings, Time) -> Reading>,
 }
 
 /// What runs now, and what wakes it.
 pub struct Connects {
-    options: ConnectOptions,
+    pub(super) options: ConnectOptions,
     egress: Arc<Egress>,
     endpoints: Arc<Endpoints>,
     pub(super) sealer: Sealer,

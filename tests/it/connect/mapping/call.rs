@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::tool::{
     DATTO_ENTERED, NINJA_ENTERED, OWN, OWN_ENTERED, SECRET, Tool, agents, datto, mapping, ninja,
-    org, own, stream, verdicts,
+    now_s, org, own, stream, verdicts,
 };
 use crate::connect::vendor::{json as page, told};
 use crate::harness::sink::Sink;
