@@ -2,6 +2,7 @@
 //!
 //! [`Tenant`] is what was read. [`rules`] says what it shows of controls, and reads nothing itself.
 
+mod device;
 mod read;
 pub mod rules;
 pub mod tenant;

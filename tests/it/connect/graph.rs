@@ -282,6 +282,23 @@ fn services(answers: &Answers) {
     answers.list(&format!("{graph}/appRoleAssignedTo"), json!([]));
     answers.list(&format!("{graph}/delegatedPermissionClassifications"), json!([]));
     answers.list("/applications", json!([]));
+    let now = jiff::Timestamp::now().to_string();
+    answers.list(
+        "/deviceManagement/managedDevices",
+        json!([
+            {
+                "id": "d1", "deviceName": "ACM-LT-1", "operatingSystem": "Windows",
+                "osVersion": "10.0.26200.4460", "complianceState": "compliant", "isEncrypted": true,
+                "jailBroken": "Unknown", "lastSyncDateTime": now, "serialNumber": "5CG1234XYZ",
+            },
+            {
+                "id": "d2", "deviceName": "phone", "operatingSystem": "iOS", "osVersion": "26.1",
+                "complianceState": "inGracePeriod", "isEncrypted": true, "jailBroken": "False",
+                "lastSyncDateTime": now,
+            },
+        ]),
+    );
+    answers.list("/deviceManagement/deviceCompliancePolicies", json!([{"id": "p1"}]));
     answers.object("/admin/sharepoint/settings", json!({"sharingCapability": "disabled"}));
     answers.list(
         "/auditLogs/directoryAudits",

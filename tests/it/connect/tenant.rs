@@ -241,6 +241,36 @@ fn a_tenant_without_p1_is_healthy_and_says_less() {
 }
 
 #[test]
+fn devices_of_intune_are_assets_and_decide_by_policies_that_exist() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    let assets = || {
+        let all = folder.ask(&format!("/api/v1/clients/{client}/assets"))["data"].clone();
+        all.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    };
+    let names: Vec<String> = assets();
+    assert_eq!(names.len(), 2, "{names:?}");
+    for (code, expected) in [
+        ("END-02", "compliant"),
+        ("END-03", "partial"), // One of them is not known to comply.
+        ("END-04", "compliant"),
+        ("END-11", "compliant"),
+        ("END-01", "not_assessed"),
+    ] {
+        assert_eq!(status(&folder, &client, code), expected, "{code}");
+    }
+    graph.answers.set("/deviceManagement/deviceCompliancePolicies", Told::List(Vec::new()));
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(status(&folder, &client, "END-03"), "not_assessed", "nothing holds them to it");
+    let no_intune = "Request not applicable to target tenant.";
+    for list in ["managedDevices", "deviceCompliancePolicies"] {
+        graph.answers.fail(&format!("/deviceManagement/{list}"), 403, "Forbidden", no_intune);
+    }
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(stream(&shown(&folder, &id), "managedDevices").0, "unlicensed");
+}
+
+#[test]
 fn another_tenant_than_the_one_that_is_meant_is_not_read() {
     let graph = Graph::start();
     graph.answers.set(

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::clock::Time;
+use crate::connect::device::{assets, judge};
+use crate::connect::m365::device;
 use crate::connect::m365::rules::{self, RULES};
 use crate::connect::m365::tenant::{Source, Tenant};
 use crate::connect::reading::{Group, Reading, Stream, StreamState};
@@ -11,7 +13,8 @@ const DIRECTORY: &str = "directory";
 const POLICIES: &str = "policies";
 const APPS: &str = "apps";
 const SERVICES: &str = "services";
-const AREAS: [&str; 4] = [DIRECTORY, POLICIES, APPS, SERVICES];
+const DEVICES: &str = "devices";
+const AREAS: [&str; 5] = [DIRECTORY, POLICIES, APPS, SERVICES, DEVICES];
 
 const fn area(source: Source) -> &'static str {
     match source {
@@ -36,6 +39,7 @@ const fn area(source: Source) -> &'static str {
         Source::ServicePrincipals | Source::Grants | Source::AppRoles | Source::Applications => {
             APPS
         }
+        Source::ManagedDevices | Source::CompliancePolicies => DEVICES,
         Source::Score
         | Source::ScoreProfiles
         | Source::Mailboxes
@@ -53,7 +57,8 @@ pub(super) fn reading(tenant: &Tenant, mut streams: BTreeMap<Source, Stream>, at
         let rules = RULES.iter().filter(|it| it.needs.first().is_some_and(|it| area(*it) == name));
         let needed: BTreeSet<Source> =
             rules.flat_map(|it| it.needs.iter().chain(it.may_need)).copied().collect();
-        needed.iter().all(is_known)
+        let own = Source::ALL.iter().filter(|it| name == DEVICES && area(**it) == DEVICES);
+        needed.iter().chain(own).all(is_known)
     });
     let judged = rules::judge(tenant, at);
     let group = |(name, is_whole): (&'static str, bool)| {
@@ -76,6 +81,12 @@ pub(super) fn reading(tenant: &Tenant, mut streams: BTreeMap<Source, Stream>, at
             DIRECTORY => group.accounts = rules::accounts(tenant, at),
             POLICIES => group.notes = rules::notes(tenant),
             APPS => group.apps = rules::apps(tenant),
+            DEVICES => {
+                let devices = device::devices(tenant).unwrap_or_default();
+                group.observations = judge(&devices, &device::facts(tenant), at);
+                group.assets = assets(&devices, DEVICES);
+                group.notes = device::notes(tenant);
+            }
             _ => (),
         }
     }

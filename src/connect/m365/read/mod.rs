@@ -263,6 +263,8 @@ fn put(tenant: &mut Tenant, source: Source, rows: Vec<Value>) {
         Source::AppRoles => tenant.app_roles = list(rows),
         Source::Applications => tenant.applications = list(rows),
         Source::Domains => tenant.domains = list(rows),
+        Source::ManagedDevices => tenant.managed_devices = list(rows),
+        Source::CompliancePolicies => tenant.compliance_policies = list(rows),
         Source::SharePoint => tenant.sharepoint = first(rows),
         Source::Audits => tenant.audits = list(rows),
         Source::GroupMembers | Source::Mailboxes => (), // Read in ways of their own.

@@ -172,6 +172,21 @@ pub(super) const PLANS: &[Plan] = &[
         "keyCredentials",
     ),
     plan(
+        Source::ManagedDevices,
+        "/deviceManagement/managedDevices?$select=id,deviceName,operatingSystem,osVersion,complianceState,isEncrypted,\
+         jailBroken,lastSyncDateTime,serialNumber,ethernetMacAddress,wiFiMacAddress",
+        "DeviceManagementManagedDevices.Read.All",
+        Rows,
+        "lastSyncDateTime",
+    ),
+    plan(
+        Source::CompliancePolicies,
+        "/deviceManagement/deviceCompliancePolicies?$select=id",
+        "DeviceManagementConfiguration.Read.All",
+        Rows,
+        "id",
+    ),
+    plan(
         Source::SharePoint,
         "/admin/sharepoint/settings",
         "SharePointTenantSettings.Read.All",

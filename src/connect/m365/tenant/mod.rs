@@ -1,6 +1,7 @@
 //! What was read of a tenant: a field for each collection of Graph, which is `None` unless it was read completely.
 
 mod app;
+mod device;
 mod directory;
 mod field;
 mod policy;
@@ -13,6 +14,7 @@ pub use app::{
     AppManagementPolicy, AppRoleAssignment, Application, Credential, CredentialRestriction,
     PermissionClassification, PermissionGrant, ServicePrincipal,
 };
+pub use device::{CompliancePolicy, ManagedDevice};
 pub use directory::{Domain, Mailbox, Organization, Registration, Sku, User};
 pub use field::{Field, Moment, Rows, Words};
 pub use policy::{
@@ -91,6 +93,8 @@ sources! {
     applications Applications "applications" Vec<Application>,
     domains Domains "domains" Vec<Domain>,
     mailboxes Mailboxes "mailboxUsageDetail" Vec<Mailbox>,
+    managed_devices ManagedDevices "managedDevices" Vec<ManagedDevice>,
+    compliance_policies CompliancePolicies "deviceCompliancePolicies" Vec<CompliancePolicy>,
     sharepoint SharePoint "sharepointSettings" SharePointSettings,
     /// Those of the last 30 days, or as far back as the tenant keeps them.
     audits Audits "directoryAudits" Vec<DirectoryAudit>,

@@ -97,6 +97,8 @@ fn tenant(values: &[Value]) -> Tenant {
         applications: all(values),
         domains: all(values),
         mailboxes: all(values),
+        managed_devices: all(values),
+        compliance_policies: all(values),
         sharepoint: read(&first),
         audits: all(values),
     }

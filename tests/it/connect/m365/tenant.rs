@@ -205,6 +205,8 @@ pub fn without(mut tenant: Tenant, source: Source) -> Tenant {
         Source::Applications => tenant.applications = None,
         Source::Domains => tenant.domains = None,
         Source::Mailboxes => tenant.mailboxes = None,
+        Source::ManagedDevices => tenant.managed_devices = None,
+        Source::CompliancePolicies => tenant.compliance_policies = None,
         Source::SharePoint => tenant.sharepoint = None,
         Source::Audits => tenant.audits = None,
     }
