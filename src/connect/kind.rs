@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::connect::dns::Domain;
+use crate::connect::google::ServiceAccount;
 use crate::connect::mapping::{self, Base, Mapping, Proof};
 use crate::egress::is_url;
 use crate::error::{Error, Result};
@@ -49,6 +50,11 @@ pub enum FieldRule {
     Text,
     /// A domain, or an id as 8-4-4-4-12 hexadecimal digits.
     Tenant,
+    Domain,
+    /// An address of mail.
+    Email,
+    /// The whole key file of a Google service account, as JSON.
+    ServiceAccountKey,
     /// `https://` or `http://`, without a path.
     Origin,
     OneOf(Vec<Cow<'static, str>>),
@@ -59,8 +65,14 @@ const fn field(name: &'static str, help: &'static str, rule: FieldRule) -> Field
     Field { name, help, is_secret: false, is_required: true, rule }
 }
 
+const fn secret(name: &'static str, help: &'static str, rule: FieldRule) -> Field {
+    let (name, help) = (Cow::Borrowed(name), Cow::Borrowed(help));
+    Field { name, help, is_secret: true, is_required: true, rule }
+}
+
 /// Of the kind that reads the DNS. Its domains are not among its fields.
 pub const DNS: &str = "dns";
+pub const GOOGLE: &str = "google";
 pub const M365: &str = "m365";
 
 const BUILT_IN: &[Kind] = &[
@@ -81,6 +93,24 @@ const BUILT_IN: &[Kind] = &[
             "A domain of the client's tenant, or the tenant's id.",
             FieldRule::Tenant,
         )]),
+    },
+    Kind {
+        name: Cow::Borrowed(GOOGLE),
+        title: Cow::Borrowed("Google Workspace"),
+        scope: KindScope::Client,
+        fields: Cow::Borrowed(&[
+            field("domain", "A domain of the client's Google Workspace.", FieldRule::Domain),
+            field(
+                "admin",
+                "The address of a super administrator of the client, in whose name it is read.",
+                FieldRule::Email,
+            ),
+            secret(
+                "service_account_key",
+                "The JSON key file of the service account.",
+                FieldRule::ServiceAccountKey,
+            ),
+        ]),
     },
 ];
 
@@ -192,6 +222,13 @@ impl FieldRule {
                 Ok(domain) => Ok(domain.as_str().to_owned()),
                 Err(_) => Err("must be a domain of the tenant, or the tenant's id".to_owned()),
             },
+            Self::Domain => match Domain::parse(value) {
+                Ok(domain) => Ok(domain.as_str().to_owned()),
+                Err(_) => Err("must be a domain, like acme.example".to_owned()),
+            },
+            Self::Email if is_email(value) => Ok(value.to_lowercase()),
+            Self::Email => Err("must be an address, like admin@acme.example".to_owned()),
+            Self::ServiceAccountKey => ServiceAccount::parse(value).map(|_| value.to_owned()),
             Self::Origin => {
                 let origin = value.trim_end_matches('/');
                 let path = origin.split_once("://").map_or("/", |(_, rest)| rest);
@@ -204,6 +241,13 @@ impl FieldRule {
             Self::OneOf(words) => Err(format!("must be one of {}", words.join(", "))),
         }
     }
+}
+
+fn is_email(text: &str) -> bool {
+    let is_name =
+        |it: &str| !it.is_empty() && !it.contains(|it: char| it.is_whitespace() || it.is_control());
+    text.split_once('@')
+        .is_some_and(|(name, domain)| is_name(name) && Domain::parse(domain).is_ok())
 }
 
 /// 8-4-4-4-12 hexadecimal digits.

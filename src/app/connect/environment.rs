@@ -8,7 +8,8 @@ use tokio::time::{Instant, timeout_at};
 use crate::app::App;
 use crate::connect::call::Unread;
 use crate::connect::dns::{self, Domain};
-use crate::connect::kind::{DNS, M365};
+use crate::connect::google::{self, ServiceAccount, Workspace};
+use crate::connect::kind::{DNS, GOOGLE, M365};
 use crate::connect::m365;
 use crate::connect::mapping::{self, Entered, Mapping, read_tool};
 use crate::connect::microsoft;
@@ -52,6 +53,7 @@ impl App {
                 let domains = domains.collect::<Result<Vec<_>>>()?;
                 Ok(dns::read(&domains, &self.connects.resolver()?).await)
             }
+            GOOGLE => self.read_google(connection, settings, deadline).await,
             M365 => self.read_m365(settings, deadline).await,
             other => match self.find_mapping(other).await {
                 Ok(Some(mapping)) => {
@@ -84,6 +86,37 @@ impl App {
         let entered: Entered = settings.values.clone().into_iter().chain(secrets).collect();
         let api = self.connects.api(&mapping::DIALECT, &self.clock, deadline);
         Ok(read_tool(&api, mapping, &entered).await)
+    }
+
+    async fn read_google(
+        &self,
+        connection: &Connection,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Result<Reading> {
+        let secrets = match self.find_secrets(CredentialOwner::Connection(connection.id)).await {
+            Ok(secrets) => secrets,
+            Err(error) => return Ok(Unread::credential(error.message()).reading()),
+        };
+        let key = secrets.0.get("service_account_key").map_or("", String::as_str);
+        let account = match ServiceAccount::parse(key) {
+            Ok(account) => Arc::new(account),
+            Err(rule) => {
+                let why = format!("the setting service_account_key {rule}");
+                return Ok(Unread::credential(why).reading());
+            }
+        };
+        let sanctioned_apps = match connection.client {
+            Some(client) => self.roster_rules(client)?.sanctioned_apps,
+            None => Vec::new(),
+        };
+        let workspace = Workspace {
+            domain: settings.value("domain")?,
+            admin: settings.value("admin")?,
+            sanctioned_apps: &sanctioned_apps,
+        };
+        let api = self.connects.api(&google::DIALECT, &self.clock, deadline);
+        Ok(google::read(&api, &account, workspace).await)
     }
 
     async fn read_m365(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {

@@ -1,5 +1,6 @@
 //! Connections to clients' environments: add, change, run, remove.
 
+mod consent;
 pub mod credential;
 mod environment;
 mod facts;

@@ -32,6 +32,8 @@ pub(super) enum ConnectCommand {
 Examples:
   posture connect add dns --client 'Acme Ltd' --domain acme.example --domain acme.test
   posture connect add m365 --client 'Acme Ltd' --set tenant=acme.example
+  posture connect add google --client 'Acme Ltd' --set domain=acme.example --set admin=admin@acme.example \
+      --set-file service_account_key=key.json
   posture connect add tactical --set origin=https://api.msp.example --set-file key=key.txt")]
     Add(AddArgs),
     /// List connections and their health.

@@ -74,6 +74,27 @@ impl Rows {
         self.unread.is_none().then_some(self.rows)
     }
 
+    /// Rows that are not records, and a member that none of them has, leave it partial.
+    ///
+    /// `always`: a member that every row has. If no row has it, the service has changed, and nothing is concluded.
+    #[must_use]
+    pub fn having(self, always: &str) -> Self {
+        if self.unread.is_some() {
+            return self;
+        }
+        let n = self.rows.len();
+        let n_odd = self.rows.iter().filter(|it| !it.is_object()).count();
+        let reason = if n_odd != 0 {
+            format!("{n_odd} of {n} rows are not records")
+        } else if 0 < n && self.rows.iter().all(|it| it.get(always).is_none()) {
+            format!("the field {always} is absent from {n} of {n} rows")
+        } else {
+            return self;
+        };
+        let unread = Unread { state: StreamState::Partial, ..Unread::failed(reason) };
+        Self { rows: self.rows, unread: Some(unread) }
+    }
+
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {
         let n_rows = self.rows.len() as u64;

@@ -9,9 +9,15 @@ use super::tenant::{Place, Tenant};
 use crate::clock::Time;
 use crate::engine::identity::{Identity, LastSignIn};
 
-/// What the list needs. Without assignments of single sign-on it is complete, but no one's lack of a second factor is known.
-pub const ACCOUNTS_NEED: &[StreamKind] =
-    &[StreamKind::Users, StreamKind::OrgUnits, StreamKind::Roles, StreamKind::RoleAssignments];
+/// What the list needs. Without assignments of single sign-on, no one's lack of a second factor would be known: the list would
+/// say less than before.
+pub const ACCOUNTS_NEED: &[StreamKind] = &[
+    StreamKind::Users,
+    StreamKind::OrgUnits,
+    StreamKind::Roles,
+    StreamKind::RoleAssignments,
+    StreamKind::SsoAssignments,
+];
 
 /// Returns all accounts. `None`: they were not read completely, or one has no identifier or name.
 ///

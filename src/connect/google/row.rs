@@ -146,19 +146,12 @@ row!(Setting {
 
 row!(MobileDevice {
     resource_id: String,
-    device_id: String,
     serial_number: String,
     model: String,
     os: String,
-    #[serde(rename = "type")]
-    kind: String,
     status: String,
     device_compromised_status: String,
-    device_password_status: String,
-    encryption_status: String,
     last_sync: Moment,
-    /// Milliseconds since 1970.
-    security_patch_level: Key,
     email: Vec<String>,
     wifi_mac_address: String,
 });
@@ -170,14 +163,23 @@ row!(ChromeDevice {
     os_version: String,
     status: String,
     last_sync: Moment,
-    support_end_date: Moment,
-    annotated_user: String,
     mac_address: String,
     ethernet_mac_address: String,
-    org_unit_path: String,
 });
 
-row!(Domain { domain_name: String, is_primary: bool, verified: bool });
+row!(Domain {
+    domain_name: String,
+    is_primary: bool,
+    verified: bool,
+    domain_aliases: Vec<DomainAlias>,
+});
+
+row!(
+    /// Another name of a domain.
+    DomainAlias {
+        domain_alias_name: String,
+    }
+);
 
 row!(SsoAssignment { target_org_unit: String, target_group: String, sso_mode: String });
 

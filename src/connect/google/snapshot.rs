@@ -13,8 +13,7 @@ pub struct Snapshot {
     pub roles: Option<Vec<Role>>,
     pub role_assignments: Option<Vec<RoleAssignment>>,
     pub org_units: Option<Vec<OrgUnit>>,
-    /// Of the families `api_controls`, `calendar`, `chat`, `drive_and_docs`, `gmail`, `groups_for_business`, `rule`,
-    /// `security` and `workspace_marketplace`, all of them.
+    /// Of all families.
     pub policies: Option<Vec<Policy>>,
     pub sso_assignments: Option<Vec<SsoAssignment>>,
     pub mobile_devices: Option<Vec<MobileDevice>>,
@@ -80,6 +79,18 @@ impl StreamKind {
             Self::TwoStepRemovals => "two_step_removals",
             Self::AuditEvents => "audit_events",
         }
+    }
+
+    /// All OAuth scopes, each once.
+    #[must_use]
+    pub fn oauth_scopes() -> Vec<&'static str> {
+        let mut scopes: Vec<&str> = Vec::new();
+        for it in Self::ALL {
+            if !scopes.contains(&it.oauth_scope()) {
+                scopes.push(it.oauth_scope());
+            }
+        }
+        scopes
     }
 
     /// The OAuth scope that it needs. All of them can only read.

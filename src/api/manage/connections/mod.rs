@@ -27,8 +27,9 @@ use crate::id::ConnectionId;
 use crate::store::global::connection::ConnectionWithRun;
 
 async fn shown(web: &Web, it: ConnectionWithRun) -> Result<ConnectionView> {
-    let microsoft = web.app.microsoft_app().await?.map(|it| it.app);
-    ConnectionView::of(it, microsoft.as_ref())
+    let mut links = web.app.consent_links(std::slice::from_ref(&it)).await?;
+    let link = links.remove(&it.connection.id);
+    ConnectionView::of(it, link)
 }
 
 pub struct Connections;
@@ -62,8 +63,11 @@ impl Connections {
     ) -> Result<Data<Vec<ConnectionView>>, Failure> {
         let client = param::id("clientId", client_id.0.as_ref())?;
         let all = web.app.list_connections(&by.0, client).await?;
-        let microsoft = web.app.microsoft_app().await?.map(|it| it.app);
-        let view = |it| ConnectionView::of(it, microsoft.as_ref());
+        let mut links = web.app.consent_links(&all).await?;
+        let view = |it: ConnectionWithRun| {
+            let link = links.remove(&it.connection.id);
+            ConnectionView::of(it, link)
+        };
         let all = all.into_iter().map(view).collect::<Result<Vec<_>>>()?;
         Ok(Data::of(&all))
     }

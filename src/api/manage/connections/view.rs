@@ -8,8 +8,7 @@ use serde::Serialize;
 
 use crate::api::wire::reply::Null;
 use crate::api::wire::view::{Uid, When};
-use crate::connect::kind::{Field, FieldRule, Kind, KindScope, M365};
-use crate::connect::microsoft::MicrosoftApp;
+use crate::connect::kind::{Field, FieldRule, Kind, KindScope};
 use crate::connect::reading::{Group as ReadGroup, Judged, Org, Reading};
 use crate::connect::settings::Settings;
 use crate::error::Result;
@@ -113,13 +112,10 @@ impl From<GroupRun> for PartView {
 }
 
 impl ConnectionView {
-    /// `microsoft`: the app whose consent is asked for.
-    pub(super) fn of(it: ConnectionWithRun, microsoft: Option<&MicrosoftApp>) -> Result<Self> {
+    pub(super) fn of(it: ConnectionWithRun, consent_url: Option<String>) -> Result<Self> {
         let health = it.health().to_owned();
         let ConnectionWithRun { connection, run, due } = it;
         let settings = Settings::parse(&connection.settings)?;
-        let tenant = settings.values.get("tenant").filter(|_| settings.kind == M365);
-        let consent_url = microsoft.zip(tenant).map(|(app, tenant)| app.consent_link(tenant));
         Ok(Self {
             id: Uid::of(connection.id.as_bytes()),
             client_id: connection.client.map(|it| Uid::of(it.as_bytes())).into(),
@@ -286,7 +282,12 @@ impl From<Field> for FieldView {
     fn from(it: Field) -> Self {
         let values = match it.rule {
             FieldRule::OneOf(words) => words.into_iter().map(Cow::into_owned).collect(),
-            FieldRule::Text | FieldRule::Tenant | FieldRule::Origin => Vec::new(),
+            FieldRule::Text
+            | FieldRule::Tenant
+            | FieldRule::Domain
+            | FieldRule::Email
+            | FieldRule::ServiceAccountKey
+            | FieldRule::Origin => Vec::new(),
         };
         Self {
             name: it.name.into_owned(),

@@ -177,7 +177,7 @@ impl Reader<'_> {
 
     /// Keeps what was read, if it was read to the end and looks as it should.
     fn keep(&mut self, source: Source, plan: &Plan, read: Rows) {
-        let read = judged(read, plan);
+        let read = read.having(plan.always);
         self.note(source, read.stream(source.as_str()));
         if read.unread.is_none() {
             put(&mut self.tenant, source, read.rows);
@@ -205,24 +205,6 @@ fn referenced_groups(tenant: &Tenant) -> Option<BTreeSet<String>> {
 fn is_id(text: &str) -> bool {
     (1..=64).contains(&text.len())
         && text.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
-}
-
-/// Rows that are not records, and a member that none of them has, leave the stream partial.
-fn judged(read: Rows, plan: &Plan) -> Rows {
-    if read.unread.is_some() {
-        return read;
-    }
-    let n = read.rows.len();
-    let n_odd = read.rows.iter().filter(|it| !it.is_object()).count();
-    let reason = if n_odd != 0 {
-        format!("{n_odd} of {n} rows are not records")
-    } else if 0 < n && read.rows.iter().all(|it| it.get(plan.always).is_none()) {
-        format!("the field {} is absent from {n} of {n} rows", plan.always)
-    } else {
-        return read;
-    };
-    let unread = Unread { state: StreamState::Partial, ..Unread::failed(reason) };
-    Rows { rows: read.rows, unread: Some(unread) }
 }
 
 fn complete(source: Source, n_rows: u64) -> Stream {
