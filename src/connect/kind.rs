@@ -98,6 +98,7 @@ const BUILT_IN: &[Kind] = &[
         name: Cow::Borrowed(GOOGLE),
         title: Cow::Borrowed("Google Workspace"),
         scope: KindScope::Client,
+        is_unproven: false,
         fields: Cow::Borrowed(&[
             field("domain", "A domain of the client's Google Workspace.", FieldRule::Domain),
             field(

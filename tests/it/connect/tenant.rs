@@ -31,11 +31,11 @@ fn add(folder: &Folder) -> String {
     out.lines().next().unwrap().to_owned()
 }
 
-fn shown(folder: &Folder, id: &str) -> Value {
+pub fn shown(folder: &Folder, id: &str) -> Value {
     folder.ask(&format!("/api/connections/{id}"))["data"].clone()
 }
 
-fn controls(folder: &Folder, client: &str) -> Vec<(String, String)> {
+pub fn controls(folder: &Folder, client: &str) -> Vec<(String, String)> {
     let posture = folder.ask(&format!("/api/clients/{client}/posture"));
     let all = posture["data"]["controls"].as_array().unwrap().iter();
     all.map(|it| {
@@ -45,12 +45,12 @@ fn controls(folder: &Folder, client: &str) -> Vec<(String, String)> {
     .collect()
 }
 
-fn status(folder: &Folder, client: &str, code: &str) -> String {
+pub fn status(folder: &Folder, client: &str, code: &str) -> String {
     let all = controls(folder, client);
     all.into_iter().find(|it| it.0 == code).unwrap().1
 }
 
-fn streams(shown: &Value) -> Vec<(String, String, String)> {
+pub fn streams(shown: &Value) -> Vec<(String, String, String)> {
     let parts = shown["parts"].as_array().unwrap().iter();
     let all = parts.flat_map(|it| it["streams"].as_array().unwrap());
     all.map(|it| {
@@ -60,13 +60,13 @@ fn streams(shown: &Value) -> Vec<(String, String, String)> {
     .collect()
 }
 
-fn stream(shown: &Value, name: &str) -> (String, String) {
+pub fn stream(shown: &Value, name: &str) -> (String, String) {
     let (_, state, reason) =
         streams(shown).into_iter().find(|it| it.0 == name).unwrap_or_else(|| panic!("{shown}"));
     (state, reason)
 }
 
-fn ran(folder: &Folder, id: &str, before: &Value) -> Value {
+pub fn ran(folder: &Folder, id: &str, before: &Value) -> Value {
     let mut last = Value::Null;
     let came = wait_until(WAIT, || {
         last = shown(folder, id);
@@ -76,7 +76,7 @@ fn ran(folder: &Folder, id: &str, before: &Value) -> Value {
     last
 }
 
-fn n_events(folder: &Folder, kind: &str) -> usize {
+pub fn n_events(folder: &Folder, kind: &str) -> usize {
     let events = folder.ask(&format!("/api/events?type={kind}&limit=100"));
     events["data"].as_array().unwrap().len()
 }

@@ -77,7 +77,6 @@ fn with_single_sign_on_the_lack_of_a_factor_is_unknown() {
     assert_eq!(mfa(on(json!("orgUnits/top"))), (Some(false), None, None));
     let of_group = json!([{"targetGroup": "groups/1", "ssoMode": "SAML_SSO"}]);
     assert_eq!(mfa(of_group), (Some(false), None, Some(true)));
-    assert_eq!(mfa(Value::Null), (Some(false), None, Some(true)), "assignments were not read");
 }
 
 #[test]

@@ -3,10 +3,14 @@
 mod account;
 mod admin;
 mod app;
+mod device;
+mod front;
 mod mail;
 mod needs_samples;
 mod note;
 mod policy;
 mod question;
+mod read;
+mod server;
 mod weird;
 mod workspace;
