@@ -1,11 +1,74 @@
 //! AWS's answers, read. `None`: not in the form that AWS documents.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
 use super::account::{
     AccessKey, Database, IngressRule, LastUse, PublicAccess, SecurityGroup, Summary, Trail, User,
 };
+use super::sign::Credentials;
 use super::xml::Element;
+
+/// Where a page says how the next one is found.
+#[derive(Clone, Copy, Debug)]
+pub enum NextPage {
+    /// The names of elements, from the root down.
+    Xml(&'static [&'static str]),
+    /// A member of an object.
+    Json(&'static str),
+}
+
+/// What finds the next page. Empty: it was the last one.
+#[must_use]
+pub fn next_page(text: &str, at: &NextPage) -> Option<String> {
+    match at {
+        NextPage::Xml(path) => {
+            let root = Element::parse(text)?;
+            Some(root.at(path).map(|it| it.text.clone()).unwrap_or_default())
+        }
+        NextPage::Json(name) => match serde_json::from_str::<Value>(text).ok()?.get(name) {
+            None | Some(Value::Null) => Some(String::new()),
+            Some(it) => it.as_str().map(str::to_owned),
+        },
+    }
+}
+
+/// The account in `GetCallerIdentity` of STS.
+#[must_use]
+pub fn caller_account(xml: &str) -> Option<String> {
+    let root = Element::parse(xml)?;
+    root.child("GetCallerIdentityResult")?.text_of("Account").map(str::to_owned)
+}
+
+/// `AssumeRole` of STS.
+#[must_use]
+pub fn session(xml: &str) -> Option<Credentials> {
+    let root = Element::parse(xml)?;
+    let found = root.at(&["AssumeRoleResult", "Credentials"])?;
+    Some(Credentials {
+        key_id: found.text_of("AccessKeyId")?.to_owned(),
+        secret: found.text_of("SecretAccessKey")?.to_owned(),
+        session_token: Some(found.text_of("SessionToken")?.to_owned()),
+    })
+}
+
+/// `GenerateCredentialReport` of IAM: whether the report can be fetched.
+#[must_use]
+pub fn is_report_ready(xml: &str) -> Option<bool> {
+    let root = Element::parse(xml)?;
+    let state = root.child("GenerateCredentialReportResult")?.text_of("State")?;
+    ["STARTED", "INPROGRESS", "COMPLETE"].contains(&state).then_some(state == "COMPLETE")
+}
+
+/// `GetCredentialReport` of IAM: the report as CSV.
+#[must_use]
+pub fn report_csv(xml: &str) -> Option<String> {
+    let root = Element::parse(xml)?;
+    let content = root.child("GetCredentialReportResult")?.text_of("Content")?;
+    let content: String = content.split_whitespace().collect();
+    String::from_utf8(BASE64_STANDARD.decode(content).ok()?).ok()
+}
 
 /// `GetAccountSummary` of IAM.
 #[must_use]
@@ -88,12 +151,23 @@ pub fn is_policy_public(xml: &str) -> Option<bool> {
     root.flag("IsPublic").filter(|_| root.name == "PolicyStatus")
 }
 
-/// The names in `ListBuckets` of S3.
+/// A bucket as it is listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedBucket {
+    pub name: String,
+    /// `None`: S3 does not say.
+    pub region: Option<String>,
+}
+
+/// `ListBuckets` of S3.
 #[must_use]
-pub fn bucket_names(xml: &str) -> Option<Vec<String>> {
+pub fn listed_buckets(xml: &str) -> Option<Vec<ListedBucket>> {
     let root = Element::parse(xml)?;
-    let buckets = root.child("Buckets")?;
-    buckets.children.iter().map(|it| Some(it.text_of("Name")?.to_owned())).collect()
+    let bucket = |it: &Element| {
+        let region = it.text_of("BucketRegion").filter(|it| is_region(it)).map(str::to_owned);
+        Some(ListedBucket { name: it.text_of("Name")?.to_owned(), region })
+    };
+    root.child("Buckets")?.children.iter().map(bucket).collect()
 }
 
 /// `DescribeTrails` of `CloudTrail`, each once. Whether it is logging is asked apart.
@@ -137,12 +211,28 @@ pub fn is_detecting(json: &str) -> Option<bool> {
     }
 }
 
+/// The ids in `ListDetectors` of `GuardDuty`.
+#[must_use]
+pub fn detector_ids(json: &str) -> Option<Vec<String>> {
+    let answer: Value = serde_json::from_str(json).ok()?;
+    let ids = answer.get("detectorIds")?.as_array()?;
+    ids.iter().map(|it| Some(it.as_str()?.to_owned())).collect()
+}
+
 /// The names in `DescribeRegions` of EC2.
 #[must_use]
 pub fn region_names(xml: &str) -> Option<Vec<String>> {
     let root = Element::parse(xml)?;
-    let regions = root.child("regionInfo")?;
-    regions.children.iter().map(|it| Some(it.text_of("regionName")?.to_owned())).collect()
+    let name =
+        |it: &Element| it.text_of("regionName").filter(|it| is_region(it)).map(str::to_owned);
+    root.child("regionInfo")?.children.iter().map(name).collect()
+}
+
+/// It can be a part of a host name.
+#[must_use]
+pub fn is_region(text: &str) -> bool {
+    let plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    (1..=32).contains(&text.len()) && text.bytes().all(plain)
 }
 
 /// `DescribeSecurityGroups` of EC2.

@@ -91,7 +91,7 @@ pub enum Auth<'a> {
     /// `Authorization`, or another header.
     Header(&'a str, &'a str),
     Bearer(&'a TokenSource),
-    /// Adds headers to each request, at this time.
+    /// Adds headers to each attempt, at its time, because a signature soon expires.
     Signed(&'a (dyn Fn(&mut Call, Time) + Send + Sync)),
 }
 
@@ -202,35 +202,30 @@ impl Api {
     /// Why there is no answer.
     pub async fn ask(&self, call: &Call, auth: &Auth<'_>) -> Result<Answer, Unread> {
         match auth {
-            Auth::None => self.exchange(call, None).await,
-            Auth::Header(name, value) => self.exchange(call, Some((name, value))).await,
-            Auth::Signed(sign) => {
-                let mut signed = call.clone();
-                sign(&mut signed, self.clock.now());
-                self.exchange(&signed, None).await
-            }
+            Auth::None | Auth::Header(..) | Auth::Signed(_) => self.exchange(call, auth).await,
             Auth::Bearer(source) => {
                 let token = source.get(self, None).await?;
-                let answer = self.exchange(call, Some(("authorization", &bearer(&token)))).await?;
+                let answer = self.exchange_bearing(call, &token).await?;
                 if answer.status != 401 {
                     return Ok(answer);
                 }
                 let token = source.get(self, Some(&token)).await?;
-                self.exchange(call, Some(("authorization", &bearer(&token)))).await
+                self.exchange_bearing(call, &token).await
             }
         }
     }
 
-    /// One answer that is not about to pass: what asks to come back later is asked again, and so is what broke.
-    async fn exchange(
-        &self,
-        call: &Call,
-        authorization: Option<(&str, &str)>,
-    ) -> Result<Answer, Unread> {
+    async fn exchange_bearing(&self, call: &Call, token: &str) -> Result<Answer, Unread> {
+        self.exchange(call, &Auth::Header("authorization", &format!("Bearer {token}"))).await
+    }
+
+    /// One answer that is not about to pass: what asks to come back later is asked again, and so is what broke. `auth` bears
+    /// no token.
+    async fn exchange(&self, call: &Call, auth: &Auth<'_>) -> Result<Answer, Unread> {
         let (mut n_broken, mut n_throttled) = (0, 0);
         loop {
             self.take_turn(call.pace).await?;
-            let wait = match self.fetch(call, authorization).await {
+            let wait = match self.fetch(call, auth).await {
                 Ok(answer) if answer.status == 429 || (self.dialect.is_throttling)(&answer) => {
                     n_throttled += 1;
                     if N_THROTTLED_MAX < n_throttled {
@@ -292,27 +287,28 @@ impl Api {
         Ok(())
     }
 
-    async fn fetch(
-        &self,
-        call: &Call,
-        authorization: Option<(&str, &str)>,
-    ) -> Result<Answer, PostFailure> {
+    async fn fetch(&self, call: &Call, auth: &Auth<'_>) -> Result<Answer, PostFailure> {
         self.n_calls.fetch_add(1, Ordering::Relaxed);
+        let mut call = call.clone();
+        let own = match auth {
+            Auth::Header(name, value) => Some((*name, *value)),
+            Auth::Signed(sign) => {
+                sign(&mut call, self.clock.now());
+                None
+            }
+            Auth::None | Auth::Bearer(_) => None,
+        };
         let mut request =
             Request::builder().method(call.method.clone()).uri(self.endpoints.route(&call.url));
         let headers = call.headers.iter().map(|(name, value)| (*name, value.as_str()));
-        for (name, value) in headers.chain(authorization) {
+        for (name, value) in headers.chain(own) {
             request = request.header(name, value);
         }
         let invalid = |it: crate::egress::http::Error| PostFailure::Refused(it.to_string());
-        let request = request.body(call.body.clone()).map_err(invalid)?;
+        let request = request.body(call.body).map_err(invalid)?;
         let (head, body) = self.egress.fetch(request, ANSWER_BYTES_MAX).await?.into_parts();
         Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
     }
-}
-
-fn bearer(token: &str) -> String {
-    format!("Bearer {token}")
 }
 
 fn backoff(n: u32) -> Duration {
@@ -331,7 +327,8 @@ fn may_pass(failure: &PostFailure) -> bool {
 }
 
 /// Says that the clock is wrong, if the answer tells another time.
-fn explain_clock(unread: Unread, answer: &Answer, now: Time) -> Unread {
+#[must_use]
+pub fn explain_clock(unread: Unread, answer: &Answer, now: Time) -> Unread {
     let date = answer.headers.get(header::DATE).and_then(|it| it.to_str().ok());
     let Some(there) = date.and_then(|it| rfc2822::parse(it).ok()) else { return unread };
     let off_s = now.s() - there.timestamp().as_second();

@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::unread::Unread;
-use super::{Api, Call, explain_clock};
+use super::{Api, Auth, Call, explain_clock};
 use crate::clock::Time;
 
 /// A token is not used in its last minutes.
@@ -69,7 +69,7 @@ impl TokenSource {
 
     async fn fetch(&self, api: &Api) -> Result<(String, Duration), Unread> {
         let now = api.clock.now();
-        let answer = api.exchange(&(self.ask)(now)?, None).await?;
+        let answer = api.exchange(&(self.ask)(now)?, &Auth::None).await?;
         if answer.status != 200 {
             let unread = (api.dialect.explain_token)(&answer);
             return Err(explain_clock(unread, &answer, now));

@@ -1,8 +1,9 @@
 //! Answers of AWS, in the forms that it documents.
 
 use posture::connect::aws::answer::{
-    bucket_names, credential_report, databases, encrypts_volumes, is_detecting, is_logging,
-    is_policy_public, public_access, region_names, security_groups, summary, trails,
+    ListedBucket, credential_report, databases, encrypts_volumes, is_detecting, is_logging,
+    is_policy_public, listed_buckets, public_access, region_names, security_groups, summary,
+    trails,
 };
 use posture::connect::aws::{Database, IngressRule, LastUse, PublicAccess, SecurityGroup, Summary};
 use proptest::prelude::*;
@@ -72,16 +73,22 @@ fn answers_in_xml_are_read() {
     let public = "<PolicyStatus xmlns=\"x\"><IsPublic>TRUE</IsPublic></PolicyStatus>";
     assert_eq!(is_policy_public(public), Some(true));
     assert_eq!(is_policy_public(&public.replace("TRUE", "false")), Some(false));
-    let buckets = "<ListAllMyBucketsResult><Buckets><Bucket><Name>a&amp;&#98;</Name></Bucket></Buckets></ListAllMyBucketsResult>";
-    assert_eq!(bucket_names(buckets), Some(vec!["a&b".to_owned()]));
-    assert_eq!(
-        bucket_names("<ListAllMyBucketsResult><Buckets/></ListAllMyBucketsResult>"),
-        Some(vec![])
-    );
-    assert_eq!(bucket_names("<html><body>busy</body></html>"), None);
+    let buckets = "<ListAllMyBucketsResult><Buckets><Bucket><Name>a&amp;&#98;</Name></Bucket><Bucket><Name>c</Name>\
+                   <BucketRegion>eu-west-1</BucketRegion></Bucket></Buckets></ListAllMyBucketsResult>";
+    let bucket = |name: &str, region: Option<&str>| ListedBucket {
+        name: name.to_owned(),
+        region: region.map(str::to_owned),
+    };
+    let expected = vec![bucket("a&b", None), bucket("c", Some("eu-west-1"))];
+    assert_eq!(listed_buckets(buckets), Some(expected));
+    let none = "<ListAllMyBucketsResult><Buckets/></ListAllMyBucketsResult>";
+    assert_eq!(listed_buckets(none), Some(vec![]));
+    assert_eq!(listed_buckets("<html><body>busy</body></html>"), None);
     let regions = "<DescribeRegionsResponse><regionInfo><item><regionName>eu-west-1</regionName></item></regionInfo>\
                    </DescribeRegionsResponse>";
     assert_eq!(region_names(regions), Some(vec!["eu-west-1".to_owned()]));
+    let odd = regions.replace("eu-west-1", "evil.example/");
+    assert_eq!(region_names(&odd), None, "it becomes a part of host names");
     let volumes = "<R><ebsEncryptionByDefault>true</ebsEncryptionByDefault></R>";
     assert_eq!(encrypts_volumes(volumes), Some(true));
 }

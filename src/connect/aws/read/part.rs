@@ -1,0 +1,68 @@
+//! Streams that are read in parts: one after the other in each region or bucket.
+
+use crate::connect::call::Unread;
+use crate::connect::reading::{Stream, StreamState};
+
+/// A stream while it is read.
+pub(super) struct Parts {
+    name: &'static str,
+    n_rows: u64,
+    n_read: usize,
+    /// Which parts were not read, and why.
+    unread: Vec<(String, Unread)>,
+}
+
+impl Parts {
+    pub(super) const fn of(name: &'static str) -> Self {
+        Self { name, n_rows: 0, n_read: 0, unread: Vec::new() }
+    }
+
+    /// Notes what became of a part. `None`: it was not read.
+    pub(super) fn take<T>(
+        &mut self,
+        part: &str,
+        read: Result<T, Unread>,
+        n_rows: impl Fn(&T) -> usize,
+    ) -> Option<T> {
+        match read {
+            Ok(value) => {
+                self.n_read += 1;
+                self.n_rows += n_rows(&value) as u64;
+                Some(value)
+            }
+            Err(unread) => {
+                self.unread.push((part.to_owned(), unread));
+                None
+            }
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.unread.is_empty()
+    }
+
+    /// Whether all was read, and the first reason why not.
+    pub(super) fn stream(&self) -> Stream {
+        let Some((part, first)) = self.unread.first() else {
+            return Stream {
+                name: self.name.to_owned(),
+                state: StreamState::Complete,
+                reason: String::new(),
+                n_rows: self.n_rows,
+            };
+        };
+        let is_same = self.unread.iter().all(|it| it.1.state == first.state);
+        let state = match first.state {
+            StreamState::Denied if is_same => StreamState::Denied,
+            _ if self.n_read == 0 && is_same => first.state,
+            _ => StreamState::Partial,
+        };
+        let more = match self.unread.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more like it)"),
+        };
+        let about = if part.is_empty() { String::new() } else { format!("{part}: ") };
+        let reason = format!("{about}{}{more}", first.reason);
+        Stream { name: self.name.to_owned(), state, reason, n_rows: self.n_rows }
+    }
+}
