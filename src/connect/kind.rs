@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::net::Ipv6Addr;
 
 use crate::connect::dns::Domain;
 use crate::connect::google::ServiceAccount;
 use crate::connect::mapping::{self, Base, Mapping, Proof};
-use crate::egress::is_url;
+use crate::egress::{Fingerprint, TrustedRoots, is_url};
 use crate::error::{Error, Result};
 
 /// Longer values are refused. The longest are keys in JSON and certificates in PEM.
@@ -58,6 +59,31 @@ pub enum FieldRule {
     /// `https://` or `http://`, without a path.
     Origin,
     OneOf(Vec<Cow<'static, str>>),
+    /// A host name or an IP address.
+    Host,
+    Port,
+    /// Certificates of authorities, in PEM.
+    Authorities,
+    /// SHA-256 of a certificate.
+    Fingerprint,
+    /// Ids with commas between.
+    Ids,
+    /// The number of an AWS account.
+    AwsAccount,
+    /// The name of a role in an AWS account, such as `arn:aws:iam::123456789012:role/Posture`.
+    AwsRole,
+}
+
+impl Field {
+    const fn secret(mut self) -> Self {
+        self.is_secret = true;
+        self
+    }
+
+    const fn optional(mut self) -> Self {
+        self.is_required = false;
+        self
+    }
 }
 
 const fn field(name: &'static str, help: &'static str, rule: FieldRule) -> Field {
@@ -65,15 +91,13 @@ const fn field(name: &'static str, help: &'static str, rule: FieldRule) -> Field
     Field { name, help, is_secret: false, is_required: true, rule }
 }
 
-const fn secret(name: &'static str, help: &'static str, rule: FieldRule) -> Field {
-    let (name, help) = (Cow::Borrowed(name), Cow::Borrowed(help));
-    Field { name, help, is_secret: true, is_required: true, rule }
-}
-
 /// Of the kind that reads the DNS. Its domains are not among its fields.
 pub const DNS: &str = "dns";
 pub const GOOGLE: &str = "google";
 pub const M365: &str = "m365";
+pub const AWS: &str = "aws";
+pub const AD: &str = "ad";
+pub const AZURE: &str = "azure";
 
 const BUILT_IN: &[Kind] = &[
     Kind {
@@ -106,11 +130,83 @@ const BUILT_IN: &[Kind] = &[
                 "The address of a super administrator of the client, in whose name it is read.",
                 FieldRule::Email,
             ),
-            secret(
+            field(
                 "service_account_key",
                 "The JSON key file of the service account.",
                 FieldRule::ServiceAccountKey,
+            )
+            .secret(),
+        ]),
+    },
+    Kind {
+        name: Cow::Borrowed(AWS),
+        title: Cow::Borrowed("AWS"),
+        scope: KindScope::Client,
+        is_unproven: false,
+        fields: Cow::Borrowed(&[
+            field(
+                "role_arn",
+                "The role to use in the client's account, like arn:aws:iam::123456789012:role/Posture. \
+                 Its trust policy asks for the connection's id as ExternalId.",
+                FieldRule::AwsRole,
+            )
+            .optional(),
+            field(
+                "account_id",
+                "The 12 digits of the account. Needed without a role: the access key then belongs to the account itself.",
+                FieldRule::AwsAccount,
+            )
+            .optional(),
+            field(
+                "access_key_id",
+                "The access key of your own IAM user that may use the role.",
+                FieldRule::Text,
+            )
+            .secret(),
+            field("secret_access_key", "The secret of that access key.", FieldRule::Text).secret(),
+        ]),
+    },
+    Kind {
+        name: Cow::Borrowed(AD),
+        title: Cow::Borrowed("Active Directory"),
+        scope: KindScope::Client,
+        is_unproven: false,
+        fields: Cow::Borrowed(&[
+            field("host", "The name or IP address of a domain controller.", FieldRule::Host),
+            field("port", "Of LDAP over TLS. Default: 636.", FieldRule::Port).optional(),
+            field("user", "An ordinary account of the domain, like reader@acme.example.", FieldRule::Text),
+            field("password", "The password of that account.", FieldRule::Text).secret(),
+            field(
+                "ca",
+                "The certificate of the authority that issued the domain controller's, in PEM. Without it, a public authority has to.",
+                FieldRule::Authorities,
+            )
+            .optional(),
+            field(
+                "fingerprint",
+                "SHA-256 of the domain controller's own certificate, which is then accepted whoever issued it.",
+                FieldRule::Fingerprint,
+            )
+            .optional(),
+        ]),
+    },
+    Kind {
+        name: Cow::Borrowed(AZURE),
+        title: Cow::Borrowed("Azure"),
+        scope: KindScope::Client,
+        is_unproven: false,
+        fields: Cow::Borrowed(&[
+            field(
+                "tenant",
+                "A domain of the client's tenant, or the tenant's id.",
+                FieldRule::Tenant,
             ),
+            field(
+                "subscriptions",
+                "Ids of subscriptions, with commas between. Default: all that the app sees.",
+                FieldRule::Ids,
+            )
+            .optional(),
         ]),
     },
 ];
@@ -238,6 +334,39 @@ impl FieldRule {
                 }
                 Ok(origin.to_owned())
             }
+            Self::Host
+                if is_url(&format!("https://{}/", bracketed(value)))
+                    && !value.contains(['/', '?', '#']) =>
+            {
+                Ok(value.to_owned())
+            }
+            Self::Host => Err("must be a host name or an IP address".to_owned()),
+            Self::Port => match value.parse::<u16>() {
+                Ok(1..) => Ok(value.to_owned()),
+                Ok(0) | Err(_) => Err("must be a port from 1 to 65535".to_owned()),
+            },
+            Self::Authorities => match TrustedRoots::parse(value.as_bytes()) {
+                Ok(_) => Ok(value.to_owned()),
+                Err(error) => Err(error.message().to_owned()),
+            },
+            Self::Fingerprint => match value.parse::<Fingerprint>() {
+                Ok(it) => Ok(it.to_string()),
+                Err(error) => Err(error.message().to_owned()),
+            },
+            Self::Ids => {
+                let ids: Vec<String> =
+                    value.split(',').map(|it| it.trim().to_ascii_lowercase()).collect();
+                if !ids.iter().all(|it| is_id(it)) {
+                    return Err("must be ids with commas between".to_owned());
+                }
+                Ok(ids.join(","))
+            }
+            Self::AwsAccount if is_account(value) => Ok(value.to_owned()),
+            Self::AwsAccount => Err("must be the 12 digits of an account".to_owned()),
+            Self::AwsRole if is_role(value) => Ok(value.to_owned()),
+            Self::AwsRole => {
+                Err("must be a role, like arn:aws:iam::123456789012:role/Posture".to_owned())
+            }
             Self::OneOf(words) if words.iter().any(|it| it == value) => Ok(value.to_owned()),
             Self::OneOf(words) => Err(format!("must be one of {}", words.join(", "))),
         }
@@ -255,4 +384,21 @@ fn is_email(text: &str) -> bool {
 fn is_id(text: &str) -> bool {
     let lengths = text.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|it| it == b'-' || it.is_ascii_hexdigit())
+}
+
+/// As an IPv6 address stands in a URL.
+fn bracketed(host: &str) -> Cow<'_, str> {
+    if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]").into() } else { host.into() }
+}
+
+fn is_account(text: &str) -> bool {
+    text.len() == 12 && text.bytes().all(|it| it.is_ascii_digit())
+}
+
+fn is_role(text: &str) -> bool {
+    let rest = text.strip_prefix("arn:aws:iam::").and_then(|it| it.split_once(":role/"));
+    let is_plain = |it: u8| it.is_ascii_alphanumeric() || b"+=,.@_/-".contains(&it);
+    rest.is_some_and(|(account, name)| {
+        is_account(account) && (1..=512).contains(&name.len()) && name.bytes().all(is_plain)
+    })
 }

@@ -4,6 +4,7 @@
 
 pub mod ad;
 pub mod aws;
+pub mod azure;
 pub mod call;
 pub mod device;
 pub mod dns;

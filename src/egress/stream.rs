@@ -284,7 +284,7 @@ fn distrust(error: &io::Error, trust: &Trust, shown: Option<&CertificateDer<'_>>
     if matches!(trust, Trust::Pinned(_)) {
         return format!(
             "the server presented another certificate than the pinned one: {shown}. If it was renewed on purpose, compare this fingerprint \
-             with the server's certificate and pin it; if not, someone may be intercepting the connection"
+             with the server's certificate and pin it (`fingerprint`); if not, someone may be intercepting the connection"
         );
     }
     #[expect(clippy::wildcard_enum_match_arm, reason = "not ours, and not to be exhausted")]
@@ -302,8 +302,8 @@ fn distrust(error: &io::Error, trust: &Trust, shown: Option<&CertificateDer<'_>>
         other => cause(other),
     };
     format!(
-        "the certificate of the server is not accepted, because {reason}: {shown}. Add the certificate of the authority that issued it, \
-         or compare this fingerprint with the server's certificate and pin it"
+        "the certificate of the server is not accepted, because {reason}: {shown}. Add the certificate of the authority that issued it \
+         (`ca`), or compare this fingerprint with the server's certificate and pin it (`fingerprint`)"
     )
 }
 

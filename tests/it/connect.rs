@@ -2,6 +2,7 @@
 
 mod ad;
 mod aws;
+mod azure;
 mod call;
 mod connection;
 mod device;

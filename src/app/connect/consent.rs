@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::app::App;
 use crate::connect::google;
-use crate::connect::kind::{GOOGLE, M365};
+use crate::connect::kind::{AZURE, GOOGLE, M365};
 use crate::connect::settings::Settings;
 use crate::error::Result;
 use crate::id::ConnectionId;
@@ -25,7 +25,7 @@ impl App {
         for ConnectionWithRun { connection, .. } in all {
             let settings = Settings::parse(&connection.settings)?;
             let link = match settings.kind.as_str() {
-                M365 => {
+                M365 | AZURE => {
                     let tenant = settings.values.get("tenant");
                     microsoft.as_ref().zip(tenant).map(|(app, tenant)| app.consent_link(tenant))
                 }

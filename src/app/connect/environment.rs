@@ -6,13 +6,16 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use crate::app::App;
+use crate::connect::ad::{self, AdConfig};
+use crate::connect::aws::{self, AwsConfig};
+use crate::connect::azure;
 use crate::connect::call::Unread;
 use crate::connect::dns::{self, Domain};
 use crate::connect::google::{self, ServiceAccount, Workspace};
-use crate::connect::kind::{DNS, GOOGLE, M365};
+use crate::connect::kind::{AD, AWS, AZURE, DNS, GOOGLE, M365, Values};
 use crate::connect::m365;
 use crate::connect::mapping::{self, Entered, Mapping, read_tool};
-use crate::connect::microsoft;
+use crate::connect::microsoft::{self, AppKey, MicrosoftApp};
 use crate::connect::reading::Reading;
 use crate::connect::settings::Settings;
 use crate::error::{Code, Error, Result};
@@ -53,8 +56,11 @@ impl App {
                 let domains = domains.collect::<Result<Vec<_>>>()?;
                 Ok(dns::read(&domains, &self.connects.resolver()?).await)
             }
-            GOOGLE => self.read_google(connection, settings, deadline).await,
             M365 => self.read_m365(settings, deadline).await,
+            AZURE => self.read_azure(settings, deadline).await,
+            GOOGLE => self.read_google(connection, settings, deadline).await,
+            AWS => self.read_aws(connection, settings, deadline).await,
+            AD => self.read_ad(connection, settings, deadline).await,
             other => match self.find_mapping(other).await {
                 Ok(Some(mapping)) => {
                     self.read_mapped(&mapping, connection, settings, deadline).await
@@ -72,6 +78,11 @@ impl App {
         }
     }
 
+    async fn secrets_of(&self, owner: CredentialOwner) -> std::result::Result<Values, Unread> {
+        let found = self.find_secrets(owner).await;
+        found.map(|it| it.0).map_err(|error| Unread::credential(error.message()))
+    }
+
     async fn read_mapped(
         &self,
         mapping: &Arc<Mapping>,
@@ -79,13 +90,13 @@ impl App {
         settings: &Settings,
         deadline: Instant,
     ) -> Result<Reading> {
-        let secrets = match self.find_secrets(CredentialOwner::Connection(connection.id)).await {
-            Ok(secrets) => secrets.0,
-            Err(error) => return Ok(Unread::credential(error.message()).reading()),
+        let read = async {
+            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
+            let entered: Entered = settings.values.clone().into_iter().chain(secrets).collect();
+            let api = self.connects.api(&mapping::DIALECT, &self.clock, deadline);
+            Ok(read_tool(&api, mapping, &entered).await)
         };
-        let entered: Entered = settings.values.clone().into_iter().chain(secrets).collect();
-        let api = self.connects.api(&mapping::DIALECT, &self.clock, deadline);
-        Ok(read_tool(&api, mapping, &entered).await)
+        Ok(read.await.unwrap_or_else(Unread::reading))
     }
 
     async fn read_google(
@@ -94,18 +105,6 @@ impl App {
         settings: &Settings,
         deadline: Instant,
     ) -> Result<Reading> {
-        let secrets = match self.find_secrets(CredentialOwner::Connection(connection.id)).await {
-            Ok(secrets) => secrets,
-            Err(error) => return Ok(Unread::credential(error.message()).reading()),
-        };
-        let key = secrets.0.get("service_account_key").map_or("", String::as_str);
-        let account = match ServiceAccount::parse(key) {
-            Ok(account) => Arc::new(account),
-            Err(rule) => {
-                let why = format!("the setting service_account_key {rule}");
-                return Ok(Unread::credential(why).reading());
-            }
-        };
         let sanctioned_apps = match connection.client {
             Some(client) => self.roster_rules(client)?.sanctioned_apps,
             None => Vec::new(),
@@ -115,24 +114,79 @@ impl App {
             admin: settings.value("admin")?,
             sanctioned_apps: &sanctioned_apps,
         };
-        let api = self.connects.api(&google::DIALECT, &self.clock, deadline);
-        Ok(google::read(&api, &account, workspace).await)
+        let read = async {
+            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
+            let key = secrets.get("service_account_key").map_or("", String::as_str);
+            let why = |rule| Unread::credential(format!("the setting service_account_key {rule}"));
+            let account = Arc::new(ServiceAccount::parse(key).map_err(why)?);
+            let api = self.connects.api(&google::DIALECT, &self.clock, deadline);
+            Ok(google::read(&api, &account, workspace).await)
+        };
+        Ok(read.await.unwrap_or_else(Unread::reading))
+    }
+
+    async fn read_aws(
+        &self,
+        connection: &Connection,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Result<Reading> {
+        let read = async {
+            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
+            // Its id was made here and is of no other connection, as an ExternalId has to be.
+            let config = AwsConfig::of(&settings.values, &secrets, connection.id.to_string())?;
+            let api = self.connects.api(&aws::DIALECT, &self.clock, deadline);
+            Ok(aws::read(&api, &config).await)
+        };
+        Ok(read.await.unwrap_or_else(Unread::reading))
+    }
+
+    async fn read_ad(
+        &self,
+        connection: &Connection,
+        settings: &Settings,
+        deadline: Instant,
+    ) -> Result<Reading> {
+        let read = async {
+            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
+            let config = AdConfig::of(&settings.values, &secrets)?;
+            let directory = ad::read(&config, self.connects.egress(), deadline).await;
+            let groups = ad::judge(&directory, self.clock.now());
+            Ok(Reading { groups, ..Reading::default() })
+        };
+        Ok(read.await.unwrap_or_else(Unread::reading))
     }
 
     async fn read_m365(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
-        let Some(state) = self.microsoft_app().await? else {
-            let why = "there is no Microsoft app yet; run `posture connect m365 init`";
-            return Ok(Unread::credential(why).reading());
-        };
-        let secrets = match self.find_secrets(CredentialOwner::MicrosoftApp).await {
-            Ok(secrets) => secrets,
-            Err(error) => return Ok(Unread::credential(error.message()).reading()),
-        };
-        let key = match state.app.key(&secrets.0) {
-            Ok(key) => Arc::new(key),
+        let (app, key) = match self.microsoft_key().await? {
+            Ok(found) => found,
             Err(unread) => return Ok(unread.reading()),
         };
         let api = self.connects.api(&microsoft::DIALECT, &self.clock, deadline);
-        Ok(m365::read(&api, &state.app, &key, settings.value("tenant")?).await)
+        Ok(m365::read(&api, &app, &key, settings.value("tenant")?).await)
+    }
+
+    async fn read_azure(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
+        let (app, key) = match self.microsoft_key().await? {
+            Ok(found) => found,
+            Err(unread) => return Ok(unread.reading()),
+        };
+        let wanted = settings.values.get("subscriptions").map_or("", String::as_str);
+        let wanted: Vec<&str> = wanted.split(',').filter(|it| !it.is_empty()).collect();
+        let api = self.connects.api(&azure::DIALECT, &self.clock, deadline);
+        Ok(azure::read(&api, &app, &key, settings.value("tenant")?, &wanted).await)
+    }
+
+    /// The app of the managed service provider, and what it proves itself with.
+    async fn microsoft_key(
+        &self,
+    ) -> Result<std::result::Result<(MicrosoftApp, Arc<AppKey>), Unread>> {
+        let Some(state) = self.microsoft_app().await? else {
+            let why = "there is no Microsoft app yet; run `posture connect m365 init`";
+            return Ok(Err(Unread::credential(why)));
+        };
+        let secrets = self.secrets_of(CredentialOwner::MicrosoftApp).await;
+        let key = secrets.and_then(|it| state.app.key(&it));
+        Ok(key.map(|key| (state.app, Arc::new(key))))
     }
 }

@@ -171,6 +171,11 @@ impl Connects {
         Api::new(egress, endpoints, dialect, clock.clone(), deadline)
     }
 
+    /// The way out for protocols other than HTTP.
+    pub(super) fn egress(&self) -> &Egress {
+        &self.egress
+    }
+
     /// The name servers as they are configured now: a laptop or a container gets others while it runs.
     pub(super) fn resolver(&self) -> Result<DnsResolver> {
         self.options.dns_server.map_or_else(DnsResolver::system, DnsResolver::at)

@@ -151,6 +151,8 @@ pub struct Computer {
     pub created_at: Option<Time>,
     /// The latest moment that it can have been.
     pub last_seen: LastSignIn,
+    /// The latest moment that it certainly was. `None`: it was not, or that is unknown.
+    pub seen_at: Option<Time>,
 }
 
 /// # Errors
@@ -197,6 +199,7 @@ pub(super) fn computer(entry: &Entry) -> Result<Computer, &'static str> {
         flags: AccountFlags(bits(entry, "useraccountcontrol").ok_or("userAccountControl")?),
         created_at: generalized(entry, "whencreated"),
         last_seen: last_sign_in(entry),
+        seen_at: at(moment(entry, "lastlogon")).max(at(moment(entry, "lastlogontimestamp"))),
     })
 }
 

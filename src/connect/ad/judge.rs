@@ -3,9 +3,9 @@
 use super::account::{Account, AccountKind};
 use super::directory::{Directory, StreamName};
 use super::group::{self, Members};
-use super::{admin, password, weakness};
+use super::{admin, device, password, weakness};
 use crate::clock::Time;
-use crate::connect::reading::{Group, Judged, Stream};
+use crate::connect::reading::{Group, Judged, Stream, StreamState};
 use crate::engine::identity::{Identity, LastSignIn};
 
 /// Judges a domain as it was at this moment: accounts and administrators, computers, policies.
@@ -25,14 +25,21 @@ pub fn judge(directory: &Directory, at: Time) -> Vec<Group> {
             accounts.extend(weakness::of_administrators(users, members, at));
         }
     }
-    let of_computers = computers.iter().filter_map(|it| weakness::of_computers(it));
-    let mut policies = Vec::new();
+    let mut computers_group = facts(directory, COMPUTERS, &[], of_computers(directory, at));
+    if let Some(computers) = computers {
+        computers_group.assets = device::assets(computers, at, COMPUTERS.0);
+    }
+    let (mut policies, mut passwords) = (Vec::new(), Vec::new());
     if let Some(policy) = policy {
-        policies.extend(password::of(policy, password_settings.as_deref()));
+        // The policies for some accounts are read by administrators alone, so that what the domain's says stands apart.
+        match password_settings.as_deref() {
+            None => policies.extend(password::of(policy, None)),
+            settings @ Some(_) => passwords.extend(password::of(policy, settings)),
+        }
         policies.extend(weakness::of_policy(policy));
     }
-    let names = [StreamName::Users, StreamName::Groups];
-    let mut directory_group = facts(directory, "directory", &names, accounts);
+    // Without the computers, members that are computers look like hidden ones.
+    let mut directory_group = facts(directory, DIRECTORY, &[StreamName::Computers], accounts);
     directory_group.accounts =
         users.as_deref().zip(members.as_ref()).map(|(users, of)| identities(users, of, at));
     if !directory.domain.is_empty() {
@@ -43,20 +50,39 @@ pub fn judge(directory: &Directory, at: Time) -> Vec<Group> {
     }
     vec![
         directory_group,
-        facts(directory, "computers", &[StreamName::Computers], of_computers.collect()),
-        facts(directory, "policy", &[StreamName::Policy, StreamName::PasswordSettings], policies),
+        computers_group,
+        facts(directory, POLICY, &[], policies),
+        facts(directory, PASSWORD_SETTINGS, &[StreamName::Policy], passwords),
     ]
 }
 
+/// The parts of a domain that are read on their own, and their streams.
+type Part = (&'static str, &'static [StreamName]);
+
+const DIRECTORY: Part = ("directory", &[StreamName::Users, StreamName::Groups]);
+const COMPUTERS: Part = ("computers", &[StreamName::Computers]);
+const POLICY: Part = ("policy", &[StreamName::Policy]);
+const PASSWORD_SETTINGS: Part = ("password_settings", &[StreamName::PasswordSettings]);
+
+fn of_computers(directory: &Directory, at: Time) -> Vec<Judged> {
+    let Some(computers) = &directory.computers else { return Vec::new() };
+    weakness::of_computers(computers).into_iter().chain(device::judge(computers, at)).collect()
+}
+
+/// `also`: streams of other parts that its rules need.
 fn facts(
     directory: &Directory,
-    scope: &str,
-    streams: &[StreamName],
+    (scope, own): Part,
+    also: &[StreamName],
     observations: Vec<Judged>,
 ) -> Group {
-    let is_of = |it: &&Stream| streams.iter().any(|name| name.as_str() == it.name);
-    let streams = directory.streams.iter().filter(is_of).cloned().collect();
-    Group { scope: scope.to_owned(), streams, observations, ..Group::default() }
+    let of = |names: &[StreamName]| -> Vec<Stream> {
+        let is_of = |it: &&Stream| names.iter().any(|name| name.as_str() == it.name);
+        directory.streams.iter().filter(is_of).cloned().collect()
+    };
+    let (streams, others) = (of(own), of(also));
+    let is_whole = streams.iter().chain(&others).all(|it| it.state == StreamState::Complete);
+    Group { scope: scope.to_owned(), is_whole, streams, observations, ..Group::default() }
 }
 
 /// The accounts of people, and of services that use such accounts. Active Directory knows no second factor.

@@ -6,6 +6,8 @@
 mod account;
 mod admin;
 mod ber;
+mod config;
+mod device;
 mod directory;
 mod filter;
 mod group;
@@ -21,9 +23,10 @@ mod weakness;
 
 pub use account::{Account, AccountFlags, AccountKind, Computer};
 pub use ber::{MESSAGE_BYTES_MAX, Malformed, Reader, element, header, integer};
+pub use config::{AdConfig, PORT};
 pub use directory::{Directory, StreamName};
 pub use group::DirectoryGroup;
 pub use judge::judge;
 pub use message::{Answer, AnswerBody, Entry, Outcome, decode};
 pub use policy::{DomainPolicy, PasswordRules, PasswordSettings};
-pub use read::{AdConfig, PORT, read};
+pub use read::read;

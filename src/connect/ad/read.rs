@@ -1,7 +1,6 @@
 //! Reads a domain from one of its domain controllers.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use tokio::time::Instant;
 
@@ -9,6 +8,7 @@ use super::account::{
     ACCOUNT_ATTRIBUTES, Account, COMPUTER_ATTRIBUTES, Computer, RID_ADMINISTRATOR, RID_KRBTGT,
     account, computer,
 };
+use super::config::{AdConfig, PORT};
 use super::directory::{Directory, StreamName};
 use super::filter::Filter;
 use super::group::{ADMINISTRATORS, GROUP_ATTRIBUTES, RID_DOMAIN_ADMINS, RIDS, group};
@@ -17,35 +17,13 @@ use super::policy::{DOMAIN_ATTRIBUTES, SETTINGS_ATTRIBUTES, domain_policy, passw
 use super::session::{Found, Session};
 use super::value::{raw, sid, sid_bytes, sids};
 use crate::connect::reading::StreamState;
-use crate::egress::{Egress, Trust};
+use crate::egress::Egress;
 use crate::engine::identity::LastSignIn;
 
-/// Of LDAP over TLS.
-pub const PORT: u16 = 636;
 /// The ports of the global catalog, which holds every object and lacks most attributes.
 const GLOBAL_CATALOG_PORTS: [u16; 2] = [3268, 3269];
 /// `sAMAccountType` of the accounts of people and of services that use such accounts.
 const USER_ACCOUNT: &str = "805306368";
-
-/// How a domain is reached.
-#[derive(Clone)]
-pub struct AdConfig {
-    /// The name or address of a domain controller.
-    pub host: String,
-    pub port: u16,
-    /// `reader@acme.test`, or a distinguished name.
-    pub user: String,
-    pub password: String,
-    pub trust: Trust,
-}
-
-/// Hides the password.
-impl fmt::Debug for AdConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, user, .. } = self;
-        write!(f, "AdConfig({user} at {host}:{port})")
-    }
-}
 
 /// Reads all streams over one connection. `deadline`: of everything together.
 ///

@@ -73,8 +73,9 @@ impl Refusal {
 
     fn of_xml(root: &Element) -> Option<Self> {
         let error = match root.name.as_str() {
-            "ErrorResponse" => root.child("Error")?,
-            "Response" => root.at(&["Errors", "Error"])?,
+            "ErrorResponse" | "Response" => {
+                root.child("Error").or_else(|| root.at(&["Errors", "Error"]))?
+            }
             "Error" => root,
             _ => return None,
         };

@@ -200,15 +200,18 @@ fn detection(account: &Account) -> Option<Judged> {
 }
 
 fn volumes(account: &Account) -> Option<Judged> {
-    let members = in_use(account)?.into_iter().map(|it| Member {
-        id: &it.name,
-        name: &it.name,
-        passes: it.encrypts_volumes,
-    });
+    let regions = in_use(account)?;
+    let members: Option<Vec<_>> = regions
+        .iter()
+        .map(|it| {
+            let passes = Some(it.encrypts_volumes?);
+            Some(Member { id: &it.name, name: &it.name, passes })
+        })
+        .collect();
     Judged::population(
         "CLD-12",
         "volume_encryption",
-        members,
+        members?,
         "New EBS volumes are not encrypted by default in these regions, which are in use. Turn on EBS encryption by default.",
     )
 }

@@ -2,6 +2,7 @@
 
 mod endpoint;
 mod page;
+mod part;
 mod token;
 mod unread;
 
@@ -23,6 +24,7 @@ use crate::egress::{Egress, PostFailure, retry_after_s};
 
 pub use endpoint::Endpoints;
 pub use page::{Collection, Pager, Rows};
+pub use part::Parts;
 pub use token::TokenSource;
 pub use unread::{Cause, Unread, said};
 

@@ -287,7 +287,14 @@ impl From<Field> for FieldView {
             | FieldRule::Domain
             | FieldRule::Email
             | FieldRule::ServiceAccountKey
-            | FieldRule::Origin => Vec::new(),
+            | FieldRule::Origin
+            | FieldRule::Host
+            | FieldRule::Port
+            | FieldRule::Authorities
+            | FieldRule::Fingerprint
+            | FieldRule::Ids
+            | FieldRule::AwsAccount
+            | FieldRule::AwsRole => Vec::new(),
         };
         Self {
             name: it.name.into_owned(),

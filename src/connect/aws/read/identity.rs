@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::part::Parts;
 use super::request::{Ask, HOME};
 use super::session::Session;
 use crate::connect::aws::account::{Summary, User};
 use crate::connect::aws::answer::{credential_report, is_report_ready, report_csv, summary};
-use crate::connect::call::Unread;
+use crate::connect::call::{Parts, Unread};
 use crate::connect::reading::Stream;
 
 const VERSION: &str = "2010-05-08";

@@ -1,7 +1,6 @@
 //! Reads an account, one service after another, and judges it.
 
 mod identity;
-mod part;
 mod region;
 mod request;
 mod session;

@@ -1,6 +1,5 @@
 //! What is read of each region.
 
-use super::part::Parts;
 use super::request::{Ask, HOME};
 use super::session::{Pages, Session};
 use crate::connect::aws::account::Region;
@@ -8,7 +7,7 @@ use crate::connect::aws::answer::{
     NextPage, databases, detector_ids, encrypts_volumes, is_detecting, region_names,
     security_groups,
 };
-use crate::connect::call::{Unread, encoded};
+use crate::connect::call::{Parts, Unread, encoded};
 use crate::connect::reading::Stream;
 
 const EC2_VERSION: &str = "2016-11-15";

@@ -1,6 +1,5 @@
 //! Buckets, and whether they can be public.
 
-use super::part::Parts;
 use super::request::{Ask, HOME};
 use super::session::{Pages, Session};
 use crate::connect::aws::account::{Bucket, PublicAccess};
@@ -8,7 +7,7 @@ use crate::connect::aws::answer::{
     ListedBucket, NextPage, is_policy_public, is_region, listed_buckets, public_access,
 };
 use crate::connect::aws::refusal::Refusal;
-use crate::connect::call::{Answer, Unread, encoded};
+use crate::connect::call::{Answer, Parts, Unread, encoded};
 use crate::connect::reading::Stream;
 
 const ACCOUNT_PATH: &str = "/v20180820/configuration/publicAccessBlock";

@@ -2,12 +2,11 @@
 
 use serde_json::json;
 
-use super::part::Parts;
 use super::request::{Ask, HOME};
 use super::session::Session;
 use crate::connect::aws::account::Trail;
 use crate::connect::aws::answer::{is_logging, is_region, trails};
-use crate::connect::call::Unread;
+use crate::connect::call::{Parts, Unread};
 use crate::connect::reading::Stream;
 
 /// `regions`: all that are enabled. `None`: they were not read.

@@ -375,3 +375,61 @@ fn policies_that_may_not_be_read_are_denied() {
     is_partial(&partly, "policy", "lockoutThreshold of 1 of 1");
     assert!(judge(&partly, now())[2].observations.is_empty());
 }
+
+#[test]
+fn computers_become_assets_and_say_what_they_run() {
+    let world = || {
+        let mut world = World::new();
+        let day = |n: i64| (NOW_TICKS - n * DAY_TICKS).to_string();
+        let desk = |name: &str, os: &str, version: &str, days: i64| {
+            computer(name, 4_096)
+                .with("operatingSystem", os)
+                .with("operatingSystemVersion", version)
+                .with("lastLogonTimestamp", day(days))
+        };
+        world.computers.extend([
+            desk("NEW", "Windows 11 Pro", "10.0 (26200)", 2),
+            desk("SEVEN", "Windows 7 Professional", "6.1 (7601)", 3),
+            desk("AWAY", "Windows 7 Professional", "6.1 (7601)", 200),
+            desk("MAC", "Mac OS X", "12.6", 1),
+            computer("PLANNED", 4_096).without("lastLogonTimestamp").with("lastLogon", "0"),
+        ]);
+        world
+    };
+    let groups = judge(&world().read(), now());
+    assert!(groups.iter().all(|it| it.is_whole), "{groups:?}");
+    let names: Vec<&str> = groups[1].assets.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["DC1", "SRV1", "NEW", "SEVEN", "AWAY", "MAC"],
+        "disabled ones and those never used are none"
+    );
+    let new = &groups[1].assets[2];
+    assert_eq!(new.seen_at, Some(now().plus_days(-2)), "without the lag, which is only possible");
+    assert_eq!(new.hostname.as_deref(), Some("new.acme.test"));
+    assert!(!new.is_managed, "a domain manages nothing");
+    let os = find(&groups, "os_support").unwrap();
+    assert_eq!(os.control, "END-09");
+    assert_eq!(
+        os.findings.lines().next(),
+        Some("SEVEN"),
+        "one that was away for long is not judged: {os:?}"
+    );
+    assert_eq!(os.count.as_ref().unwrap().n_passed, 3, "{os:?}");
+    let others = ["END-01", "END-02"];
+    assert!(!groups[1].observations.iter().any(|it| others.contains(&it.control)));
+    let mut hidden = world();
+    hidden.computers.remove(0);
+    let groups = judge(&hidden.read(), now());
+    assert_eq!(
+        (groups[0].is_whole, groups[1].is_whole),
+        (false, false),
+        "administrators may be computers"
+    );
+    assert!(groups[1].assets.is_empty() && find(&groups, "os_support").is_none());
+    let mut ordinary = world();
+    ordinary.settings.clear();
+    let groups = judge(&ordinary.read(), now());
+    assert_eq!([2, 3].map(|it: usize| groups[it].is_whole), [true, false]);
+    assert!(find(&groups, "password_policy").is_some(), "the policy of the domain fails by itself");
+}

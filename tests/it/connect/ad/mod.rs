@@ -2,6 +2,7 @@
 
 mod ber;
 mod certificate;
+mod connection;
 mod domain;
 mod fault;
 mod needs_samba;

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio::runtime::Builder;
 use tokio::time::Instant;
 
-use super::{LONG, find, states, stream};
+use super::{LONG, connection, find, states, stream};
 use crate::harness::process::wait_until;
 use crate::harness::tls::authority;
 use crate::harness::tool;
@@ -213,9 +213,34 @@ fn a_domain_of_others_is_read() {
     let pinned = Trust::Pinned(fingerprint.parse().unwrap());
     let directory = samba.read("reader@acme.test", "Read3r.Secret", pinned);
     assert!(directory.users.is_some(), "{:?}", directory.streams);
+    through_the_front_door(&samba, fingerprint);
     let other = Trust::Authorities(TrustedRoots::parse(authority().pem().as_bytes()).unwrap());
     let refused = refusal(&samba.read("reader@acme.test", "Read3r.Secret", other));
     assert!(refused.contains(fingerprint), "{refused}");
+}
+
+/// The server runs in the network of Samba.
+fn through_the_front_door(samba: &Samba, fingerprint: &str) {
+    samba.within(|| {
+        let folder = connection::folder("Read3r.Secret");
+        let _server = folder.serve();
+        let client = folder.client("Acme");
+        let id = connection::add(&folder, PORT, "reader@acme.test");
+        let why = connection::reason(&folder, &id);
+        assert!(why.contains(fingerprint), "{why}");
+        folder.ok(&["connect", "set", &id, "--set", &format!("fingerprint={fingerprint}")]);
+        let synced = folder.run(&["connect", "sync", &id]);
+        assert!(synced.err.contains("not everything could be read"), "{}", synced.err);
+        let now = connection::shown(&folder, &id);
+        assert_eq!(now["health"], "degraded", "the policies for some accounts are hidden: {now}");
+        assert_eq!(connection::status(&folder, &client, "ID-07"), "compliant");
+        assert_eq!(connection::status(&folder, &client, "ID-35"), "non_compliant");
+        folder.ok(&["connect", "set", &id, "--set", "user=nobody@acme.test"]);
+        folder.run(&["connect", "sync", &id]);
+        let why = connection::reason(&folder, &id);
+        assert!(why.contains("the user name or the password is wrong"), "{why}");
+        assert_eq!(connection::status(&folder, &client, "ID-07"), "compliant", "nothing changes");
+    });
 }
 
 fn is_read_by_an_ordinary_account(directory: &Directory) {

@@ -55,6 +55,7 @@ fn computer(name: &str, flags: u32) -> Computer {
         flags: AccountFlags(flags),
         created_at: None,
         last_seen: LastSignIn::Unknown,
+        seen_at: None,
     }
 }
 

@@ -169,7 +169,7 @@ proptest! {
     #[test]
     fn no_text_makes_a_reader_panic(text in "[<>/&;a-zA-Z0-9\"={}:,\\[\\] \n!?-]{0,200}") {
         let _ = (summary(&text), credential_report(&text), public_access(&text), is_policy_public(&text));
-        let _ = (bucket_names(&text), trails(&text), is_logging(&text), is_detecting(&text));
+        let _ = (listed_buckets(&text), trails(&text), is_logging(&text), is_detecting(&text));
         let _ = (region_names(&text), security_groups(&text), encrypts_volumes(&text), databases(&text));
     }
 }

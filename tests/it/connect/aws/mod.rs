@@ -1,5 +1,12 @@
-//! Amazon Web Services: signatures, answers, and what they come to.
+//! Amazon Web Services.
 
 mod answer;
+mod cloud;
+mod connection;
+mod healthy;
+mod moto;
+mod needs_moto;
+mod needs_prowler;
+mod read;
 mod rule;
 mod sign;

@@ -267,6 +267,8 @@ fn regions_in_use_are_watched_and_encrypted() {
     assert_eq!(status("guardduty", with(vec![None, Some(true)])), Some(Compliant));
     let plain = |it: &mut Account| it.regions.as_mut().unwrap()[0].encrypts_volumes = Some(false);
     assert_eq!(status("volume_encryption", plain), Some(NonCompliant));
+    let unread = |it: &mut Account| it.regions.as_mut().unwrap()[0].encrypts_volumes = None;
+    assert_eq!(status("volume_encryption", unread), None, "a region that was not read");
     let idle = |it: &mut Account| it.regions = Some(vec![idle("us-east-1")]);
     assert_eq!(status("guardduty", idle), None);
 }

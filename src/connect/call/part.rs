@@ -1,10 +1,10 @@
-//! Streams that are read in parts: one after the other in each region or bucket.
+//! Streams that are read in parts, one after the other: in each region, bucket or subscription.
 
-use crate::connect::call::Unread;
+use super::unread::Unread;
 use crate::connect::reading::{Stream, StreamState};
 
 /// A stream while it is read.
-pub(super) struct Parts {
+pub struct Parts {
     name: &'static str,
     n_rows: u64,
     n_read: usize,
@@ -13,12 +13,13 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    pub(super) const fn of(name: &'static str) -> Self {
+    #[must_use]
+    pub const fn of(name: &'static str) -> Self {
         Self { name, n_rows: 0, n_read: 0, unread: Vec::new() }
     }
 
-    /// Notes what became of a part. `None`: it was not read.
-    pub(super) fn take<T>(
+    /// Notes what became of a part, whose name may be empty. `None`: it was not read.
+    pub fn take<T>(
         &mut self,
         part: &str,
         read: Result<T, Unread>,
@@ -37,12 +38,14 @@ impl Parts {
         }
     }
 
-    pub(super) fn is_complete(&self) -> bool {
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
         self.unread.is_empty()
     }
 
     /// Whether all was read, and the first reason why not.
-    pub(super) fn stream(&self) -> Stream {
+    #[must_use]
+    pub fn stream(&self) -> Stream {
         let Some((part, first)) = self.unread.first() else {
             return Stream {
                 name: self.name.to_owned(),

@@ -1,0 +1,77 @@
+//! What the controls of the secure score say of ours.
+
+use super::subscription::{ScoreControl, Subscription};
+use crate::connect::reading::{Judged, JudgedStatus};
+use crate::engine::fact::failing_line;
+
+struct Rule {
+    control: &'static str,
+    check: &'static str,
+    /// Of the controls of the secure score that are about the same.
+    ids: &'static [&'static str],
+}
+
+const fn rule(control: &'static str, check: &'static str, ids: &'static [&'static str]) -> Rule {
+    Rule { control, check, ids }
+}
+
+const RULES: [Rule; 9] = [
+    rule("CLD-01", "enable_mfa", &["34a42fb3-e6db-409c-b56b-7b1db6b8aee0"]),
+    rule("CLD-10", "secure_management_ports", &["52901099-235c-4971-b9d5-a33fca3a936e"]),
+    rule("CLD-11", "manage_access_and_permissions", &["2d85f639-0bea-4a4a-b6c6-608952a1414a"]),
+    rule("CLD-12", "encryption_at_rest", &["8fd574ec-43cf-426e-a439-a67cbaf2d564"]),
+    rule("CLD-13", "unauthorized_network_access", &["f9d5432b-8f7b-45e9-b90c-e214a30f6a02"]),
+    rule(
+        "CLD-15",
+        "updates_and_vulnerabilities",
+        &["05daab2e-f074-4601-ac10-aadf5c9c50f6", "61702b76-1fab-41f2-bcbc-50b7870dcf38"],
+    ),
+    rule("CLD-17", "encrypt_data_in_transit", &["0e55495e-034f-4abc-8293-767229250176"]),
+    rule("CLD-19", "auditing_and_logging", &["27b24961-75ba-4fe4-8909-97286d5dd5ee"]),
+    rule("END-05", "endpoint_protection", &["12136bd9-dc24-44f2-9587-7be3af6aac14"]),
+];
+
+/// Returns true if a rule is about this control of the secure score.
+pub(super) fn is_known(id: &str) -> bool {
+    RULES.iter().any(|it| it.ids.contains(&id))
+}
+
+/// Judges all subscriptions of a client together. `subscriptions`: all that there are, each read to the end.
+#[must_use]
+pub fn judge(subscriptions: &[Subscription]) -> Vec<Judged> {
+    RULES.iter().filter_map(|rule| apply(rule, subscriptions)).collect()
+}
+
+/// `None`: there is no resource that it is about.
+fn apply(rule: &Rule, subscriptions: &[Subscription]) -> Option<Judged> {
+    let of = |it: &ScoreControl| rule.ids.contains(&it.id.as_str());
+    let all = || subscriptions.iter().flat_map(|it| &it.controls).filter(|it| of(it));
+    let n_healthy: u64 = all().map(|it| it.n_healthy).sum();
+    let n_unhealthy: u64 = all().map(|it| it.n_unhealthy).sum();
+    let mut names: Vec<&str> = all().map(|it| it.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let names = names.join("\" and \"");
+    let n = n_healthy + n_unhealthy;
+    if n == 0 {
+        return None;
+    }
+    if n_unhealthy == 0 {
+        let findings = format!(
+            "Defender for Cloud finds nothing to do under \"{names}\". It looked at {n} resources."
+        );
+        return Some(Judged::whole(rule.control, rule.check, JudgedStatus::Compliant, findings));
+    }
+    // As with a list whose failing members are known.
+    let status =
+        if n_unhealthy <= n_healthy { JudgedStatus::Partial } else { JudgedStatus::NonCompliant };
+    let is_failing = |it: &&Subscription| it.controls.iter().any(|it| of(it) && 0 < it.n_unhealthy);
+    let failing: Vec<&str> =
+        subscriptions.iter().filter(is_failing).map(|it| it.name.as_str()).collect();
+    let findings = format!(
+        "Subscriptions: {}\n{n_unhealthy} of {n} resources are unhealthy under \"{names}\". Open Recommendations in Defender for Cloud, \
+         and work through what it lists there.",
+        failing_line(&failing, failing.len())
+    );
+    Some(Judged::whole(rule.control, rule.check, status, findings))
+}
