@@ -55,11 +55,9 @@ impl Parts {
             };
         };
         let is_same = self.unread.iter().all(|it| it.1.state == first.state);
-        let state = match first.state {
-            StreamState::Denied if is_same => StreamState::Denied,
-            _ if self.n_read == 0 && is_same => first.state,
-            _ => StreamState::Partial,
-        };
+        let is_denied = first.state == StreamState::Denied;
+        let is_told = is_same && (is_denied || self.n_read == 0);
+        let state = if is_told { first.state } else { StreamState::Partial };
         let more = match self.unread.len() - 1 {
             0 => String::new(),
             n => format!(" (and {n} more like it)"),

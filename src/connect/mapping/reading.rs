@@ -1,5 +1,6 @@
 //! From the rows of a tool to what its organizations bring to clients.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Answers, Mapped, Mapping, Organization, apply};
@@ -62,23 +63,21 @@ fn organizations(
     if lister.state != StreamState::Complete {
         return None;
     }
-    let listed = match mapped.organizations.take() {
-        Some(listed) => listed.into_iter().map(|it| (it.id, it.name)).collect(),
+    let all = match mapped.organizations.take() {
+        Some(all) => all.into_iter().map(|it| (it.id, it.name)).collect(),
         None if mapping.organizations.is_some() => return None,
         None => {
             let devices = mapped.devices.iter().flatten().filter(|it| !it.org.is_empty());
             devices.map(|it| (it.org.clone(), it.org.clone())).collect::<BTreeMap<_, _>>()
         }
     };
-    if N_ORGS_MAX < listed.len() {
+    if N_ORGS_MAX < all.len() {
         lister.state = StreamState::Failed;
-        lister.reason = format!(
-            "it has {} organizations, and more than {N_ORGS_MAX} are not read",
-            listed.len()
-        );
+        lister.reason =
+            format!("it has {} organizations, and more than {N_ORGS_MAX} are not read", all.len());
         return None;
     }
-    Some(listed.into_iter().map(|(id, name)| Organization { id, name }).collect())
+    Some(all.into_iter().map(|(id, name)| Organization { id, name }).collect())
 }
 
 /// What is known of all organizations.
@@ -156,7 +155,7 @@ fn notes(mapping: &Mapping, mapped: &Mapped, n_homeless: usize) -> Vec<(String, 
     }
     let mut notes = Vec::new();
     for (stream, mut all) in words {
-        all.sort_by(|one, other| other.0.cmp(&one.0));
+        all.sort_by_key(|it| Reverse(it.0));
         let n_more = all.len().saturating_sub(N_WORDS_SHOWN);
         let shown = all.into_iter().take(N_WORDS_SHOWN).map(|(_, text)| text);
         let more = (0 < n_more).then(|| format!("{n_more} more"));

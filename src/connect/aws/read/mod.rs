@@ -28,7 +28,7 @@ pub async fn read(api: &Api, config: &AwsConfig) -> Reading {
     }
 }
 
-/// Whoever sets the role up looks for the ExternalId.
+/// Whoever sets the role up looks for the `ExternalId`.
 fn unopened(unread: Unread, config: &AwsConfig) -> Reading {
     let mut reading = unread.reading();
     reading.groups[0].notes = notes(config);
