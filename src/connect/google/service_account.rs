@@ -55,7 +55,7 @@ impl ServiceAccount {
     /// # Errors
     /// The rule that it breaks.
     pub fn parse(text: &str) -> Result<Self, String> {
-        const NO_KEY: &str = "is not the key of a service account; in the Google Cloud console, create a key of type JSON for the service account";
+        const NO_KEY: &str = "is not the key of a service account; in the Google Cloud console, create a JSON key for the account";
         let json: Value = serde_json::from_str(text).map_err(|_| {
             "must be the whole JSON key file of a Google service account".to_owned()
         })?;

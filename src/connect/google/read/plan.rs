@@ -135,14 +135,14 @@ pub(super) const PLANS: &[Plan] = &[
         "https://admin.googleapis.com/admin/reports/v1/activity/users/all/applications/user_accounts?eventName=2sv_disable\
          &maxResults=1000&fields=nextPageToken,items(id(time,applicationName),actor/email,events/name)",
         "/items",
-        "actor",
+        "id",
     ),
     plan(
         StreamKind::AuditEvents,
         "https://admin.googleapis.com/admin/reports/v1/activity/users/all/applications/login?maxResults=100\
          &fields=nextPageToken,items(id(time,applicationName),actor/email,events/name)",
         "/items",
-        "actor",
+        "id",
     )
     .of(Shape::Newest),
     plan(
@@ -150,7 +150,7 @@ pub(super) const PLANS: &[Plan] = &[
         "https://admin.googleapis.com/admin/reports/v1/activity/users/all/applications/admin?maxResults=100\
          &fields=nextPageToken,items(id(time,applicationName),actor/email,events/name)",
         "/items",
-        "actor",
+        "id",
     )
     .of(Shape::Newest),
     plan(

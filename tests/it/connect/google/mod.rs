@@ -11,6 +11,6 @@ mod note;
 mod policy;
 mod question;
 mod read;
-mod server;
+pub mod server;
 mod weird;
 mod workspace;
