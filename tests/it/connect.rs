@@ -18,6 +18,7 @@ mod m365;
 mod mapping;
 mod needs_dnslib;
 mod needs_npm;
+mod needs_prism;
 mod needs_samples;
 mod notice;
 mod server;
