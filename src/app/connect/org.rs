@@ -174,10 +174,12 @@ impl App {
             let mut scopes: Vec<String> = found.groups.iter().map(|it| it.scope.clone()).collect();
             let gone = before.into_iter().filter(|it| !scopes.contains(it));
             let gone: BTreeSet<String> = gone.collect();
-            if let Err(error) = self.retract(Feed::of(connection, client, now), gone.clone()).await
-            {
-                scopes.extend(gone);
-                failure = Some(error);
+            match self.retract(Feed::of(connection, client, now), gone.clone()).await {
+                Err(error) if error.code != Code::NotFound => {
+                    scopes.extend(gone);
+                    failure = Some(error);
+                }
+                Ok(()) | Err(_) => (),
             }
             org.fed = Some((client, scopes));
             brought.extend(&found.groups);

@@ -9,7 +9,7 @@ use super::plan::{
     AntivirusMap, DeviceMap, JoinedFlag, Latest, Number, OpenMap, PatchMap, Role, Streamed, Use,
     UserMap, time_of,
 };
-use super::{Answers, Mapped, Mapping, Organization, Unmapped};
+use super::{Answers, Mapped, Mapping, Organization, Stream, Unmapped};
 use crate::connect::device::{Antivirus, Device, Fact, Last, Patch, Patching, ToolUser};
 use crate::text::line;
 
@@ -381,6 +381,24 @@ fn patching(map: &PatchMap, of: &DeviceRows, notes: &mut Notes) -> Patching {
     }
     patching.installed = installed.as_ref().and_then(|it| latest(it, of, notes));
     patching
+}
+
+/// Removes the members of rows that nothing is read from. They are most of a row.
+pub(super) fn prune(mapping: &Mapping, stream: &Stream, rows: &mut [Value]) {
+    let (name, all) = (&*stream.name, all_uses(mapping));
+    let read = all.iter().filter(|it| it.stream == name).filter_map(|it| it.field);
+    let fields = read.chain(stream.skip_if.iter().map(|it| &it.field));
+    let mut members: BTreeSet<&str> =
+        fields.flat_map(|it| &it.at).filter_map(|it| it.member()).collect();
+    let DeviceMap { stream: devices, id, joins, .. } = &mapping.devices;
+    let organizations = mapping.organizations.iter().map(|it| (&it.stream, &it.id));
+    let users = mapping.users.iter().map(|it| (&it.stream, &it.id));
+    let joins = joins.iter().map(|(stream, at)| (stream, at));
+    let ids = joins.chain(organizations).chain(users).chain([(devices, id)]);
+    members.extend(ids.filter(|it| it.0 == name).filter_map(|it| it.1.member()));
+    for row in rows.iter_mut().filter_map(Value::as_object_mut) {
+        row.retain(|member, _| members.contains(&**member));
+    }
 }
 
 fn all_uses(mapping: &Mapping) -> Vec<Use<'_>> {

@@ -9,6 +9,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
 
+use super::apply::prune;
 use super::reading::reading;
 use super::{Answers, Auth, Base, Mapping, Pager, Stream, Window, WindowForm};
 use crate::blocking;
@@ -76,7 +77,8 @@ pub async fn read_tool(api: &Api, mapping: &Arc<Mapping>, entered: &Entered) -> 
             return named(unread.clone(), mapping).reading();
         }
         streams.push(read.stream(&stream.name));
-        if let Some(rows) = read.complete() {
+        if let Some(mut rows) = read.complete() {
+            prune(mapping, stream, &mut rows);
             answers.insert(stream.name.clone(), rows);
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use super::apply::prune;
 use super::read::{Example, parse};
 use super::{Answers, Mapped, Mapping, Proof, apply};
 use crate::connect::device::{
@@ -64,7 +65,9 @@ fn differences(mapping: &Mapping, example: &Example) -> Vec<String> {
         let Some(rows) = stream.rows_of(answer) else {
             return vec![format!("answers: {name}: has no list at {:?}", stream.rows.as_str())];
         };
-        answers.insert(name.clone(), rows.to_vec());
+        let mut rows = rows.to_vec();
+        prune(mapping, stream, &mut rows);
+        answers.insert(name.clone(), rows);
     }
     let mapped = apply(mapping, &answers);
     let mut found = Vec::new();

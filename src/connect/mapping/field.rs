@@ -85,6 +85,11 @@ impl Pointer {
         if value.is_null() { Place::Null } else { Place::Value(value) }
     }
 
+    /// The member of a row that it leads into.
+    pub(super) fn member(&self) -> Option<&str> {
+        self.parts.first().map(String::as_str)
+    }
+
     /// As people write it: `antivirus.status`.
     pub(super) fn dotted(&self) -> String {
         self.parts.join(".")

@@ -58,26 +58,28 @@ fn organizations(
     mapped: &mut Mapped,
     streams: &mut [Stream],
 ) -> Option<Vec<Organization>> {
-    let lister = mapping.organizations.as_ref().map_or(&mapping.devices.stream, |it| &it.stream);
-    let lister = streams.iter_mut().find(|it| it.name == *lister)?;
-    if lister.state != StreamState::Complete {
+    let source = mapping.organizations.as_ref().map_or(&mapping.devices.stream, |it| &it.stream);
+    let source = streams.iter_mut().find(|it| it.name == *source)?;
+    if source.state != StreamState::Complete {
         return None;
     }
-    let all = match mapped.organizations.take() {
-        Some(all) => all.into_iter().map(|it| (it.id, it.name)).collect(),
+    let listed = match mapped.organizations.take() {
+        Some(listed) => listed.into_iter().map(|it| (it.id, it.name)).collect(),
         None if mapping.organizations.is_some() => return None,
         None => {
             let devices = mapped.devices.iter().flatten().filter(|it| !it.org.is_empty());
             devices.map(|it| (it.org.clone(), it.org.clone())).collect::<BTreeMap<_, _>>()
         }
     };
-    if N_ORGS_MAX < all.len() {
-        lister.state = StreamState::Failed;
-        lister.reason =
-            format!("it has {} organizations, and more than {N_ORGS_MAX} are not read", all.len());
+    if N_ORGS_MAX < listed.len() {
+        source.state = StreamState::Failed;
+        source.reason = format!(
+            "it has {} organizations, and more than {N_ORGS_MAX} are not read",
+            listed.len()
+        );
         return None;
     }
-    Some(all.into_iter().map(|(id, name)| Organization { id, name }).collect())
+    Some(listed.into_iter().map(|(id, name)| Organization { id, name }).collect())
 }
 
 /// What is known of all organizations.
@@ -155,7 +157,7 @@ fn notes(mapping: &Mapping, mapped: &Mapped, n_homeless: usize) -> Vec<(String, 
     }
     let mut notes = Vec::new();
     for (stream, mut all) in words {
-        all.sort_by_key(|it| Reverse(it.0));
+        all.sort_by_key(|(n, _)| Reverse(*n));
         let n_more = all.len().saturating_sub(N_WORDS_SHOWN);
         let shown = all.into_iter().take(N_WORDS_SHOWN).map(|(_, text)| text);
         let more = (0 < n_more).then(|| format!("{n_more} more"));

@@ -291,15 +291,10 @@ impl World {
         }
     }
 
-    /// The path with these ids in it, and a body that is fine.
-    pub(crate) fn filled(
-        &self,
-        operation: &Operation,
-        id: Option<&str>,
-        client: &str,
-    ) -> (String, Vec<u8>) {
+    /// The path with these ids in it.
+    fn path(&self, operation: &Operation, id: Option<&str>, client: &str) -> String {
         let query = if operation.id == "list_portfolio" { "?framework=SOC2" } else { "" };
-        let path = operation
+        operation
             .path
             .clone()
             .add(query)
@@ -327,7 +322,17 @@ impl World {
             .replace("{kind}", KIND)
             .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
-            .replace("{frameworkId}", "SOC2");
+            .replace("{frameworkId}", "SOC2")
+    }
+
+    /// The path with these ids in it, and a body that is fine.
+    pub(crate) fn filled(
+        &self,
+        operation: &Operation,
+        id: Option<&str>,
+        client: &str,
+    ) -> (String, Vec<u8>) {
+        let path = self.path(operation, id, client);
         let body = match operation.id.as_str() {
             "create_asset" => asset(id.unwrap_or(client)),
             "update_asset" => json!({"owner": "Ada"}),

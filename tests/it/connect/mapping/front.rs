@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::tool::{EXAMPLE, SECRET, Tool, fast, ninja, now_s, own};
 use crate::connect::vendor::told;
+use crate::harness::Answer;
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, Server, wait_until};
 
@@ -251,31 +252,49 @@ fn a_mapping_that_is_replaced_leaves_nothing_of_the_one_before() {
     assert_eq!(controls(&folder, &acme), "END-02 compliant, END-04 compliant");
 }
 
+const PROBLEM: &str = "example \"a server and a desktop that is not encrypted\": verdicts: END-04: expected \"compliant\", not \
+                       \"non_compliant\"";
+
+/// An example that does not hold.
+fn wrong() -> String {
+    EXAMPLE.replace("END-04 = \"non_compliant\"", "END-04 = \"compliant\"")
+}
+
 #[test]
-fn a_mapping_of_your_own_is_checked_added_and_removed() {
-    let tool = own();
-    let folder = tool.folder();
+fn a_mapping_is_checked_without_a_service() {
+    let folder = own().folder();
     let checked = folder.ok(&["connect", "check", "own.toml"]);
     assert!(checked.contains("unproven") && checked.contains("END-02, END-04"), "{checked}");
     let checked = folder.json(&["connect", "check", "own.toml"])["data"].clone();
     assert_eq!((&checked["kind"], &checked["problems"]), (&json!("example_rmm"), &json!([])));
-    let wrong = EXAMPLE
-        .replace("END-04 = \"non_compliant\"", "END-04 = \"compliant\"")
-        .replace("host = ", "hots = ");
-    folder.write("wrong.toml", wrong.as_bytes());
-    let refused = folder.run(&["connect", "check", "wrong.toml"]);
-    assert_eq!((refused.code, refused.err.contains("1 problem")), (1, true), "{refused:?}");
-    let problem = "example \"a server and a desktop that is not encrypted\": verdicts: END-04: expected \"compliant\", not \
-                   \"non_compliant\"";
-    assert!(
-        refused.out.starts_with("wrong.toml:") && refused.out.contains(problem),
-        "{}",
-        refused.out
-    );
+    folder.write("wrong.toml", wrong().as_bytes());
+    for args in
+        [&["connect", "check", "wrong.toml"][..], &["connect", "mapping", "add", "wrong.toml"]]
+    {
+        let refused = folder.run(args);
+        assert_eq!((refused.code, refused.err.contains("1 problem")), (1, true), "{refused:?}");
+        let is_placed = refused.out.starts_with("wrong.toml:46: ");
+        assert!(is_placed && refused.out.contains(PROBLEM), "{}", refused.out);
+    }
+    let refused = folder.run(&["connect", "check", "wrong.toml", "--json"]);
+    let told: Value = serde_json::from_str(&refused.out).unwrap();
+    assert!(told["data"]["problems"][0].as_str().unwrap().contains(PROBLEM), "{told}");
+}
 
+fn put(folder: &Folder, kind: &str, toml: &str) -> Answer {
+    let (path, body) = (format!("/api/connection-mappings/{kind}"), json!({ "toml": toml }));
+    let json = [("Content-Type", "application/json")];
+    send_socket(&folder.socket(), "PUT", &path, &json, body.to_string().as_bytes())
+}
+
+fn named(kind: &str) -> String {
+    EXAMPLE.replace("example_rmm", kind)
+}
+
+#[test]
+fn what_is_wrong_with_a_mapping_is_said_and_their_number_is_limited() {
+    let folder = own().folder();
     let _server = folder.serve();
-    let refused = folder.run(&["connect", "mapping", "add", "wrong.toml"]);
-    assert!(refused.code == 1 && refused.out.contains(problem), "{refused:?}");
     folder.ok(&["connect", "mapping", "add", "own.toml"]);
     let listed = folder.ok(&["connect", "mapping", "list"]);
     assert!(listed.contains("example_rmm") && listed.contains("unproven"), "{listed}");
@@ -283,30 +302,39 @@ fn a_mapping_of_your_own_is_checked_added_and_removed() {
     for it in ["Example RMM (unproven)", "NinjaOne (unproven)", "Tactical RMM ", "origin"] {
         assert!(kinds.contains(it), "{it}: {kinds}");
     }
-    let put = |kind: &str, toml: &str| {
-        let (path, body) = (format!("/api/connection-mappings/{kind}"), json!({ "toml": toml }));
-        let json = [("Content-Type", "application/json")];
-        send_socket(&folder.socket(), "PUT", &path, &json, body.to_string().as_bytes())
-    };
     for (kind, toml, status, words) in [
         ("example_rmm", EXAMPLE.to_owned(), 200, "example_rmm"),
         ("other", EXAMPLE.to_owned(), 400, "declares the kind example_rmm, not other"),
-        ("example_rmm", wrong, 400, "END-04"),
-        ("datto", EXAMPLE.replace("example_rmm", "datto"), 409, "is a name of this release"),
-        ("dns", EXAMPLE.replace("example_rmm", "dns"), 409, "is a name of this release"),
-        ("prowler", EXAMPLE.replace("example_rmm", "prowler"), 409, "is a name of this release"),
+        ("example_rmm", wrong(), 400, "END-04"),
+        ("datto", named("datto"), 409, "is a name of this release"),
+        ("dns", named("dns"), 409, "is a name of this release"),
+        ("prowler", named("prowler"), 409, "is a name of this release"),
         ("example_rmm", "x".repeat(250_000), 400, "must have at most 245760 bytes"),
     ] {
-        let answer = put(kind, &toml);
+        let answer = put(&folder, kind, &toml);
         assert_eq!(answer.status, status, "{kind}: {}", answer.text());
         assert!(answer.text().contains(words), "{kind}: {}", answer.text());
     }
+    let done = folder.ask("/api/audit?limit=1")["data"][0].clone();
+    assert_eq!(done["action"], "PUT /api/connection-mappings/{kind}", "{done}");
+    for nth in 2..=32 {
+        let kind = format!("own{nth}");
+        assert_eq!(put(&folder, &kind, &named(&kind)).status, 201);
+    }
+    let answer = put(&folder, "own33", &named("own33"));
+    assert!(answer.status == 409 && answer.text().contains("there are already 32 mappings"));
+}
+
+#[test]
+fn credentials_of_a_mapping_stay_where_they_were_entered_for() {
+    let folder = own().folder();
+    let _server = folder.serve();
+    folder.ok(&["connect", "mapping", "add", "own.toml"]);
     let args = ["connect", "add", "example_rmm", "--set", "origin=https://rmm.example"];
     let id = folder.ok(&[&args[..], &["--set-file", "key=secret"]].concat()).trim_end().to_owned();
     let refused = folder.run(&["connect", "mapping", "remove", "example_rmm"]);
     assert!(refused.err.contains(&format!("is used by \"Example RMM\" ({id})")), "{}", refused.err);
-    let elsewhere = EXAMPLE.replace("X-API-Key", "X-Other-Key");
-    let answer = put("example_rmm", &elsewhere);
+    let answer = put(&folder, "example_rmm", &EXAMPLE.replace("X-API-Key", "X-Other-Key"));
     assert_eq!(answer.status, 409, "{}", answer.text());
     assert!(answer.text().contains("credentials were entered for what they were"));
     let refused = folder.run(&["connect", "set", &id, "--set", "origin=https://evil.example"]);
@@ -318,15 +346,6 @@ fn a_mapping_of_your_own_is_checked_added_and_removed() {
     let refused = folder.run(&["connect", "mapping", "remove", "example_rmm"]);
     assert!(refused.err.contains("connection mapping not found"), "{}", refused.err);
     let refused = folder.run(&args);
-    assert!(refused.err.contains("must be one of dns, m365, ninjaone, datto, tactical, huntress"));
-    for nth in 1..=32 {
-        assert_eq!(
-            put(&format!("own{nth}"), &EXAMPLE.replace("example_rmm", &format!("own{nth}"))).status,
-            201
-        );
-    }
-    let answer = put("own33", &EXAMPLE.replace("example_rmm", "own33"));
-    assert!(answer.status == 409 && answer.text().contains("there are already 32 mappings"));
-    let done = folder.ask("/api/audit?limit=1")["data"][0].clone();
-    assert_eq!(done["action"], "PUT /api/connection-mappings/{kind}", "{done}");
+    let is_gone = !refused.err.contains("example_rmm");
+    assert!(refused.err.contains("must be one of dns, ") && is_gone, "{}", refused.err);
 }
