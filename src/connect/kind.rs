@@ -334,12 +334,7 @@ impl FieldRule {
                 }
                 Ok(origin.to_owned())
             }
-            Self::Host
-                if is_url(&format!("https://{}/", bracketed(value)))
-                    && !value.contains(['/', '?', '#']) =>
-            {
-                Ok(value.to_owned())
-            }
+            Self::Host if is_host(value) => Ok(value.to_owned()),
             Self::Host => Err("must be a host name or an IP address".to_owned()),
             Self::Port => match value.parse::<u16>() {
                 Ok(1..) => Ok(value.to_owned()),
@@ -386,9 +381,9 @@ fn is_id(text: &str) -> bool {
     lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|it| it == b'-' || it.is_ascii_hexdigit())
 }
 
-/// As an IPv6 address stands in a URL.
-fn bracketed(host: &str) -> Cow<'_, str> {
-    if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]").into() } else { host.into() }
+fn is_host(text: &str) -> bool {
+    let is_name = !text.contains(['/', '?', '#', ':']) && is_url(&format!("https://{text}/"));
+    is_name || text.parse::<Ipv6Addr>().is_ok()
 }
 
 fn is_account(text: &str) -> bool {

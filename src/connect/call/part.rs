@@ -55,9 +55,9 @@ impl Parts {
             };
         };
         let is_same = self.unread.iter().all(|it| it.1.state == first.state);
-        let is_denied = first.state == StreamState::Denied;
-        let is_told = is_same && (is_denied || self.n_read == 0);
-        let state = if is_told { first.state } else { StreamState::Partial };
+        // A right that is missing in some parts is missing all the same.
+        let is_told = self.n_read == 0 || first.state == StreamState::Denied;
+        let state = if is_same && is_told { first.state } else { StreamState::Partial };
         let more = match self.unread.len() - 1 {
             0 => String::new(),
             n => format!(" (and {n} more like it)"),

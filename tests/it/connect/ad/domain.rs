@@ -7,6 +7,7 @@ use posture::engine::identity::LastSignIn;
 
 use super::server::{Asked, BASE, BIND, Row, Server, bound, done, page, reference};
 use super::{LONG, config, find, read_within, states, stream};
+use crate::harness::process::wait_until;
 
 /// 2026-11-23T00:00:00Z in ticks of 100 ns since 1601.
 const NOW_TICKS: i64 = 134_398_656_000_000_000;
@@ -195,7 +196,8 @@ fn a_domain_is_read_completely() {
     assert_eq!(directory.domain, "acme.test");
     let asked = server.asked();
     assert_eq!((&*asked[0].user, &*asked[0].password), ("reader@acme.test", "secret"));
-    assert_eq!(asked.last().unwrap().operation, 0x42, "it says goodbye");
+    let is_gone = || server.asked().last().unwrap().operation == 0x42;
+    assert!(wait_until(LONG, is_gone), "it says goodbye");
 
     let users = directory.users.as_ref().unwrap();
     let anna = users.iter().find(|it| it.short_name == "anna").unwrap();
@@ -231,9 +233,9 @@ fn a_domain_is_read_completely() {
 fn its_accounts_are_those_of_people_with_their_groups() {
     let groups = judge(&World::new().read(), now());
     let scopes: Vec<&str> = groups.iter().map(|it| it.scope.as_str()).collect();
-    assert_eq!(scopes, ["directory", "computers", "policy"]);
+    assert_eq!(scopes, ["directory", "computers", "policy", "password_settings"]);
     let streams: Vec<usize> = groups.iter().map(|it| it.streams.len()).collect();
-    assert_eq!(streams, [2, 1, 2], "each stream is in one group");
+    assert_eq!(streams, [2, 1, 1, 1], "each stream is in one group");
     let accounts = groups[0].accounts.as_ref().unwrap();
     assert_eq!(accounts.len(), 5, "a managed service account is none of a person");
     let of = |user: &str| accounts.iter().find(|it| it.user == user).unwrap();

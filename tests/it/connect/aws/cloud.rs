@@ -1,4 +1,4 @@
-//! AWS on loopback: two accounts that check signatures and the ExternalId, and otherwise say what a test wants.
+//! AWS on loopback: two accounts that check signatures and the `ExternalId`, and otherwise say what a test wants.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -333,6 +333,28 @@ pub fn streams(reading: &Reading) -> impl Iterator<Item = &Stream> {
 
 pub fn stream<'a>(reading: &'a Reading, name: &str) -> &'a Stream {
     streams(reading).find(|it| it.name == name).unwrap_or_else(|| panic!("no {name}: {reading:?}"))
+}
+
+const ALL: [(&str, &str); 10] = [
+    ("CLD-01", "compliant"),
+    ("CLD-02", "compliant"),
+    ("CLD-03", "compliant"),
+    ("CLD-04", "compliant"),
+    ("CLD-05", "compliant"),
+    ("CLD-06", "compliant"),
+    ("CLD-07", "compliant"),
+    ("CLD-10", "compliant"),
+    ("CLD-12", "compliant"),
+    ("CLD-24", "compliant"),
+];
+
+/// All controls that an account in good order decides.
+pub fn all() -> Vec<(&'static str, &'static str)> {
+    ALL.into_iter().chain([("CLD-25", "compliant")]).collect()
+}
+
+pub fn without(controls: &[&str]) -> Vec<(&'static str, &'static str)> {
+    all().into_iter().filter(|it| !controls.contains(&it.0)).collect()
 }
 
 /// The controls that are decided, with their status.

@@ -3,6 +3,7 @@
 mod answer;
 mod cloud;
 mod connection;
+mod fault;
 mod healthy;
 mod moto;
 mod needs_moto;

@@ -74,35 +74,92 @@ fn a_real_answer_decides_nine_controls() {
 
 type Fault<'a> = (&'a str, fn(&Answers), StreamState, &'a str);
 
+const OF_SUBSCRIPTIONS: [Fault<'static>; 4] = [
+    (
+        "no subscription",
+        |it| it.list("/subscriptions", &[]),
+        Denied,
+        "not allowed; grant the app the role Security Reader on a subscription of the tenant; it sees none that is on",
+    ),
+    (
+        "none that is on",
+        |it| it.list("/subscriptions", &[subscription(FIRST, "Old", "Disabled")]),
+        Denied,
+        "not allowed; grant the app the role Security Reader on a subscription of the tenant",
+    ),
+    (
+        "a field that is gone",
+        |it| it.list("/subscriptions", &[json!({"subscriptionId": FIRST})]),
+        Partial,
+        "the field state is absent from 1 of 1 rows",
+    ),
+    (
+        "HTML",
+        |it| it.set("/subscriptions", told(200, &[], "<html>")),
+        Failed,
+        "the answer is not JSON",
+    ),
+];
+
+const OF_CONTROLS: [Fault<'static>; 7] = [
+    (
+        "a missing role",
+        |it| it.fail(&controls_of(FIRST), 403, "AuthorizationFailed"),
+        Denied,
+        "Production: not allowed; grant the app the role Security Reader on the subscription aaaaaaaa",
+    ),
+    (
+        "Defender off",
+        |it| it.fail(&controls_of(FIRST), 409, "Subscription Not Registered"),
+        Unlicensed,
+        "Production: Defender for Cloud is not on; open it once",
+    ),
+    (
+        "another 404",
+        |it| it.fail(&controls_of(FIRST), 404, "SubscriptionNotFound"),
+        Failed,
+        "Production: Azure answered 404 SubscriptionNotFound: \"some words\"",
+    ),
+    (
+        "a count that is gone",
+        |it| it.controls(FIRST, &[json!({"name": "x", "properties": {"displayName": "x"}})]),
+        Partial,
+        "Production: the field healthyResourceCount is absent from 1 of 1 rows",
+    ),
+    (
+        "other controls",
+        |it| it.controls(FIRST, &[control("new", "New", 1, 0)]),
+        Partial,
+        "Production: the secure score has none of the controls that Posture knows",
+    ),
+    (
+        "a foreign link",
+        |it| {
+            it.set(&controls_of(FIRST),
+            page(&json!({"value": real_controls(), "nextLink": "https://evil.example/subscriptions"})))
+        },
+        Partial,
+        "Production: 11 rows were read, then: the next page is said to be at another place",
+    ),
+    (
+        "a page that repeats",
+        |it| {
+            let next = format!(
+                "https://management.azure.com{}?api-version=2020-01-01&skip=1",
+                controls_of(FIRST)
+            );
+            let page = page(&json!({"value": real_controls(), "nextLink": next}));
+            it.set(&controls_of(FIRST), page.clone());
+            it.set("second page", page);
+        },
+        Partial,
+        "Production: 11 rows were read, then: the service sent the same page twice",
+    ),
+];
+
 #[test]
 fn what_is_not_read_decides_nothing() {
-    let of_subscriptions: [Fault<'_>; 4] = [
-        (
-            "no subscription",
-            |it| it.list("/subscriptions", &[]),
-            Denied,
-            "not allowed; grant the app the role Security Reader on a subscription of the tenant; it sees none that is on",
-        ),
-        (
-            "none that is on",
-            |it| it.list("/subscriptions", &[subscription(FIRST, "Old", "Disabled")]),
-            Denied,
-            "not allowed; grant the app the role Security Reader on a subscription of the tenant",
-        ),
-        (
-            "a field that is gone",
-            |it| it.list("/subscriptions", &[json!({"subscriptionId": FIRST})]),
-            Partial,
-            "the field state is absent from 1 of 1 rows",
-        ),
-        (
-            "HTML",
-            |it| it.set("/subscriptions", told(200, &[], "<html>")),
-            Failed,
-            "the answer is not JSON",
-        ),
-    ];
-    for (name, change, state, words) in of_subscriptions {
+    for (name, change, state, words) in OF_SUBSCRIPTIONS {
         let azure = Azure::start();
         change(&azure.answers);
         let reading = read(&azure, &[]);
@@ -115,62 +172,7 @@ fn what_is_not_read_decides_nothing() {
         );
         assert!(!reading.groups[0].is_whole && reading.groups[0].observations.is_empty(), "{name}");
     }
-    let of_controls: [Fault<'_>; 7] = [
-        (
-            "a missing role",
-            |it| it.fail(&controls_of(FIRST), 403, "AuthorizationFailed"),
-            Denied,
-            "Production: not allowed; grant the app the role Security Reader on the subscription aaaaaaaa",
-        ),
-        (
-            "Defender off",
-            |it| it.fail(&controls_of(FIRST), 409, "Subscription Not Registered"),
-            Unlicensed,
-            "Production: Defender for Cloud is not on; open it once",
-        ),
-        (
-            "another 404",
-            |it| it.fail(&controls_of(FIRST), 404, "SubscriptionNotFound"),
-            Failed,
-            "Production: Azure answered 404 SubscriptionNotFound: \"some words\"",
-        ),
-        (
-            "a count that is gone",
-            |it| it.controls(FIRST, &[json!({"name": "x", "properties": {"displayName": "x"}})]),
-            Partial,
-            "Production: the field healthyResourceCount is absent from 1 of 1 rows",
-        ),
-        (
-            "other controls",
-            |it| it.controls(FIRST, &[control("new", "New", 1, 0)]),
-            Partial,
-            "Production: the secure score has none of the controls that Posture knows",
-        ),
-        (
-            "a foreign link",
-            |it| {
-                it.set(&controls_of(FIRST),
-            page(&json!({"value": real_controls(), "nextLink": "https://evil.example/subscriptions"})))
-            },
-            Partial,
-            "Production: 11 rows were read, then: the next page is said to be at another place",
-        ),
-        (
-            "a page that repeats",
-            |it| {
-                let next = format!(
-                    "https://management.azure.com{}?api-version=2020-01-01&skip=1",
-                    controls_of(FIRST)
-                );
-                let page = page(&json!({"value": real_controls(), "nextLink": next}));
-                it.set(&controls_of(FIRST), page.clone());
-                it.set("second page", page);
-            },
-            Partial,
-            "Production: 11 rows were read, then: the service sent the same page twice",
-        ),
-    ];
-    for (name, change, state, words) in of_controls {
+    for (name, change, state, words) in OF_CONTROLS {
         let azure = Azure::start();
         change(&azure.answers);
         let reading = read(&azure, &[]);
