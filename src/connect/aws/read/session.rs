@@ -57,8 +57,8 @@ impl<'a> Session<'a> {
         if refusal.is_denied() {
             let external_id = &self.config.external_id;
             return Err(Unread::consent(format!(
-                "AWS does not let the access key use {role_arn}; create the role with this name, let its trust policy allow the user of the \
-                 key with the ExternalId {external_id}, and allow that user sts:AssumeRole on the role{}",
+                "AWS does not let the access key use {role_arn}; create the role with this name, let its trust policy allow the user of \
+                 the key with the ExternalId {external_id}, and allow that user sts:AssumeRole on the role{}",
                 said(&refusal.message)
             )));
         }

@@ -116,7 +116,7 @@ fn are_refused(moto: &Moto, good: &AwsConfig, regions: &[&str]) {
     let mut wrong_secret = good.clone();
     wrong_secret.key.secret.push('x');
     let mut wrong_key = good.clone();
-    wrong_key.key.key_id = "AKIAIOSFODNN7EXAMPLE".to_owned();
+    "AKIAIOSFODNN7EXAMPLE".clone_into(&mut wrong_key.key.key_id);
     let role_arn = Some(format!("arn:aws:iam::{OWN}:role/Posture"));
     let own = AwsConfig {
         account: OWN.to_owned(),

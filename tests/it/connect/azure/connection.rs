@@ -136,7 +136,7 @@ const OF_CONTROLS: [Fault<'static>; 7] = [
         "a foreign link",
         |it| {
             it.set(&controls_of(FIRST),
-            page(&json!({"value": real_controls(), "nextLink": "https://evil.example/subscriptions"})))
+            page(&json!({"value": real_controls(), "nextLink": "https://evil.example/subscriptions"})));
         },
         Partial,
         "Production: 11 rows were read, then: the next page is said to be at another place",

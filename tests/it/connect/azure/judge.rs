@@ -17,13 +17,14 @@ fn subscription(name: &str, controls: Vec<ScoreControl>) -> Subscription {
 
 #[test]
 fn resources_of_all_subscriptions_count_together() {
-    let two = |first: (u64, u64), second: (u64, u64)| {
+    type Counts = (u64, u64);
+    let two = |first: Counts, second: Counts| {
         [
             subscription("A", vec![control(PORTS, first.0, first.1)]),
             subscription("B", vec![control(PORTS, second.0, second.1)]),
         ]
     };
-    let cases: [((u64, u64), (u64, u64), Option<JudgedStatus>); 6] = [
+    let cases: [(Counts, Counts, Option<JudgedStatus>); 6] = [
         ((3, 0), (2, 0), Some(Compliant)),
         ((3, 0), (0, 0), Some(Compliant)),
         ((0, 0), (0, 0), None),

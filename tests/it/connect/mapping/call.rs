@@ -246,10 +246,10 @@ fn what_breaks_is_said_and_nothing_is_judged_by_it() {
 
 #[test]
 fn a_list_that_is_not_proven_to_be_whole_is_not() {
+    type Script = fn(&str, usize) -> Value;
     let tool = own();
     tool.set("/api/agents", agents(&[1, 2], 150));
     let short = |total: usize, n: usize| page(&json!({"total": total, "data": agents(&[1], n)}));
-    type Script = fn(&str, usize) -> Value;
     let cases: [(&str, Script, &str); 4] = [
         (
             "shrinks",

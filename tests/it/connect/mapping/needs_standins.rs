@@ -28,7 +28,7 @@ fn standin(path: &str) -> Value {
 }
 
 fn tactical() -> Arc<Mapping> {
-    embedded().iter().cloned().find(|it| it.kind == "tactical").unwrap()
+    embedded().iter().find(|it| it.kind == "tactical").cloned().unwrap()
 }
 
 /// When the answers were recorded, to the hour.
