@@ -176,23 +176,39 @@ fn a_missing_permission_is_named_once_and_changes_no_control() {
     let (folder, _server, client, id) = read_once(&graph);
     let before = controls(&folder, &client);
     let sharing = "/admin/sharepoint/settings";
-    graph.answers.fail(sharing, 403, "Authorization_RequestDenied", "Insufficient privileges.");
-    let synced = folder.run(&["connect", "sync", &id]);
-    assert_eq!(synced.code, 1);
-    let now = shown(&folder, &id);
-    assert_eq!(now["health"], "degraded");
-    let (state, reason) = stream(&now, "sharepointSettings");
-    assert_eq!(state, "denied");
-    assert_eq!(
-        reason,
-        "not allowed; grant the app SharePointTenantSettings.Read.All and consent again"
-    );
-    let n_other = streams(&now)
-        .iter()
-        .filter(|it| !["complete", "unlicensed"].contains(&it.1.as_str()))
-        .count();
-    assert_eq!(n_other, 1, "{now}");
-    assert_eq!(controls(&folder, &client), before);
+    for (path, name, permission) in [
+        (
+            "/reports/authenticationMethods/userRegistrationDetails",
+            "userRegistrationDetails",
+            "AuditLog.Read.All",
+        ),
+        ("/users", "users", "User.Read.All and AuditLog.Read.All"),
+        (
+            "/roleManagement/directory/roleAssignments",
+            "roleAssignments",
+            "RoleManagement.Read.Directory",
+        ),
+        (sharing, "sharepointSettings", "SharePointTenantSettings.Read.All"),
+    ] {
+        let denied = json!({"error": {
+            "code": "Authorization_RequestDenied", "message": "Insufficient privileges.",
+        }});
+        let denied = Told::Raw(403, Vec::new(), denied.to_string());
+        let good = graph.answers.swap(path, denied).unwrap();
+        let synced = folder.run(&["connect", "sync", &id]);
+        assert_eq!(synced.code, 1, "{name}");
+        let now = shown(&folder, &id);
+        assert_eq!(now["health"], "degraded", "{name}");
+        let (state, reason) = stream(&now, name);
+        assert_eq!(state, "denied", "{name}");
+        assert_eq!(reason, format!("not allowed; grant the app {permission} and consent again"));
+        let all = streams(&now);
+        let n_denied = all.iter().filter(|it| it.1 == "denied").count();
+        assert_eq!(n_denied, 1, "{name}: {all:?}");
+        assert_eq!(controls(&folder, &client), before, "{name}");
+        graph.answers.set(path, good);
+    }
+    assert_eq!(n_events(&folder, "mfa_disabled"), 0);
     let intune = "Forbidden - must have one of the following scopes: Audit.Some.Read, Other";
     graph.answers.fail(sharing, 403, "Forbidden", intune);
     folder.run(&["connect", "sync", &id]);

@@ -16,6 +16,18 @@ const SERVICES: &str = "services";
 const DEVICES: &str = "devices";
 const AREAS: [&str; 5] = [DIRECTORY, POLICIES, APPS, SERVICES, DEVICES];
 
+/// Without one of these, the list of accounts would say less than before.
+const ACCOUNTS_NEED: [Source; 8] = [
+    Source::Users,
+    Source::Registrations,
+    Source::RoleDefinitions,
+    Source::RoleAssignments,
+    Source::RoleEligibilities,
+    Source::GroupMembers,
+    Source::SecurityDefaults,
+    Source::Policies,
+];
+
 const fn area(source: Source) -> &'static str {
     match source {
         Source::Organization
@@ -60,6 +72,7 @@ pub(super) fn reading(tenant: &Tenant, mut streams: BTreeMap<Source, Stream>, at
         let own = Source::ALL.iter().filter(|it| name == DEVICES && area(**it) == DEVICES);
         needed.iter().chain(own).all(is_known)
     });
+    let has_accounts = ACCOUNTS_NEED.iter().all(is_known);
     let judged = rules::judge(tenant, at);
     let group = |(name, is_whole): (&'static str, bool)| {
         let of_area = |code: &str| {
@@ -78,9 +91,16 @@ pub(super) fn reading(tenant: &Tenant, mut streams: BTreeMap<Source, Stream>, at
     let mut groups: Vec<Group> = AREAS.into_iter().zip(is_whole).map(group).collect();
     for group in &mut groups {
         match group.scope.as_str() {
-            DIRECTORY => group.accounts = rules::accounts(tenant, at),
+            // What lacks its list does not say that the list is empty.
+            DIRECTORY => {
+                group.accounts = rules::accounts(tenant, at).filter(|_| has_accounts);
+                group.is_whole &= group.accounts.is_some();
+            }
             POLICIES => group.notes = rules::notes(tenant),
-            APPS => group.apps = rules::apps(tenant),
+            APPS => {
+                group.apps = rules::apps(tenant);
+                group.is_whole &= group.apps.is_some();
+            }
             DEVICES => {
                 let devices = device::devices(tenant).unwrap_or_default();
                 group.observations = judge(&devices, &device::facts(tenant), at);

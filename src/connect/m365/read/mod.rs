@@ -115,9 +115,7 @@ impl Reader<'_> {
     /// Without Entra ID P1, Graph refuses the whole call that asks for sign-ins.
     async fn read_users(&mut self) {
         let with = self.rows(&USERS).await;
-        let is_refused =
-            |it: &Unread| matches!(it.state, StreamState::Unlicensed | StreamState::Denied);
-        if !with.unread.as_ref().is_some_and(is_refused) {
+        if with.unread.as_ref().is_none_or(|it| it.state != StreamState::Unlicensed) {
             return self.keep(Source::Users, &USERS, with);
         }
         let without = self.rows(&USERS_WITHOUT_SIGN_INS).await;
