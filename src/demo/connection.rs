@@ -42,15 +42,14 @@ pub async fn furnish(app: &App) -> Result<()> {
         clients.iter().map(|it| (it.name.as_str(), it.id)).collect();
     let tool =
         add(app, None, TOOL, &[("region", "eu"), ("client_id", "demo"), ("client_secret", "demo")]);
-    let tool = tool.await?;
-    // Its organizations are known once it has run.
-    app.run_connection(tool).await;
+    let tool = tool.await?; // Its organizations are known now.
     let mapping = |(index, it): (usize, &DemoClient)| {
         let to = MappedTo::Client(*known.get(it.name)?);
         Some(OrgMapping { external_id: (index + 1).to_string(), to })
     };
     let mappings = CLIENTS.iter().enumerate().filter_map(mapping).collect();
     app.map_connection_orgs(&by, tool, || Ok(mappings)).await?;
+    app.run_connection(tool).await;
     for profile in &CLIENTS {
         let Some(&client) = known.get(profile.name) else { continue };
         let domain = profile.domain();
@@ -80,7 +79,10 @@ async fn add(
         domains: (!domains.is_empty()).then_some(domains),
         settings: named.into_iter().collect(),
     };
-    Ok(app.add_connection(&operator(), new).await?.connection.id)
+    let id = app.add_connection(&operator(), new).await?.connection.id;
+    // Now, and not beside the first looks at the demonstration.
+    app.run_connection(id).await;
+    Ok(id)
 }
 
 fn read(settings: &Settings, _: Time) -> Reading {
