@@ -110,6 +110,7 @@ fn a_failure_is_a_notice_until_a_backup_succeeds() {
     assert_eq!(notice["at"], "2026-03-10T09:00:00.000Z");
     let said = notice["message"].as_str().unwrap();
     assert!(said.starts_with("the folder of the backups cannot be read"), "{said}");
+    assert!(wait_until(SOON, || state(&posture)["running"].is_null()));
     posture.block_on(posture.app.run_due_backup()).unwrap();
     assert_eq!(state(&posture)["failures"], 1, "it is tried again after an hour");
     pass_h(&posture, 1);
