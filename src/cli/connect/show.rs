@@ -107,7 +107,7 @@ pub(super) fn kinds(options: &Config, json: bool) -> Result<()> {
         }
         for (index, it) in fields.iter().enumerate() {
             let head = if index == 0 { first.clone() } else { [const { String::new() }; 3] };
-            let values = print::cell(&it["values"]);
+            let values = print::cell(&it["values"]).replace(',', ", ");
             let values = if values.is_empty() { values } else { format!(" One of: {values}.") };
             let secret = if it["secret"] == true { " Secret." } else { "" };
             let optional = if it["required"] == true { "" } else { " Optional." };
