@@ -133,7 +133,7 @@ fn graphs_specification_allows_every_request() {
         .into_iter()
         .filter(is_ours)
         .partition(|it| NOT_IN_GRAPH.iter().any(|name| it.line.contains(name)));
-    assert_eq!(judge(&prism, &asked, "/v1.0"), 21);
+    assert_eq!(judge(&prism, &asked, "/v1.0"), 23);
     for it in absent {
         let target = it.line.strip_prefix("GET /v1.0").unwrap();
         let refusal = prism.refusal("GET", target, &it.headers).unwrap_or_default();
