@@ -1,7 +1,7 @@
 //! What was read of a client's environment, and what it says of controls.
 
 use crate::engine::asset::Seen;
-use crate::engine::fact::{FINDINGS_CHARS_MAX, failing_line};
+use crate::engine::fact::{FINDINGS_CHARS_MAX, Status, Verdict, failing_line};
 use crate::engine::identity::{AppUse, Identity};
 
 /// What was read of a client's environment: one group for each part that can be read on its own.
@@ -137,6 +137,22 @@ pub struct Member<'a> {
 }
 
 impl Judged {
+    /// `None`: it does not apply, which is not a fact about the control.
+    #[must_use]
+    pub fn verdict(&self) -> Option<Verdict> {
+        let stated = Verdict::Stated(match self.status {
+            JudgedStatus::Compliant => Status::Compliant,
+            JudgedStatus::Partial => Status::Partial,
+            JudgedStatus::NonCompliant => Status::NonCompliant,
+            JudgedStatus::NotApplicable => return None,
+        });
+        let counted = self.count.as_ref().map(|it| Verdict::Counted {
+            passed: it.n_passed,
+            failed: u32::try_from(it.failing.len()).unwrap_or(u32::MAX),
+        });
+        Some(counted.unwrap_or(stated))
+    }
+
     /// Judges the environment as a whole.
     #[must_use]
     pub fn whole(

@@ -300,7 +300,7 @@ fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
     match observation.verdict {
         Verdict::Counted { passed, failed } => {
             let is_critical = 0 < failed && is_critical();
-            let status = status_of(passed, failed, is_critical);
+            let status = Status::of_count(passed, failed, is_critical);
             let (passed, failed) = (u64::from(passed), u64::from(failed));
             Some(CheckResult { status, passed, failed, is_counted: true, is_critical })
         }
@@ -311,17 +311,6 @@ fn result(observation: &Observation, critical: &[u64]) -> Option<CheckResult> {
             Some(CheckResult { status, passed, failed, is_counted: false, is_critical })
         }
         Verdict::Gone => None,
-    }
-}
-
-/// `Partial` requires that at least half of the subjects pass and that no failing subject is critical.
-fn status_of(passed: u32, failed: u32, is_critical: bool) -> Status {
-    if failed == 0 {
-        Status::Compliant
-    } else if failed <= passed && !is_critical {
-        Status::Partial
-    } else {
-        Status::NonCompliant
     }
 }
 

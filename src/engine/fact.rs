@@ -29,6 +29,19 @@ impl Status {
         Self::NotApplicable,
     ];
 
+    /// Returns what counted subjects come to. `Partial` requires that at least half of them pass and that none that fails is
+    /// critical.
+    #[must_use]
+    pub const fn of_count(passed: u32, failed: u32, is_critical: bool) -> Self {
+        if failed == 0 {
+            Self::Compliant
+        } else if failed <= passed && !is_critical {
+            Self::Partial
+        } else {
+            Self::NonCompliant
+        }
+    }
+
     /// Returns the contract's name of the status.
     #[must_use]
     pub const fn as_str(self) -> &'static str {

@@ -11,7 +11,7 @@ use crate::clock::Time;
 use crate::connect::reading::{Group, Judged, JudgedStatus};
 use crate::engine::asset::Seen;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{N_FAILING_MAX, Observation, Status, Subject, Verdict, subject_hash};
+use crate::engine::fact::{N_FAILING_MAX, Observation, Subject, subject_hash};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 use crate::import::fold::Folded;
@@ -93,7 +93,7 @@ impl RunLabel<'_> {
         groups.iter().flat_map(of_group).collect()
     }
 
-    /// `None`: it does not apply, which is not a fact about the control.
+    /// `None`: it is not a fact about the control.
     fn observation(
         self,
         catalog: &Catalog,
@@ -101,19 +101,9 @@ impl RunLabel<'_> {
         it: Judged,
         import: ImportId,
     ) -> Option<Observation> {
-        let stated = Verdict::Stated(match it.status {
-            JudgedStatus::Compliant => Status::Compliant,
-            JudgedStatus::Partial => Status::Partial,
-            JudgedStatus::NonCompliant => Status::NonCompliant,
-            JudgedStatus::NotApplicable => return None,
-        });
-        let count = it.count.as_ref();
-        let verdict = count.map_or(stated, |it| Verdict::Counted {
-            passed: it.n_passed,
-            failed: u32::try_from(it.failing.len()).unwrap_or(u32::MAX),
-        });
+        let verdict = it.verdict()?;
         let mut failing: Vec<u64> =
-            count.iter().flat_map(|it| &it.failing).map(|it| subject_hash(it)).collect();
+            it.count.iter().flat_map(|it| &it.failing).map(|it| subject_hash(it)).collect();
         failing.sort_unstable();
         failing.truncate(N_FAILING_MAX);
         let control = *catalog.controls_named(it.control).first()?;

@@ -10,6 +10,7 @@ pub mod notice;
 pub mod org;
 pub mod registry;
 pub mod run;
+pub mod trial;
 
 use std::collections::BTreeMap;
 

@@ -9,10 +9,9 @@ use super::feed::Feed;
 use super::registry::Turn;
 use crate::app::App;
 use crate::app::intake::source::Run;
-use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::connect::reading::{Group, Reading, StreamState};
-use crate::error::{Chain, Code, Error, Result};
+use crate::error::{Chain, Code, Result};
 use crate::id::ConnectionId;
 use crate::store::Batch;
 use crate::store::global::client::ClientState;
@@ -135,20 +134,6 @@ impl App {
         }
         let id = connection.id;
         self.store.reserved().write(move |batch: &mut Batch| batch.remove_connection(id)).await
-    }
-
-    /// Reads everything, and keeps nothing of it.
-    ///
-    /// # Errors
-    /// `NotFound`; `Conflict` if it is being tested, or too many others are; `Unavailable` if it takes too long.
-    pub async fn test_connection(&self, by: &Caller, id: ConnectionId) -> Result<Reading> {
-        let found = self.get_connection(by, id).await?;
-        let place = self.connects.testing.begin(Turn { is_unwell: false, ..Turn::of(&found) });
-        if place.is_none() {
-            let rule = "it is being tested, or too many others are; try again when that has ended";
-            return Err(Error::conflict(rule));
-        }
-        self.read_environment(&found.connection).await
     }
 
     async fn note_connection_run(

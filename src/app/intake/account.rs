@@ -41,7 +41,7 @@ pub(in crate::app) fn observations(
 }
 
 /// Names failing accounts on the first line, then says how many are unknown.
-fn findings(shown: &ControlVerdict<'_>) -> Option<String> {
+pub(in crate::app) fn findings(shown: &ControlVerdict<'_>) -> Option<String> {
     let ControlVerdict { failing, n_unknown, .. } = shown;
     let mut lines = Vec::new();
     if !failing.is_empty() {

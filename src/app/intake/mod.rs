@@ -1,6 +1,6 @@
 //! The intake of facts: files, pushes, lists of accounts and assets, and the runs of sources.
 
-mod account;
+pub(super) mod account;
 mod announce;
 mod apply;
 mod body;

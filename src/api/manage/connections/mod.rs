@@ -173,7 +173,7 @@ impl Connections {
         by: By<Work>,
         #[oai(name = "connectionId")] connection_id: Path<Raw<Id>>,
     ) -> Result<Data<TestView>, Failure> {
-        let reading = web.app.test_connection(&by.0, connection_id.read()?).await?;
-        Ok(Data::of(&TestView::from(reading)))
+        let trial = web.app.test_connection(&by.0, connection_id.read()?).await?;
+        Ok(Data::of(&TestView::from(trial)))
     }
 }

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use crate::api::wire::reply::Null;
 use crate::api::wire::view::{Uid, When};
+use crate::app::connect::trial::{Foreseen, Trial};
 use crate::connect::kind::{Field, FieldRule, Kind, KindScope};
-use crate::connect::reading::{Group as ReadGroup, Judged, Org, Reading};
+use crate::connect::reading::{Group as ReadGroup, Org};
 use crate::connect::settings::Settings;
 use crate::error::Result;
 use crate::store::global::connection::{ConnectionState, ConnectionWithRun, GroupRun, StreamRun};
@@ -188,10 +189,10 @@ pub(super) struct TestControlView {
     findings: String,
 }
 
-impl From<Judged> for TestControlView {
-    fn from(it: Judged) -> Self {
+impl From<Foreseen> for TestControlView {
+    fn from(it: Foreseen) -> Self {
         Self {
-            control_code: it.control.to_owned(),
+            control_code: it.control,
             check: it.check,
             status: it.status.as_str().to_owned(),
             findings: it.findings,
@@ -199,20 +200,23 @@ impl From<Judged> for TestControlView {
     }
 }
 
-impl From<Org> for TestOrgView {
-    fn from(it: Org) -> Self {
-        let judged = it.groups.into_iter().flat_map(|it| it.observations);
+fn controls(all: Vec<Foreseen>) -> Vec<TestControlView> {
+    all.into_iter().map(TestControlView::from).collect()
+}
+
+impl From<(Org, Vec<Foreseen>)> for TestOrgView {
+    fn from((it, foreseen): (Org, Vec<Foreseen>)) -> Self {
         Self {
             external_id: it.external_id,
             name: it.name,
             devices: it.n_devices.into(),
-            controls: judged.map(TestControlView::from).collect(),
+            controls: controls(foreseen),
         }
     }
 }
 
-impl From<ReadGroup> for TestPartView {
-    fn from(it: ReadGroup) -> Self {
+impl From<(ReadGroup, Vec<Foreseen>)> for TestPartView {
+    fn from((it, foreseen): (ReadGroup, Vec<Foreseen>)) -> Self {
         let stream = |it: crate::connect::reading::Stream| StreamView {
             name: it.name,
             state: it.state.as_str().to_owned(),
@@ -222,19 +226,20 @@ impl From<ReadGroup> for TestPartView {
         Self {
             scope: it.scope,
             streams: it.streams.into_iter().map(stream).collect(),
-            controls: it.observations.into_iter().map(TestControlView::from).collect(),
+            controls: controls(foreseen),
             notes: it.notes.into_iter().map(NoteView::from).collect(),
         }
     }
 }
 
-impl From<Reading> for TestView {
-    fn from(it: Reading) -> Self {
-        let parts: Vec<TestPartView> = it.groups.into_iter().map(TestPartView::from).collect();
+impl From<Trial> for TestView {
+    fn from(Trial { reading, controls, org_controls }: Trial) -> Self {
+        let parts = reading.groups.into_iter().zip(controls);
+        let parts: Vec<TestPartView> = parts.map(TestPartView::from).collect();
         let mut streams = parts.iter().flat_map(|it| &it.streams);
         let complete = streams.all(|it| ["complete", "unlicensed"].contains(&it.state.as_str()));
-        let organizations = it.orgs.into_iter().flatten().map(TestOrgView::from).collect();
-        Self { complete, parts, organizations }
+        let organizations = reading.orgs.into_iter().flatten().zip(org_controls);
+        Self { complete, parts, organizations: organizations.map(TestOrgView::from).collect() }
     }
 }
 
