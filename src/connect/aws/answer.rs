@@ -83,7 +83,8 @@ pub fn summary(xml: &str) -> Option<Summary> {
     Some(Summary { has_mfa, n_access_keys: number("AccountAccessKeysPresent") })
 }
 
-/// The credential report of IAM, as CSV. A row that lacks a column makes it unreadable.
+/// The credential report of IAM, as CSV. A row that lacks a column makes it unreadable, and so does the lack of all rows: it
+/// always has one for the root user.
 #[must_use]
 pub fn credential_report(csv: &str) -> Option<Vec<User>> {
     let mut reader = csv::Reader::from_reader(csv.as_bytes());
@@ -126,7 +127,7 @@ pub fn credential_report(csv: &str) -> Option<Vec<User>> {
             keys: keys.map(key).to_vec(),
         });
     }
-    Some(users)
+    (!users.is_empty()).then_some(users)
 }
 
 /// `GetPublicAccessBlock` of S3, of an account or a bucket.

@@ -95,6 +95,16 @@ impl Rows {
         Self { rows: self.rows, unread: Some(unread) }
     }
 
+    /// Of a list that always has a row, an empty one is no answer.
+    #[must_use]
+    pub fn never_empty(self) -> Self {
+        if !self.rows.is_empty() || self.unread.is_some() {
+            return self;
+        }
+        let reason = "the list is empty, although it always has a row";
+        Self { unread: Some(Unread::failed(reason)), ..self }
+    }
+
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {
         let n_rows = self.rows.len() as u64;

@@ -143,12 +143,7 @@ impl Reader<'_> {
                 }
             }
         };
-        if plan.is_never_empty && read.rows.is_empty() && read.unread.is_none() {
-            let unread =
-                Unread::failed("Google sent an empty list, although there is always a row");
-            return Rows { unread: Some(unread), ..read };
-        }
-        read
+        if plan.is_never_empty { read.never_empty() } else { read }
     }
 
     /// Keeps what was read, if it was read to the end and looks as it should.

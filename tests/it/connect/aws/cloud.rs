@@ -366,7 +366,7 @@ pub fn decided(reading: &Reading) -> Vec<(&'static str, &'static str)> {
 }
 
 impl Script {
-    pub(super) fn say_xml(&self, name: &str, body: &str) {
+    pub fn say_xml(&self, name: &str, body: &str) {
         let answer = xml(body);
         self.say(name, move |_| answer.clone());
     }

@@ -1,14 +1,12 @@
 //! AWS through the front door.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
 use serde_json::Value;
 
 use super::cloud::{Cloud, KEY_ID, ROLE, SECRET};
-use crate::harness::process::{Folder, wait_until};
-
-const WAIT: Duration = Duration::from_mins(1);
+use crate::connect::tenant::{ran, shown, status};
+use crate::harness::process::{Folder, Server};
 
 fn folder(cloud: &Cloud) -> Folder {
     let folder = Folder::new();
@@ -25,15 +23,26 @@ fn folder(cloud: &Cloud) -> Folder {
     folder
 }
 
-fn shown(folder: &Folder, id: &str) -> Value {
-    folder.ask(&format!("/api/connections/{id}"))["data"].clone()
+/// The command that adds a connection, without its key.
+fn add(role: &str) -> Vec<&str> {
+    vec!["connect", "add", "aws", "--client", "Acme", "--set", role]
 }
 
-fn status(folder: &Folder, client: &str, code: &str) -> String {
-    let posture = folder.ask(&format!("/api/clients/{client}/posture"));
-    let all = posture["data"]["controls"].as_array().unwrap().clone();
-    let found = all.into_iter().find(|it| it["controlCode"] == code).unwrap();
-    found["status"].as_str().unwrap().to_owned()
+const KEY: [&str; 4] =
+    ["--set-file", "access_key_id=key", "--set-file", "secret_access_key=secret"];
+
+/// A client whose account was read once, in good order.
+pub fn read_trusted(cloud: &Cloud) -> (Folder, Server, String, String) {
+    let folder = folder(cloud);
+    let server = folder.serve();
+    let client = folder.client("Acme");
+    let id = folder.ok(&[&add(&format!("role_arn={ROLE}"))[..], &KEY].concat());
+    let id = id.trim_end().to_owned();
+    ran(&folder, &id, &Value::Null);
+    cloud.script.trust(&id);
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(shown(&folder, &id)["health"], "healthy");
+    (folder, server, client, id)
 }
 
 #[test]
@@ -43,23 +52,18 @@ fn a_role_is_awaited_until_it_trusts_the_connection_and_then_decides_controls() 
     let _server = folder.serve();
     let client = folder.client("Acme");
     let role = format!("role_arn={ROLE}");
-    let mut add = vec!["connect", "add", "aws", "--client", "Acme", "--set", &role];
+    let mut add = add(&role);
     let refused = folder.run(&add);
     assert!(
         refused.err.contains("access_key_id") && refused.err.contains("is required"),
         "{}",
         refused.err
     );
-    add.extend(["--set-file", "access_key_id=key", "--set-file", "secret_access_key=secret"]);
+    add.extend(KEY);
     let refused = folder.run(&[&add[..], &["--set", "role_arn=arn:aws:iam::1:role/x"]].concat());
     assert!(refused.err.contains("must be a role, like arn:aws:iam::"), "{}", refused.err);
     let id = folder.ok(&add).trim_end().to_owned();
-    let mut now = Value::Null;
-    let ran = || {
-        now = shown(&folder, &id);
-        !now["lastRunAt"].is_null()
-    };
-    assert!(wait_until(WAIT, ran), "{now}");
+    let now = ran(&folder, &id, &Value::Null);
     assert_eq!(now["health"], "pending", "{now}");
     let part = &now["parts"][0];
     let reason = part["streams"][0]["reason"].as_str().unwrap();

@@ -1,5 +1,6 @@
 //! What each fault of AWS leaves.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use posture::connect::reading::StreamState::{self, Denied, Failed, Partial};
@@ -7,6 +8,7 @@ use posture::connect::reading::StreamState::{self, Denied, Failed, Partial};
 use super::cloud::{Asked, Cloud, all, decided, refused, refused_by_ec2, stream, without, xml};
 use super::healthy::{database, databases, group, groups};
 use crate::connect::vendor::told;
+use crate::harness::sink::Request;
 
 type Say = fn(&Asked) -> Vec<u8>;
 type Fault<'a> = (&'a str, &'a str, Say, &'a str, StreamState, &'a str, &'a [&'a str]);
@@ -197,6 +199,11 @@ fn what_asks_to_slow_down_is_asked_again() {
                  </SummaryMap></GetAccountSummaryResult></R>")
         });
         assert_eq!(decided(&cloud.read()), without(&["CLD-02"]), "{nth}");
+        let is_it = |it: &Request| it.body.windows(17).any(|it| it == b"GetAccountSummary");
+        let asked = cloud.sink.requests().into_iter().filter(is_it);
+        let times: BTreeSet<String> =
+            asked.map(|it| it.header("x-amz-date").unwrap().to_owned()).collect();
+        assert_eq!(times.len(), 3, "each attempt is signed anew");
     }
 }
 

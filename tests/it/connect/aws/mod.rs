@@ -1,10 +1,10 @@
 //! Amazon Web Services.
 
 mod answer;
-mod cloud;
-mod connection;
+pub mod cloud;
+pub mod connection;
 mod fault;
-mod healthy;
+pub mod healthy;
 mod moto;
 mod needs_moto;
 mod needs_prowler;

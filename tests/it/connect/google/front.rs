@@ -28,7 +28,7 @@ fn add(folder: &Folder, domain: &str, admin: &str) -> String {
 }
 
 /// A client whose organization was read once, in good order.
-fn read_once(google: &Google) -> (Folder, Server, String, String) {
+pub fn read_once(google: &Google) -> (Folder, Server, String, String) {
     let folder = google.folder();
     let server = folder.serve();
     let client = folder.client("Acme");
@@ -241,7 +241,12 @@ fn broken_lists() -> Vec<Broken> {
             "the service sent the same page twice",
         ),
         (Users, Told::Endless, "partial", "more than 220000 rows"),
-        (Users, answer(200, &json, "{}"), "failed", "Google sent an empty list"),
+        (
+            Users,
+            answer(200, &json, "{}"),
+            "failed",
+            "the list is empty, although it always has a row",
+        ),
         (
             Users,
             answer(200, &json, r#"{"users":[{"id":"1"}]}"#),

@@ -4,7 +4,7 @@ mod account;
 mod admin;
 mod app;
 mod device;
-mod front;
+pub mod front;
 mod mail;
 mod needs_samples;
 mod note;

@@ -208,7 +208,7 @@ impl Google {
         Self { sink, script }
     }
 
-    fn endpoints(&self) -> BTreeMap<String, String> {
+    pub fn endpoints(&self) -> BTreeMap<String, String> {
         let at = format!("http://{}", self.sink.address);
         let origins =
             ["oauth2.googleapis.com", "admin.googleapis.com", "cloudidentity.googleapis.com"];
