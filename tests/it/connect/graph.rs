@@ -276,7 +276,14 @@ fn services(answers: &Answers) {
         }]),
     );
     answers.list("/security/secureScoreControlProfiles", json!([]));
-    answers.list("/servicePrincipals", json!([]));
+    answers.list(
+        "/servicePrincipals",
+        json!([{
+            "id": "sp1", "appId": "00000003-0000-0000-c000-000000000000", "displayName": "Microsoft Graph",
+            "appOwnerOrganizationId": "f8cdef31-a31e-4b4a-93e4-5f571e91255a", "accountEnabled": true,
+            "servicePrincipalType": "Application", "appRoles": [],
+        }]),
+    );
     answers.list("/oauth2PermissionGrants", json!([]));
     let graph = "/servicePrincipals(appId='00000003-0000-0000-c000-000000000000')";
     answers.list(&format!("{graph}/appRoleAssignedTo"), json!([]));

@@ -3,6 +3,7 @@
 mod area;
 mod mailbox;
 mod plan;
+mod registration;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::plan::{
-    ORGANIZATION, P2_PLANS, PLANS, Plan, Shape, USERS, USERS_WITHOUT_SIGN_INS, members,
+    ORGANIZATION, P2_PLANS, PLANS, Plan, REGISTRATIONS, Shape, USERS, USERS_WITHOUT_SIGN_INS,
+    members,
 };
 use super::rules::has_p2;
 use super::tenant::{Source, Tenant};
@@ -85,6 +87,7 @@ impl Reader<'_> {
             self.keep(plan.source, plan, read);
         }
         self.read_users().await;
+        self.read_registrations().await;
         self.read_groups().await;
         self.read_mailboxes().await;
     }
@@ -122,13 +125,25 @@ impl Reader<'_> {
         self.keep(Source::Users, &USERS_WITHOUT_SIGN_INS, without);
     }
 
+    /// The report needs Entra ID P1.
+    async fn read_registrations(&mut self) {
+        let mut read = self.rows(&REGISTRATIONS).await;
+        if let (Some(unread), Some(users)) = (&read.unread, &self.tenant.users)
+            && unread.state == StreamState::Unlicensed
+        {
+            let found = registration::read(self.api, &self.tokens, self.graph, users, unread).await;
+            read = match found {
+                Ok(rows) => Rows { rows, unread: None },
+                Err(unread) => Rows { rows: Vec::new(), unread: Some(unread) },
+            };
+        }
+        self.keep(Source::Registrations, &REGISTRATIONS, read);
+    }
+
     /// Members of the groups that hold roles or that policies name.
     async fn read_groups(&mut self) {
         let source = Source::GroupMembers;
-        let Some(groups) = referenced_groups(&self.tenant) else {
-            let unread = Unread::failed("the roles or the policies were not read");
-            return self.note(source, unread.stream(source.as_str()));
-        };
+        let groups = referenced_groups(&self.tenant);
         if N_GROUPS_MAX < groups.len() {
             let unread = Unread::failed(format!(
                 "roles and policies name {} groups, more than {N_GROUPS_MAX}",
@@ -176,6 +191,7 @@ impl Reader<'_> {
     /// Keeps what was read, if it was read to the end and looks as it should.
     fn keep(&mut self, source: Source, plan: &Plan, read: Rows) {
         let read = read.having(plan.always);
+        let read = if plan.is_never_empty { read.never_empty() } else { read };
         self.note(source, read.stream(source.as_str()));
         if read.unread.is_none() {
             put(&mut self.tenant, source, read.rows);
@@ -183,20 +199,19 @@ impl Reader<'_> {
     }
 }
 
-/// The groups that hold roles, and those that policies name. `None`: the roles or the policies were not read.
-fn referenced_groups(tenant: &Tenant) -> Option<BTreeSet<String>> {
-    let assignments = tenant.role_assignments.as_deref()?;
-    let holders = assignments.iter().filter_map(|it| {
-        let kind = it.principal.as_ref()?.odata_type.as_deref();
-        (kind == Some("#microsoft.graph.group")).then(|| it.principal_id.clone()).flatten()
+/// The groups that hold roles or may activate them, and those that policies name, as far as these were read: what follows from a
+/// group follows from what names it too.
+fn referenced_groups(tenant: &Tenant) -> BTreeSet<String> {
+    let assigned = tenant.role_assignments.iter().flatten();
+    let assigned = assigned.map(|it| (&it.principal, &it.principal_id));
+    let eligible = tenant.role_eligibilities.iter().flatten();
+    let eligible = eligible.map(|it| (&it.principal, &it.principal_id));
+    let holders = assigned.chain(eligible).filter_map(|(principal, id)| {
+        principal.as_ref().filter(|it| it.is_group()).and(id.as_deref())
     });
-    let mut groups: BTreeSet<String> = holders.collect();
-    for policy in tenant.policies.as_deref()? {
-        let users = &policy.conditions.users;
-        let named = users.include_groups.iter().chain(users.exclude_groups.iter());
-        groups.extend(named.filter(|it| is_id(it)).map(str::to_owned));
-    }
-    Some(groups)
+    let policies = tenant.policies.iter().flatten().map(|it| &it.conditions.users);
+    let named = policies.flat_map(|it| it.include_groups.iter().chain(it.exclude_groups.iter()));
+    holders.chain(named).filter(|it| is_id(it)).map(str::to_owned).collect()
 }
 
 /// It can stand in a path.

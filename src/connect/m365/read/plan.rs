@@ -16,6 +16,8 @@ pub(super) struct Plan {
     pub shape: Shape,
     /// A member that every row has. If no row has it, Graph has changed, and nothing is concluded.
     pub always: &'static str,
+    /// Every tenant has at least one row.
+    pub is_never_empty: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,12 +46,17 @@ const fn plan(
     shape: Shape,
     always: &'static str,
 ) -> Plan {
-    Plan { source, path, permission, pace: Pace::NONE, shape, always }
+    Plan { source, path, permission, pace: Pace::NONE, shape, always, is_never_empty: false }
 }
 
 impl Plan {
     const fn paced(mut self, pace: Pace) -> Self {
         self.pace = pace;
+        self
+    }
+
+    const fn never_empty(mut self) -> Self {
+        self.is_never_empty = true;
         self
     }
 }
@@ -103,20 +110,13 @@ pub(super) const PLANS: &[Plan] = &[
         "isEnabled",
     ),
     plan(
-        Source::Registrations,
-        "/reports/authenticationMethods/userRegistrationDetails",
-        "AuditLog.Read.All",
-        Rows,
-        "isMfaRegistered",
-    )
-    .paced(REPORTS),
-    plan(
         Source::RoleDefinitions,
         "/roleManagement/directory/roleDefinitions?$select=id,templateId,displayName",
         "RoleManagement.Read.Directory",
         Rows,
         "templateId",
-    ),
+    )
+    .never_empty(),
     plan(
         Source::RoleAssignments,
         "/roleManagement/directory/roleAssignments?$expand=principal",
@@ -124,7 +124,7 @@ pub(super) const PLANS: &[Plan] = &[
         Rows,
         "principalId",
     ),
-    plan(Source::Domains, "/domains", "Domain.Read.All", Rows, "isVerified"),
+    plan(Source::Domains, "/domains", "Domain.Read.All", Rows, "isVerified").never_empty(),
     plan(
         Source::Score,
         "/security/secureScores?$top=1",
@@ -148,7 +148,8 @@ pub(super) const PLANS: &[Plan] = &[
         "Application.Read.All",
         Rows,
         "appId",
-    ),
+    )
+    .never_empty(),
     plan(Source::Grants, "/oauth2PermissionGrants", "Directory.Read.All", Rows, "clientId"),
     plan(
         Source::AppRoles,
@@ -238,6 +239,16 @@ pub(super) const ORGANIZATION: Plan = plan(
     "verifiedDomains",
 );
 
+pub(super) const REGISTRATIONS: Plan = plan(
+    Source::Registrations,
+    "/reports/authenticationMethods/userRegistrationDetails",
+    "AuditLog.Read.All",
+    Rows,
+    "isMfaRegistered",
+)
+.paced(REPORTS)
+.never_empty();
+
 pub(super) const USERS: Plan = plan(
     Source::Users,
     "/users?$select=id,userPrincipalName,displayName,userType,accountEnabled,createdDateTime,\
@@ -245,7 +256,8 @@ pub(super) const USERS: Plan = plan(
     "User.Read.All and AuditLog.Read.All",
     Rows,
     "accountEnabled",
-);
+)
+.never_empty();
 
 /// Of tenants without Entra ID P1, which refuse the whole call if it asks for sign-ins.
 pub(super) const USERS_WITHOUT_SIGN_INS: Plan = plan(
@@ -255,7 +267,8 @@ pub(super) const USERS_WITHOUT_SIGN_INS: Plan = plan(
     "User.Read.All",
     Rows,
     "accountEnabled",
-);
+)
+.never_empty();
 
 pub(super) const MAILBOX_REPORT: &str = "/reports/getMailboxUsageDetail(period='D30')";
 
@@ -279,6 +292,15 @@ pub(super) fn members(graph: &str, group: &str) -> Collection<'static> {
     let url = format!("{graph}/v1.0/groups/{group}/transitiveMembers?$select=id&$top=999");
     let permission = Cow::Borrowed("GroupMember.Read.All");
     let call = Call { permission, ..Call::get(url) };
+    let pager = Pager::Link { at: Cow::Borrowed("/@odata.nextLink") };
+    Collection { pager, ..Collection::whole(call, "/value") }
+}
+
+/// What a person registered to sign in with. Microsoft documents no limit.
+pub(super) fn methods(graph: &str, user: &str) -> Collection<'static> {
+    let url = format!("{graph}/v1.0/users/{user}/authentication/methods");
+    let permission = Cow::Borrowed("UserAuthenticationMethod.Read.All");
+    let call = Call { permission, pace: pace("authentication methods", 100), ..Call::get(url) };
     let pager = Pager::Link { at: Cow::Borrowed("/@odata.nextLink") };
     Collection { pager, ..Collection::whole(call, "/value") }
 }
