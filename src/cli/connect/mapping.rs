@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::cli::call::{Call, call, encoded};
 use crate::cli::{input, print};
 use crate::config::Config;
-use crate::connect::mapping::{FILE_BYTES_MAX, Proof, Report, check};
+use crate::connect::mapping::{EXAMPLE, FILE_BYTES_MAX, FILES, Proof, Report, check};
 use crate::error::{Error, Result};
 
 const PATH: &str = "/api/connection-mappings";
@@ -19,6 +19,11 @@ pub(in crate::cli) enum MappingCommand {
     Add {
         /// File with the mapping as TOML, or - for standard input.
         file: PathBuf,
+    },
+    /// Print a mapping to start from. Needs no service.
+    Example {
+        /// A kind of this release, such as ninjaone, to see how its tool is read.
+        kind: Option<String>,
     },
     /// List your own mappings. `posture connect kinds` lists all kinds.
     List,
@@ -38,6 +43,7 @@ pub(super) fn run(options: &Config, json: bool, command: MappingCommand) -> Resu
             let done = format!("added; `posture connect add {}` uses it", report.kind);
             print::done(json, &answer, &done)
         }
+        MappingCommand::Example { kind } => print::line(example(kind.as_deref())?.trim_end()),
         MappingCommand::List => list(json, &call(options, Call::get(PATH))?),
         MappingCommand::Remove { kind } => {
             let path = format!("{PATH}/{}", encoded(&kind));
@@ -74,6 +80,16 @@ pub(super) fn run_check(json: bool, file: &Path) -> Result<()> {
         ("examples that hold", "examples"),
     ];
     print::fields(&shown, &names)
+}
+
+fn example(kind: Option<&str>) -> Result<&'static str> {
+    let Some(kind) = kind else { return Ok(EXAMPLE) };
+    let declared = |file: &'static str| file.trim_end_matches(".toml");
+    let found = FILES.into_iter().find(|(file, _)| declared(file) == kind);
+    found.map(|(_, text)| text).ok_or_else(|| {
+        let known = FILES.map(|(file, _)| declared(file)).join(", ");
+        Error::invalid(format!("no mapping declares {kind:?}; use one of {known}"))
+    })
 }
 
 /// The text of a mapping that is right and whose examples hold. Prints every problem of one that is not.

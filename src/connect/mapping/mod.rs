@@ -41,6 +41,9 @@ macro_rules! embed {
 pub const FILES: [(&str, &str); 4] =
     embed!("ninjaone.toml", "datto.toml", "tactical.toml", "huntress.toml");
 
+/// The mapping that shows how one is written.
+pub const EXAMPLE: &str = include_str!("../../../assets/connect/example.toml");
+
 static EMBEDDED: LazyLock<Vec<Arc<Mapping>>> = LazyLock::new(|| {
     let read = |(name, text)| read(name, text).expect("a test reads every mapping of this release");
     FILES.into_iter().map(|it| Arc::new(read(it))).collect()

@@ -17,7 +17,7 @@ use crate::api::wire::reply::{Data, Gone, Made, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::connect::mapping::MappingState;
-use crate::connect::mapping::{FILE_BYTES_MAX, Mapping, Proof};
+use crate::connect::mapping::{EXAMPLE, FILE_BYTES_MAX, Mapping, Proof};
 
 /// A longer request is refused. Quotes and line breaks of the text are escaped in it.
 pub const BYTES_MAX: usize = 2 * FILE_BYTES_MAX;
@@ -70,7 +70,7 @@ pub struct MappingBody {
     toml: String,
 }
 
-example!(MappingBody, {"toml": include_str!("../../../../assets/connect/example.toml")});
+example!(MappingBody, {"toml": EXAMPLE});
 
 pub struct ConnectionMappings;
 

@@ -1,12 +1,15 @@
 //! How a tool is read: every list to its end, and what each fault leaves.
 
+use std::sync::Arc;
+
+use posture::connect::mapping::read;
 use posture::connect::reading::StreamState::{self, Complete, Denied, Failed, Partial};
 use posture::connect::reading::{Group, Reading};
 use serde_json::{Value, json};
 
 use super::tool::{
-    DATTO_ENTERED, NINJA_ENTERED, OWN, OWN_ENTERED, SECRET, Tool, agents, datto, mapping, ninja,
-    now_s, org, own, stream, verdicts,
+    DATTO_ENTERED, NINJA_ENTERED, OWN, OWN_ENTERED, SECRET, Tool, agents, datto, fast, joined,
+    mapping, ninja, now_s, org, own, stream, verdicts,
 };
 use crate::connect::vendor::{json as page, told};
 use crate::harness::sink::Sink;
@@ -195,6 +198,20 @@ fn a_list_that_was_not_read_takes_its_own_facts_with_it_and_no_others() {
     assert_eq!(verdicts(&all[0]), "ID-21 compliant", "the technicians are known");
 }
 
+#[test]
+fn without_a_list_that_is_required_nothing_is_judged() {
+    let tool = own();
+    tool.fail("/api/disks", |_, _| Some(told(403, &[], "{}")));
+    for (lines, said) in [("", "END-02 compliant"), ("required = true", "")] {
+        let mapping = Arc::new(read("test.toml", &fast(&joined(lines))).unwrap());
+        let reading = tool.read(&mapping, &OWN_ENTERED);
+        assert_eq!(stream(&reading, "disks").0, Denied);
+        assert_eq!(verdicts(org(&reading, "1")), said, "{lines}");
+        assert_eq!(group(&reading, "1").is_whole, !said.is_empty(), "{lines}");
+        assert_eq!(org(&reading, "1").n_devices, Some(10), "{lines}");
+    }
+}
+
 type Answer = fn(usize) -> Option<Vec<u8>>;
 
 /// Name, what the list of agents answers at its nth request, the state of the stream, and words of the reason.
@@ -244,9 +261,10 @@ fn what_breaks_is_said_and_nothing_is_judged_by_it() {
     }
 }
 
+type Script = fn(&str, usize) -> Value;
+
 #[test]
 fn a_list_that_is_not_proven_to_be_whole_is_not() {
-    type Script = fn(&str, usize) -> Value;
     let tool = own();
     tool.set("/api/agents", agents(&[1, 2], 150));
     let short = |total: usize, n: usize| page(&json!({"total": total, "data": agents(&[1], n)}));

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use posture::connect::mapping::EXAMPLE;
 use serde_json::{Value, json};
 
-use super::tool::{EXAMPLE, SECRET, Tool, fast, ninja, now_s, own};
+use super::tool::{SECRET, Tool, fast, joined, ninja, now_s, own};
 use crate::connect::vendor::told;
 use crate::harness::Answer;
 use crate::harness::http::send_socket;
@@ -229,20 +230,7 @@ fn a_mapping_that_is_replaced_leaves_nothing_of_the_one_before() {
     let disks =
         tool.rows("/api/agents").into_iter().map(|it| json!({"agent": it["id"], "on": false}));
     tool.set("/api/disks", disks.collect());
-    let joined = EXAMPLE
-        .replace(
-            "[organizations]\n",
-            "[[stream]]\nname = \"disks\"\npath = \"/api/disks\"\npermission = \"x\"\nrows = \"/data\"\n[organizations]\n",
-        )
-        .replace(
-            "encrypted = \"/disk_encrypted\"",
-            "encrypted = { stream = \"disks\", at = \"/on\" }\njoin = [{ stream = \"disks\", device = \"/agent\" }]",
-        )
-        .replace(
-            "[example.answers]\n",
-            "[example.answers]\ndisks = '{\"data\": [{\"agent\": \"a1\", \"on\": true}, {\"agent\": \"a2\", \"on\": false}]}'\n",
-        );
-    let (folder, _server, [acme, _], id) = connected(&tool, &joined);
+    let (folder, _server, [acme, _], id) = connected(&tool, &joined(""));
     assert_eq!(controls(&folder, &acme), "END-02 compliant, END-04 non_compliant");
     let before = shown(&folder, &id)["lastRunAt"].clone();
     folder.write("own.toml", fast(EXAMPLE).as_bytes());
@@ -263,6 +251,11 @@ fn wrong() -> String {
 #[test]
 fn a_mapping_is_checked_without_a_service() {
     let folder = own().folder();
+    let example = folder.ok(&["connect", "mapping", "example"]);
+    assert_eq!(example, EXAMPLE);
+    assert!(folder.ok(&["connect", "mapping", "example", "tactical"]).contains("X-API-KEY"));
+    let refused = folder.run(&["connect", "mapping", "example", "own"]);
+    assert!(refused.err.contains("use one of ninjaone, datto, tactical, huntress"), "{refused:?}");
     let checked = folder.ok(&["connect", "check", "own.toml"]);
     assert!(checked.contains("unproven") && checked.contains("END-02, END-04"), "{checked}");
     let checked = folder.json(&["connect", "check", "own.toml"])["data"].clone();

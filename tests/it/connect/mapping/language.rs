@@ -264,6 +264,10 @@ fn devices_may_name_their_organization_by_its_name() {
     );
     let orgs = json!([{ "id": 4, "name": "Acme" }]);
     let devices = json!([{ "id": "a", "org": "Acme" }, { "id": "b", "org": "Other" }]);
+    let devices_of_acme = devices.clone();
     let devices = mapped(&text, &[("orgs", orgs), ("devices", devices)]).devices.unwrap();
     assert_eq!((&*devices[0].org, &*devices[1].org), ("4", ""));
+    let orgs = json!([{ "id": 4, "name": "Acme" }, { "id": 5, "name": "Acme" }]);
+    let devices = mapped(&text, &[("orgs", orgs), ("devices", devices_of_acme)]).devices.unwrap();
+    assert_eq!(devices[0].org, "", "a name that two have is nobody's");
 }

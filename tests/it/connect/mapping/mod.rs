@@ -7,7 +7,7 @@ mod language;
 mod needs_standins;
 mod partial;
 mod problem;
-mod tool;
+pub mod tool;
 mod vendor;
 
 use posture::connect::device::Device;

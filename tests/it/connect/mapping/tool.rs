@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use posture::clock::Clock;
 use posture::connect::call::{Api, Endpoints};
-use posture::connect::mapping::{DIALECT, FILES, Mapping, read, read_tool};
+use posture::connect::mapping::{DIALECT, EXAMPLE, FILES, Mapping, read, read_tool};
 use posture::connect::reading::{Org, Reading, StreamState};
 use posture::egress::Egress;
 use serde_json::{Value, json};
@@ -19,7 +19,6 @@ use crate::harness::process::Folder;
 use crate::harness::sink::{Request, Sink};
 
 pub const SECRET: &str = "Kx~7Q8sealed-tool-secret";
-pub const EXAMPLE: &str = include_str!("../../../../assets/connect/example.toml");
 /// Origins that lead here.
 const NINJA: &str = "https://eu.ninjarmm.com";
 const DATTO: &str = "https://merlot-api.centrastage.net";
@@ -134,6 +133,21 @@ pub fn fast(text: &str) -> String {
     let start = text.find("requests = ").unwrap() + "requests = ".len();
     let end = start + text[start..].find(|it: char| !it.is_ascii_digit()).unwrap();
     format!("{}10000{}", &text[..start], &text[end..])
+}
+
+/// `example_rmm` with encryption in a list of its own, which has these lines too.
+pub fn joined(lines: &str) -> String {
+    let stream = format!(
+        "[[stream]]\nname = \"disks\"\npath = \"/api/disks\"\npermission = \"x\"\nrows = \"/data\"\n{lines}\n"
+    );
+    let answer = "disks = '{\"data\": [{\"agent\": \"a1\", \"on\": true}, {\"agent\": \"a2\", \"on\": false}]}'\n";
+    EXAMPLE
+        .replace("[organizations]\n", &format!("{stream}[organizations]\n"))
+        .replace(
+            "encrypted = \"/disk_encrypted\"",
+            "encrypted = { stream = \"disks\", at = \"/on\" }\njoin = [{ stream = \"disks\", device = \"/agent\" }]",
+        )
+        .replace("[example.answers]\n", &format!("[example.answers]\n{answer}"))
 }
 
 /// A mapping of this release, or `example_rmm`, without its pace.
