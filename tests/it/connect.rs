@@ -26,5 +26,6 @@ mod server;
 mod shorter;
 mod spf;
 mod tenant;
+mod trouble;
 mod vendor;
 mod zone;

@@ -34,8 +34,6 @@ pub const ANSWER_BYTES_MAX: u64 = 32 * 1_024 * 1_024;
 const N_ATTEMPTS: u32 = 3;
 /// How often a call is repeated because the service asked to come back later.
 const N_THROTTLED_MAX: u32 = 8;
-/// A longer wait than this is not waited for at once.
-const WAIT_MAX: Duration = Duration::from_mins(5);
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// If the clock of a service that refuses a token differs by more, that is why.
 const CLOCK_TOLERANCE_S: i64 = 180;
@@ -236,14 +234,14 @@ impl Api {
                             self.dialect.vendor
                         )));
                     }
-                    self.asked_wait(&answer).unwrap_or(backoff(n_throttled))
+                    self.asked_wait(&answer)?.unwrap_or(backoff(n_throttled))
                 }
                 Ok(answer) if matches!(answer.status, 500 | 502 | 503 | 504) => {
                     n_broken += 1;
                     if n_broken == N_ATTEMPTS {
                         return Ok(answer);
                     }
-                    self.asked_wait(&answer).unwrap_or(backoff(n_broken))
+                    self.asked_wait(&answer)?.unwrap_or(backoff(n_broken))
                 }
                 Ok(answer) => return Ok(answer),
                 Err(failure) => {
@@ -259,10 +257,19 @@ impl Api {
     }
 
     /// `None`: it does not say.
-    fn asked_wait(&self, answer: &Answer) -> Option<Duration> {
-        let asked = answer.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-        let s = retry_after_s(asked, self.clock.now())?;
-        Some(Duration::from_secs(u64::from(s)).clamp(Duration::from_secs(1), WAIT_MAX))
+    fn asked_wait(&self, answer: &Answer) -> Result<Option<Duration>, Unread> {
+        let asked = answer.headers.get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
+        let Some(s) = asked.and_then(|it| retry_after_s(it, self.clock.now())) else {
+            return Ok(None);
+        };
+        let wait = Duration::from_secs(u64::from(s.max(1)));
+        if self.deadline < Instant::now() + wait {
+            return Err(Unread::failed(format!(
+                "{} asked to wait for {s} s, and there was not enough time",
+                self.dialect.vendor
+            )));
+        }
+        Ok(Some(wait))
     }
 
     async fn take_turn(&self, pace: Pace) -> Result<(), Unread> {

@@ -206,7 +206,8 @@ fn a_wait_longer_than_the_run_is_not_waited_for() {
     let api = vendor.api_until(Duration::from_secs(30));
     let start = Instant::now();
     let (state, reason, _) = states(&read_with(&api, &linked()));
-    assert_eq!((state, reason.as_str()), (Failed, "there was not enough time to read it"));
+    let expected = "Vendor asked to wait for 250 s, and there was not enough time";
+    assert_eq!((state, reason.as_str()), (Failed, expected));
     assert!(start.elapsed() < Duration::from_secs(10));
 }
 

@@ -16,7 +16,7 @@ pub const APP: &str = "00000000-1111-2222-3333-444444444444";
 pub const TENANT: &str = "aaaaaaaa-0000-4000-8000-000000000001";
 pub const SECRET: &str = "Kx~7Q8sealed-client-secret";
 /// Rows of a page, so that few rows take several.
-const PAGE: usize = 2;
+pub const PAGE: usize = 2;
 
 /// What Graph answers, by path below `/v1.0`, without the query.
 #[derive(Clone)]
@@ -29,6 +29,10 @@ pub enum Told {
     Object(Value),
     /// Status, headers, body.
     Raw(u16, Vec<(&'static str, String)>, String),
+    /// A whole answer, as it is.
+    Bytes(Vec<u8>),
+    /// One after another. The last one stays.
+    Turns(Vec<Self>),
     /// An error, after this.
     #[allow(dead_code, reason = "for the load tests")]
     Late(Duration),
@@ -56,7 +60,13 @@ impl Answers {
     }
 
     fn find(&self, path: &str) -> Option<Told> {
-        self.0.lock().unwrap().get(path).cloned()
+        let mut all = self.0.lock().unwrap();
+        let found = all.get_mut(path)?;
+        match found {
+            Told::Turns(turns) if 1 < turns.len() => Some(turns.remove(0)),
+            Told::Turns(turns) => turns.first().cloned(),
+            other => Some(other.clone()),
+        }
     }
 }
 
@@ -143,6 +153,8 @@ fn said(it: Told, page: usize, request: &Request) -> Vec<u8> {
             std::thread::sleep(time);
             told(503, &[], "")
         }
+        Told::Bytes(bytes) => bytes,
+        Told::Turns(_) => unreachable!("its turn was taken"),
         Told::Object(object) => told(200, &json, &object.to_string()),
         Told::Raw(status, headers, body) => {
             let headers: Vec<_> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();
