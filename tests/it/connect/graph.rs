@@ -61,12 +61,11 @@ impl Answers {
 
     fn find(&self, path: &str) -> Option<Told> {
         let mut all = self.0.lock().unwrap();
-        let found = all.get_mut(path)?;
-        match found {
-            Told::Turns(turns) if 1 < turns.len() => Some(turns.remove(0)),
-            Told::Turns(turns) => turns.first().cloned(),
-            other => Some(other.clone()),
+        let told = all.get_mut(path)?;
+        if let Told::Turns(turns) = told {
+            return if 1 < turns.len() { Some(turns.remove(0)) } else { turns.first().cloned() };
         }
+        Some(told.clone())
     }
 }
 
