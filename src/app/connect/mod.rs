@@ -33,8 +33,6 @@ pub const N_CONNECTIONS_MAX: usize = 10_000;
 /// Of one client.
 pub const N_PER_CLIENT_MAX: usize = 20;
 pub const NAME_CHARS_MAX: usize = 200;
-/// How many due connections are looked at. One client cannot have all of them.
-const N_DUE_AT_ONCE: usize = 1_000;
 
 /// A connection to add.
 #[derive(Clone, Debug)]
@@ -359,7 +357,8 @@ impl App {
         let now = self.clock.now();
         let list = move |it: &crate::store::Snapshot| {
             let mut due = Vec::new();
-            for id in it.list_due_connections(now, N_DUE_AT_ONCE)? {
+            // All of them: thousands that wait for a place must not hide one that has a place.
+            for id in it.list_due_connections(now, N_CONNECTIONS_MAX)? {
                 let Some(connection) = it.find_connection(id)? else { continue };
                 due.push(Turn::of(&it.with_run(connection)?));
             }

@@ -21,13 +21,14 @@ use crate::id::{ClientId, ConnectionId};
 use crate::secret::Sealer;
 use crate::store::global::connection::ConnectionWithRun;
 
-/// Connections that run at the same time. As many can be tested.
-pub const N_AT_ONCE_MAX: usize = 8;
+/// Connections that run at the same time.
+pub const N_AT_ONCE_MAX: usize = N_WELL_AT_ONCE_MAX + N_UNWELL_AT_ONCE_MAX;
+/// Of those whose last run read everything, or that never ran. As many can be tested.
+pub(super) const N_WELL_AT_ONCE_MAX: usize = 8;
+/// Of the others. Environments that do not answer keep only each other waiting.
+pub(super) const N_UNWELL_AT_ONCE_MAX: usize = 4;
 /// Of one client, or of the managed service provider itself, so that one whose environment is slow does not keep the others waiting.
 pub(super) const N_PER_CLIENT_AT_ONCE_MAX: usize = 2;
-
-/// Of those whose last run did not read everything, so that environments that do not answer keep no others waiting.
-pub(super) const N_UNWELL_AT_ONCE_MAX: usize = N_AT_ONCE_MAX / 2;
 
 /// A request that takes longer has failed.
 const CALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -81,9 +82,9 @@ pub(super) struct Places(Mutex<BTreeMap<ConnectionId, Turn>>);
 /// How many are being read.
 #[derive(Default)]
 struct Taken {
-    n: usize,
+    n_well: usize,
     n_unwell: usize,
-    n_of: BTreeMap<Option<ClientId>, usize>,
+    by_client: BTreeMap<Option<ClientId>, usize>,
 }
 
 impl Taken {
@@ -94,16 +95,18 @@ impl Taken {
     }
 
     fn take(&mut self, turn: &Turn) {
-        self.n += 1;
-        self.n_unwell += usize::from(turn.is_unwell);
-        *self.n_of.entry(turn.client).or_default() += 1;
+        *(if turn.is_unwell { &mut self.n_unwell } else { &mut self.n_well }) += 1;
+        *self.by_client.entry(turn.client).or_default() += 1;
     }
 
     fn has_place(&self, turn: &Turn) -> bool {
-        let n_of_client = self.n_of.get(&turn.client).copied().unwrap_or(0);
-        self.n < N_AT_ONCE_MAX
-            && n_of_client < N_PER_CLIENT_AT_ONCE_MAX
-            && !(turn.is_unwell && N_UNWELL_AT_ONCE_MAX <= self.n_unwell)
+        let n_of_client = self.by_client.get(&turn.client).copied().unwrap_or(0);
+        let has_room = if turn.is_unwell {
+            self.n_unwell < N_UNWELL_AT_ONCE_MAX
+        } else {
+            self.n_well < N_WELL_AT_ONCE_MAX
+        };
+        has_room && n_of_client < N_PER_CLIENT_AT_ONCE_MAX
     }
 }
 
@@ -151,7 +154,7 @@ impl Places {
 
 impl Connects {
     pub(in crate::app) fn of(options: &ConnectOptions, sealer: Sealer) -> Result<Self> {
-        let n_at_once = 2 * N_AT_ONCE_MAX; // Those that run and those that are tested, one request each.
+        let n_at_once = N_AT_ONCE_MAX + N_WELL_AT_ONCE_MAX; // Those that run and those that are tested, one request each.
         let egress = Egress::new(options.egress.clone(), CALL_TIMEOUT, n_at_once)?;
         Ok(Self {
             egress: Arc::new(egress),
