@@ -78,7 +78,7 @@ fn seen(host: &HostEvidence, address: &str) -> OrSkipped<Seen> {
 
 /// Returns true if the manufacturer assigned the MAC address. One of the last two bits of its first byte is set if software
 /// assigned it, or if it is the address of a group.
-fn is_global(mac: &str) -> bool {
+pub(super) fn is_global(mac: &str) -> bool {
     let bytes: Option<Vec<u8>> = mac.split(':').map(|it| u8::from_str_radix(it, 16).ok()).collect();
     bytes.is_some_and(|it| {
         mac.len() == 17

@@ -12,13 +12,23 @@ use crate::engine::asset::Seen;
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
+mod about;
+mod document;
 pub mod fold;
 pub mod host;
 mod json;
+mod lynis;
+mod maester;
+mod markup;
 mod moment;
 mod nmap;
+mod pingcastle;
+mod plain;
 mod prowler;
+mod ration;
 mod scalar;
+mod scuba;
+mod securescore;
 mod text;
 
 /// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
@@ -38,10 +48,29 @@ pub enum Format {
     ProwlerJson,
     /// nmap `-oX`.
     Nmap,
+    /// ScubaGear and ScubaGoggles, `ScubaResults*.json`.
+    Scuba,
+    Maester,
+    /// Microsoft's secure score, from Microsoft Graph.
+    SecureScore,
+    /// Lynis, `lynis-report.dat`.
+    Lynis,
+    /// PingCastle, the XML of a health check.
+    PingCastle,
 }
 
 impl Format {
-    pub const ALL: [Self; 4] = [Self::ProwlerOcsf, Self::ProwlerCsv, Self::ProwlerJson, Self::Nmap];
+    pub const ALL: [Self; 9] = [
+        Self::ProwlerOcsf,
+        Self::ProwlerCsv,
+        Self::ProwlerJson,
+        Self::Nmap,
+        Self::Scuba,
+        Self::Maester,
+        Self::SecureScore,
+        Self::Lynis,
+        Self::PingCastle,
+    ];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -50,7 +79,18 @@ impl Format {
             Self::ProwlerCsv => "prowler-csv",
             Self::ProwlerJson => "prowler-json",
             Self::Nmap => "nmap",
+            Self::Scuba => "scuba",
+            Self::Maester => "maester",
+            Self::SecureScore => "securescore",
+            Self::Lynis => "lynis",
+            Self::PingCastle => "pingcastle",
         }
+    }
+
+    /// Returns true if a file always says all that there is in its scopes: what an earlier one said and this one does not is gone.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        matches!(self, Self::PingCastle)
     }
 
     /// The catalog's name of the tool whose check ids the file has.
@@ -58,7 +98,12 @@ impl Format {
     pub const fn tool(self) -> &'static str {
         match self {
             Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
-            Self::Nmap => "nmap",
+            Self::Nmap
+            | Self::Scuba
+            | Self::Maester
+            | Self::SecureScore
+            | Self::Lynis
+            | Self::PingCastle => self.as_str(),
         }
     }
 }
@@ -141,10 +186,25 @@ pub fn detect(head: &[u8]) -> Option<Format> {
     let head = &head[..head.len().min(HEAD_BYTES_MAX)];
     let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
     match head.first()? {
-        b'<' => contains(head, b"<nmaprun").then_some(Format::Nmap),
-        b'[' | b'{' => detect_json(head),
+        b'<' if contains(head, b"<nmaprun") => Some(Format::Nmap),
+        b'<' => contains(head, b"<HealthcheckData").then_some(Format::PingCastle),
+        b'[' | b'{' => detect_document(head).or_else(|| detect_json(head)),
+        b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ => prowler::csv::is_header(head).then_some(Format::ProwlerCsv),
     }
+}
+
+fn detect_document(head: &[u8]) -> Option<Format> {
+    let has =
+        |names: &[&str]| names.iter().all(|it| contains(head, format!("\"{it}\"").as_bytes()));
+    if has(&["MetaData", "ScubaGear"]) || has(&["MetaData", "ScubaGoggles"]) {
+        return Some(Format::Scuba);
+    }
+    if has(&["PassedCount", "SkippedCount", "TenantId"]) || has(&["Tenants", "PassedCount"]) {
+        return Some(Format::Maester);
+    }
+    let is_score = contains(head, b"security/secureScore") || has(&["controlScores"]);
+    is_score.then_some(Format::SecureScore)
 }
 
 fn detect_json(head: &[u8]) -> Option<Format> {
@@ -200,6 +260,11 @@ pub fn read(
         Format::ProwlerCsv => prowler::csv::read(&mut input, records),
         Format::ProwlerJson => prowler::json::read(&mut input, records),
         Format::Nmap => nmap::xml::read(&mut input, records),
+        Format::Scuba => scuba::read(&mut input, records),
+        Format::Maester => maester::read(&mut input, records),
+        Format::SecureScore => securescore::read(&mut input, records),
+        Format::Lynis => lynis::read(&mut input, records),
+        Format::PingCastle => pingcastle::read(&mut input, records),
     }
 }
 

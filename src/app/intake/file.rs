@@ -231,13 +231,17 @@ fn intake(
     let mut intake = Intake {
         seen_at,
         discovery: match format {
-            Format::Nmap => Discovery::OfKnownSource,
-            Format::ProwlerOcsf | Format::ProwlerCsv | Format::ProwlerJson => {
-                Discovery::OfKnownScopes
-            }
+            Format::Nmap | Format::Lynis => Discovery::OfKnownSource,
+            Format::ProwlerOcsf
+            | Format::ProwlerCsv
+            | Format::ProwlerJson
+            | Format::Scuba
+            | Format::Maester
+            | Format::SecureScore
+            | Format::PingCastle => Discovery::OfKnownScopes,
         },
         ..Intake::of(run, folded)
     };
-    intake.import.complete = order.complete;
+    intake.import.complete = order.complete || format.is_whole();
     Ok(intake)
 }

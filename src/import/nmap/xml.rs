@@ -1,6 +1,6 @@
 //! nmap's XML, read as a stream. Its document type is not resolved.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 use std::net::IpAddr;
 
 use quick_xml::events::{BytesStart, Event};
@@ -13,7 +13,8 @@ use crate::engine::network::host::{
 use crate::engine::network::service::{Protocol, ProtocolPorts};
 use crate::error::{Error, Result};
 use crate::import::host::records_of;
-use crate::import::{RECORD_BYTES_MAX, Record, moment};
+use crate::import::ration::{Ration, unread};
+use crate::import::{Record, moment};
 
 /// A file with a host of more listed ports (all of TCP and UDP) is refused.
 const N_PORTS_MAX: usize = 2 * 65_536;
@@ -27,13 +28,13 @@ pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    let mut reader = Reader::from_reader(Ration { input, n_left: RECORD_BYTES_MAX });
+    let mut reader = Reader::from_reader(Ration::new(input));
     let mut buffer = Vec::new();
     let mut scan = NmapRun::default();
     let mut depth = 0;
     loop {
         buffer.clear();
-        reader.get_mut().n_left = RECORD_BYTES_MAX;
+        reader.get_mut().renew();
         let event = match reader.read_event_into(&mut buffer) {
             Ok(event) => event,
             Err(error) => return Err(scan.broken(error, reader.error_position())),
@@ -203,12 +204,7 @@ impl NmapRun {
     /// The syntax errors of the XML reader are all "ended before something was closed".
     fn broken(&self, error: quick_xml::Error, offset: u64) -> Error {
         match error {
-            quick_xml::Error::Io(cause) => {
-                if cause.kind() == io::ErrorKind::FileTooLarge {
-                    return Error::invalid(format!("invalid XML at byte {offset}: {cause}"));
-                }
-                Error::unavailable("reading the file failed; try again").caused_by(cause)
-            }
+            quick_xml::Error::Io(cause) => unread(cause, offset),
             quick_xml::Error::Syntax(_) if self.place != XmlPlace::Before => self.interrupted(),
             quick_xml::Error::Syntax(_)
             | quick_xml::Error::IllFormed(_)
@@ -325,37 +321,6 @@ fn time(tag: &BytesStart, name: &str) -> Option<Time> {
 
 fn refuse_beyond(n: usize, n_max: usize, what: &str) -> Result<()> {
     if n <= n_max { Ok(()) } else { Err(Error::invalid(format!("more than {n_max} {what}"))) }
-}
-
-/// Bounds the memory of the XML reader, which collects a whole tag, comment or text before it returns.
-struct Ration<'a> {
-    input: &'a mut dyn BufRead,
-    /// Bytes that the current tag may still have.
-    n_left: usize,
-}
-
-impl Read for Ration<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n_read = self.fill_buf()?.read(buffer)?;
-        self.consume(n_read);
-        Ok(n_read)
-    }
-}
-
-impl BufRead for Ration<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        let chunk = self.input.fill_buf()?;
-        if self.n_left == 0 && !chunk.is_empty() {
-            let message = format!("an element is longer than {} MiB", RECORD_BYTES_MAX >> 20);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
-        Ok(&chunk[..chunk.len().min(self.n_left)])
-    }
-
-    fn consume(&mut self, n_bytes: usize) {
-        self.n_left -= n_bytes;
-        self.input.consume(n_bytes);
-    }
 }
 
 /// Takes the output of one of nmap's scripts for this port.

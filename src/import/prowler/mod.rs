@@ -4,6 +4,5 @@ pub(super) mod csv;
 mod finding;
 pub(super) mod json;
 pub(super) mod ocsf;
-mod plain;
 mod record;
 mod resource;

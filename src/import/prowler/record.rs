@@ -1,14 +1,14 @@
 //! The records of a Prowler finding: a check and maybe an asset.
 
 use super::finding::Finding;
-use super::{plain, resource};
+use super::resource;
 use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::engine::severity::Severity;
 use crate::error::Result;
-use crate::import::text;
 use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX};
 use crate::import::{Check, CheckOutcome, CheckSubject, Record};
+use crate::import::{plain, text};
 
 /// Hands out the records of the finding with number `at`: its asset first, if it is one, then its check.
 pub(in crate::import) fn tell(

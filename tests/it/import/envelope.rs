@@ -173,7 +173,15 @@ fn a_failing_read_is_not_the_files_fault() {
         }
     }
     for format in Format::ALL {
-        let mut input = BufReader::new(b"[{;<nmaprun".as_slice().chain(Broken));
+        let start: &[u8] = match format {
+            Format::Scuba | Format::Maester | Format::SecureScore => b"{\"a\": [",
+            Format::PingCastle => b"<HealthcheckData>",
+            Format::Lynis => b"# Lynis Report\n",
+            Format::ProwlerOcsf | Format::ProwlerCsv | Format::ProwlerJson | Format::Nmap => {
+                b"[{;<nmaprun"
+            }
+        };
+        let mut input = BufReader::new(start.chain(Broken));
         let error = folded_from(format, &mut input).unwrap_err();
         assert_eq!(error.code, Code::Unavailable, "{format}");
     }

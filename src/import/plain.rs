@@ -1,4 +1,4 @@
-//! Prowler's titles and recommendations in plain words: without commands to the reader, and without Markdown.
+//! Titles and recommendations of tools in plain words: without commands to the reader, and without Markdown.
 
 /// Marks that are no part of a title, and the beginnings that turn a statement into a command. Longer ones come first.
 const LEADS: [&str; 5] = ["[DEPRECATED]", "Ensure that ", "Ensure ", "Check if ", "Check that "];

@@ -1,0 +1,209 @@
+//! Reports that are one JSON document: read as a stream, and only what is needed of them is kept.
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read};
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::scalar::Scalar;
+use super::{RECORD_BYTES_MAX, text, unreadable};
+use crate::error::{Error, Result};
+
+/// A document nested deeper is refused. Reports of the known tools nest two dozen.
+const DEPTH_MAX: u32 = 100;
+/// Of a longer text, the rest is not kept.
+const TEXT_CHARS_MAX: usize = 4_000;
+/// Of an error of the parser.
+const WHY_CHARS_MAX: usize = 200;
+const CHUNK_BYTES: usize = 64 << 10;
+
+/// Reads a document to its end. `what`: whose report it should be.
+///
+/// # Errors
+/// `Invalid` if it is truncated, invalid, too deep, or of another form.
+pub(super) fn parse<T: DeserializeOwned>(input: &mut dyn BufRead, what: &str) -> Result<T> {
+    let mut guard =
+        Guard { input, is_text: false, is_escaped: false, n_text: 0, depth: 0, refused: None };
+    let parsed = {
+        let buffered = BufReader::with_capacity(CHUNK_BYTES, &mut guard);
+        let mut deserializer = serde_json::Deserializer::from_reader(buffered);
+        T::deserialize(&mut deserializer).and_then(|it| deserializer.end().map(|()| it))
+    };
+    parsed.map_err(|error| match guard.refused.filter(|_| error.is_io()) {
+        Some(reason) => Error::invalid(format!("not a report of {what}: {reason}")),
+        None if error.is_io() => unreadable(error.into()),
+        None if error.is_eof() => Error::invalid(format!(
+            "the file is truncated: it ends at line {}, column {}; let the tool finish, or copy the file again",
+            error.line(),
+            error.column()
+        )),
+        None => {
+            let why = text::line(&error.to_string(), WHY_CHARS_MAX);
+            Error::invalid(if error.is_data() {
+                format!("not a report of {what}: {why}")
+            } else {
+                format!("invalid JSON: {why}; export the report again")
+            })
+        }
+    })
+}
+
+/// Bounds what the parser collects before it returns: a text, and how deep it is.
+struct Guard<'a> {
+    input: &'a mut dyn BufRead,
+    is_text: bool,
+    is_escaped: bool,
+    /// Bytes of the text so far.
+    n_text: usize,
+    depth: u32,
+    refused: Option<String>,
+}
+
+impl Guard<'_> {
+    /// Looks at bytes until one of them is too much, and returns where it is.
+    fn look(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (at, byte) in bytes.iter().enumerate() {
+            if self.is_text {
+                self.n_text += 1;
+                if RECORD_BYTES_MAX < self.n_text {
+                    let reason = format!("a text is longer than {} MiB", RECORD_BYTES_MAX >> 20);
+                    self.refused = Some(reason);
+                    return Some(at);
+                }
+                match byte {
+                    _ if self.is_escaped => self.is_escaped = false,
+                    b'\\' => self.is_escaped = true,
+                    b'"' => self.is_text = false,
+                    _ => (),
+                }
+                continue;
+            }
+            match byte {
+                b'"' => (self.is_text, self.n_text) = (true, 0),
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    if DEPTH_MAX < self.depth {
+                        self.refused = Some("it is nested too deeply".to_owned());
+                        return Some(at);
+                    }
+                }
+                b'}' | b']' => self.depth = self.depth.saturating_sub(1),
+                _ => (),
+            }
+        }
+        None
+    }
+}
+
+/// What comes before the byte that is too much is handed out, so that the parser may find its own fault there.
+impl Read for Guard<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = if self.refused.is_some() { 0 } else { self.input.read(buffer)? };
+        let n_good = self.look(&buffer[..n_read]).unwrap_or(n_read);
+        match &self.refused {
+            Some(reason) if n_good == 0 => {
+                Err(io::Error::new(io::ErrorKind::InvalidData, reason.clone()))
+            }
+            _ => Ok(n_good),
+        }
+    }
+}
+
+/// A text, whatever type a release of the tool gives it, cut.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Brief(pub(super) String);
+
+impl<'de> Deserialize<'de> for Brief {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Scalar::deserialize(deserializer)?.0;
+        Ok(Self(text.chars().take(TEXT_CHARS_MAX).collect()))
+    }
+}
+
+/// A list of at most `MAX`. Null is none, and an object alone is one, as PowerShell writes it.
+#[derive(Debug)]
+pub(super) struct Rows<T, const MAX: usize>(pub(super) Vec<T>);
+
+/// All values of an object with at most `MAX` names.
+#[derive(Debug)]
+pub(super) struct Values<T, const MAX: usize>(pub(super) Vec<T>);
+
+impl<T, const MAX: usize> Default for Rows<T, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T, const MAX: usize> Default for Values<T, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Rows<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RowsVisitor(PhantomData))
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Values<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ValuesVisitor(PhantomData))
+    }
+}
+
+struct RowsVisitor<T, const MAX: usize>(PhantomData<T>);
+struct ValuesVisitor<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for RowsVisitor<T, MAX> {
+    type Value = Rows<T, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Rows::default())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut rows = Vec::new();
+        while let Some(row) = list.next_element()? {
+            if rows.len() == MAX {
+                return Err(A::Error::custom(format!("a list has more than {MAX} rows")));
+            }
+            rows.push(row);
+        }
+        Ok(Rows(rows))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|it| Rows(vec![it]))
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ValuesVisitor<T, MAX> {
+    type Value = Values<T, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Values::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while map.next_key::<IgnoredAny>()?.is_some() {
+            if values.len() == MAX {
+                return Err(A::Error::custom(format!("an object has more than {MAX} names")));
+            }
+            values.push(map.next_value()?);
+        }
+        Ok(Values(values))
+    }
+}
