@@ -37,6 +37,15 @@ pub fn nmap(bytes: &[u8]) {
     report(Format::Nmap, bytes);
 }
 
+/// Reports about one tenant, domain or host.
+pub fn about(bytes: &[u8]) {
+    for format in
+        [Format::Scuba, Format::Maester, Format::SecureScore, Format::Lynis, Format::PingCastle]
+    {
+        report(format, bytes);
+    }
+}
+
 fn records(format: Format, n_at_once: usize, bytes: &[u8]) -> (Vec<Record>, Result<()>) {
     let mut records = Vec::new();
     let mut input = BufReader::with_capacity(n_at_once, bytes);

@@ -9,7 +9,7 @@ mod network;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names that `tests/fuzz/Cargo.toml` and the folders in `tests/fuzz/seeds` have.
-pub const ALL: [(&str, Target); 8] = [
+pub const ALL: [(&str, Target); 9] = [
     ("banner", network::banner),
     ("certificate", network::certificate),
     ("dns", network::dns),
@@ -17,6 +17,7 @@ pub const ALL: [(&str, Target); 8] = [
     ("key", credential::key),
     ("nmap", intake::nmap),
     ("prowler", intake::prowler),
+    ("report", intake::about),
     ("token", credential::token),
 ];
 

@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let of_samples = |folder: &str| files(&own_folder().join(folder));
     match name {
-        "nmap" => of_samples("nmap"),
+        "nmap" | "report" => of_samples(name),
         "prowler" => [of_samples("prowler"), of_samples("other")].concat(),
         name => files(&root().join("seeds").join(name)),
     }

@@ -16,6 +16,7 @@ mod fold;
 mod needs_samples;
 mod nmap;
 mod prowler;
+mod report;
 mod sample;
 mod table;
 mod text;

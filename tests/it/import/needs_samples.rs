@@ -134,11 +134,96 @@ const FOREIGN_NMAP: &[Expected] = {
     ]
 };
 
+/// Reports about one tenant, domain or host.
+const FOREIGN_REPORTS: &[Expected] = {
+    use AssetType::Server;
+    use Format::{Lynis, Maester, PingCastle, Scuba, SecureScore};
+    const NO_RESULT: &str = "result N/A: needs a manual check";
+    const NOT_RUN: &str = "result NotRun: the test did not run";
+    const GEAR: &[&str] = &["m365/ca08493a-c9c8-4db0-a9e8-d3b4bafac269"];
+    const PORA: &[&str] = &["m365/0817c655-a853-4d8f-9723-3a333b5b9235"];
+    // Not a GUID: four characters too many, as others removed it.
+    const SCORED: &[&str] = &["m365/12345678-1234-1234-1234-1234567890abcd"];
+    const CONTAINER: &[&str] = &["host/82103dde74c7"];
+    &[
+        expected("scubagear/ScubaResults_v1.6.0.json", Scuba, (126, 79), (58, 21, 0), GEAR)
+            .skipped(&[(NO_RESULT, 47)]),
+        expected("scubagear/ScubaResults_v1.8.0.json", Scuba, (92, 83), (57, 26, 0), GEAR)
+            .skipped(&[(NO_RESULT, 9)]),
+        expected(
+            "scubagoggles/ScubaResults_v1.0.1.json",
+            Scuba,
+            (137, 113),
+            (55, 58, 0),
+            &["googleworkspace/ABCDEFG"],
+        )
+        .skipped(&[(NO_RESULT, 18), ("result No events found: needs a manual check", 6)]),
+        expected(
+            "maester/AD-TestResults-2026-04-26-125144.json",
+            Maester,
+            (180, 180),
+            (179, 1, 0),
+            &["ad/local"],
+        ),
+        expected("maester/TestResults_2025-11_v2.json", Maester, (317, 144), (74, 70, 0), PORA)
+            .skipped(&[
+                ("result Error: the tool could not check it", 2),
+                ("result Investigate: needs a manual check", 3),
+                (NOT_RUN, 19),
+                ("result Skipped: Custom", 8),
+                ("result Skipped: LicensedEntraIDPremium", 1),
+                ("result Skipped: LimitedPermissions", 1),
+                ("result Skipped: NotConnectedExchange", 128),
+                ("result Skipped: NotConnectedTeams", 11),
+            ]),
+        expected("maester/test-results_2025-04_v1.json", Maester, (283, 258), (120, 138, 0), PORA)
+            .skipped(&[
+                (NOT_RUN, 7),
+                ("result Skipped: Custom", 16),
+                ("result Skipped: LicensedEntraIDPremium", 1),
+                ("result Skipped: NotDotGovDomain", 1),
+            ]),
+        expected(
+            "msgraph_securescore/secureScore.json",
+            SecureScore,
+            (68, 68),
+            (28, 40, 0),
+            SCORED,
+        ),
+        expected(
+            "msgraph_securescore/combined_score_and_profiles.json",
+            SecureScore,
+            (68, 68),
+            (28, 40, 0),
+            SCORED,
+        ),
+        expected("lynis/dd_many.dat", Lynis, (233, 233), (202, 31, 0), CONTAINER)
+            .assets(&[(Server, 1)]),
+        expected("lynis/dd_one.dat", Lynis, (1, 1), (1, 0, 0), CONTAINER).assets(&[(Server, 1)]),
+        expected(
+            "lynis/lynis_3.0.8_debian12_local.dat",
+            Lynis,
+            (235, 235),
+            (196, 39, 0),
+            &["host/vm"],
+        )
+        .assets(&[(Server, 1)]),
+        expected(
+            "pingcastle/dd_many_3.2.0.1.xml",
+            PingCastle,
+            (28, 28),
+            (0, 28, 0),
+            &["ad/example.local"],
+        ),
+    ]
+};
+
 #[test]
 #[ignore = "needs other people's samples"]
 fn every_sample_comes_to_what_was_counted_by_other_means() {
     comes_to_what_is_expected(foreign, FOREIGN_PROWLER);
     comes_to_what_is_expected(foreign, FOREIGN_NMAP);
+    comes_to_what_is_expected(foreign, FOREIGN_REPORTS);
 }
 
 #[test]
@@ -190,6 +275,9 @@ fn files_that_look_alike_are_not_taken() {
         "ocsf/okta_2004_v1.3.0.ocsf.json",
         "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
         "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
+        "scubagear/TestResults_v1.8.0.json",
+        "scubagear/ScubaResults_v1.8.0.csv",
+        "zerotrustassessment/ZeroTrustAssessmentReport_sample.json",
     ] {
         assert_eq!(import::detect(&foreign(name)), None, "{name}");
     }
@@ -208,6 +296,7 @@ fn files_that_look_alike_are_not_taken() {
 fn a_sample_that_is_cut_off_is_refused() {
     is_refused_when_cut_off(foreign, FOREIGN_PROWLER);
     is_refused_when_cut_off(foreign, FOREIGN_NMAP);
+    is_refused_when_cut_off(foreign, FOREIGN_REPORTS);
 }
 
 #[test]

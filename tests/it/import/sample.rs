@@ -54,7 +54,10 @@ const OWN: &[Expected] = {
         CloudResource, Container, Device, Identity, Mailbox, NetworkDevice, Server, VirtualMachine,
         Workstation,
     };
-    use Format::{Nmap, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf};
+    use Format::{
+        Lynis, Maester, Nmap, PingCastle, ProwlerCsv as Csv, ProwlerJson as Json,
+        ProwlerOcsf as Ocsf, Scuba, SecureScore,
+    };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
     &[
@@ -110,6 +113,24 @@ const OWN: &[Expected] = {
         )
         .skipped(&[("host is down", 22)])
         .assets(&[(Device, 1), (NetworkDevice, 1), (Server, 1), (Workstation, 1)]),
+        expected("report/scuba.json", Scuba, (6, 4), (1, 2, 1), M365).skipped(&[
+            ("result Error: the tool could not check it", 1),
+            ("result N/A: needs a manual check", 1),
+        ]),
+        expected("report/goggles.json", Scuba, (3, 2), (1, 1, 0), &["googleworkspace/C01example"])
+            .skipped(&[("result No events found: needs a manual check", 1)]),
+        // Of the two tests of one id, the one that failed counts.
+        expected("report/maester.json", Maester, (8, 3), (1, 2, 0), M365).skipped(&[
+            ("result Error: the tool could not check it", 1),
+            ("result Investigate: needs a manual check", 1),
+            ("result NotRun: the test did not run", 1),
+            ("result Skipped: NotConnectedExchange", 1),
+        ]),
+        expected("report/securescore.json", SecureScore, (4, 3), (1, 1, 1), M365)
+            .skipped(&[("missing scoreInPercentage", 1)]),
+        expected("report/lynis.dat", Lynis, (88, 88), (49, 39, 0), &["host/web-1"])
+            .assets(&[(Server, 1)]),
+        expected("report/pingcastle.xml", PingCastle, (3, 3), (0, 3, 0), &["ad/acme.example"]),
     ]
 };
 const M365: &[&str] = &["m365/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
@@ -212,7 +233,7 @@ fn each_sample_is_told_by_its_beginning_and_comes_to_what_is_expected() {
 
 #[test]
 fn each_of_our_samples_is_expected() {
-    for folder in ["prowler", "nmap"] {
+    for folder in ["prowler", "nmap", "report"] {
         for entry in std::fs::read_dir(own_folder().join(folder)).unwrap() {
             let name = format!("{folder}/{}", entry.unwrap().file_name().to_str().unwrap());
             assert!(OWN.iter().any(|it| it.file == name), "{name}");

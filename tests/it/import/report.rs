@@ -1,0 +1,167 @@
+//! Reports about one tenant, domain or host: what becomes of their texts, and files that are wrong.
+
+use posture::engine::severity::Severity;
+use posture::import::{Check, Format, Record};
+
+use super::{records, refusal};
+use crate::harness::process::Folder;
+use crate::harness::sample::{own, own_folder};
+
+const ALL: [(Format, &str); 6] = [
+    (Format::Scuba, "report/scuba.json"),
+    (Format::Scuba, "report/goggles.json"),
+    (Format::Maester, "report/maester.json"),
+    (Format::SecureScore, "report/securescore.json"),
+    (Format::Lynis, "report/lynis.dat"),
+    (Format::PingCastle, "report/pingcastle.xml"),
+];
+
+fn check(format: Format, name: &str, id: &str) -> Check {
+    let all = records(format, &mut own(name).as_slice()).unwrap();
+    let checks = all.into_iter().filter_map(|it| match it {
+        Record::Check(check) => Some(check),
+        Record::Asset(_) | Record::Skipped { .. } => None,
+    });
+    checks.filter(|it| it.check == id).next_back().unwrap()
+}
+
+#[test]
+fn texts_lose_their_markup_and_keep_what_they_say() {
+    let it = check(Format::Scuba, "report/scuba.json", "MS.AAD.1.1v1");
+    assert_eq!(it.title, "Legacy authentication SHALL be blocked.");
+    let detail =
+        "1 conditional access policy(s) found: Block legacy & basic. View all CA policies.";
+    assert_eq!(it.detail.as_deref(), Some(detail));
+    assert_eq!((it.subject.name.as_str(), it.severity), ("Acme Ltd", Severity::High));
+    let recommended = check(Format::Scuba, "report/scuba.json", "MS.AAD.3.7v1");
+    assert_eq!(recommended.severity, Severity::Medium);
+
+    let it = check(Format::Maester, "report/maester.json", "CIS.M365.1.1.3");
+    assert_eq!(it.title, "Between two and four global admins are designated");
+    assert_eq!(it.detail.as_deref(), Some("There are 7 global administrators."));
+    assert_eq!((it.remediation.as_deref(), it.severity), (Some("Remove some."), Severity::Low));
+    assert_eq!(it.observed_at.unwrap().to_string(), "2026-11-20T10:29:02.460Z");
+
+    let it = check(Format::SecureScore, "report/securescore.json", "BlockLegacyAuthentication");
+    let detail = "50 % of the points. 1 of 2 users are not protected.";
+    assert_eq!(it.detail.as_deref(), Some(detail));
+    let it = check(Format::SecureScore, "report/securescore.json", "AdminMFAV2");
+    assert_eq!((it.remediation.as_deref(), it.severity), (Some("Require MFA."), Severity::High));
+
+    let it = check(Format::PingCastle, "report/pingcastle.xml", "A-MinPwdLen");
+    let detail = "Policy where the password length is less than 8 & \"weak\"";
+    assert_eq!((it.detail.as_deref(), it.severity), (Some(detail), Severity::High));
+
+    let all = records(Format::Lynis, &mut own("report/lynis.dat").as_slice()).unwrap();
+    let Some(Record::Asset(host)) = all.first() else { panic!("no host") };
+    let seen = [&host.hostname, &host.ip, &host.mac].map(Option::as_deref);
+    assert_eq!(seen, [Some("web-1"), Some("192.0.2.2"), Some("00:1b:2c:00:00:09")]);
+}
+
+#[test]
+fn a_file_that_is_wrong_is_refused_with_what_is_wrong() {
+    let deep = "[".repeat(200);
+    let long = format!("{{\"MetaData\": {{\"Tool\": \"{}\"}}}}", "x".repeat(5 << 20));
+    for (format, name) in ALL {
+        let good = own(name);
+        let mut utf_16 = vec![0xff, 0xfe];
+        utf_16.extend(good.iter().flat_map(|it| [*it, 0]));
+        for (file, words) in [
+            (&b""[..], "the file is empty"),
+            (&utf_16, "UTF-16"),
+            (&[0x1f, 0x8b, 8, 0][..], "compressed"),
+        ] {
+            assert!(refusal(format, file).contains(words), "{name}: {words}");
+        }
+        let marked = [b"\xef\xbb\xbf", good.as_slice()].concat();
+        assert_eq!(
+            records(format, &mut marked.as_slice()).unwrap(),
+            records(format, &mut good.as_slice()).unwrap(),
+            "{name}"
+        );
+        for (other, other_name) in ALL.into_iter().filter(|it| it.0 != format) {
+            let message = refusal(format, &own(other_name));
+            assert!(!message.is_empty(), "{name} as {other}");
+        }
+    }
+    for format in [Format::Scuba, Format::Maester, Format::SecureScore] {
+        let nested = format!("{{\"x\": {deep}");
+        assert!(refusal(format, nested.as_bytes()).contains("nested too deeply"), "{format}");
+        assert!(refusal(format, long.as_bytes()).contains("longer than 4 MiB"), "{format}");
+        let twice = [own("report/scuba.json"), own("report/scuba.json")].concat();
+        assert!(refusal(format, &twice).starts_with("invalid JSON"), "{format}");
+    }
+    let bytes = b"{\"MetaData\": {\"Tool\": \"\xff\xfe\"}}";
+    assert!(refusal(Format::Scuba, bytes).starts_with("invalid JSON"));
+    let laughs = "<!DOCTYPE x [<!ENTITY a \"ha\"><!ENTITY b \"&a;&a;&a;\">]><HealthcheckData><DomainFQDN>&b;</DomainFQDN></HealthcheckData>";
+    assert!(refusal(Format::PingCastle, laughs.as_bytes()).contains("its own entities"));
+    let deep = format!("<HealthcheckData>{}", "<a>".repeat(100));
+    assert!(refusal(Format::PingCastle, deep.as_bytes()).contains("nested too deeply"));
+    let long = format!("<HealthcheckData><DomainFQDN>{}", "x".repeat(5 << 20));
+    assert!(refusal(Format::PingCastle, long.as_bytes()).contains("longer than 4 MiB"));
+    let long = format!("hostname={}", "x".repeat(5 << 20));
+    assert!(refusal(Format::Lynis, long.as_bytes()).contains("longer than 4 MiB"));
+}
+
+#[test]
+fn files_of_several_tenants_or_without_results_are_refused_with_what_to_do() {
+    for (format, file, words) in [
+        (
+            Format::Maester,
+            r#"{"Tenants": [{"TenantId": "a", "PassedCount": 1}]}"#,
+            "several tenants are merged",
+        ),
+        (Format::Maester, r#"{"TenantId": "a"}"#, "it has no list of tests"),
+        (
+            Format::SecureScore,
+            r#"{"value": [{"azureTenantId": "a", "controlScores": [{"controlName": "x"}]}, {"azureTenantId": "b", "controlScores": [{"controlName": "x"}]}]}"#,
+            "the scores of several tenants",
+        ),
+        (
+            Format::SecureScore,
+            r#"{"value": [{"id": "AdminMFAV2", "title": "x"}]}"#,
+            "not the control profiles alone",
+        ),
+        (Format::Scuba, r#"{"MetaData": {"Tool": "Other"}}"#, "MetaData does not name the tool"),
+        (
+            Format::Scuba,
+            r#"{"MetaData": {"Tool": "ScubaGear"}}"#,
+            "it is not known what the report is about: missing id",
+        ),
+        (
+            Format::Lynis,
+            "hostname=a\ntests_executed=A-1|\n",
+            "Lynis writes `finish=true` at its end",
+        ),
+        (Format::Lynis, "tests_executed=A-1|\nfinish=true\n", "missing id"),
+    ] {
+        let message = refusal(format, file.as_bytes());
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+/// Status of a control of the client.
+fn status(folder: &Folder, code: &str) -> String {
+    folder.json(&["control", "show", "Acme", code])["data"]["status"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain() {
+    let folder = Folder::new();
+    let _server = folder.serve();
+    folder.client("Acme");
+    for (_, name) in ALL {
+        let path = own_folder().join(name);
+        folder.ok(&["import", "--client", "Acme", "--observed-at", "now", path.to_str().unwrap()]);
+    }
+    assert_eq!(status(&folder, "ID-11"), "non_compliant", "S-Inactive of PingCastle");
+    let report = String::from_utf8(own("report/pingcastle.xml")).unwrap();
+    let repaired = report.replace("S-Inactive", "S-Other").replace("2026-11-20", "2026-11-21");
+    folder.write("again.xml", repaired.as_bytes());
+    folder.ok(&["import", "--client", "Acme", "--observed-at", "now", "again.xml"]);
+    assert_eq!(
+        status(&folder, "ID-11"),
+        "not_assessed",
+        "a rule that is not listed is not proven to be kept"
+    );
+}
