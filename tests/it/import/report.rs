@@ -18,11 +18,11 @@ const ALL: [(Format, &str); 6] = [
 
 fn check(format: Format, name: &str, id: &str) -> Check {
     let all = records(format, &mut own(name).as_slice()).unwrap();
-    let checks = all.into_iter().filter_map(|it| match it {
+    let mut checks = all.into_iter().filter_map(|it| match it {
         Record::Check(check) => Some(check),
         Record::Asset(_) | Record::Skipped { .. } => None,
     });
-    checks.filter(|it| it.check == id).next_back().unwrap()
+    checks.rfind(|it| it.check == id).unwrap()
 }
 
 #[test]
