@@ -25,7 +25,8 @@ use crate::text::visible;
 Examples:
   posture import --client 'Acme Ltd' prowler-output.ocsf.json
   posture import --client 'Acme Ltd' --format facts facts.json
-  zcat scan.xml.gz | posture import --client 'Acme Ltd' -")]
+  posture import --client 'Acme Ltd' scan.xml.gz
+  nmap -oX - 192.0.2.0/24 | posture import --client 'Acme Ltd' -")]
 pub(super) struct ImportArgs {
     #[command(subcommand)]
     command: Option<ImportCommand>,

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 mod about;
 mod document;
 pub mod fold;
+pub mod guess;
 pub mod host;
 mod json;
 mod lynis;
@@ -269,7 +270,10 @@ pub fn read(
 }
 
 /// Refuses encodings that a report often has by mistake.
-fn refuse_encoded(start: &[u8]) -> Result<()> {
+///
+/// # Errors
+/// `Invalid`, with what to do.
+pub fn refuse_encoded(start: &[u8]) -> Result<()> {
     let wrapping = match start {
         [] => return Err(Error::invalid("the file is empty")),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {

@@ -1,7 +1,9 @@
 //! Imports an assessor's file, and undoes an import.
 
-use std::io::{BufRead, BufReader, Read};
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
+use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
@@ -11,7 +13,7 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
-use crate::import::{self, Format, known_formats};
+use crate::import::{self, Format, guess, known_formats};
 use crate::store::ClientStore;
 use crate::store::per_client::import::Import;
 
@@ -19,6 +21,8 @@ use crate::store::per_client::import::Import;
 pub const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// The format is detected from this much of the file's start.
 const HEAD_BYTES: usize = 64 * 1024;
+/// Of a file that says nothing, so many reasons are named.
+const N_REASONS_NAMED: usize = 3;
 
 /// The time of the file's observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,38 +153,93 @@ impl App {
 }
 
 type Whole = (Format, Folded, [u8; 32]);
+/// What the caller says of a file: its format, and the name of its source.
+type Given = (Option<Format>, Option<String>);
 
 fn read_whole(
     file: impl Read,
-    (given, source): (Option<Format>, Option<String>),
+    given: Given,
     import: ImportId,
     observed: Observed,
     cancellation: &Cancellation,
 ) -> Result<Whole> {
     let measured = Measured { inner: file, cancellation, digest: Sha256::new(), n_bytes: 0 };
-    let mut input = BufReader::with_capacity(HEAD_BYTES, measured);
-    fill(&mut input)?;
-    let detected = import::detect(input.buffer());
-    let format = given.or(detected).ok_or_else(unknown_format)?;
+    let mut file = BufReader::with_capacity(HEAD_BYTES, measured);
+    let start = file.fill_buf().map_err(|it| unreadable(&it))?;
+    let is_packed = start.starts_with(GZIP);
+    let fault = Cell::new(None);
+    let read = if is_packed {
+        let unpacked =
+            Unpacked { inner: MultiGzDecoder::new(&mut file), n_bytes: 0, fault: &fault };
+        fold_records(unpacked, given, import, observed, cancellation)
+    } else {
+        fold_records(&mut file, given, import, observed, cancellation)
+    };
+    // What a reader says of an error of its input is not the reason.
+    let (format, folded) = read.map_err(|error| fault.take().unwrap_or(error))?;
+    // What follows the last record belongs to the file's digest too.
+    std::io::copy(&mut file, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
+    Ok((format, folded, file.into_inner().digest.finalize().into()))
+}
+
+/// Reads the records of a file that is not compressed, to its end.
+fn fold_records(
+    mut file: impl Read,
+    (given, source): Given,
+    import: ImportId,
+    observed: Observed,
+    cancellation: &Cancellation,
+) -> Result<(Format, Folded)> {
+    let mut head = Vec::new();
+    let start = Read::by_ref(&mut file).take(HEAD_BYTES as u64);
+    BufReader::new(start).read_to_end(&mut head).map_err(|it| unreadable(&it))?;
+    let Some(format) = given.or_else(|| import::detect(&head)) else {
+        return Err(unknown_format(&head));
+    };
     let tool = format.tool();
     let source = source.unwrap_or_else(|| tool.to_owned());
     let mut fold = Fold::new(ImportOrigin { tool, source, import, valid_until: None, observed });
+    let mut input = BufReader::with_capacity(HEAD_BYTES, head.as_slice().chain(file));
     import::read(format, &mut input, &mut |record| {
         cancellation.check()?;
         fold.add(record)
     })?;
-    // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
-    Ok((format, fold.finish(), input.into_inner().digest.finalize().into()))
+    Ok((format, fold.finish()))
 }
 
-/// Fills the buffer with the start of the file.
-fn fill(input: &mut impl BufRead) -> Result<()> {
-    let filled = input.fill_buf().map_err(|it| unreadable(&it))?;
-    if filled.is_empty() {
-        return Err(Error::invalid("the file is empty"));
+/// The first bytes of a file that is compressed with gzip.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// Unpacks a file, and refuses more than [`FILE_BYTES_MAX`] of it.
+struct Unpacked<'a, R> {
+    inner: MultiGzDecoder<R>,
+    n_bytes: u64,
+    /// Why it cannot be read on.
+    fault: &'a Cell<Option<Error>>,
+}
+
+impl<R: BufRead> Read for Unpacked<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.inner.read(buffer);
+        if let Err(error) = &read
+            && matches!(
+                error.kind(),
+                ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof
+            )
+        {
+            let reason = "the compressed file is truncated or damaged; copy it again";
+            self.fault.set(Some(Error::invalid(reason)));
+        }
+        let n = read?;
+        self.n_bytes += n as u64;
+        if FILE_BYTES_MAX < self.n_bytes {
+            let reason = format!("the file unpacks to more than {} MiB", FILE_BYTES_MAX >> 20);
+            self.fault.set(Some(Error::too_large(reason.clone())));
+            return Err(std::io::Error::new(ErrorKind::FileTooLarge, reason));
+        }
+        Ok(n)
     }
-    Ok(())
 }
 
 fn unreadable(error: &std::io::Error) -> Error {
@@ -190,11 +249,33 @@ fn unreadable(error: &std::io::Error) -> Error {
     Error::invalid(format!("the file could not be read to its end: {error}"))
 }
 
-fn unknown_format() -> Error {
+fn unknown_format(head: &[u8]) -> Error {
+    if let Err(error) = import::refuse_encoded(&head[..head.len().min(3)]) {
+        return error;
+    }
     let known = known_formats();
-    Error::invalid(format!(
-        "the file's format was not recognized; pass --format with one of {known}"
-    ))
+    Error::invalid(match guess::look(head) {
+        Some((what, instead)) => format!(
+            "the file looks like {what}, which cannot be imported as it is: {instead}. The formats are {known}"
+        ),
+        None => {
+            format!("the file's format was not recognized; pass --format with one of {known}")
+        }
+    })
+}
+
+/// Refuses a file that says nothing, though it has records.
+fn refuse_skipped(folded: &Folded) -> Result<()> {
+    let says_nothing = folded.observations.is_empty() && folded.assets.is_empty();
+    if folded.n_records == 0 || !says_nothing {
+        return Ok(());
+    }
+    let mut reasons: Vec<_> = folded.skipped.iter().collect();
+    reasons.sort_by_key(|it| std::cmp::Reverse(*it.1));
+    let named = reasons.iter().take(N_REASONS_NAMED).map(|(reason, n)| format!("{reason} ({n})"));
+    let named = named.collect::<Vec<_>>().join("; ");
+    let rule = "every record of the file was skipped, so nothing was imported";
+    Err(Error::invalid(format!("{rule}: {named}")))
 }
 
 fn intake(
@@ -206,6 +287,7 @@ fn intake(
     now: Time,
     is_expired: impl Fn(&crate::engine::fact::Observation) -> bool,
 ) -> Result<Intake> {
+    refuse_skipped(&folded)?;
     let newest = folded.observations.iter().map(|it| it.observed_at).max();
     if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest)
         && folded.observations.iter().all(is_expired)

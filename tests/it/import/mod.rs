@@ -13,6 +13,7 @@ use posture::import::{self, Check, CheckOutcome, CheckSubject, Format, Record};
 
 mod envelope;
 mod fold;
+mod front;
 mod needs_samples;
 mod nmap;
 mod prowler;

@@ -311,3 +311,52 @@ fn a_sample_reads_the_same_byte_by_byte() {
         ],
     );
 }
+
+#[test]
+#[ignore = "needs other people's samples"]
+fn what_is_not_taken_is_named_for_what_it_looks_like() {
+    for (name, words) in [
+        ("asff/securityhub_cis_fsbp_18.json", "findings of AWS Security Hub (ASFF)"),
+        ("asff/prowler_5.46_small.asff.json", "findings of Prowler in AWS's format (ASFF)"),
+        (
+            "azure_defender/recommendations_many.csv",
+            "recommendations of Microsoft Defender for Cloud",
+        ),
+        ("csv_inventory/snipeit_assets.csv", "a list of assets"),
+        ("grype/many4.json", "a report of Grype"),
+        ("hardeningkitty/finding_list_cis_win11_23h2.csv", "a list of HardeningKitty"),
+        ("inspec_hdf/cis-aws-foundations-baseline.json", "results of InSpec"),
+        ("kubebench/many.json", "a report of kube-bench"),
+        ("ms_defender/vulns_many.json", "vulnerabilities of Microsoft Defender"),
+        ("nessus/nessus_many.nessus", "a report of Nessus"),
+        ("openvas/many.xml", "a report of OpenVAS"),
+        ("openvas/report.csv", "a report of OpenVAS"),
+        ("oscal_ar/ifa_ar.json", "assessment results in OSCAL"),
+        ("oscal_ar/ifa_poam.json", "a plan of action in OSCAL"),
+        ("powerpipe/check.csv", "a report of Powerpipe"),
+        ("powerpipe/check.json", "a report of Powerpipe"),
+        ("qualys/Qualys_Sample_Report.xml", "a report of Qualys"),
+        ("sarif/no_runs.sarif", "SARIF"),
+        ("scoutsuite/scoutsuite_sample.js", "a report of ScoutSuite"),
+        ("stig_checklist/small_ckl_overrides.ckl", "a STIG checklist"),
+        ("trivy/image_162k.json", "a report of Trivy"),
+        ("trivy/legacy_array.json", "a report of Trivy"),
+        ("wazuh_sca/api_policy_checks.json", "an answer of Wazuh"),
+        ("xccdf/openscap-rhel7-results.xml", "XCCDF of OpenSCAP or DISA SCC"),
+        ("xccdf/scc-rhel7-results.xml", "XCCDF of OpenSCAP or DISA SCC"),
+        ("xccdf/arf_simple_rule_fail.xml", "an ARF report of OpenSCAP"),
+        ("scubagear/ScubaResults_v1.8.0.csv", "a table of ScubaGear or ScubaGoggles"),
+        ("scubagear/TestResults_v1.8.0.json", "the raw results of ScubaGear or ScubaGoggles"),
+        ("prowler_compliance/aws_comp_hipaa_aws.csv", "a compliance report of Prowler"),
+        ("ocsf/okta_2004_v1.3.0.ocsf.json", "OCSF of another product than Prowler"),
+        (
+            "zerotrustassessment/ZeroTrustAssessmentReport_sample.json",
+            "a report of Microsoft's Zero Trust Assessment",
+        ),
+    ] {
+        let file = foreign(name);
+        let head = &file[..file.len().min(import::HEAD_BYTES_MAX)];
+        assert_eq!(import::detect(head), None, "{name}");
+        assert_eq!(import::guess::look(head).map(|it| it.0), Some(words), "{name}");
+    }
+}

@@ -1,0 +1,77 @@
+//! What a file looks like that is none of the known formats, and what to import instead.
+
+use super::contains;
+
+/// A kind of file: the texts in its beginning, all of which it has; what it is; and what to do.
+type Look = (&'static [&'static str], &'static str, &'static str);
+
+const FINDINGS: &str =
+    "import the findings of the same run: prowler-output-*.ocsf.json, or the .csv beside it";
+const RESULTS: &str = "import ScubaResults*.json of the same run";
+const FACTS: &str = "what it found can be imported as facts";
+
+/// The first that fits.
+const LOOKS: &[Look] = &[
+    (&["%PDF-"], "a PDF", "export the report as JSON, XML or CSV"),
+    (
+        &["<html"],
+        "a web page",
+        "export the report as JSON, XML or CSV; a download that needs a sign-in is a page, too",
+    ),
+    (&["\"observations\"", "\"source\""], "facts", "pass --format facts"),
+    (&["REQUIREMENTS_ID", "CHECKID"], "a compliance report of Prowler", FINDINGS),
+    (&["\"class_uid\": 2003", "\"Prowler\""], "a compliance report of Prowler", FINDINGS),
+    (&["\"2018-10-08\"", "prowler-"], "findings of Prowler in AWS's format (ASFF)", FINDINGS),
+    (&["\"2018-10-08\""], "findings of AWS Security Hub (ASFF)", FACTS),
+    (&["\"class_uid\""], "OCSF of another product than Prowler", FACTS),
+    (
+        &["Control ID", "Requirement", "Criticality"],
+        "a table of ScubaGear or ScubaGoggles",
+        RESULTS,
+    ),
+    (
+        &["\"PolicyId\"", "\"RequirementMet\""],
+        "the raw results of ScubaGear or ScubaGoggles",
+        RESULTS,
+    ),
+    (&["\"TestPillar\""], "a report of Microsoft's Zero Trust Assessment", FACTS),
+    (
+        &["\"TenantId\"", "\"Domain\"", "\"ExecutedAt\""],
+        "a report of Microsoft's Zero Trust Assessment",
+        FACTS,
+    ),
+    (&["asset-report-collection"], "an ARF report of OpenSCAP", FACTS),
+    (&["checklists.nist.gov/xccdf"], "XCCDF of OpenSCAP or DISA SCC", FACTS),
+    (&["<CHECKLIST>"], "a STIG checklist", FACTS),
+    (&["<NessusClientData_v2"], "a report of Nessus", FACTS),
+    (&["ASSET_DATA_REPORT"], "a report of Qualys", FACTS),
+    (&["<report", "format_id="], "a report of OpenVAS", FACTS),
+    (&["NVT Name", "NVT OID"], "a report of OpenVAS", FACTS),
+    (&["scoutsuite_results"], "a report of ScoutSuite", FACTS),
+    (&["sarif"], "SARIF", FACTS),
+    (&["\"assessment-results\""], "assessment results in OSCAL", FACTS),
+    (&["\"plan-of-action-and-milestones\""], "a plan of action in OSCAL", FACTS),
+    (&["\"matches\"", "\"vulnerability\""], "a report of Grype", FACTS),
+    (&["\"VulnerabilityID\""], "a report of Trivy", FACTS),
+    (&["\"ClusterName\"", "\"Resources\""], "a report of Trivy", FACTS),
+    (&["\"node_type\"", "\"tests\""], "a report of kube-bench", FACTS),
+    (&["\"profiles\"", "\"platform\""], "results of InSpec", FACTS),
+    (&["\"affected_items\""], "an answer of Wazuh", FACTS),
+    (&["\"cveId\""], "vulnerabilities of Microsoft Defender", FACTS),
+    (
+        &["exportedTimestamp", "recommendationName"],
+        "recommendations of Microsoft Defender for Cloud",
+        FACTS,
+    ),
+    (&["group_id", "control_id"], "a report of Powerpipe", FACTS),
+    (&["\"group_id\"", "\"summary\""], "a report of Powerpipe", FACTS),
+    (&["ID,Category,Name,"], "a list of HardeningKitty", FACTS),
+    (&["Asset Tag"], "a list of assets", FACTS),
+];
+
+/// What a file is that starts so, and what to do, as words for a sentence.
+#[must_use]
+pub fn look(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    let found = LOOKS.iter().find(|it| it.0.iter().all(|part| contains(head, part.as_bytes())));
+    found.map(|it| (it.1, it.2))
+}
