@@ -89,7 +89,7 @@ pub(super) fn guid(text: &str) -> Option<String> {
     (text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()).then(|| text.to_lowercase())
 }
 
-/// `Info` is low. A word that is not known is medium.
+/// `Info` and `Informational` are low. A word that is not known is medium.
 pub(super) fn severity(word: &str) -> Severity {
     match word.trim().to_ascii_lowercase().as_str() {
         "critical" => Severity::Critical,

@@ -4,8 +4,8 @@ use super::finding::Finding;
 use super::resource;
 use crate::engine::asset::{ReportedFields, Seen};
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
-use crate::engine::severity::Severity;
 use crate::error::Result;
+use crate::import::about::{guid, severity};
 use crate::import::text::{DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX};
 use crate::import::{Check, CheckOutcome, CheckSubject, Record};
 use crate::import::{plain, text};
@@ -94,7 +94,7 @@ const STATUS_CHARS_MAX: usize = 20;
 fn scope(finding: &Finding) -> OrSkipped<String> {
     let provider = text::id(finding.provider, "provider")?.to_lowercase();
     let account = match provider.as_str() {
-        "m365" if is_guid(finding.organization.trim()) => finding.organization,
+        "m365" if guid(finding.organization).is_some() => finding.organization,
         "kubernetes" if finding.account.trim().is_empty() => return Ok(provider),
         _ => finding.account,
     };
@@ -107,10 +107,6 @@ fn scope(finding: &Finding) -> OrSkipped<String> {
     text::id(&format!("{provider}/{account}"), "scope")
 }
 
-fn is_guid(text: &str) -> bool {
-    text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
-}
-
 /// The resource, by its id or else by its name. Without both, the account.
 fn subject(finding: &Finding) -> OrSkipped<CheckSubject> {
     let named = [finding.resource_uid, finding.resource_name, finding.account, finding.provider];
@@ -119,14 +115,4 @@ fn subject(finding: &Finding) -> OrSkipped<CheckSubject> {
     let name = text::some_line(finding.resource_name, NAME_CHARS_MAX)
         .unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
     Ok(CheckSubject { id, name })
-}
-
-/// `Informational` is low. A word that Prowler does not use is medium.
-fn severity(text: &str) -> Severity {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "critical" => Severity::Critical,
-        "high" => Severity::High,
-        "low" | "informational" => Severity::Low,
-        _ => Severity::Medium,
-    }
 }
