@@ -74,6 +74,14 @@ pub enum FieldRule {
     AwsRole,
 }
 
+impl FieldRule {
+    /// It says where secrets are sent.
+    #[must_use]
+    pub const fn is_place(&self) -> bool {
+        matches!(self, Self::Origin | Self::OneOf(_) | Self::Host | Self::Port)
+    }
+}
+
 impl Field {
     const fn secret(mut self) -> Self {
         self.is_secret = true;

@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::connect;
-use crate::connect::kind::{FieldRule, Kind, KindScope, Values};
+use crate::connect::kind::{Kind, KindScope, Values};
 use crate::connect::settings::Settings;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
@@ -123,7 +123,7 @@ fn require_kind(batch: &Batch, kind: &str) -> Result<()> {
     Err(Error::invalid_field("kind", "was removed; list the kinds again"))
 }
 
-/// Secrets are sent only where they were entered for: another origin needs them again.
+/// Secrets are sent only where they were entered for: another place needs them again.
 ///
 /// # Errors
 /// `Invalid` about a secret that is missing.
@@ -134,7 +134,7 @@ fn require_secrets_again(
     secret: &Values,
 ) -> Result<()> {
     let is_moved = |it: &connect::kind::Field| {
-        let new = shown.get(&*it.name).filter(|_| it.rule == FieldRule::Origin);
+        let new = shown.get(&*it.name).filter(|_| it.rule.is_place());
         new.is_some_and(|new| before.get(&*it.name) != Some(new))
     };
     if !kind.fields.iter().any(is_moved) {

@@ -96,6 +96,12 @@ fn a_domain_is_read_once_its_address_and_its_certificate_are_accepted() {
     }
     let assets = folder.ask(&format!("/api/clients/{client}/posture"))["data"].clone();
     assert!(!assets.is_null());
+    for elsewhere in ["host=evil.example", "port=6360"] {
+        let trust = format!("fingerprint={shown_there}");
+        let moved = folder.run(&["connect", "set", &id, "--set", elsewhere, "--set", &trust]);
+        let rule = "settings.password: is required again";
+        assert!(moved.code == 1 && moved.err.contains(rule), "{elsewhere}: {moved:?}");
+    }
     let computers = folder.json(&["show", "Acme"]);
     assert!(computers.to_string().contains("\"ad\""), "{computers}");
     assert!(!(now.to_string() + &computers.to_string()).contains("\"secret\""));
