@@ -169,9 +169,13 @@ fn apply(rule: &Rule, devices: &[Device], known: &BTreeSet<Fact>, at: Time) -> O
     }
     let is_in_scope =
         |it: &Device| matches!(rule.fact, Fact::LastSeen | Fact::Unmanaged) || !is_silent(it, at);
-    let members = members.into_iter().filter(|it| is_in_scope(it));
+    let members = members.into_iter().map(|it| (it, (rule.passes)(it, at)));
+    // What may be a member is unknown, whatever it reports.
+    let unsure = devices.iter().filter(|it| may_be_member(rule, it)).map(|it| (it, None));
     let judged: Vec<Member<'_>> = members
-        .map(|it| Member { id: &it.id, name: &it.name, passes: (rule.passes)(it, at) })
+        .chain(unsure)
+        .filter(|(it, _)| is_in_scope(it))
+        .map(|(it, passes)| Member { id: &it.id, name: &it.name, passes })
         .collect();
     let is_all_well = judged.iter().all(|it| it.passes != Some(false));
     let n_passed = judged.iter().filter(|it| it.passes == Some(true)).count();
@@ -187,6 +191,13 @@ fn apply(rule: &Rule, devices: &[Device], known: &BTreeSet<Fact>, at: Time) -> O
         return Some(Judged::whole(control, rule.check, JudgedStatus::Partial, findings));
     }
     Judged::population(control, rule.check, judged, rule.what)
+}
+
+/// It would be a member if it were of one of the kinds that the rules are about.
+fn may_be_member(rule: &Rule, it: &Device) -> bool {
+    let kinds = COMPUTERS.into_iter().chain([AssetType::Mobile]);
+    let as_kind = |kind| Device { kind: Some(kind), ..it.clone() };
+    it.kind.is_none() && kinds.map(as_kind).any(|it| (rule.is_member)(&it))
 }
 
 fn is_kind(it: &Device, kinds: &[AssetType]) -> bool {

@@ -55,6 +55,20 @@ fn a_fact_that_the_source_cannot_tell_is_not_judged_even_if_devices_have_it() {
 }
 
 #[test]
+fn what_may_be_a_computer_keeps_a_list_from_being_met() {
+    let good = Device { encrypted: Some(true), ..device("a") };
+    for reported in [Some(true), Some(false), None] {
+        let unsure = Device { kind: None, encrypted: reported, ..device("b") };
+        let all = [good.clone(), unsure.clone()];
+        assert_eq!(status(Fact::Encryption, &all), Some(Partial), "{reported:?}");
+        let excluded = Device { managed: Some(false), ..unsure };
+        assert_eq!(status(Fact::Encryption, &[good.clone(), excluded]), Some(Compliant));
+    }
+    let printer = Device { kind: Some(AssetType::NetworkDevice), ..device("p") };
+    assert_eq!(status(Fact::Encryption, &[good, printer]), Some(Compliant));
+}
+
+#[test]
 fn a_complete_list_without_members_does_not_apply() {
     for fact in ALL {
         assert_eq!(status(fact, &[]), Some(NotApplicable), "{fact:?}");
