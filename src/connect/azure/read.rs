@@ -132,7 +132,12 @@ async fn of_subscription(
     let all = collection(url, format!("{ROLE} the subscription {id}"));
     let read = api.read(&all, &Auth::Bearer(tokens)).await;
     let found = complete(read, control)?;
-    if !found.is_empty() && !found.iter().any(|it| is_known(&it.id)) {
+    if found.is_empty() {
+        return Err(partial(
+            "the subscription has no secure score yet; it appears within a day".to_owned(),
+        ));
+    }
+    if !found.iter().any(|it| is_known(&it.id)) {
         return Err(partial(
             "the secure score has none of the controls that Posture knows".to_owned(),
         ));

@@ -199,6 +199,11 @@ fn one_subscription_that_is_not_read_leaves_all_undecided() {
     assert!(reading.groups[0].observations.is_empty());
     let reading = read(&azure, &[FIRST]);
     assert_eq!(reading.groups[0].observations.len(), 9, "the other one is not wanted");
+    azure.answers.controls(SECOND, &[]);
+    let reading = read(&azure, &[]);
+    let second = streams(&reading).last().unwrap();
+    assert!(second.reason.contains("has no secure score yet"), "{second:?}");
+    assert!(reading.groups[0].observations.is_empty(), "nobody saw what is in the second one");
     let reading = read(&azure, &[FIRST, "dddddddd-0000-4000-8000-00000000000d"]);
     let reason = &streams(&reading)[0].reason;
     assert!(reason.contains("the role Security Reader on the subscription dddddddd"), "{reason}");
