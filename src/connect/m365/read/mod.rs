@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use self::plan::{
-    ORGANIZATION, P2_PLANS, PLANS, Plan, REGISTRATIONS, Shape, USERS, USERS_WITHOUT_SIGN_INS,
-    members,
+    APP_ROLES, ORGANIZATION, P2_PLANS, PLANS, Plan, REGISTRATIONS, Shape, USERS,
+    USERS_WITHOUT_SIGN_INS, members,
 };
 use super::rules::has_p2;
 use super::tenant::{Source, Tenant};
@@ -86,6 +86,7 @@ impl Reader<'_> {
             };
             self.keep(plan.source, plan, read);
         }
+        self.read_app_roles().await;
         self.read_users().await;
         self.read_registrations().await;
         self.read_groups().await;
@@ -123,6 +124,24 @@ impl Reader<'_> {
         }
         let without = self.rows(&USERS_WITHOUT_SIGN_INS).await;
         self.keep(Source::Users, &USERS_WITHOUT_SIGN_INS, without);
+    }
+
+    /// Of the services that the tenant has, and always of Microsoft Graph.
+    async fn read_app_roles(&mut self) {
+        let known = self.tenant.service_principals.as_deref();
+        let has = |app: &str| {
+            known.is_none_or(|all| all.iter().any(|it| it.app_id.as_deref() == Some(app)))
+        };
+        let (graph, others) = APP_ROLES.split_first().expect("Microsoft Graph is one");
+        let plans = std::iter::once(graph).chain(others.iter().filter(|it| has(it.0)));
+        let plans: Vec<&Plan> = plans.map(|it| &it.1).collect();
+        let mut all = Rows { rows: Vec::new(), unread: None };
+        for plan in plans {
+            let read = self.rows(plan).await;
+            all.rows.extend(read.rows);
+            all.unread = all.unread.or(read.unread);
+        }
+        self.keep(Source::AppRoles, &graph.1, all);
     }
 
     /// The report needs Entra ID P1.

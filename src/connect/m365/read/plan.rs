@@ -152,13 +152,6 @@ pub(super) const PLANS: &[Plan] = &[
     .never_empty(),
     plan(Source::Grants, "/oauth2PermissionGrants", "Directory.Read.All", Rows, "clientId"),
     plan(
-        Source::AppRoles,
-        "/servicePrincipals(appId='00000003-0000-0000-c000-000000000000')/appRoleAssignedTo",
-        "Application.Read.All",
-        Rows,
-        "appRoleId",
-    ),
-    plan(
         Source::Classifications,
         "/servicePrincipals(appId='00000003-0000-0000-c000-000000000000')/delegatedPermissionClassifications",
         "Policy.Read.PermissionGrant",
@@ -248,6 +241,39 @@ pub(super) const REGISTRATIONS: Plan = plan(
 )
 .paced(REPORTS)
 .never_empty();
+
+const fn app_roles(path: &'static str) -> Plan {
+    plan(Source::AppRoles, path, "Application.Read.All", Rows, "appRoleId")
+}
+
+/// Who holds permissions of the services that have a client's data: Microsoft Graph, Exchange Online, `SharePoint` Online and the
+/// management API of Office 365. A tenant need not have the others.
+pub(super) const APP_ROLES: [(&str, Plan); 4] = [
+    (
+        "00000003-0000-0000-c000-000000000000",
+        app_roles(
+            "/servicePrincipals(appId='00000003-0000-0000-c000-000000000000')/appRoleAssignedTo",
+        ),
+    ),
+    (
+        "00000002-0000-0ff1-ce00-000000000000",
+        app_roles(
+            "/servicePrincipals(appId='00000002-0000-0ff1-ce00-000000000000')/appRoleAssignedTo",
+        ),
+    ),
+    (
+        "00000003-0000-0ff1-ce00-000000000000",
+        app_roles(
+            "/servicePrincipals(appId='00000003-0000-0ff1-ce00-000000000000')/appRoleAssignedTo",
+        ),
+    ),
+    (
+        "c5393580-f805-4401-95e8-94b7a6ef2fc2",
+        app_roles(
+            "/servicePrincipals(appId='c5393580-f805-4401-95e8-94b7a6ef2fc2')/appRoleAssignedTo",
+        ),
+    ),
+];
 
 pub(super) const USERS: Plan = plan(
     Source::Users,

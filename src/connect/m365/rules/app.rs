@@ -36,7 +36,13 @@ struct Access<'a> {
 fn in_use(tenant: &Tenant) -> Option<Vec<(&ServicePrincipal, Owner, Access<'_>)>> {
     let own = tenant.organization.as_ref()?.id.as_deref()?;
     let principals = tenant.service_principals.as_deref()?;
-    let graph = principals.iter().find(|it| it.app_id.as_deref() == Some(MICROSOFT_GRAPH));
+    // An assignment that does not name its service is one of Microsoft Graph.
+    let service = |id: Option<&str>| {
+        principals.iter().find(|it| match id {
+            Some(id) => it.id.as_deref() == Some(id),
+            None => it.app_id.as_deref() == Some(MICROSOFT_GRAPH),
+        })
+    };
     let mut all: BTreeMap<&str, Access> = BTreeMap::new();
     for grant in tenant.grants.as_deref()? {
         let access = all.entry(grant.client_id.as_deref().unwrap_or_default()).or_default();
@@ -46,7 +52,8 @@ fn in_use(tenant: &Tenant) -> Option<Vec<(&ServicePrincipal, Owner, Access<'_>)>
     }
     for role in tenant.app_roles.as_deref()? {
         let access = all.entry(role.principal_id.as_deref().unwrap_or_default()).or_default();
-        let name = graph.and_then(|it| it.role_value(role.app_role_id.as_deref()?));
+        let service = service(role.resource_id.as_deref());
+        let name = service.and_then(|it| it.role_value(role.app_role_id.as_deref()?));
         access.permissions.insert(name.unwrap_or_default());
         access.is_tenant_wide = true;
     }

@@ -36,10 +36,12 @@ row! {
         scope: Option<String>,
     }
 
-    /// Of `appRoleAssignedTo` of the service principal of Microsoft Graph: a permission to act without a user.
+    /// Of `appRoleAssignedTo` of a service: a permission to act without a user.
     AppRoleAssignment {
         principal_id: Option<String>,
         app_role_id: Option<String>,
+        /// The service, by the id of its service principal.
+        resource_id: Option<String>,
     }
 
     /// Of `/applications`: the tenant's own.
