@@ -80,7 +80,7 @@ impl App {
     }
 
     async fn run_active(&self, found: ConnectionWithRun) -> Result<()> {
-        let began = Instant::now();
+        let (began, began_at) = (Instant::now(), self.clock.now());
         let (connection, before) = (found.connection, found.run);
         let mut reading = self.read_environment(&connection).await?;
         if connection.client.is_none() {
@@ -100,7 +100,8 @@ impl App {
             }
             None => self.feed_orgs(&connection, &reading, &outcome, now).await?,
         }
-        self.note_connection_run(&connection, before, (reading, &outcome, now), began).await
+        self.note_connection_run(&connection, before, (reading, &outcome, now), (began, began_at))
+            .await
     }
 
     /// Ingests a reading of one client. `known`: the scopes of the run before.
@@ -141,9 +142,10 @@ impl App {
         connection: &Connection,
         before: Option<ConnectionRun>,
         (reading, outcome, now): (Reading, &Outcome, Time),
-        began: Instant,
+        (began, began_at): (Instant, Time),
     ) -> Result<()> {
         let is_well = outcome.health == ConnectionHealth::Healthy;
+        let fed = before.as_ref().map_or_else(Vec::new, |it| it.groups.clone());
         let n_before = before.as_ref().map_or(0, |it| it.n_failures);
         let n_failures = if is_well { 0 } else { n_before.saturating_add(1) };
         let is_new = now.s_since(connection.created_at) < CONSENT_DAYS * S_PER_DAY;
@@ -163,14 +165,16 @@ impl App {
             } else {
                 before.and_then(|it| it.last_success_at)
             },
-            groups: reading.groups.into_iter().map(noted_group).collect(),
+            groups: noted_groups(reading.groups, fed),
         };
         let (id, updated_at) = (connection.id, connection.updated_at);
         let write = move |batch: &mut Batch| {
             let Some(known) = batch.find_connection(id)? else { return Ok(()) };
             batch.put_connection_run(id, &noted)?;
             // What was changed meanwhile is still to be read.
-            if known.state == ConnectionState::Active && known.updated_at == updated_at {
+            let is_asked_again = batch.find_due_connection(id)?.is_some_and(|it| began_at < it);
+            let is_same = known.state == ConnectionState::Active && known.updated_at == updated_at;
+            if is_same && !is_asked_again {
                 batch.put_due_connection(id, Some(due))?;
             }
             Ok(())
@@ -233,6 +237,15 @@ fn outcome(reading: &Reading) -> Outcome {
     let health =
         if is_anything_read { ConnectionHealth::Degraded } else { ConnectionHealth::Failing };
     Outcome { health, message }
+}
+
+/// What could not be read as a whole keeps the parts that were read before: what was said of them still stands, and is
+/// retracted when the connection is removed.
+fn noted_groups(read: Vec<Group>, fed: Vec<GroupRun>) -> Vec<GroupRun> {
+    let is_unread = read.iter().any(|it| it.scope.is_empty());
+    let fed = fed.into_iter().filter(|it| is_unread && !it.scope.is_empty());
+    let fed = fed.map(|it| GroupRun { streams: Vec::new(), notes: Vec::new(), ..it });
+    read.into_iter().map(noted_group).chain(fed).collect()
 }
 
 fn noted_group(group: Group) -> GroupRun {

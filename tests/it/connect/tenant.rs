@@ -159,6 +159,63 @@ fn an_administrator_without_mfa_is_announced_and_then_forgotten_with_the_connect
 }
 
 #[test]
+fn a_connection_that_fails_is_still_removed_with_what_it_found() {
+    let graph = Graph::start();
+    let (folder, _server, client, id) = read_once(&graph);
+    let before = controls(&folder, &client);
+    assert!(before.iter().any(|it| it.1 == "compliant"));
+    let refusal = json!({
+        "error": "invalid_client", "error_codes": [7_000_222],
+        "error_description": "AADSTS7000222: The provided client secret keys are expired.",
+    });
+    graph.answers.set("token", Told::Raw(401, Vec::new(), refusal.to_string()));
+    for _ in 0..2 {
+        assert_eq!(folder.run(&["connect", "sync", &id]).code, 1);
+    }
+    let now = shown(&folder, &id);
+    assert_eq!(now["parts"].as_array().unwrap().len(), 1, "what was not read is not shown: {now}");
+    assert_eq!(controls(&folder, &client), before);
+    folder.ok(&["connect", "remove", &id]);
+    let is_retracted =
+        || controls(&folder, &client).iter().all(|(_, status)| status == "not_assessed");
+    assert!(wait_until(WAIT, is_retracted), "{:?}", controls(&folder, &client));
+}
+
+#[test]
+fn an_app_that_may_read_all_mailboxes_is_seen() {
+    let graph = Graph::start();
+    let exchange = "00000002-0000-0ff1-ce00-000000000000";
+    let microsoft = "f8cdef31-a31e-4b4a-93e4-5f571e91255a";
+    graph.answers.set(
+        "/servicePrincipals",
+        Told::List(vec![
+            json!({"id": "sp1", "appId": "00000003-0000-0000-c000-000000000000", "displayName": "Microsoft Graph",
+                "appOwnerOrganizationId": microsoft, "accountEnabled": true, "appRoles": []}),
+            json!({"id": "sp2", "appId": exchange, "displayName": "Office 365 Exchange Online",
+                "appOwnerOrganizationId": microsoft, "accountEnabled": true,
+                "appRoles": [{"id": "r1", "value": "full_access_as_app"}]}),
+            json!({"id": "sp3", "appId": "b0", "displayName": "Mail Backup", "servicePrincipalType": "Application",
+                "appOwnerOrganizationId": "other", "accountEnabled": true, "appRoles": []}),
+            json!({"id": "sp4", "appId": "b1", "displayName": "Planner", "servicePrincipalType": "Application",
+                "appOwnerOrganizationId": "other", "accountEnabled": true, "appRoles": []}),
+        ]),
+    );
+    let harmless = json!({"clientId": "sp4", "consentType": "AllPrincipals", "scope": "User.Read"});
+    graph.answers.set("/oauth2PermissionGrants", Told::List(vec![harmless]));
+    let assigned = format!("/servicePrincipals(appId='{exchange}')/appRoleAssignedTo");
+    let holds = json!({"principalId": "sp3", "resourceId": "sp2", "appRoleId": "r1"});
+    graph.answers.set(&assigned, Told::List(vec![holds]));
+    let (folder, _server, client, id) = read_once(&graph);
+    let because = folder.json(&["control", "show", "Acme", "APP-02"]).to_string();
+    assert_eq!(status(&folder, &client, "APP-02"), "partial", "whether it is approved is unknown");
+    assert!(because.contains("Mail Backup (full_access_as_app)"), "{because}");
+    graph.answers.fail(&assigned, 500, "UnknownError", "oops");
+    folder.run(&["connect", "sync", &id]);
+    assert_eq!(stream(&shown(&folder, &id), "appRoleAssignedTo").0, "failed");
+    assert_eq!(status(&folder, &client, "APP-02"), "partial");
+}
+
+#[test]
 fn until_the_client_consents_nothing_has_failed() {
     let graph = Graph::start();
     let refusal = json!({

@@ -132,7 +132,13 @@ impl ConnectionView {
             last_run_at: run.as_ref().map(|it| When(it.at)).into(),
             last_success_at: run.as_ref().and_then(|it| it.last_success_at).map(When).into(),
             next_run_at: due.map(When).into(),
-            parts: run.into_iter().flat_map(|it| it.groups).map(PartView::from).collect(),
+            // Parts without a stream are those that an earlier run read.
+            parts: run
+                .into_iter()
+                .flat_map(|it| it.groups)
+                .filter(|it| !it.streams.is_empty())
+                .map(PartView::from)
+                .collect(),
             created_at: When(connection.created_at),
             updated_at: When(connection.updated_at),
         })

@@ -142,7 +142,8 @@ impl<R: Rows> Transaction<R> {
         Ok(ConnectionWithRun { due: self.find_due_connection(id)?, run, connection })
     }
 
-    fn find_due_connection(&self, id: ConnectionId) -> Result<Option<Time>> {
+    /// When the connection is to run next. `None`: it is paused, or there is none.
+    pub fn find_due_connection(&self, id: ConnectionId) -> Result<Option<Time>> {
         self.rows.find_row(CONNECTION_DUE, id.as_bytes())
     }
 
