@@ -30,7 +30,8 @@ pub(super) fn parse<T: DeserializeOwned>(input: &mut dyn BufRead, what: &str) ->
     let parsed = {
         let buffered = BufReader::with_capacity(CHUNK_BYTES, &mut guard);
         let mut deserializer = serde_json::Deserializer::from_reader(buffered);
-        T::deserialize(&mut deserializer).and_then(|it| deserializer.end().map(|()| it))
+        let parsed = Object::<T>::deserialize(&mut deserializer);
+        parsed.and_then(|it| deserializer.end().map(|()| it.0))
     };
     parsed.map_err(|error| match guard.refused.filter(|_| error.is_io()) {
         Some(reason) => Error::invalid(format!("not a report of {what}: {reason}")),
@@ -109,6 +110,29 @@ impl Read for Guard<'_> {
             }
             _ => Ok(n_good),
         }
+    }
+}
+
+/// A document that is an object. A list is none, though a struct could be read from it by position.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor(PhantomData))
+    }
+}
+
+struct ObjectVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
+    type Value = Object<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(Object)
     }
 }
 

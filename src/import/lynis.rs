@@ -8,6 +8,7 @@ use std::net::Ipv4Addr;
 
 use super::about::{About, Told};
 use super::host::is_global;
+use super::text::ID_CHARS_MAX;
 use super::{CheckOutcome, RECORD_BYTES_MAX, Record, moment, text, unreadable};
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::severity::Severity;
@@ -15,6 +16,8 @@ use crate::error::{Error, Result};
 
 /// A file with more tests or findings is refused. Lynis has 450 tests.
 const N_TESTS_MAX: usize = 20_000;
+/// Of a longer text, the rest is not kept.
+const TEXT_CHARS_MAX: usize = 1_000;
 /// A finding about the age of Lynis, which is no test.
 const TOOL: &str = "LYNIS";
 
@@ -28,6 +31,9 @@ struct Report {
     ip: Option<String>,
     mac: Option<String>,
     executed: BTreeSet<String>,
+    /// Tests that did not go as Lynis expects.
+    unexpected: BTreeSet<String>,
+    n_reports: u32,
     /// What was found, by test: its severity, its text, and what to do.
     found: BTreeMap<String, (Severity, String, String)>,
     is_finished: bool,
@@ -44,12 +50,19 @@ pub(super) fn read(
             "the file is truncated: Lynis writes `finish=true` at its end; let it finish, or copy the file again",
         ));
     }
-    let id = if report.hostname.is_empty() { &report.host_id } else { &report.hostname };
-    let about = About::new("host", &id.to_lowercase(), &[id], moment::of_text(&report.ended_at))?;
+    // Many hosts have the same name, such as `debian`.
+    let parts = [&*report.hostname, &*report.host_id].into_iter().filter(|it| !it.is_empty());
+    let id = parts.collect::<Vec<_>>().join("/").to_lowercase();
+    let about = About::new("host", &id, &[&report.hostname], moment::of_text(&report.ended_at))?;
     records(Record::Asset(report.asset(&about)))?;
     let found = report.found.keys().filter(|it| !report.executed.contains(*it));
     for (at, test) in (1..).zip(report.executed.iter().chain(found)) {
         let finding = report.found.get(test);
+        if finding.is_none() && report.unexpected.contains(test) {
+            let reason = "the test met something unexpected, so it is not known to pass";
+            records(Record::Skipped { at, reason: reason.to_owned() })?;
+            continue;
+        }
         let (severity, detail, repair) = finding
             .map_or((Severity::Low, "", ""), |(severity, detail, repair)| {
                 (*severity, detail, repair)
@@ -101,8 +114,22 @@ impl Report {
                 self.mac = Some(value.to_lowercase());
             }
             "tests_executed" => {
-                let tests = value.split('|').filter(|it| !it.is_empty());
+                let tests =
+                    value.split('|').filter(|it| !it.is_empty() && it.len() <= ID_CHARS_MAX);
                 self.executed.extend(tests.take(N_TESTS_MAX + 1).map(str::to_owned));
+            }
+            "report_version_major" => {
+                self.n_reports += 1;
+                if 1 < self.n_reports {
+                    let rule = "the file has the reports of several runs; import each of them";
+                    return Err(Error::invalid(rule));
+                }
+            }
+            "exception_event[]" => {
+                let test = value.split([':', '|']).next().unwrap_or_default();
+                if self.unexpected.len() < N_TESTS_MAX && test.len() <= ID_CHARS_MAX {
+                    self.unexpected.insert(test.to_owned());
+                }
             }
             "warning[]" => self.find(Severity::High, value),
             "suggestion[]" => self.find(Severity::Low, value),
@@ -122,11 +149,13 @@ impl Report {
         let mut parts = value.split('|').map(|it| if it == "-" { "" } else { it });
         let mut next = || parts.next().unwrap_or_default();
         let (test, words, details, solution) = (next(), next(), next(), next());
-        if test.is_empty() || test == TOOL {
+        if test.is_empty() || test == TOOL || ID_CHARS_MAX < test.len() {
             return;
         }
         let words = [words, details].into_iter().filter(|it| !it.is_empty());
-        let found = (severity, words.collect::<Vec<_>>().join(": "), solution.replace("text:", ""));
+        let cut = |text: String| text.chars().take(TEXT_CHARS_MAX).collect::<String>();
+        let words = cut(words.collect::<Vec<_>>().join(": "));
+        let found = (severity, words, cut(solution.replace("text:", "")));
         let known = self.found.entry(test.to_owned()).or_insert_with(|| found.clone());
         if known.0 < severity {
             *known = found;

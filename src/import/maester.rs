@@ -1,5 +1,6 @@
 //! The JSON results of Maester, about Microsoft 365 or an Active Directory.
 
+use std::collections::BTreeSet;
 use std::io::BufRead;
 
 use serde::Deserialize;
@@ -11,6 +12,8 @@ use super::{CheckOutcome, Record, moment, plain};
 use crate::error::{Error, Result};
 
 const WHAT: &str = "Maester";
+/// In place of a tenant's id.
+const NOT_CONNECTED: &str = "not connected to Graph";
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "PascalCase")]
@@ -60,9 +63,22 @@ pub(super) fn read(
     let about = match guid(&report.tenant_id.0) {
         Some(id) => About::new("m365", &id, &[&report.tenant_name.0], observed_at)?,
         // Without a sign-in to Microsoft Graph, there are tests of the local domain alone.
+        None if !report.tenant_id.0.contains(NOT_CONNECTED) => {
+            let rule = "the file does not name its tenant: TenantId is no GUID; connect Maester to Microsoft Graph and run it again";
+            return Err(Error::invalid(rule));
+        }
         None => About::new("ad", "local", &["Active Directory"], observed_at)?,
     };
+    // A check that has several tests is passed by all of them or not at all.
+    let has_result = |it: &Test| ["Passed", "Failed"].contains(&it.result.0.trim());
+    let open: BTreeSet<String> =
+        tests.0.iter().filter(|it| !has_result(it)).map(|it| it.id.0.clone()).collect();
     for (at, test) in (1..).zip(tests.0) {
+        if test.result.0.trim() == "Passed" && open.contains(&test.id.0) {
+            let reason = no_result("Passed", "another test of this check has no result");
+            records(Record::Skipped { at, reason })?;
+            continue;
+        }
         let detail = test.result_detail.unwrap_or_default();
         let title = plain::title(without_level(&test.title.0));
         let seen = plain::paragraph(&detail.test_result.0);

@@ -24,6 +24,8 @@ pub(super) fn of_number(number: i64) -> Option<Time> {
 /// `None` when it is neither.
 pub(super) fn of_text(text: &str) -> Option<Time> {
     let text = text.trim();
+    // As Windows PowerShell writes it.
+    let text = text.strip_prefix("/Date(").and_then(|it| it.strip_suffix(")/")).unwrap_or(text);
     if let Ok(number) = text.parse() {
         return of_number(number);
     }

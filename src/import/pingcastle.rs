@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 
 /// Elements nested deeper are refused. PingCastle nests a dozen.
 const DEPTH_MAX: usize = 64;
+/// Elements with longer names are refused.
+const NAME_BYTES_MAX: usize = 200;
 /// A report with more broken rules is refused. PingCastle has 200.
 const N_RULES_MAX: usize = 5_000;
 /// Of a longer text, the rest is not kept.
@@ -84,6 +86,9 @@ impl Report {
             };
             match event {
                 Event::Start(tag) => {
+                    if NAME_BYTES_MAX < tag.name().as_ref().len() {
+                        return Err(not_a_report("a name of an XML element is too long"));
+                    }
                     if DEPTH_MAX <= path.len() {
                         return Err(not_a_report("XML elements are nested too deeply"));
                     }

@@ -18,7 +18,7 @@ struct Report {
     meta: MetaData,
     /// By product.
     #[serde(rename = "Results")]
-    results: Values<Rows<Policies, 200>, 50>,
+    results: Values<Rows<Policies, 100>, 30>,
 }
 
 #[derive(Deserialize, Default)]
@@ -34,7 +34,7 @@ struct MetaData {
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "PascalCase")]
 struct Policies {
-    controls: Rows<Control, 500>,
+    controls: Rows<Control, 200>,
 }
 
 #[derive(Deserialize, Default)]
@@ -74,7 +74,7 @@ pub(super) fn read(
         let requirement = control.requirement.0.split("<div").next().unwrap_or_default();
         let title = markup::plain(requirement);
         let detail = markup::plain(&control.details.0);
-        let told = outcome(&control.result.0).map(|outcome| Told {
+        let told = outcome(&control.result.0, &detail).map(|outcome| Told {
             check: &control.id.0,
             outcome,
             severity: severity(&control.criticality.0),
@@ -87,9 +87,15 @@ pub(super) fn read(
     Ok(())
 }
 
+/// How the details of a policy begin that ScubaGear passes because the cloud of the tenant has nothing to check.
+const NOT_APPLICABLE: [&str; 2] = ["N/A", "This policy is not applicable"];
+
 /// `Warning` is a recommendation that is not followed.
-fn outcome(result: &str) -> OrSkipped<CheckOutcome> {
+fn outcome(result: &str, detail: &str) -> OrSkipped<CheckOutcome> {
     match result.trim() {
+        it @ "Pass" if NOT_APPLICABLE.iter().any(|start| detail.trim().starts_with(start)) => {
+            Err(no_result(it, "does not apply"))
+        }
         "Pass" => Ok(CheckOutcome::Pass),
         "Fail" | "Warning" => Ok(CheckOutcome::Fail),
         "Omitted" | "Incorrect result" => Ok(CheckOutcome::Accepted),

@@ -15,30 +15,31 @@ use crate::error::{Error, Result};
 const WHAT: &str = "Microsoft's secure score";
 /// At least so many points make a control important. Microsoft gives up to ten.
 const HIGH_POINTS: f64 = 8.0;
+/// States of a control that a person set.
+const CLAIMED: [&str; 3] = ["Ignored", "ThirdParty", "Reviewed"];
 
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
 struct Report {
     value: Rows<Score, 400>,
-    secure_score: List<Score>,
-    profiles: List<Profile>,
+    secure_score: Scores,
+    profiles: Profiles,
     /// Of a single score.
     azure_tenant_id: Brief,
     created_date_time: Brief,
-    control_scores: Rows<ControlScore, 2_000>,
+    control_scores: Rows<ControlScore, 500>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(default)]
-struct List<T> {
-    #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-    value: Rows<T, 2_000>,
+struct Scores {
+    value: Rows<Score, 400>,
 }
 
-impl<T> Default for List<T> {
-    fn default() -> Self {
-        Self { value: Rows::default() }
-    }
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Profiles {
+    value: Rows<Profile, 2_000>,
 }
 
 #[derive(Deserialize, Default)]
@@ -46,7 +47,7 @@ impl<T> Default for List<T> {
 struct Score {
     azure_tenant_id: Brief,
     created_date_time: Brief,
-    control_scores: Rows<ControlScore, 2_000>,
+    control_scores: Rows<ControlScore, 500>,
 }
 
 #[derive(Deserialize, Default)]
@@ -55,6 +56,8 @@ struct ControlScore {
     control_name: Brief,
     score_in_percentage: Option<f64>,
     implementation_status: Brief,
+    /// How many users or devices it is about. Some controls do not say.
+    total: Brief,
 }
 
 #[derive(Deserialize, Default)]
@@ -93,14 +96,19 @@ pub(super) fn read(
     let about = About::new("m365", &tenant, &[], time(&newest))?;
     for (at, control) in (1..).zip(&newest.control_scores.0) {
         let profile = profiles.get(&*control.control_name.0).copied();
-        let Some(percent) = control.score_in_percentage else {
-            let reason = "missing scoreInPercentage".to_owned();
-            records(Record::Skipped { at, reason })?;
-            continue;
+        let percent = match control.score_in_percentage {
+            Some(percent) if control.total.0.trim() != "0" => percent,
+            found => {
+                let reason =
+                    if found.is_some() { "nothing to check" } else { "missing scoreInPercentage" };
+                records(Record::Skipped { at, reason: reason.to_owned() })?;
+                continue;
+            }
         };
         let outcome = match profile.and_then(|it| it.control_state_updates.0.last()) {
+            // Points for what somebody said are not what Microsoft saw.
+            Some(it) if CLAIMED.contains(&&*it.state.0) => CheckOutcome::Accepted,
             _ if 100.0 <= percent => CheckOutcome::Pass,
-            Some(it) if ["Ignored", "ThirdParty"].contains(&&*it.state.0) => CheckOutcome::Accepted,
             _ => CheckOutcome::Fail,
         };
         let title = profile.map_or(String::new(), |it| plain::title(&it.title.0));
@@ -126,6 +134,10 @@ fn newest(scores: Vec<Score>) -> Result<Score> {
     let first = scores.first().map(|it| tenant(&it.azure_tenant_id.0));
     if scores.iter().any(|it| Some(tenant(&it.azure_tenant_id.0)) != first) {
         let rule = "the file has the scores of several tenants; import those of each tenant for its client";
+        return Err(Error::invalid(rule));
+    }
+    if 1 < scores.len() && scores.iter().any(|it| time(it).is_none()) {
+        let rule = "the file has several scores, and not all of them have a createdDateTime that can be read; import the newest alone";
         return Err(Error::invalid(rule));
     }
     scores.into_iter().max_by_key(time).ok_or_else(|| {

@@ -1,7 +1,7 @@
 //! Reports about one tenant, domain or host: what becomes of their texts, and files that are wrong.
 
 use posture::engine::severity::Severity;
-use posture::import::{Check, Format, Record};
+use posture::import::{Check, CheckOutcome, Format, Record};
 
 use super::{records, refusal};
 use crate::harness::process::Folder;
@@ -112,6 +112,18 @@ fn files_of_several_tenants_or_without_results_are_refused_with_what_to_do() {
             "several tenants are merged",
         ),
         (Format::Maester, r#"{"TenantId": "a"}"#, "it has no list of tests"),
+        (Format::Maester, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
+        (Format::SecureScore, r#"[{"azureTenantId": "a"}]"#, "expected an object"),
+        (
+            Format::SecureScore,
+            r#"{"value": [{"controlScores": [{"controlName": "x"}]}, {"controlScores": [{"controlName": "x"}]}]}"#,
+            "not all of them have a createdDateTime",
+        ),
+        (
+            Format::Lynis,
+            "report_version_major=1\nfinish=true\nreport_version_major=1\n",
+            "the reports of several runs",
+        ),
         (
             Format::SecureScore,
             r#"{"value": [{"azureTenantId": "a", "controlScores": [{"controlName": "x"}]}, {"azureTenantId": "b", "controlScores": [{"controlName": "x"}]}]}"#,
@@ -138,6 +150,57 @@ fn files_of_several_tenants_or_without_results_are_refused_with_what_to_do() {
         let message = refusal(format, file.as_bytes());
         assert!(message.contains(words), "{message}");
     }
+}
+
+/// What a file passes, and why it skips the rest.
+fn passes(format: Format, file: &str) -> (Vec<String>, Vec<String>) {
+    let (mut passed, mut skipped) = (Vec::new(), Vec::new());
+    for it in records(format, &mut file.as_bytes()).unwrap() {
+        match it {
+            Record::Check(it) if it.outcome == CheckOutcome::Pass => passed.push(it.check),
+            Record::Skipped { reason, .. } => skipped.push(reason),
+            Record::Check(_) | Record::Asset(_) => (),
+        }
+    }
+    (passed, skipped)
+}
+
+const TENANT: &str = "5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11";
+
+#[test]
+fn what_nobody_saw_does_not_pass() {
+    for details in ["This policy is not applicable to GCC.", "<b>N/A</b>: unavailable in GCC"] {
+        let file = format!(
+            r#"{{"MetaData": {{"Tool": "ScubaGear", "TenantId": "{TENANT}"}}, "Results": {{"Teams": [{{"Controls": [
+            {{"Control ID": "MS.TEAMS.4.1v1", "Result": "Pass", "Details": "{details}"}}]}}]}}}}"#
+        );
+        let expected = (vec![], vec!["result Pass: does not apply".to_owned()]);
+        assert_eq!(passes(Format::Scuba, &file), expected);
+    }
+    for other in ["NotRun", "Error", "Skipped", "Investigate"] {
+        let file = format!(
+            r#"{{"TenantId": "{TENANT}", "Tests": [{{"Id": "MT.1033", "Result": "Passed"}}, {{"Id": "MT.1033", "Result": "{other}"}},
+            {{"Id": "MT.1", "Result": "Passed"}}]}}"#
+        );
+        assert_eq!(passes(Format::Maester, &file).0, ["MT.1"], "{other}");
+    }
+    let lynis = "report_version_major=1\nhostname=a\nexception_event[]=AUTH-9328:01|no umask|\n\
+                 tests_executed=AUTH-9328|AUTH-9262|\nfinish=true\n";
+    assert_eq!(passes(Format::Lynis, lynis).0, ["AUTH-9262"]);
+}
+
+#[test]
+fn full_points_for_what_somebody_said_do_not_pass() {
+    let score = |more: &str, state: &str| {
+        format!(
+            r#"{{"secureScore": {{"value": [{{"azureTenantId": "{TENANT}", "controlScores": [{{"controlName": "x", "scoreInPercentage": 100{more}}}]}}]}},
+            "profiles": {{"value": [{{"id": "x", "controlStateUpdates": [{{"state": "{state}"}}]}}]}}}}"#
+        )
+    };
+    assert_eq!(passes(Format::SecureScore, &score("", "Default")).0, ["x"]);
+    assert_eq!(passes(Format::SecureScore, &score("", "ThirdParty")).0, [""; 0]);
+    let nothing = passes(Format::SecureScore, &score(r#", "total": "0""#, "Default"));
+    assert_eq!(nothing, (vec![], vec!["nothing to check".to_owned()]));
 }
 
 /// Status of a control of the client.

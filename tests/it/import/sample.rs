@@ -128,8 +128,14 @@ const OWN: &[Expected] = {
         ]),
         expected("report/securescore.json", SecureScore, (4, 3), (1, 1, 1), M365)
             .skipped(&[("missing scoreInPercentage", 1)]),
-        expected("report/lynis.dat", Lynis, (88, 88), (49, 39, 0), &["host/web-1"])
-            .assets(&[(Server, 1)]),
+        expected(
+            "report/lynis.dat",
+            Lynis,
+            (88, 88),
+            (49, 39, 0),
+            &["host/web-1/0123456789abcdef0123456789abcdef01234567"],
+        )
+        .assets(&[(Server, 1)]),
         expected("report/pingcastle.xml", PingCastle, (3, 3), (0, 3, 0), &["ad/acme.example"]),
     ]
 };
