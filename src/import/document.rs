@@ -16,8 +16,6 @@ use crate::error::{Error, Result};
 const DEPTH_MAX: u32 = 100;
 /// Of a longer text, the rest is not kept.
 const TEXT_CHARS_MAX: usize = 4_000;
-/// Of an error of the parser.
-const WHY_CHARS_MAX: usize = 200;
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Reads a document to its end. `what`: whose report it should be.
@@ -42,7 +40,7 @@ pub(super) fn parse<T: DeserializeOwned>(input: &mut dyn BufRead, what: &str) ->
             error.column()
         )),
         None => {
-            let why = text::line(&error.to_string(), WHY_CHARS_MAX);
+            let why = text::line(&error.to_string(), text::WHY_CHARS_MAX);
             Error::invalid(if error.is_data() {
                 format!("not a report of {what}: {why}")
             } else {

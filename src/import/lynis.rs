@@ -57,25 +57,24 @@ pub(super) fn read(
     records(Record::Asset(report.asset(&about)))?;
     let found = report.found.keys().filter(|it| !report.executed.contains(*it));
     for (at, test) in (1..).zip(report.executed.iter().chain(found)) {
-        let finding = report.found.get(test);
-        if finding.is_none() && report.unexpected.contains(test) {
-            let reason = "the test met something unexpected, so it is not known to pass";
-            records(Record::Skipped { at, reason: reason.to_owned() })?;
-            continue;
-        }
-        let (severity, detail, repair) = finding
-            .map_or((Severity::Low, "", ""), |(severity, detail, repair)| {
-                (*severity, detail, repair)
-            });
-        let told = Told {
+        let result = match report.found.get(test) {
+            Some((severity, detail, repair)) => {
+                Ok((CheckOutcome::Fail, *severity, &**detail, &**repair))
+            }
+            None if report.unexpected.contains(test) => {
+                Err("the test met something unexpected, so it is not known to pass".to_owned())
+            }
+            None => Ok((CheckOutcome::Pass, Severity::Low, "", "")),
+        };
+        let told = result.map(|(outcome, severity, detail, remediation)| Told {
             check: test,
-            outcome: if finding.is_some() { CheckOutcome::Fail } else { CheckOutcome::Pass },
+            outcome,
             severity,
             title: detail,
-            remediation: repair,
+            remediation,
             detail,
-        };
-        records(about.record(at, Ok(told)))?;
+        });
+        records(about.record(at, told))?;
     }
     Ok(())
 }

@@ -235,7 +235,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a file from its start to its end and hands out its records in the file's order.
 ///
-/// Holds one record at a time.
+/// Holds one record at a time; of a report about one thing, what is kept of it.
 ///
 /// # Errors
 /// `Invalid` when the file is truncated, invalid, or not of this format: the message says what is wrong, where, and what to
@@ -279,7 +279,7 @@ pub fn refuse_encoded(start: &[u8]) -> Result<()> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             "the file is UTF-16, as PowerShell redirection writes it; save it as UTF-8"
         }
-        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h'] | [b'P', b'K', 3] => {
+        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [b'P', b'K', 3, ..] => {
             "the file is compressed; decompress it first"
         }
         _ => return Ok(()),

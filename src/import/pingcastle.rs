@@ -22,9 +22,6 @@ const N_RULES_MAX: usize = 5_000;
 /// Of a longer text, the rest is not kept.
 const TEXT_CHARS_MAX: usize = 2_000;
 
-/// Of an error of the parser.
-const WHY_CHARS_MAX: usize = 200;
-
 #[derive(Default)]
 struct Report {
     domain: String,
@@ -166,7 +163,7 @@ fn broken(error: quick_xml::Error, offset: u64) -> Error {
     if let quick_xml::Error::Io(cause) = error {
         return unread(cause, offset);
     }
-    let why = text::line(&error.to_string(), WHY_CHARS_MAX);
+    let why = text::line(&error.to_string(), text::WHY_CHARS_MAX);
     Error::invalid(format!("invalid XML at byte {offset}: {why}; export the report again"))
 }
 

@@ -11,6 +11,8 @@ pub(super) const ID_CHARS_MAX: usize = 500;
 pub(super) const NAME_CHARS_MAX: usize = 200;
 /// Longer titles of checks are cut.
 pub(super) const TITLE_CHARS_MAX: usize = 300;
+/// Longer errors of a parser are cut.
+pub(super) const WHY_CHARS_MAX: usize = 200;
 /// Longer descriptions of what was seen are cut.
 pub(super) const DETAIL_CHARS_MAX: usize = 500;
 

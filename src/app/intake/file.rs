@@ -171,39 +171,39 @@ fn read_whole(
     let read = if is_packed {
         let unpacked =
             Unpacked { inner: MultiGzDecoder::new(&mut file), n_bytes: 0, fault: &fault };
+        let unpacked = BufReader::with_capacity(HEAD_BYTES, unpacked);
         fold_records(unpacked, given, import, observed, cancellation)
     } else {
         fold_records(&mut file, given, import, observed, cancellation)
     };
     // What a reader says of an error of its input is not the reason.
     let (format, folded) = read.map_err(|error| fault.take().unwrap_or(error))?;
-    // What follows the last record belongs to the file's digest too.
-    std::io::copy(&mut file, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
     Ok((format, folded, file.into_inner().digest.finalize().into()))
 }
 
 /// Reads the records of a file that is not compressed, to its end.
 fn fold_records(
-    mut file: impl Read,
+    mut file: impl BufRead,
     (given, source): Given,
     import: ImportId,
     observed: Observed,
     cancellation: &Cancellation,
 ) -> Result<(Format, Folded)> {
     let mut head = Vec::new();
-    let start = Read::by_ref(&mut file).take(HEAD_BYTES as u64);
-    BufReader::new(start).read_to_end(&mut head).map_err(|it| unreadable(&it))?;
+    let mut start = Read::by_ref(&mut file).take(HEAD_BYTES as u64);
+    start.read_to_end(&mut head).map_err(|it| unreadable(&it))?;
     let Some(format) = given.or_else(|| import::detect(&head)) else {
         return Err(unknown_format(&head));
     };
     let tool = format.tool();
     let source = source.unwrap_or_else(|| tool.to_owned());
     let mut fold = Fold::new(ImportOrigin { tool, source, import, valid_until: None, observed });
-    let mut input = BufReader::with_capacity(HEAD_BYTES, head.as_slice().chain(file));
+    let mut input = head.as_slice().chain(file);
     import::read(format, &mut input, &mut |record| {
         cancellation.check()?;
         fold.add(record)
     })?;
+    // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
     Ok((format, fold.finish()))
 }
@@ -250,7 +250,7 @@ fn unreadable(error: &std::io::Error) -> Error {
 }
 
 fn unknown_format(head: &[u8]) -> Error {
-    if let Err(error) = import::refuse_encoded(&head[..head.len().min(3)]) {
+    if let Err(error) = import::refuse_encoded(head) {
         return error;
     }
     let known = known_formats();
