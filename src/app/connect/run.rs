@@ -145,7 +145,6 @@ impl App {
         (began, began_at): (Instant, Time),
     ) -> Result<()> {
         let is_well = outcome.health == ConnectionHealth::Healthy;
-        let fed = before.as_ref().map_or_else(Vec::new, |it| it.groups.clone());
         let n_before = before.as_ref().map_or(0, |it| it.n_failures);
         let n_failures = if is_well { 0 } else { n_before.saturating_add(1) };
         let is_new = now.s_since(connection.created_at) < CONSENT_DAYS * S_PER_DAY;
@@ -163,9 +162,9 @@ impl App {
             last_success_at: if is_well {
                 Some(now)
             } else {
-                before.and_then(|it| it.last_success_at)
+                before.as_ref().and_then(|it| it.last_success_at)
             },
-            groups: noted_groups(reading.groups, fed),
+            groups: noted_groups(reading.groups, before.map_or_else(Vec::new, |it| it.groups)),
         };
         let (id, updated_at) = (connection.id, connection.updated_at);
         let write = move |batch: &mut Batch| {

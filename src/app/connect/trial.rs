@@ -21,7 +21,7 @@ pub struct Trial {
 
 /// What a run would say of a control.
 pub struct Foreseen {
-    pub control: String,
+    pub control: &'static str,
     pub check: String,
     pub status: Status,
     /// Empty: there is nothing to say.
@@ -67,7 +67,7 @@ impl App {
 impl Foreseen {
     fn of(it: &Judged) -> Self {
         Self {
-            control: it.control.to_owned(),
+            control: it.control,
             check: it.check.clone(),
             status: it.verdict().and_then(status).unwrap_or(Status::NotApplicable),
             findings: it.findings.clone(),
@@ -76,7 +76,7 @@ impl Foreseen {
 
     fn of_accounts(it: &ControlVerdict<'_>) -> Option<Self> {
         Some(Self {
-            control: it.code.to_owned(),
+            control: it.code,
             check: DERIVED_CHECK.to_owned(),
             status: status(it.verdict)?,
             findings: account::findings(it).unwrap_or_default(),

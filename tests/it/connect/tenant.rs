@@ -90,6 +90,15 @@ fn foreseen(folder: &Folder, id: &str) -> Vec<(String, String)> {
     all.map(|it| (text(it, "controlCode"), text(it, "status"))).collect()
 }
 
+/// What the authority says of a secret whose end has passed.
+fn expired() -> Told {
+    let refusal = json!({
+        "error": "invalid_client", "error_codes": [7_000_222],
+        "error_description": "AADSTS7000222: The provided client secret keys are expired.",
+    });
+    Told::Raw(401, Vec::new(), refusal.to_string())
+}
+
 /// A client whose tenant was read once, in good order.
 pub fn read_once(graph: &Graph) -> (Folder, crate::harness::process::Server, String, String) {
     let folder = graph.folder();
@@ -164,11 +173,7 @@ fn a_connection_that_fails_is_still_removed_with_what_it_found() {
     let (folder, _server, client, id) = read_once(&graph);
     let before = controls(&folder, &client);
     assert!(before.iter().any(|it| it.1 == "compliant"));
-    let refusal = json!({
-        "error": "invalid_client", "error_codes": [7_000_222],
-        "error_description": "AADSTS7000222: The provided client secret keys are expired.",
-    });
-    graph.answers.set("token", Told::Raw(401, Vec::new(), refusal.to_string()));
+    graph.answers.set("token", expired());
     for _ in 0..2 {
         assert_eq!(folder.run(&["connect", "sync", &id]).code, 1);
     }
@@ -399,11 +404,7 @@ fn a_credential_that_expired_is_said_with_what_to_do_and_a_new_one_keeps_the_con
     let graph = Graph::start();
     let (folder, _server, client, id) = read_once(&graph);
     let before = controls(&folder, &client);
-    let refusal = json!({
-        "error": "invalid_client", "error_codes": [7_000_222],
-        "error_description": "AADSTS7000222: The provided client secret keys are expired.",
-    });
-    graph.answers.set("token", Told::Raw(401, Vec::new(), refusal.to_string()));
+    graph.answers.set("token", expired());
     let synced = folder.run(&["connect", "sync", &id]);
     assert_eq!(synced.code, 1);
     let now = shown(&folder, &id);

@@ -198,7 +198,7 @@ pub(super) struct TestControlView {
 impl From<Foreseen> for TestControlView {
     fn from(it: Foreseen) -> Self {
         Self {
-            control_code: it.control,
+            control_code: it.control.to_owned(),
             check: it.check,
             status: it.status.as_str().to_owned(),
             findings: it.findings,
