@@ -46,7 +46,7 @@ pub struct Collection<'a> {
     /// A page without the list has no rows. Some services leave out what is empty.
     pub may_lack_rows: bool,
     pub pager: Pager<'a>,
-    /// Where the service says how many rows there are in all.
+    /// Where the service says how many rows there are in all, at least on one page.
     pub total_at: Option<Cow<'a, str>>,
 }
 
@@ -182,7 +182,10 @@ impl Api {
                 "the service says that there are {total} rows and sent {}",
                 rows.len()
             ))),
-            _ => Ok(()),
+            None if collection.total_at.is_some() => {
+                Err(Unread::failed("the answer does not say how many rows there are"))
+            }
+            Some(_) | None => Ok(()),
         }
     }
 }
@@ -233,6 +236,9 @@ fn next_page(
     n_pages: usize,
 ) -> Result<Option<Next>, Unread> {
     let text_at = |at: &str| match page.pointer(at) {
+        None if !has_parent(page, at) => {
+            Err(Unread::failed("the answer does not say whether there is a next page"))
+        }
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.is_empty() => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
@@ -252,11 +258,10 @@ fn next_page(
                 None => return Err(Unread::failed("the last row of a page has no id")),
             }
         }
+        Pager::Cursor { .. } if rows.is_empty() => None,
         Pager::Cursor { at, parameter, .. } => match text_at(at)? {
-            Some(name) if !rows.is_empty() => {
-                Some(Next::Parameter(parameter.clone().into_owned(), name))
-            }
-            Some(_) | None => None,
+            Some(name) => Some(Next::Parameter(parameter.clone().into_owned(), name)),
+            None => return Err(Unread::failed("the answer has rows and no cursor for the next")),
         },
         Pager::Number { parameter, first, last_at } => {
             let Some(last) = page.pointer(last_at).and_then(Value::as_u64) else {
@@ -271,6 +276,12 @@ fn next_page(
             (!rows.is_empty()).then(|| Next::Parameter(parameter.clone().into_owned(), next))
         }
     })
+}
+
+/// The object that would have this member is there.
+fn has_parent(page: &Value, at: &str) -> bool {
+    let parent = at.rsplit_once('/').map_or("", |it| it.0);
+    page.pointer(parent).is_some_and(Value::is_object)
 }
 
 fn scalar(value: &Value) -> Option<String> {

@@ -325,6 +325,13 @@ fn cursors_keep_their_name_and_advance() {
         page(&json!({"items": rows(nth, nth + 100), "cursor": {"name": "c7", "offset": 0}}))
     });
     assert_eq!(states(&read(&restarted, &cursor())).0, Partial);
+    for nameless in [json!({}), json!({"name": null, "offset": 0}), json!(null)] {
+        let vendor =
+            Vendor::start(move |_| page(&json!({"items": rows(0, 3), "cursor": nameless})));
+        assert_eq!(states(&read(&vendor, &cursor())).0, Failed);
+    }
+    let empty = Vendor::start(|_| page(&json!({"items": []})));
+    assert_eq!(states(&read(&empty, &cursor())), (Complete, String::new(), 0));
 }
 
 #[test]
@@ -356,6 +363,33 @@ fn numbered_pages_and_totals_prove_completeness() {
     assert!(reason.ends_with("the service says that there are 31 rows and sent 25"), "{reason}");
     let silent = Vendor::start(|_| page(&json!({"items": rows(0, 3)})));
     assert_eq!(states(&read(&silent, &numbered(None))).0, Failed);
+    let countless = Vendor::start(|_| page(&json!({"items": rows(0, 3), "pages": 1})));
+    let (state, reason, n) = states(&read(&countless, &numbered(total())));
+    assert_eq!((state, n), (Partial, 3));
+    assert!(reason.ends_with("the answer does not say how many rows there are"), "{reason}");
+}
+
+#[test]
+fn a_page_that_lacks_what_names_the_next_is_not_the_last() {
+    let deep = |kind: fn(Cow<'static, str>) -> Pager<'static>| {
+        items("/v1/items", kind(Cow::Borrowed("/paging/next")))
+    };
+    let link = deep(|at| Pager::Link { at });
+    let token = deep(|at| Pager::Token { at, parameter: Cow::Borrowed("token") });
+    for collection in [link, token] {
+        for paging in [json!(null), json!("none"), json!([])] {
+            let silent =
+                Vendor::start(move |_| page(&json!({"items": rows(0, 3), "paging": paging})));
+            let (state, reason, n) = states(&read(&silent, &collection));
+            assert_eq!((state, n), (Failed, 0));
+            assert!(reason.contains("does not say whether there is a next page"), "{reason}");
+        }
+        for paging in [json!({}), json!({"next": null}), json!({"next": ""})] {
+            let last =
+                Vendor::start(move |_| page(&json!({"items": rows(0, 3), "paging": paging})));
+            assert_eq!(states(&read(&last, &collection)), (Complete, String::new(), 3));
+        }
+    }
 }
 
 #[test]

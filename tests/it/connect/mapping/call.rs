@@ -129,7 +129,9 @@ fn username_and_password_go_in_each_request() {
     let lists = [("organizations", "organizations"), ("agents", "agents")];
     for (path, name) in [&lists[..], &[("incident_reports", "incident_reports")]].concat() {
         let row = json!({"id": 30, "name": "Acme", "organization_id": 30});
-        tool.fail(&format!("/v1/{path}"), move |_, _| Some(page(&json!({name: [row]}))));
+        tool.fail(&format!("/v1/{path}"), move |_, _| {
+            Some(page(&json!({name: [row], "pagination": {}})))
+        });
     }
     let entered = [("region", "us"), ("username", "AK"), ("password", "secret")];
     let reading = tool.read(&mapping("huntress"), &entered);
