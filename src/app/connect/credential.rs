@@ -100,10 +100,19 @@ impl App {
     /// `Conflict` if the key file cannot open them.
     pub(super) async fn find_secrets(&self, owner: CredentialOwner) -> Result<Secrets> {
         let found = self.store.read(move |it| it.find_credential(owner)).await?;
-        found.map_or(Ok(Secrets::default()), |it| self.open_secrets(owner, &it))
+        self.open_secrets(owner, found.as_ref())
     }
 
-    fn open_secrets(&self, owner: CredentialOwner, credential: &Credential) -> Result<Secrets> {
+    /// `None`: nothing was entered.
+    ///
+    /// # Errors
+    /// `Conflict` if the key file cannot open them.
+    pub(super) fn open_secrets(
+        &self,
+        owner: CredentialOwner,
+        credential: Option<&Credential>,
+    ) -> Result<Secrets> {
+        let Some(credential) = credential else { return Ok(Secrets::default()) };
         let locked = || {
             Error::conflict(
                 "posture.key cannot open the credential; put the original key file back and restart, or enter the credential again",
@@ -161,15 +170,27 @@ impl App {
     /// # Errors
     /// `Internal` if it is damaged.
     pub async fn microsoft_app(&self) -> Result<Option<MicrosoftAppState>> {
+        Ok(self.open_microsoft_app().await?.map(|(state, _)| state))
+    }
+
+    /// The app with its secrets, which belong together.
+    ///
+    /// # Errors
+    /// `Internal` if it is damaged.
+    pub(super) async fn open_microsoft_app(
+        &self,
+    ) -> Result<Option<(MicrosoftAppState, Result<Secrets>)>> {
         let owner = CredentialOwner::MicrosoftApp;
         let Some(found) = self.store.read(move |it| it.find_credential(owner)).await? else {
             return Ok(None);
         };
-        Ok(Some(MicrosoftAppState {
+        let secrets = self.open_secrets(owner, Some(&found));
+        let state = MicrosoftAppState {
             app: serde_json::from_str(&found.details).map_err(Error::internal)?,
             expires_at: found.expires_at,
             updated_at: found.updated_at,
-            is_usable: self.open_secrets(owner, &found).is_ok(),
-        }))
+            is_usable: secrets.is_ok(),
+        };
+        Ok(Some((state, secrets)))
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::absent;
+use super::credential::Secrets;
 use crate::app::App;
 use crate::connect::ad::{self, AdConfig};
 use crate::connect::aws::{self, AwsConfig};
@@ -19,37 +21,50 @@ use crate::connect::microsoft::{self, AppKey, MicrosoftApp};
 use crate::connect::reading::Reading;
 use crate::connect::settings::Settings;
 use crate::error::{Code, Error, Result};
+use crate::id::ConnectionId;
+use crate::store::Snapshot;
 use crate::store::global::connection::Connection;
-use crate::store::global::connection::credential::CredentialOwner;
+use crate::store::global::connection::credential::{Credential, CredentialOwner};
 
 /// A run ends after this, with what it could not read.
 const RUN_MAX: Duration = Duration::from_mins(10);
 /// A run that does not end on its own in this time after that is given up.
 const RUN_MARGIN: Duration = Duration::from_mins(2);
 
+/// A connection as it is read, with what was entered for it.
+struct Environment {
+    connection: Connection,
+    settings: Settings,
+    credential: Option<Credential>,
+}
+
 impl App {
     /// # Errors
-    /// `Unavailable` if it takes far too long.
-    pub(super) async fn read_environment(&self, connection: &Connection) -> Result<Reading> {
+    /// `NotFound` if it was removed; `Unavailable` if it takes far too long.
+    pub(super) async fn read_environment(&self, id: ConnectionId) -> Result<Reading> {
+        let owner = CredentialOwner::Connection(id);
+        // In one snapshot, so that a secret is sent only where it was entered for.
+        let find = move |it: &Snapshot| {
+            let found = it.find_connection(id)?;
+            found.map(|connection| Ok((connection, it.find_credential(owner)?))).transpose()
+        };
+        let (connection, credential) = self.store.read(find).await?.ok_or_else(absent)?;
         let settings = Settings::parse(&connection.settings)?;
         if let Some(made_up) = self.connects.options.made_up {
             return Ok(made_up(&settings, self.clock.now()));
         }
+        let environment = Environment { connection, settings, credential };
         let deadline = Instant::now() + RUN_MAX;
         let late = |_| {
             let minutes = RUN_MAX.as_secs() / 60;
             Error::unavailable(format!("the environment was not read within {minutes} minutes"))
         };
-        let read = self.read_kind(connection, &settings, deadline);
+        let read = self.read_kind(&environment, deadline);
         timeout_at(deadline + RUN_MARGIN, read).await.map_err(late)?
     }
 
-    async fn read_kind(
-        &self,
-        connection: &Connection,
-        settings: &Settings,
-        deadline: Instant,
-    ) -> Result<Reading> {
+    async fn read_kind(&self, environment: &Environment, deadline: Instant) -> Result<Reading> {
+        let settings = &environment.settings;
         match settings.kind.as_str() {
             DNS => {
                 let domains = settings.domains.iter().map(|it| Domain::parse(it));
@@ -58,13 +73,11 @@ impl App {
             }
             M365 => self.read_m365(settings, deadline).await,
             AZURE => self.read_azure(settings, deadline).await,
-            GOOGLE => self.read_google(connection, settings, deadline).await,
-            AWS => self.read_aws(connection, settings, deadline).await,
-            AD => self.read_ad(connection, settings, deadline).await,
+            GOOGLE => self.read_google(environment, deadline).await,
+            AWS => self.read_aws(environment, deadline).await,
+            AD => self.read_ad(environment, deadline).await,
             other => match self.find_mapping(other).await {
-                Ok(Some(mapping)) => {
-                    self.read_mapped(&mapping, connection, settings, deadline).await
-                }
+                Ok(Some(mapping)) => self.read_mapped(&mapping, environment, deadline).await,
                 Ok(None) => {
                     let why =
                         format!("this release does not know the kind {other}; update Posture");
@@ -78,44 +91,39 @@ impl App {
         }
     }
 
-    async fn secrets_of(&self, owner: CredentialOwner) -> std::result::Result<Values, Unread> {
-        let found = self.find_secrets(owner).await;
-        found.map(|it| it.0).map_err(|error| Unread::credential(error.message()))
+    fn secrets_of(&self, environment: &Environment) -> std::result::Result<Values, Unread> {
+        let owner = CredentialOwner::Connection(environment.connection.id);
+        readable(self.open_secrets(owner, environment.credential.as_ref()))
     }
 
     async fn read_mapped(
         &self,
         mapping: &Arc<Mapping>,
-        connection: &Connection,
-        settings: &Settings,
+        environment: &Environment,
         deadline: Instant,
     ) -> Result<Reading> {
         let read = async {
-            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
-            let entered: Entered = settings.values.clone().into_iter().chain(secrets).collect();
+            let secrets = self.secrets_of(environment)?;
+            let entered: Entered =
+                environment.settings.values.clone().into_iter().chain(secrets).collect();
             let api = self.connects.api(&mapping::DIALECT, &self.clock, deadline);
             Ok(read_tool(&api, mapping, &entered).await)
         };
         Ok(read.await.unwrap_or_else(Unread::reading))
     }
 
-    async fn read_google(
-        &self,
-        connection: &Connection,
-        settings: &Settings,
-        deadline: Instant,
-    ) -> Result<Reading> {
-        let sanctioned_apps = match connection.client {
+    async fn read_google(&self, environment: &Environment, deadline: Instant) -> Result<Reading> {
+        let sanctioned_apps = match environment.connection.client {
             Some(client) => self.roster_rules(client)?.sanctioned_apps,
             None => Vec::new(),
         };
         let workspace = Workspace {
-            domain: settings.value("domain")?,
-            admin: settings.value("admin")?,
+            domain: environment.settings.value("domain")?,
+            admin: environment.settings.value("admin")?,
             sanctioned_apps: &sanctioned_apps,
         };
         let read = async {
-            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
+            let secrets = self.secrets_of(environment)?;
             let key = secrets.get("service_account_key").map_or("", String::as_str);
             let why = |rule| Unread::credential(format!("the setting service_account_key {rule}"));
             let account = Arc::new(ServiceAccount::parse(key).map_err(why)?);
@@ -125,31 +133,22 @@ impl App {
         Ok(read.await.unwrap_or_else(Unread::reading))
     }
 
-    async fn read_aws(
-        &self,
-        connection: &Connection,
-        settings: &Settings,
-        deadline: Instant,
-    ) -> Result<Reading> {
+    async fn read_aws(&self, environment: &Environment, deadline: Instant) -> Result<Reading> {
         let read = async {
-            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
-            // Its id was made here and is of no other connection, as an ExternalId has to be.
-            let config = AwsConfig::of(&settings.values, &secrets, connection.id.to_string())?;
+            let secrets = self.secrets_of(environment)?;
+            let id = environment.connection.id;
+            // It was made here and is of no other connection, as an ExternalId has to be.
+            let config = AwsConfig::of(&environment.settings.values, &secrets, id.to_string())?;
             let api = self.connects.api(&aws::DIALECT, &self.clock, deadline);
             Ok(aws::read(&api, &config).await)
         };
         Ok(read.await.unwrap_or_else(Unread::reading))
     }
 
-    async fn read_ad(
-        &self,
-        connection: &Connection,
-        settings: &Settings,
-        deadline: Instant,
-    ) -> Result<Reading> {
+    async fn read_ad(&self, environment: &Environment, deadline: Instant) -> Result<Reading> {
         let read = async {
-            let secrets = self.secrets_of(CredentialOwner::Connection(connection.id)).await?;
-            let config = AdConfig::of(&settings.values, &secrets)?;
+            let secrets = self.secrets_of(environment)?;
+            let config = AdConfig::of(&environment.settings.values, &secrets)?;
             let directory = ad::read(&config, self.connects.egress(), deadline).await;
             let groups = ad::judge(&directory, self.clock.now());
             Ok(Reading { groups, ..Reading::default() })
@@ -181,12 +180,15 @@ impl App {
     async fn microsoft_key(
         &self,
     ) -> Result<std::result::Result<(MicrosoftApp, Arc<AppKey>), Unread>> {
-        let Some(state) = self.microsoft_app().await? else {
+        let Some((state, secrets)) = self.open_microsoft_app().await? else {
             let why = "there is no Microsoft app yet; run `posture connect m365 init`";
             return Ok(Err(Unread::credential(why)));
         };
-        let secrets = self.secrets_of(CredentialOwner::MicrosoftApp).await;
-        let key = secrets.and_then(|it| state.app.key(&it));
+        let key = readable(secrets).and_then(|it| state.app.key(&it));
         Ok(key.map(|key| (state.app, Arc::new(key))))
     }
+}
+
+fn readable(secrets: Result<Secrets>) -> std::result::Result<Values, Unread> {
+    secrets.map(|it| it.0).map_err(|error| Unread::credential(error.message()))
 }

@@ -22,9 +22,9 @@ use crate::connect::kind::{Kind, KindScope, Values};
 use crate::connect::settings::Settings;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
-use crate::store::Batch;
 use crate::store::global::connection::credential::CredentialOwner;
 use crate::store::global::connection::{Connection, ConnectionState, ConnectionWithRun};
+use crate::store::{Batch, Snapshot};
 use credential::Secrets;
 use registry::Turn;
 
@@ -224,7 +224,7 @@ impl App {
             by.reach(&self.store, client)?;
         }
         let allowed = by.allowed_clients().map(<[ClientId]>::to_vec);
-        let list = move |it: &crate::store::Snapshot| {
+        let list = move |it: &Snapshot| {
             let mut all = it.list_connections()?;
             all.retain(is_there);
             all.retain(|it| client.is_none() || it.client == client);
@@ -241,7 +241,7 @@ impl App {
     /// # Errors
     /// `NotFound`, also if the caller may not access its client.
     pub async fn get_connection(&self, by: &Caller, id: ConnectionId) -> Result<ConnectionWithRun> {
-        let find = move |it: &crate::store::Snapshot| {
+        let find = move |it: &Snapshot| {
             let found = it.find_connection(id)?.filter(is_there);
             found.map(|connection| it.with_run(connection)).transpose()
         };
@@ -253,14 +253,19 @@ impl App {
     }
 
     /// # Errors
-    /// `NotFound`; `Invalid` with the field that breaks a rule.
+    /// `NotFound`; `Invalid` with the field that breaks a rule; `Conflict` if it was changed meanwhile.
     pub async fn change_connection(
         &self,
         by: &Caller,
         id: ConnectionId,
         change: impl FnOnce() -> Result<ConnectionChange>,
     ) -> Result<ConnectionWithRun> {
-        let before = Settings::parse(&self.get_connection(by, id).await?.connection.settings)?;
+        self.get_connection(by, id).await?;
+        let owner = CredentialOwner::Connection(id);
+        let read = move |it: &Snapshot| Ok((it.find_connection(id)?, it.find_credential(owner)?));
+        let read = self.store.read(read).await?;
+        let stored = read.0.as_ref().ok_or_else(absent)?;
+        let before = Settings::parse(&stored.settings)?;
         let change = change()?;
         change.name.as_deref().map_or(Ok(()), check_name)?;
         let kind = self.find_kind(&before.kind).await?;
@@ -271,7 +276,7 @@ impl App {
         let values: Values = before.values.into_iter().chain(shown).collect();
         let settings = Settings::of(&kind, domains.as_deref(), values)?.text();
         let now = self.clock.now();
-        let secrets = self.find_secrets(CredentialOwner::Connection(id)).await;
+        let secrets = self.open_secrets(owner, read.1.as_ref());
         let sealed = if secret.is_empty() {
             None
         } else {
@@ -279,10 +284,15 @@ impl App {
             let known = secrets.unwrap_or_default().0;
             let secrets = Secrets(known.into_iter().chain(secret).collect());
             kind.require(&Settings::parse(&settings)?.values, &secrets.0)?;
-            self.seal_secrets(CredentialOwner::Connection(id), &secrets, now)
+            self.seal_secrets(owner, &secrets, now)
         };
         let write = move |batch: &mut Batch| {
-            let mut it = batch.find_connection(id)?.filter(is_there).ok_or_else(absent)?;
+            let found = (batch.find_connection(id)?, batch.find_credential(owner)?);
+            let is_same = found == read;
+            let mut it = found.0.filter(is_there).ok_or_else(absent)?;
+            if !is_same {
+                return Err(Error::conflict("the connection changed meanwhile; try again"));
+            }
             it.updated_at = now;
             it.name = change.name.clone().unwrap_or(it.name);
             it.settings.clone_from(&settings);
@@ -355,7 +365,7 @@ impl App {
     /// `Unavailable` if the database is not available.
     pub async fn list_due_connections(&self) -> Result<Vec<ConnectionId>> {
         let now = self.clock.now();
-        let list = move |it: &crate::store::Snapshot| {
+        let list = move |it: &Snapshot| {
             let mut due = Vec::new();
             // All of them: thousands that wait for a place must not hide one that has a place.
             for id in it.list_due_connections(now, N_CONNECTIONS_MAX)? {
@@ -370,7 +380,7 @@ impl App {
     /// # Errors
     /// `Unavailable` if the database is not available.
     pub async fn connection_figures(&self) -> Result<ConnectionFigures> {
-        let count = |it: &crate::store::Snapshot| {
+        let count = |it: &Snapshot| {
             let mut n_of = BTreeMap::new();
             for connection in it.list_connections()?.into_iter().filter(is_there) {
                 let health = it.with_run(connection)?.health();

@@ -82,7 +82,7 @@ impl App {
     async fn run_active(&self, found: ConnectionWithRun) -> Result<()> {
         let (began, began_at) = (Instant::now(), self.clock.now());
         let (connection, before) = (found.connection, found.run);
-        let mut reading = self.read_environment(&connection).await?;
+        let mut reading = self.read_environment(connection.id).await?;
         if connection.client.is_none() {
             self.hold_shrunk(connection.id, &mut reading).await?;
         }

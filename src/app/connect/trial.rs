@@ -40,7 +40,7 @@ impl App {
             let rule = "it is being tested, or too many others are; try again when that has ended";
             return Err(Error::conflict(rule));
         }
-        let reading = self.read_environment(&found.connection).await?;
+        let reading = self.read_environment(id).await?;
         let client = found.connection.client;
         let of_groups = |groups: &[Group]| {
             let all = groups.iter().map(|it| self.foreseen(client, it));

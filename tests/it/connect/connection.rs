@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::google::server::key_file;
 use super::server::{Asked, MX, Reply, Server, TXT};
+use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, wait_until};
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -188,6 +190,47 @@ fn what_is_wrong_with_a_connection_is_said() {
         (&sources[0], &sources[1], &sources[19]),
         (&json!("dns"), &json!("dns-2"), &json!("dns-20"))
     );
+}
+
+#[test]
+fn of_two_changes_at_once_none_is_lost() {
+    let folder = folder("127.0.0.1:9".parse().unwrap());
+    let _server = folder.serve();
+    folder.client("Acme");
+    let add = ["connect", "add", "google", "--client", "Acme", "--set", "domain=a.example"];
+    folder.write("key", key_file(json!({})).as_bytes());
+    let more = ["--set", "admin=a@a.example", "--set-file", "service_account_key=key"];
+    let added = folder.ok(&[&add[..], &more[..]].concat());
+    let path = format!("/api/connections/{}", added.lines().next().unwrap());
+    let json = [("Content-Type", "application/json")];
+    let change = |body: &Value| {
+        send_socket(&folder.socket(), "PATCH", &path, &json, body.to_string().as_bytes()).status
+    };
+    let mut n_taken = 0;
+    for n in 0..100 {
+        let changes = [
+            json!({"settings": {"domain": format!("d{n}.example")}}),
+            json!({"settings": {"admin": format!("a{n}@a.example")}}),
+            json!({"name": format!("name {n}")}),
+        ];
+        let codes = std::thread::scope(|scope| {
+            let all = changes.each_ref().map(|it| scope.spawn(|| change(it)));
+            all.map(|it| it.join().unwrap())
+        });
+        let now = folder.ask(&path)["data"].clone();
+        let seen = [&now["settings"]["domain"], &now["settings"]["admin"], &now["name"]];
+        let sent = [
+            &changes[0]["settings"]["domain"],
+            &changes[1]["settings"]["admin"],
+            &changes[2]["name"],
+        ];
+        for ((code, seen), sent) in codes.iter().zip(seen).zip(sent) {
+            assert!([200, 409].contains(code), "{codes:?}");
+            assert_eq!(*code == 200, seen == sent, "{codes:?} {now}");
+        }
+        n_taken += codes.iter().filter(|it| **it == 200).count();
+    }
+    assert!(100 <= n_taken, "one of them at least is taken each time");
 }
 
 #[test]

@@ -104,7 +104,8 @@ impl Connections {
 
     /// Change a connection
     ///
-    /// It runs at once if what it reads changed, or if it was paused.
+    /// It runs at once if what it reads changed, or if it was paused. If somebody else changes it at the same moment, the
+    /// answer is 409; send the request again.
     #[oai(
         path = "/connections/:connectionId",
         method = "patch",
