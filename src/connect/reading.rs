@@ -44,8 +44,8 @@ pub struct Group {
     pub accounts: Option<Vec<Identity>>,
     /// All apps of others that have access. `None`: as of `accounts`.
     pub apps: Option<Vec<AppUse>>,
-    /// What was seen: all of it if it says all that there is.
-    pub assets: Vec<Seen>,
+    /// What was seen: all of it if it says all that there is. `None`: it has no such list, or it was not read.
+    pub assets: Option<Vec<Seen>>,
 }
 
 /// One collection that was read: a kind of record, an API list.
@@ -134,6 +134,14 @@ pub struct Member<'a> {
     pub name: &'a str,
     /// `None`: unknown, which is neither.
     pub passes: Option<bool>,
+}
+
+impl Group {
+    /// Leaves only how it was read, so that what was said of it before stands.
+    pub fn say_nothing(&mut self) {
+        let (scope, streams) = (std::mem::take(&mut self.scope), std::mem::take(&mut self.streams));
+        *self = Self { scope, streams, ..Self::default() };
+    }
 }
 
 impl Judged {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 
-use crate::app::intake::list::Lists;
+use crate::app::intake::list::{Lists, Shrinking};
 use crate::app::intake::run::{Intake, NewRun};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
@@ -39,7 +39,8 @@ impl RunLabel<'_> {
     ) -> Intake {
         let id = ImportId::random();
         let observations = self.observations(catalog, groups, id);
-        let assets: Vec<Seen> = groups.iter().flat_map(|it| &it.assets).cloned().collect();
+        let assets: Vec<Seen> =
+            groups.iter().flat_map(|it| it.assets.iter().flatten()).cloned().collect();
         let new = NewRun {
             id,
             name: self.name.to_owned(),
@@ -66,17 +67,28 @@ impl RunLabel<'_> {
     /// What a group says that lists accounts, apps or assets.
     pub(super) fn listed(self, catalog: &Catalog, group: &Group) -> Intake {
         let intake = self.intake(catalog, &[group], group.is_whole, Run::Quiet);
-        let ids = || group.assets.iter().map(|it| it.external_id.clone()).collect();
-        let lists = Lists {
+        Intake { lists: Some(self.lists(group)), ..intake }
+    }
+
+    /// Only that a list was read, which is not believed yet.
+    pub(super) fn doubted(self, catalog: &Catalog, group: &Group) -> Intake {
+        let nothing = Group { scope: group.scope.clone(), ..Group::default() };
+        let intake = self.intake(catalog, &[&nothing], false, Run::Quiet);
+        let lists = Lists { identities: None, apps: None, ..self.lists(group) };
+        Intake { lists: Some(lists), ..intake }
+    }
+
+    pub(super) fn lists(self, group: &Group) -> Lists {
+        let ids = |all: &Vec<Seen>| all.iter().map(|it| it.external_id.clone()).collect();
+        Lists {
             scope: group.scope.clone(),
             at: self.at,
             complete: true,
-            confirm_shrink: false,
+            shrinking: Shrinking::DoubtedIfEmpty,
             identities: group.accounts.clone(),
             apps: group.apps.clone(),
-            assets: group.is_whole.then(ids),
-        };
-        Intake { lists: Some(lists), ..intake }
+            assets: group.assets.as_ref().filter(|_| group.is_whole).map(ids),
+        }
     }
 
     fn observations(
@@ -133,5 +145,5 @@ pub(super) fn is_judged(group: &Group) -> bool {
 
 /// It lists accounts, apps or assets.
 pub(super) fn is_listed(group: &Group) -> bool {
-    group.accounts.is_some() || group.apps.is_some() || !group.assets.is_empty()
+    group.accounts.is_some() || group.apps.is_some() || group.assets.is_some()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::facts::{RunLabel, is_judged, is_listed};
 use crate::app::App;
-use crate::app::intake::list::Lists;
+use crate::app::intake::list::{Lists, Shrinking};
 use crate::app::intake::run::Intake;
 use crate::app::intake::source::{Run, forget_source};
 use crate::clock::Time;
@@ -65,14 +65,14 @@ impl App {
                 scope: scope.clone(),
                 at: feed.label.at,
                 complete: true,
-                confirm_shrink: true,
+                shrinking: Shrinking::Confirmed,
                 identities: Some(Vec::new()),
                 apps: Some(Vec::new()),
                 assets: Some(Vec::new()),
             };
             let empty = Group { scope, ..Group::default() };
             let intake = feed.label.intake(&self.catalog(), &[&empty], true, Run::Quiet);
-            let intake = Intake { confirm_shrink: true, lists: Some(lists), ..intake };
+            let intake = Intake { shrinking: Shrinking::Confirmed, lists: Some(lists), ..intake };
             self.ingest(&rows, intake).await?;
         }
         Ok(())

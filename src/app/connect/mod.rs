@@ -5,6 +5,7 @@ pub mod credential;
 mod environment;
 mod facts;
 mod feed;
+mod hold;
 pub mod mapping;
 pub mod notice;
 pub mod org;

@@ -6,10 +6,9 @@ use super::feed::Feed;
 use super::run::Outcome;
 use super::{absent, is_there};
 use crate::app::App;
-use crate::app::intake::shrink::shrank;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
-use crate::connect::reading::{Group, Org, Reading, Stream, StreamState};
+use crate::connect::reading::{Group, Org, Reading};
 use crate::error::{Code, Error, Result};
 use crate::id::{ClientId, ConnectionId};
 use crate::store::global::client::ClientState;
@@ -21,10 +20,6 @@ use crate::store::{Batch, Snapshot};
 pub const N_MAPPINGS_MAX: usize = 1_000;
 /// An organization that this many complete readings in a row lack is gone.
 const N_MISSED: u32 = 2;
-/// The stream that says that organizations lost devices.
-const SHRUNK: &str = "device counts";
-/// How many of them it names.
-const N_HELD_SHOWN: usize = 5;
 /// Rows of one commit.
 const N_ROWS: usize = 500;
 
@@ -99,43 +94,6 @@ impl App {
         Ok(orgs)
     }
 
-    /// An organization that lost many of its devices at once brings nothing until a second run agrees: a tool that hides some
-    /// from its credential answers like one that has fewer.
-    pub(super) async fn hold_shrunk(
-        &self,
-        connection: ConnectionId,
-        reading: &mut Reading,
-    ) -> Result<()> {
-        let list = move |it: &Snapshot| it.list_connection_orgs(connection);
-        let known = self.store.read(list).await?;
-        let known = known.into_iter().filter(|it| it.client.is_some());
-        let known: BTreeMap<String, u32> = known.map(|it| (it.external_id, it.n_devices)).collect();
-        let mut held = Vec::new();
-        for org in reading.orgs.iter_mut().flatten() {
-            let before = known.get(&org.external_id).copied().zip(org.n_devices);
-            let Some((before, n)) = before.filter(|(before, n)| shrank(*before, *n)) else {
-                continue;
-            };
-            for group in &mut org.groups {
-                let (scope, streams) = (group.scope.clone(), group.streams.clone());
-                *group = Group { scope, streams, ..Group::default() };
-            }
-            held.push(format!("{} has {n} devices and had {before}", org.name));
-        }
-        if held.is_empty() {
-            return Ok(());
-        }
-        let n_rows = held.len() as u64;
-        let more = held.len().saturating_sub(N_HELD_SHOWN);
-        held.truncate(N_HELD_SHOWN);
-        held.extend((0 < more).then(|| format!("so do {more} more organizations")));
-        let reason = format!("{}; nothing of it counts until a second run agrees", held.join("; "));
-        let name = SHRUNK.to_owned();
-        let stream = Stream { name, state: StreamState::Partial, reason, n_rows };
-        reading.groups.push(Group { streams: vec![stream], ..Group::default() });
-        Ok(())
-    }
-
     /// Brings what was read of organizations to the clients that they are. A client that does not take it keeps none of the
     /// others waiting.
     pub(super) async fn feed_orgs(
@@ -161,7 +119,7 @@ impl App {
                 failure = Some(error);
             }
         }
-        let mut clients: BTreeMap<ClientId, Vec<&Group>> = BTreeMap::new();
+        let mut clients: BTreeMap<ClientId, Vec<&Org>> = BTreeMap::new();
         for org in &mut orgs {
             let Some(client) = self.active_client(org) else { continue };
             if org.fed.as_ref().is_some_and(|(fed, _)| *fed != client) {
@@ -182,18 +140,39 @@ impl App {
                 Ok(()) | Err(_) => (),
             }
             org.fed = Some((client, scopes));
-            brought.extend(&found.groups);
+            brought.push(found);
         }
         // First, so that nothing is brought of which nobody knows afterwards.
         self.put_orgs(id, &orgs).await?;
         for (client, brought) in clients {
             let feed = Feed::of(connection, client, now);
+            let brought = self.still_of(id, client, brought).await?;
+            let brought: Vec<&Group> = brought.into_iter().flat_map(|it| &it.groups).collect();
             match self.feed(feed, &brought, outcome.run()).await {
                 Err(error) if error.code != Code::NotFound => failure = Some(error),
                 Ok(()) | Err(_) => (),
             }
         }
         failure.map_or(Ok(()), Err)
+    }
+
+    /// Those of these organizations that are still this client: the run may have taken minutes.
+    async fn still_of<'a>(
+        &self,
+        id: ConnectionId,
+        client: ClientId,
+        mut orgs: Vec<&'a Org>,
+    ) -> Result<Vec<&'a Org>> {
+        let names: Vec<String> = orgs.iter().map(|it| it.external_id.clone()).collect();
+        let find = move |it: &Snapshot| {
+            let find = |name: &String| it.find_connection_org(id, name);
+            names.iter().map(find).collect::<Result<Vec<_>>>()
+        };
+        let found = self.store.read(find).await?;
+        let is_of = |it: &ConnectionOrg| it.client == Some(client);
+        let mut still = found.iter().map(|it| it.as_ref().is_some_and(is_of));
+        orgs.retain(|_| still.next().unwrap_or(false));
+        Ok(orgs)
     }
 
     fn active_client(&self, org: &ConnectionOrg) -> Option<ClientId> {

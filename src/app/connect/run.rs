@@ -83,10 +83,13 @@ impl App {
         let (began, began_at) = (Instant::now(), self.clock.now());
         let (connection, before) = (found.connection, found.run);
         let mut reading = self.read_environment(connection.id).await?;
-        if connection.client.is_none() {
-            self.hold_shrunk(connection.id, &mut reading).await?;
-        }
         let now = self.clock.now();
+        match connection.client {
+            Some(client) => {
+                self.hold_shrunk(Feed::of(&connection, client, now), &mut reading).await?;
+            }
+            None => self.hold_shrunk_orgs(&connection, &mut reading, now).await?,
+        }
         let outcome = outcome(&reading);
         match connection.client {
             Some(client) => {

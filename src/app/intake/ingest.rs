@@ -176,7 +176,7 @@ impl App {
                 &intake.import,
                 (&intake.observations, &seen),
                 nothing_seen(&intake),
-                intake.confirm_shrink,
+                intake.shrinking,
             )?;
             lists.restore_reads(snapshot, &intake.import, &intake.retracted_reads, &seen.reads)?;
             let present = present(&intake.observations, &lists.complete_reads);

@@ -12,12 +12,31 @@ pub struct Lists {
     pub at: Time,
     /// Its lists are complete in that scope.
     pub complete: bool,
-    /// Accept the lists even if they shrank.
-    pub confirm_shrink: bool,
+    pub shrinking: Shrinking,
     pub identities: Option<Vec<Identity>>,
     pub apps: Option<Vec<AppUse>>,
     /// External ids of the assets.
     pub assets: Option<Vec<String>>,
+}
+
+/// Whether complete lists are believed that have far fewer members than before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Shrinking {
+    /// Not before a second read agrees.
+    #[default]
+    Doubted,
+    /// Nor is an empty list, however few there were: a service that hides what its credential may not see answers like one
+    /// that has nothing.
+    DoubtedIfEmpty,
+    /// At once.
+    Confirmed,
+}
+
+impl Shrinking {
+    #[must_use]
+    pub const fn confirmed_if(is_confirmed: bool) -> Self {
+        if is_confirmed { Self::Confirmed } else { Self::Doubted }
+    }
 }
 
 /// The client's settings about lists.

@@ -18,7 +18,7 @@ use crate::app::intake::limit::{
     N_RUN_APPS_MAX, N_RUN_ASSETS_MAX, N_RUN_EVIDENCE_MAX, N_RUN_IDENTITIES_MAX,
     N_RUN_OBSERVATIONS_MAX, require_run,
 };
-use crate::app::intake::list::Lists;
+use crate::app::intake::list::{Lists, Shrinking};
 use crate::app::intake::run::{Idempotent, Intake, IntakeOutcome, NewRun};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
@@ -201,16 +201,17 @@ impl FactsReader<'_> {
         };
         let mut intake = Intake::of(new, folded);
         intake.import.complete = body.complete && body.observations.is_some();
+        let shrinking = Shrinking::confirmed_if(body.confirm_shrink);
         Ok(Intake {
             evidence,
             seen_at: at,
             run,
-            confirm_shrink: body.confirm_shrink,
+            shrinking,
             lists: Some(Lists {
                 scope: body.scope,
                 at,
                 complete: body.complete,
-                confirm_shrink: body.confirm_shrink,
+                shrinking,
                 identities,
                 apps,
                 assets: ids,

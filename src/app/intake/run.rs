@@ -7,7 +7,7 @@ use super::step::{N_ASSETS_PER_COMMIT, N_ROWS_PER_COMMIT, Step, StepContext, n_r
 use crate::app::assessment::assess::AssessmentPlan;
 use crate::app::assessment::evidence::NewEvidence;
 use crate::app::event::change::Announced;
-use crate::app::intake::list::{Lists, Moved};
+use crate::app::intake::list::{Lists, Moved, Shrinking};
 use crate::app::intake::roster::{Corrections, ListsPlan};
 use crate::app::intake::source::Run;
 use crate::clock::Time;
@@ -43,8 +43,8 @@ pub struct Intake {
     /// Which new assets are announced.
     pub discovery: Discovery,
     pub run: Run,
-    /// Accept a complete run even if it shrank.
-    pub confirm_shrink: bool,
+    /// Whether a complete run is believed that shrank.
+    pub shrinking: Shrinking,
     /// `None`: the run has no lists.
     pub lists: Option<Lists>,
     pub idempotent: Option<Idempotent>,
@@ -116,7 +116,7 @@ impl Intake {
             seen_at,
             discovery: Discovery::OfKnownScopes,
             run: Run::Completed,
-            confirm_shrink: false,
+            shrinking: Shrinking::Doubted,
             lists: None,
             idempotent: None,
         }

@@ -1,6 +1,6 @@
 //! Whether a complete read is accepted. A read that lost too much at once is treated as partial first.
 
-use super::list::Lists;
+use super::list::{Lists, Shrinking};
 use crate::store::per_client::roster::Reads;
 
 /// A complete read that shrinks by more than this share, and by more than [`SHRINK_MIN`], is treated as partial until a
@@ -29,7 +29,7 @@ impl ReadKind {
 }
 
 /// Returns true if a complete read of `n` members lost so many that it is not believed at once.
-pub(in crate::app) fn shrank(before: u32, n: u32) -> bool {
+fn shrank(before: u32, n: u32) -> bool {
     let lost = before.saturating_sub(n);
     SHRINK_MIN < lost && before.saturating_mul(SHRINK_PERCENT) < lost.saturating_mul(100)
 }
@@ -56,7 +56,12 @@ pub(in crate::app) fn judge(
         return (ReadKind::Partial, Some(Reads { at: lists.at, ..before }));
     }
     let agrees = |held: u32| n <= held.saturating_add(held.saturating_mul(AGREES_PERCENT) / 100);
-    if shrank(before.n, n) && !lists.confirm_shrink && !before.held.is_some_and(agrees) {
+    let is_doubted = match lists.shrinking {
+        Shrinking::Doubted => shrank(before.n, n),
+        Shrinking::DoubtedIfEmpty => shrank(before.n, n) || n == 0 && 0 < before.n,
+        Shrinking::Confirmed => false,
+    };
+    if is_doubted && !before.held.is_some_and(agrees) {
         return (ReadKind::Held, Some(Reads { held: Some(n), at: lists.at, ..before }));
     }
     (ReadKind::Complete, Some(fresh))

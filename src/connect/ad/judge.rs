@@ -26,9 +26,8 @@ pub fn judge(directory: &Directory, at: Time) -> Vec<Group> {
         }
     }
     let mut computers_group = facts(directory, COMPUTERS, &[], of_computers(directory, at));
-    if let Some(computers) = computers {
-        computers_group.assets = device::assets(computers, at, COMPUTERS.0);
-    }
+    let assets = computers.as_deref().map(|it| device::assets(it, at, COMPUTERS.0));
+    computers_group.assets = assets;
     let (mut policies, mut passwords) = (Vec::new(), Vec::new());
     if let Some(policy) = policy {
         // The policies for some accounts are read by administrators alone, so that what the domain's says stands apart.

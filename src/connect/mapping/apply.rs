@@ -31,8 +31,10 @@ pub fn apply(mapping: &Mapping, answers: &Answers) -> Mapped {
     let is_read =
         |it: &UserMap| !notes.bad.contains_key(&*it.stream) && !absent.contains_key(&*it.stream);
     let users = users.filter(|_| mapping.users.as_ref().is_some_and(is_read));
+    let namesakes = namesakes(mapping, organizations.as_deref().unwrap_or_default(), &skipped);
     Mapped {
         organizations,
+        namesakes,
         devices,
         users,
         known,
@@ -196,14 +198,33 @@ fn devices<'a>(
 
 /// The identifiers by the names that only one organization has.
 fn unique_names(organizations: &[Organization]) -> BTreeMap<&str, &str> {
+    let shared = shared_names(organizations);
+    let unique = organizations.iter().filter(|it| !shared.contains(&*it.name));
+    unique.map(|it| (&*it.name, &*it.id)).collect()
+}
+
+fn shared_names(organizations: &[Organization]) -> BTreeSet<&str> {
     let (mut ids, mut shared) = (BTreeMap::new(), BTreeSet::new());
     for Organization { id, name } in organizations {
-        if ids.insert(&**name, &**id).is_some_and(|other| other != id) {
+        if ids.insert(&**name, id).is_some_and(|other| other != id) {
             shared.insert(&**name);
         }
     }
-    ids.retain(|name, _| !shared.contains(name));
-    ids
+    shared
+}
+
+/// The names of which nobody can tell whose devices they are.
+fn namesakes(
+    mapping: &Mapping,
+    organizations: &[Organization],
+    skipped: &BTreeSet<String>,
+) -> BTreeSet<String> {
+    if !mapping.devices.is_org_name {
+        return BTreeSet::new();
+    }
+    let as_skipped = organizations.iter().filter(|it| skipped.contains(&it.name));
+    let shared = shared_names(organizations).into_iter();
+    shared.chain(as_skipped.map(|it| &*it.name)).map(str::to_owned).collect()
 }
 
 fn joined<'a>(

@@ -217,6 +217,8 @@ pub type Answers = BTreeMap<String, Vec<Value>>;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapped {
     pub organizations: Option<Vec<Organization>>,
+    /// Names of organizations that more than one has, while devices say only the name.
+    pub namesakes: BTreeSet<String>,
     /// Those of all organizations.
     pub devices: Option<Vec<Device>>,
     /// The MSP's own people.

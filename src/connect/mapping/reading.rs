@@ -10,6 +10,8 @@ use crate::connect::reading::{Group, Judged, N_ORGS_MAX, Org, Reading, Stream, S
 
 /// Words of one stream that its note names.
 const N_WORDS_SHOWN: usize = 10;
+/// Names that organizations share, of which people are told.
+const N_NAMES_SHOWN: usize = 5;
 
 /// What was read of a tool, judged organization by organization.
 ///
@@ -35,10 +37,12 @@ pub(super) fn reading(
         None => (None, 0),
         Some(all) => {
             let mut devices: BTreeMap<String, Vec<Device>> = BTreeMap::new();
-            for it in mapped.devices.take().into_iter().flatten() {
+            let listed = mapped.devices.take();
+            let has_devices = listed.is_some();
+            for it in listed.into_iter().flatten() {
                 devices.entry(it.org.clone()).or_default().push(it);
             }
-            let of = Source { mapping, mapped: &mapped, streams: &streams, at };
+            let of = Source { mapping, mapped: &mapped, has_devices, streams: &streams, at };
             let orgs = all.into_iter().map(|it| {
                 let own = devices.remove(&it.id).unwrap_or_default();
                 of.org(it, &own)
@@ -48,6 +52,7 @@ pub(super) fn reading(
         }
     };
     let notes = notes(mapping, &mapped, n_homeless);
+    streams.extend(namesakes(&mapped.namesakes));
     let groups = vec![Group { streams, notes, ..Group::default() }];
     Reading { groups, orgs, awaits_consent: false }
 }
@@ -85,7 +90,10 @@ fn organizations(
 /// What is known of all organizations.
 struct Source<'a> {
     mapping: &'a Mapping,
+    /// Without its devices.
     mapped: &'a Mapped,
+    /// The devices are known.
+    has_devices: bool,
     streams: &'a [Stream],
     at: Time,
 }
@@ -101,7 +109,7 @@ impl Source<'_> {
             let observations = judged.iter().filter(is_of).cloned().collect();
             let mut group = self.group(&it.id, &map.stream, &others, observations);
             if others.is_empty() {
-                group.assets = assets(devices, &group.scope);
+                group.assets = self.has_devices.then(|| assets(devices, &group.scope));
             }
             groups.push(group);
         }
@@ -111,7 +119,12 @@ impl Source<'_> {
             let others = BTreeSet::from([users.stream.as_str()]);
             groups.push(self.group(&it.id, &users.stream, &others, judged.into_iter().collect()));
         }
-        let n_devices = self.is_complete(&map.stream).then_some(devices.len());
+        let is_namesake = self.mapped.namesakes.contains(&it.name);
+        if is_namesake {
+            groups.iter_mut().for_each(Group::say_nothing);
+        }
+        let is_counted = self.is_complete(&map.stream) && !is_namesake;
+        let n_devices = is_counted.then_some(devices.len());
         Org {
             external_id: it.id,
             name: it.name,
@@ -146,6 +159,24 @@ impl Source<'_> {
             ..Group::default()
         }
     }
+}
+
+/// The stream that says that nobody can tell whose some devices are.
+fn namesakes(names: &BTreeSet<String>) -> Option<Stream> {
+    if names.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> =
+        names.iter().take(N_NAMES_SHOWN).map(|it| format!("\"{it}\"")).collect();
+    let more = names.len().saturating_sub(N_NAMES_SHOWN);
+    let more = if 0 < more { format!(" and {more} more") } else { String::new() };
+    let reason = format!(
+        "more than one organization is named {}{more}, and devices say only the name of theirs; give each a name of its own: \
+         until then nothing of them counts",
+        shown.join(", ")
+    );
+    let (name, n_rows) = ("organization names".to_owned(), names.len() as u64);
+    Some(Stream { name, state: StreamState::Partial, reason, n_rows })
 }
 
 /// What people should know of the rows: by stream, the words that were not understood, and devices that no client gets.

@@ -1,7 +1,7 @@
 //! Lists that are shorter than before: rows may go, but not all of them.
 
 use posture::connect::google::StreamKind;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::aws::cloud::Cloud;
 use super::aws::connection::read_trusted;
@@ -89,6 +89,77 @@ fn people_who_left_a_workspace_are_gone_and_one_without_people_is_not_believed()
         google.script.mend();
     }
     assert_quiet(&folder);
+}
+
+/// How many assets the client has, and how many of them are gone.
+fn assets(folder: &Folder, client: &str) -> (usize, usize) {
+    let all = folder.ask(&format!("/api/v1/clients/{client}/assets?limit=100"));
+    let all = all["data"].as_array().unwrap();
+    (all.len(), all.iter().filter(|it| it["status"] != "active").count())
+}
+
+fn device(nth: usize, is_encrypted: bool) -> Value {
+    json!({
+        "id": format!("d{nth}"), "deviceName": format!("PC-{nth}"), "operatingSystem": "Windows",
+        "osVersion": "10.0.26200.4460", "complianceState": "compliant", "isEncrypted": is_encrypted,
+        "jailBroken": "Unknown", "lastSyncDateTime": jiff::Timestamp::now().to_string(),
+    })
+}
+
+#[test]
+fn devices_of_a_tenant_that_are_suddenly_few_count_when_a_second_run_agrees() {
+    let graph = Graph::start();
+    let path = "/deviceManagement/managedDevices";
+    let all = |n: usize| Told::List((0..n).map(|nth| device(nth, 3 <= nth)).collect());
+    let few = || Told::List((3..6).map(|nth| device(nth, true)).collect());
+    graph.answers.set(path, all(10));
+    let (folder, _server, client, id) = read_once(&graph);
+    let before = controls(&folder, &client);
+    assert_eq!(status(&folder, &client, "END-04"), "partial");
+    assert_eq!(assets(&folder, &client), (10, 0));
+    for (shorter, n) in [(few(), 3), (Told::List(Vec::new()), 0)] {
+        graph.answers.set(path, shorter);
+        let now = sync(&folder, &id);
+        assert_eq!(now["health"], "degraded");
+        let reason = format!("{n} devices, and there were 10; they count when a second run agrees");
+        assert_eq!(stream(&now, "device counts"), ("partial".to_owned(), reason));
+        assert_eq!(controls(&folder, &client), before);
+        assert_eq!(assets(&folder, &client), (10, 0));
+        graph.answers.set(path, all(10));
+        assert_eq!(sync(&folder, &id)["health"], "healthy");
+    }
+    graph.answers.set(path, few());
+    sync(&folder, &id);
+    assert_eq!(sync(&folder, &id)["health"], "healthy");
+    assert_eq!(status(&folder, &client, "END-04"), "compliant");
+    assert_eq!(assets(&folder, &client), (10, 7));
+    // Few are as many as none.
+    graph.answers.set(path, Told::List(Vec::new()));
+    assert_eq!(sync(&folder, &id)["health"], "degraded");
+    assert_eq!(status(&folder, &client, "END-04"), "compliant");
+    assert_eq!(sync(&folder, &id)["health"], "healthy");
+    assert_eq!(status(&folder, &client, "END-04"), "not_assessed");
+    assert_eq!(assets(&folder, &client), (10, 10));
+}
+
+#[test]
+fn a_workspace_whose_devices_vanish_is_asked_twice() {
+    let google = Google::start();
+    let (folder, _server, client, id) = front::read_once(&google);
+    let (before, known) = (controls(&folder, &client), assets(&folder, &client));
+    assert!(0 < known.0 && known.1 == 0);
+    for kind in [StreamKind::MobileDevices, StreamKind::ChromeDevices] {
+        let told = answer(200, &[("Content-Type", "application/json")], "{}");
+        google.script.fail(kind, "*", usize::MAX, told);
+    }
+    let now = sync(&folder, &id);
+    assert_eq!(stream(&now, "device counts").0, "partial", "{now}");
+    assert_eq!((controls(&folder, &client), assets(&folder, &client)), (before, known));
+    assert_eq!(sync(&folder, &id)["health"], "healthy");
+    assert_eq!(assets(&folder, &client), (known.0, known.0));
+    google.script.mend();
+    sync(&folder, &id);
+    assert_eq!(assets(&folder, &client), known, "they are back");
 }
 
 #[test]

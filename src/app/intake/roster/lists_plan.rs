@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::app::event::condition::ConditionPlan;
 use crate::app::event::envelope::NewEvent;
-use crate::app::intake::list::{Lists, Moved};
+use crate::app::intake::list::{Lists, Moved, Shrinking};
 use crate::app::intake::shrink::{ReadKind, judge};
 use crate::app::intake::step::Step;
 use crate::clock::Time;
@@ -96,7 +96,7 @@ impl ListsPlan {
         import: &Import,
         (new, known): (&[Observation], &SourceFacts),
         nothing_seen: Option<(&str, Time)>,
-        confirm_shrink: bool,
+        shrinking: Shrinking,
     ) -> Result<()> {
         if !import.complete {
             return Ok(());
@@ -126,7 +126,7 @@ impl ListsPlan {
                 // There were partial reads, but never a complete one.
                 None => Some(Reads { n: n_known, at: at.min(import.at), held: None }),
             };
-            let lists = Lists { at, complete: true, confirm_shrink, ..Lists::default() };
+            let lists = Lists { at, complete: true, shrinking, ..Lists::default() };
             let (kind, reads) = judge(before, checks.len(), &lists);
             let reads = reads.filter(|_| !is_late);
             self.observation_reads.extend(reads.map(|it| (scope.to_owned(), it)));

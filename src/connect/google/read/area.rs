@@ -69,9 +69,8 @@ pub(super) fn reading(
     of_apps.is_whole &= of_apps.apps.is_some();
     let all = devices(snapshot);
     of_devices.is_whole = all.is_some() && DEVICES_NEED.iter().all(is_known);
-    let all = all.unwrap_or_default();
-    of_devices.observations = judge_devices(&all, at);
-    of_devices.assets = assets(&all, DEVICES);
+    of_devices.observations = judge_devices(all.as_deref().unwrap_or_default(), at);
+    of_devices.assets = all.map(|it| assets(&it, DEVICES));
     for (kind, stream) in streams {
         groups[area(kind)].streams.push(stream);
     }

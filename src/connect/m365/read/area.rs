@@ -102,9 +102,10 @@ pub(super) fn reading(tenant: &Tenant, mut streams: BTreeMap<Source, Stream>, at
                 group.is_whole &= group.apps.is_some();
             }
             DEVICES => {
-                let devices = device::devices(tenant).unwrap_or_default();
-                group.observations = judge(&devices, &device::facts(tenant), at);
-                group.assets = assets(&devices, DEVICES);
+                let devices = device::devices(tenant);
+                let known = devices.as_deref().unwrap_or_default();
+                group.observations = judge(known, &device::facts(tenant), at);
+                group.assets = devices.map(|it| assets(&it, DEVICES));
                 group.notes = device::notes(tenant);
             }
             _ => (),

@@ -100,7 +100,7 @@ fn parts_that_lack_a_list_replace_nothing() {
         let left: Vec<&str> = all.into_iter().filter(|it| !missing.contains(it)).collect();
         assert_eq!(wholes(&read), left, "{}", kind.as_str());
         let devices = group(&read, "devices");
-        assert_eq!(devices.assets.is_empty(), missing.contains(&"devices"));
+        assert_eq!(devices.assets.is_none(), missing.contains(&"devices"));
         assert_eq!(group(&read, "directory").accounts.is_none(), missing.contains(&"directory"));
         google.script.mend();
     }

@@ -209,8 +209,6 @@ fn a_list_that_shrinks_is_believed_when_a_second_run_agrees() {
     assert_eq!(&*controls(&folder, &beta), "END-02 compliant, END-04 compliant");
     folder.ok(&["connect", "sync", &id]);
     assert_eq!(&*controls(&folder, &acme), "END-02 compliant, END-04 compliant");
-    assert_eq!(assets(&folder, &acme), (10, 0), "a list of assets is held once more");
-    folder.ok(&["connect", "sync", &id]);
     assert_eq!(assets(&folder, &acme), (10, 8));
     // The list of sites lacks one, once.
     let sites = tool.rows("/api/sites");
@@ -222,6 +220,42 @@ fn a_list_that_shrinks_is_believed_when_a_second_run_agrees() {
     assert!(controls(&folder, &acme).is_empty(), "{}", controls(&folder, &acme));
     assert_eq!(mapped(&folder, &id).len(), 1);
     assert_eq!(&*controls(&folder, &beta), "END-02 compliant, END-04 compliant");
+}
+
+/// `example_rmm`, whose devices say only the name of their organization.
+fn by_name() -> String {
+    EXAMPLE
+        .replace("org = \"/site\"\n", "org = \"/site_name\"\norg_is_name = true\n")
+        .replace("\"site\": 1", "\"site_name\": \"Acme Ltd\"")
+}
+
+#[test]
+fn organizations_of_one_name_say_nothing_until_their_names_differ() {
+    let tool = own();
+    let named = |second: &str| {
+        let mut agents = tool.rows("/api/agents");
+        for it in &mut agents {
+            it["site_name"] = json!(if it["site"] == 1 { "Acme" } else { second });
+        }
+        tool.set("/api/agents", agents.into());
+        tool.set("/api/sites", json!([{"id": 1, "name": "Acme"}, {"id": 2, "name": second}]));
+    };
+    named("Beta");
+    let (folder, _server, clients, id) = connected(&tool, &by_name());
+    let seen = || clients.each_ref().map(|it| (controls(&folder, it), assets(&folder, it)));
+    let before = seen();
+    assert_eq!(before[1], ("END-02 compliant, END-04 compliant".to_owned(), (10, 0)));
+    named("Acme");
+    for _ in 0..3 {
+        assert_eq!(folder.run(&["connect", "sync", &id]).code, 1);
+        let now = shown(&folder, &id);
+        let (state, reason) = stream(&now, "organization names");
+        assert!(state == "partial" && reason.contains("is named \"Acme\", and devices"), "{now}");
+        assert_eq!(seen(), before);
+    }
+    named("Beta");
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(seen(), before);
 }
 
 #[test]
