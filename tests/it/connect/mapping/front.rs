@@ -1,5 +1,6 @@
 //! Tools that see many clients, through the front door: the map, what each fault leaves, and mappings of the MSP's own.
 
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use posture::connect::mapping::EXAMPLE;
@@ -220,6 +221,42 @@ fn a_list_that_shrinks_is_believed_when_a_second_run_agrees() {
     assert!(controls(&folder, &acme).is_empty(), "{}", controls(&folder, &acme));
     assert_eq!(mapped(&folder, &id).len(), 1);
     assert_eq!(&*controls(&folder, &beta), "END-02 compliant, END-04 compliant");
+}
+
+#[test]
+fn what_is_changed_during_a_run_is_read_by_one_more() {
+    let tool = own();
+    let (folder, _server, [_, beta], id) = connected(&tool, EXAMPLE);
+    let is_idle = || {
+        let next = shown(&folder, &id)["nextRunAt"].as_str().unwrap().to_owned();
+        jiff::Timestamp::now() < next.parse().unwrap()
+    };
+    assert!(wait_until(WAIT, is_idle));
+    let n_read = || tool.asked().iter().filter(|it| it.starts_with("/api/agents")).count();
+    let n_before = n_read();
+    let (go, wait) = mpsc::channel();
+    let (began, begins) = mpsc::channel();
+    let channels = Mutex::new((wait, began));
+    tool.fail("/api/agents", move |_, n| {
+        if n == 1 {
+            let (wait, began) = &*channels.lock().unwrap();
+            began.send(()).unwrap();
+            wait.recv().unwrap();
+        }
+        None
+    });
+    std::thread::scope(|scope| {
+        let synced = scope.spawn(|| folder.run(&["connect", "sync", &id]));
+        begins.recv().unwrap();
+        folder.ok(&["connect", "map", &id, "2", "--ignore"]);
+        go.send(()).unwrap();
+        synced.join().unwrap();
+        assert!(
+            wait_until(WAIT, || n_before + 2 == n_read()),
+            "the map changed after the run had begun"
+        );
+    });
+    assert!(wait_until(WAIT, || controls(&folder, &beta).is_empty()), "it is retracted");
 }
 
 /// `example_rmm`, whose devices say only the name of their organization.
