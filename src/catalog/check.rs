@@ -25,6 +25,7 @@ pub(super) fn read(
     if category.is_none() {
         root.problem(code.line, format!("category: unknown category {:?}", code.text));
     }
+    let is_by_reference = root.flag("by_reference");
     let mut checks: BTreeMap<String, Vec<CheckLink>> = BTreeMap::new();
     for (table, shows_only_gaps) in
         [(root.table("controls"), false), (root.find_table("gaps"), true)]
@@ -55,5 +56,5 @@ pub(super) fn read(
         links.sort_unstable();
     }
     root.finish(problems);
-    (tool.text, Tool { category: category.unwrap_or_default(), checks })
+    (tool.text, Tool { category: category.unwrap_or_default(), is_by_reference, checks })
 }

@@ -300,8 +300,8 @@ impl Cloud {
     /// Indices of the controls about which it tells something.
     pub(super) fn controls(self, client: &DemoClient, catalog: &Catalog) -> Vec<usize> {
         let checks = self.checks(client).iter();
-        let links = checks.flat_map(|it| catalog.links_of_check(TOOL, it.0));
-        links.map(|it| it.control).collect()
+        let links = checks.map(|it| catalog.links_of_check(TOOL, it.0));
+        links.flat_map(|it| it.iter().map(|it| it.control).collect::<Vec<_>>()).collect()
     }
 
     /// What one run of Prowler finds.

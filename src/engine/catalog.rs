@@ -1,5 +1,6 @@
 //! The catalog's types: controls, frameworks and their mapping, checks of known tools.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Range;
@@ -7,6 +8,7 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use super::framework::{Framework, FrameworkId, replacing};
+use super::reference::references;
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
@@ -28,8 +30,25 @@ pub struct Catalog {
 pub struct Tool {
     /// Of findings that no control is mapped to. Index into [`Catalog::categories`].
     pub category: usize,
-    /// Check id -> the controls that it decides, in their order.
+    /// The checks are known by their [`references`], not by their names.
+    pub is_by_reference: bool,
+    /// Check id, or reference -> the controls that it decides, in their order.
     pub checks: BTreeMap<String, Vec<CheckLink>>,
+}
+
+impl Tool {
+    /// The controls that a check decides, each once.
+    fn links_of(&self, check: &str) -> Cow<'_, [CheckLink]> {
+        if !self.is_by_reference {
+            return Cow::Borrowed(self.checks.get(check).map_or(&[], Vec::as_slice));
+        }
+        let found = references(check).filter_map(|it| self.checks.get(it));
+        let mut links: Vec<CheckLink> = found.flatten().copied().collect();
+        // Of one control, a link that shows more than gaps comes first.
+        links.sort_unstable();
+        links.dedup_by_key(|it| it.control);
+        Cow::Owned(links)
+    }
 }
 
 /// A control that a check decides.
@@ -133,11 +152,11 @@ impl Catalog {
 
     /// Returns the controls that a tool's check decides. Empty: the check is not mapped.
     #[must_use]
-    pub fn links_of_check(&self, tool: &str, check: &str) -> &[CheckLink] {
-        self.tools.get(tool).and_then(|it| it.checks.get(check)).map_or(&[], Vec::as_slice)
+    pub fn links_of_check(&self, tool: &str, check: &str) -> Cow<'_, [CheckLink]> {
+        self.tools.get(tool).map_or(Cow::Borrowed(&[]), |it| it.links_of(check))
     }
 
-    /// Returns for each control the checks that decide it, by tool and in their order.
+    /// Returns for each control the checks, or references, that decide it, by tool and in their order.
     #[must_use]
     pub fn checks_of_controls(&self) -> Vec<Vec<ControlCheck<'_>>> {
         let mut checks = vec![Vec::new(); self.controls.len()];
@@ -155,7 +174,8 @@ impl Catalog {
 /// [`Catalog::links_of_check`] for many checks. It is fast if the checks come in their order.
 pub(super) struct CheckWalk<'a> {
     catalog: &'a Catalog,
-    tool: &'a str,
+    name: &'a str,
+    tool: Option<&'a Tool>,
     /// The tool's checks from near the last one on.
     rest: Peekable<Range<'a, String, Vec<CheckLink>>>,
     last: &'a str,
@@ -166,12 +186,23 @@ impl<'a> CheckWalk<'a> {
     const N_STEPS_MAX: usize = 4;
 
     pub(super) fn of(catalog: &'a Catalog) -> Self {
-        Self { catalog, tool: "", rest: Range::default().peekable(), last: "" }
+        Self { catalog, name: "", tool: None, rest: Range::default().peekable(), last: "" }
     }
 
-    pub(super) fn links_of(&mut self, tool: &'a str, check: &'a str) -> &'a [CheckLink] {
-        if self.tool != tool || check < self.last {
-            self.look_up(tool, check);
+    pub(super) fn links_of(&mut self, tool: &'a str, check: &'a str) -> Cow<'a, [CheckLink]> {
+        if self.name != tool {
+            (self.name, self.tool) = (tool, self.catalog.tools.get(tool));
+            self.look_up(check);
+        }
+        match self.tool {
+            Some(tool) if tool.is_by_reference => tool.links_of(check),
+            _ => Cow::Borrowed(self.walk_to(check)),
+        }
+    }
+
+    fn walk_to(&mut self, check: &'a str) -> &'a [CheckLink] {
+        if check < self.last {
+            self.look_up(check);
         }
         self.last = check;
         for _ in 0..Self::N_STEPS_MAX {
@@ -182,14 +213,13 @@ impl<'a> CheckWalk<'a> {
                 Ordering::Greater => return &[],
             };
         }
-        self.look_up(tool, check);
+        self.look_up(check);
         let found = self.rest.peek().filter(|(name, _)| *name == check);
         found.map_or(&[], |(_, links)| links)
     }
 
-    fn look_up(&mut self, tool: &'a str, check: &str) {
-        let checks = self.catalog.tools.get(tool).map(|it| &it.checks);
-        self.tool = tool;
+    fn look_up(&mut self, check: &str) {
+        let checks = self.tool.map(|it| &it.checks);
         self.rest = checks
             .map(|it| it.range::<str, _>((Bound::Included(check), Bound::Unbounded)))
             .unwrap_or_default()

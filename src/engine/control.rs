@@ -1,5 +1,6 @@
 //! Assesses each control: collects the observations and attestations about it and determines which of them decide.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
@@ -139,19 +140,21 @@ fn by_control<'a>(
     });
     let mut checks = CheckWalk::of(catalog);
     let links_of = |each: &'a Current<'a>| match &each.worst.subject {
-        Subject::Control(code) => codes.get(code.as_str()).map_or(&[][..], Vec::as_slice),
+        Subject::Control(code) => {
+            Cow::Borrowed(codes.get(code.as_str()).map_or(&[][..], Vec::as_slice))
+        }
         Subject::Check { tool } => checks.links_of(tool, &each.worst.check),
     };
-    let mapped: Vec<&[CheckLink]> = current.iter().map(links_of).collect();
+    let mapped: Vec<Cow<'_, [CheckLink]>> = current.iter().map(links_of).collect();
     let mut n_claims = vec![0; catalog.controls.len()];
-    mapped.iter().copied().flatten().for_each(|it| n_claims[it.control] += 1);
+    mapped.iter().flat_map(|it| it.iter()).for_each(|it| n_claims[it.control] += 1);
     let mut claims: Vec<_> = n_claims.into_iter().map(Vec::with_capacity).collect();
     let mut unmapped = Vec::new();
     for (each, links) in current.iter().zip(mapped) {
         if links.is_empty() {
             unmapped.push(each);
         }
-        for &CheckLink { control, shows_only_gaps } in links {
+        for &CheckLink { control, shows_only_gaps } in links.iter() {
             let claim = each.claim(catalog.controls[control].max_age_days);
             claims[control].extend(claim.map(|it| EvidenceClaim { shows_only_gaps, ..it }));
         }

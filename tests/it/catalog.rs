@@ -156,7 +156,7 @@ fn a_catalogue_without_problems_loads() {
     assert_eq!((findings.tools[0].as_str(), findings.severity), ("prowler", Severity::High));
     assert_eq!(exposed.formerly, ["NET-90", "NET-91"]);
     let link = |control, shows_only_gaps| CheckLink { control, shows_only_gaps };
-    let links = |check: &str| catalog.links_of_check("prowler", check);
+    let links = |check: &str| catalog.links_of_check("prowler", check).into_owned();
     assert_eq!(links("users_have_mfa"), [link(0, false), link(1, false)]);
     assert_eq!(links("admins_have_mfa"), [link(0, false), link(1, true)]);
     assert_eq!(links("another"), []);

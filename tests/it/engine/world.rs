@@ -70,7 +70,7 @@ impl World {
     }
 
     fn link(&mut self, check: &str, controls: &[usize], shows_only_gaps: bool) {
-        let none = || Tool { category: 1, checks: BTreeMap::new() };
+        let none = || Tool { category: 1, is_by_reference: false, checks: BTreeMap::new() };
         let tool = self.catalog.tools.entry("t".to_owned()).or_insert_with(none);
         let link = |control: &usize| CheckLink { control: *control, shows_only_gaps };
         tool.checks.insert(check.to_owned(), controls.iter().map(link).collect());
