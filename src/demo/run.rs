@@ -133,6 +133,7 @@ impl ToolRun<'_> {
         Folded {
             observations: Vec::new(),
             assets: Vec::new(),
+            silent: Vec::new(),
             skipped: BTreeMap::new(),
             n_records: 0,
             scopes: vec![scope],

@@ -22,7 +22,6 @@ pub(super) struct About {
 /// One result. Texts are empty where the report has none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Told<'a> {
-    pub(super) check: &'a str,
     pub(super) outcome: CheckOutcome,
     pub(super) severity: Severity,
     pub(super) title: &'a str,
@@ -51,17 +50,33 @@ impl About {
         Ok(Self { scope, subject: CheckSubject { id, name }, observed_at })
     }
 
-    /// The record of result number `at`.
-    pub(super) fn record(&self, at: u64, told: OrSkipped<Told<'_>>) -> Record {
-        match told.and_then(|it| self.check(it)) {
-            Ok(check) => Record::Check(check),
-            Err(reason) => Record::Skipped { at, reason },
+    /// Hands out the records of result number `at`.
+    ///
+    /// # Errors
+    /// Whatever `records` returns.
+    pub(super) fn tell(
+        &self,
+        at: u64,
+        check: &str,
+        told: OrSkipped<Told<'_>>,
+        records: &mut dyn FnMut(Record) -> Result<()>,
+    ) -> Result<()> {
+        let check = match text::id(check, "check id") {
+            Ok(check) => check,
+            Err(reason) => return records(Record::Skipped { at, reason }),
+        };
+        match told {
+            Ok(told) => records(Record::Check(self.check(check, told))),
+            Err(reason) => {
+                let (scope, observed_at) = (self.scope.clone(), self.observed_at);
+                records(Record::Silent { scope, check, observed_at })?;
+                records(Record::Skipped { at, reason })
+            }
         }
     }
 
-    fn check(&self, told: Told<'_>) -> OrSkipped<Check> {
-        let check = text::id(told.check, "check id")?;
-        Ok(Check {
+    fn check(&self, check: String, told: Told<'_>) -> Check {
+        Check {
             scope: self.scope.clone(),
             outcome: told.outcome,
             severity: told.severity,
@@ -71,7 +86,7 @@ impl About {
             detail: text::some_line(told.detail, DETAIL_CHARS_MAX),
             subject: self.subject.clone(),
             observed_at: self.observed_at,
-        })
+        }
     }
 }
 

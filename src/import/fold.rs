@@ -63,6 +63,8 @@ pub enum Observed {
 pub struct Folded {
     /// One for each pair of scope and check, in that order.
     pub observations: Vec<Observation>,
+    /// The same of checks without a result. A complete read has them, so that what was known of them is not gone.
+    pub silent: Vec<Observation>,
     /// One for each external id, in that order.
     pub assets: Vec<Seen>,
     /// Reason -> the number of records that were skipped for it.
@@ -135,6 +137,13 @@ impl Fold {
                 self.add_check(check)
             }
             Record::Asset(seen) => self.add_asset(seen),
+            Record::Silent { scope, check, observed_at } => {
+                let observed_at = self.time_of(observed_at);
+                let title = check.clone();
+                let group = self.group(scope, check, || CheckGroup::new(Severity::Low, title))?;
+                group.observed_at = group.observed_at.max(observed_at);
+                Ok(())
+            }
             Record::Skipped { at: _, reason } => {
                 self.count_record()?;
                 let full = N_REASONS_MAX <= self.skipped.len();
@@ -151,11 +160,35 @@ impl Fold {
         refuse_beyond(self.n_records <= N_RECORDS_MAX, N_RECORDS_MAX, "records")
     }
 
-    fn add_check(&mut self, check: Check) -> Result<()> {
-        let observed_at = match self.origin.observed {
-            Observed::File { now } => check.observed_at.map(|it| it.min(now)),
+    fn time_of(&self, observed_at: Option<Time>) -> Option<Time> {
+        match self.origin.observed {
+            Observed::File { now } => observed_at.map(|it| it.min(now)),
             Observed::At(time) => Some(time),
-        };
+        }
+    }
+
+    fn group(
+        &mut self,
+        scope: String,
+        check: String,
+        new: impl FnOnce() -> CheckGroup,
+    ) -> Result<&mut CheckGroup> {
+        if !self.scopes.contains(&scope) {
+            self.scopes.insert(scope.clone());
+        }
+        let n_groups = self.groups.len();
+        Ok(match self.groups.entry((scope, check)) {
+            Entry::Occupied(group) => group.into_mut(),
+            Entry::Vacant(place) => {
+                let what = "pairs of check and scope";
+                refuse_beyond(n_groups < N_OBSERVATIONS_MAX, N_OBSERVATIONS_MAX as u64, what)?;
+                place.insert(new())
+            }
+        })
+    }
+
+    fn add_check(&mut self, check: Check) -> Result<()> {
+        let observed_at = self.time_of(check.observed_at);
         if let Some(time) = observed_at {
             self.observed_from = Some(self.observed_from.map_or(time, |it| it.min(time)));
             self.observed_to = self.observed_to.max(Some(time));
@@ -166,18 +199,8 @@ impl Fold {
         if before < Some(check.outcome) {
             self.outcomes.insert(hash, check.outcome);
         }
-        if !self.scopes.contains(&check.scope) {
-            self.scopes.insert(check.scope.clone());
-        }
-        let n_groups = self.groups.len();
-        let group = match self.groups.entry((check.scope, check.check)) {
-            Entry::Occupied(group) => group.into_mut(),
-            Entry::Vacant(place) => {
-                let what = "pairs of check and scope";
-                refuse_beyond(n_groups < N_OBSERVATIONS_MAX, N_OBSERVATIONS_MAX as u64, what)?;
-                place.insert(CheckGroup::new(check.severity, check.title))
-            }
-        };
+        let (severity, title) = (check.severity, check.title);
+        let group = self.group(check.scope, check.check, || CheckGroup::new(severity, title))?;
         group.severity = group.severity.max(check.severity);
         group.remediation = group.remediation.take().or(check.remediation);
         group.observed_at = group.observed_at.max(observed_at);
@@ -191,10 +214,7 @@ impl Fold {
         if !self.scopes.contains(&seen.scope) {
             self.scopes.insert(seen.scope.clone());
         }
-        let seen_at = match self.origin.observed {
-            Observed::File { now } => seen.seen_at.map(|it| it.min(now)),
-            Observed::At(time) => Some(time),
-        };
+        let seen_at = self.time_of(seen.seen_at);
         let n_assets = self.assets.len();
         match self.assets.entry(seen.external_id.clone()) {
             Entry::Occupied(mut known) => {
@@ -213,12 +233,12 @@ impl Fold {
     #[must_use]
     pub fn finish(self) -> Folded {
         let Self { origin, groups, .. } = self;
-        let observations = groups
-            .into_iter()
-            .map(|((scope, check), it)| it.finish(scope, check, &origin))
-            .collect();
+        let all = groups.into_iter().map(|((scope, check), it)| it.finish(scope, check, &origin));
+        let has_result = |it: &Observation| it.verdict.is_effective() || it.accepted != 0;
+        let (observations, silent) = all.partition(has_result);
         Folded {
             observations,
+            silent,
             assets: self.assets.into_values().collect(),
             skipped: self.skipped,
             n_records: self.n_records,

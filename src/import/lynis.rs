@@ -67,14 +67,13 @@ pub(super) fn read(
             None => Ok((CheckOutcome::Pass, Severity::Low, "", "")),
         };
         let told = result.map(|(outcome, severity, detail, remediation)| Told {
-            check: test,
             outcome,
             severity,
             title: detail,
             remediation,
             detail,
         });
-        records(about.record(at, told))?;
+        about.tell(at, test, told, records)?;
     }
     Ok(())
 }

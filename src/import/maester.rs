@@ -86,14 +86,13 @@ pub(super) fn read(
             outcome => outcome,
         };
         let told = outcome.map(|outcome| Told {
-            check: &test.id.0,
             outcome,
             severity: severity(&rated.0),
             title: &title,
             remediation: &repair,
             detail: &seen,
         });
-        records(about.record(at, told))?;
+        about.tell(at, &test.id.0, told, records)?;
     }
     Ok(())
 }

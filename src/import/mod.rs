@@ -143,6 +143,12 @@ pub enum Record {
         at: u64,
         reason: String,
     },
+    /// The file has a check, but no result of it that counts: what is known of it stands. It comes with a skipped record.
+    Silent {
+        scope: String,
+        check: String,
+        observed_at: Option<Time>,
+    },
 }
 
 /// The outcome of a tool's check for one subject.

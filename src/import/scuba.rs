@@ -75,14 +75,13 @@ pub(super) fn read(
         let title = markup::plain(requirement);
         let detail = markup::plain(&control.details.0);
         let told = outcome(&control.result.0, &detail).map(|outcome| Told {
-            check: &control.id.0,
             outcome,
             severity: severity(&control.criticality.0),
             title: &title,
             remediation: "",
             detail: &detail,
         });
-        records(about.record(at, told))?;
+        about.tell(at, &control.id.0, told, records)?;
     }
     Ok(())
 }

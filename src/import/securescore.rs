@@ -101,7 +101,8 @@ pub(super) fn read(
             found => {
                 let reason =
                     if found.is_some() { "nothing to check" } else { "missing scoreInPercentage" };
-                records(Record::Skipped { at, reason: reason.to_owned() })?;
+                let name = &control.control_name.0;
+                about.tell(at, name, Err(reason.to_owned()), records)?;
                 continue;
             }
         };
@@ -117,14 +118,13 @@ pub(super) fn read(
         let status = markup::plain(&control.implementation_status.0);
         let detail = format!("{percent:.0} % of the points. {}", status.trim());
         let told = Told {
-            check: &control.control_name.0,
             outcome,
             severity: if is_high { Severity::High } else { Severity::Medium },
             title: &title,
             remediation: &repair,
             detail: detail.trim(),
         };
-        records(about.record(at, Ok(told)))?;
+        about.tell(at, &control.control_name.0, Ok(told), records)?;
     }
     Ok(())
 }

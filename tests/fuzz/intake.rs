@@ -85,6 +85,7 @@ fn report(format: Format, bytes: &[u8]) {
                 is_shown(&[&it.title, &it.subject.name]);
             }
             Record::Asset(it) => is_shown(&[&it.name]),
+            Record::Silent { scope, check, .. } => assert!(!scope.is_empty() && !check.is_empty()),
             Record::Skipped { reason, .. } => {
                 n_skipped += 1;
                 assert!(!reason.is_empty());

@@ -54,6 +54,7 @@ impl RunLabel<'_> {
             n_records: (observations.len() + assets.len()) as u64,
             observations,
             assets,
+            silent: Vec::new(),
             skipped: BTreeMap::new(),
             scopes: groups.iter().map(|it| it.scope.clone()).collect(),
             observed_from: Some(self.at),

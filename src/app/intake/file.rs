@@ -309,7 +309,11 @@ fn intake(
         by: order.by.clone(),
         at: now,
     };
-    let folded = Folded { observed_from: oldest, observed_to: newest, ..folded };
+    let is_complete = order.complete || format.is_whole();
+    let mut folded = Folded { observed_from: oldest, observed_to: newest, ..folded };
+    if is_complete {
+        folded.observations.append(&mut folded.silent);
+    }
     let mut intake = Intake {
         seen_at,
         discovery: match format {
@@ -324,6 +328,6 @@ fn intake(
         },
         ..Intake::of(run, folded)
     };
-    intake.import.complete = order.complete || format.is_whole();
+    intake.import.complete = is_complete;
     Ok(intake)
 }

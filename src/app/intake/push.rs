@@ -193,6 +193,7 @@ impl FactsReader<'_> {
         let folded = Folded {
             observations,
             assets,
+            silent: Vec::new(),
             skipped: BTreeMap::new(),
             n_records: n_rows as u64,
             scopes: vec![body.scope.clone()],

@@ -16,7 +16,17 @@ pub(in crate::import) fn tell(
     finding: &Finding,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    match understand(finding) {
+    let outcome = match outcome(finding) {
+        Ok(outcome) => outcome,
+        Err(reason) => {
+            let named = text::id(finding.check, "check id").ok().zip(scope(finding).ok());
+            if let Some((check, scope)) = named {
+                records(Record::Silent { scope, check, observed_at: finding.observed_at })?;
+            }
+            return records(Record::Skipped { at, reason });
+        }
+    };
+    match understand(finding, outcome) {
         Ok((asset, check)) => {
             if let Some(asset) = asset {
                 records(Record::Asset(asset))?;
@@ -29,8 +39,7 @@ pub(in crate::import) fn tell(
 
 /// # Errors
 /// The reason why the finding is skipped.
-fn understand(finding: &Finding) -> OrSkipped<(Option<Seen>, Check)> {
-    let outcome = outcome(finding)?;
+fn understand(finding: &Finding, outcome: CheckOutcome) -> OrSkipped<(Option<Seen>, Check)> {
     let check = text::id(finding.check, "check id")?;
     let scope = scope(finding)?;
     let subject = subject(finding)?;

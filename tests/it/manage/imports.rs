@@ -116,6 +116,26 @@ fn a_complete_import_makes_a_missing_check_gone() {
     assert_eq!(controls(&posture, &client)["CLD-02"].0, "compliant", "both accounts pass");
 }
 
+#[test]
+fn a_complete_import_leaves_what_it_could_not_check() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let failing: &[Finding<'_>] =
+        &[(ROOT_KEY, "FAIL", "critical", "root"), (ROOT_MFA, "FAIL", "critical", "root")];
+    import(&posture, &client, "complete=true", failing);
+    let before = controls(&posture, &client);
+    for unknown in ["MANUAL", "ODD", ""] {
+        posture.pass_s(60);
+        let now: &[Finding<'_>] =
+            &[(ROOT_KEY, unknown, "critical", "root"), (ROOT_MFA, "FAIL", "critical", "root")];
+        import(&posture, &client, "complete=true", now);
+        assert_eq!(controls(&posture, &client), before, "{unknown}");
+    }
+    posture.pass_s(60);
+    import(&posture, &client, "complete=true", &[(ROOT_MFA, "FAIL", "critical", "root")]);
+    assert!(!controls(&posture, &client).contains_key("CLD-02"), "it has no such check");
+}
+
 /// Scores without their ids and times, compliance with all requirements, and controls.
 fn standing(posture: &Posture, key: &str, client: &str) -> Vec<String> {
     let of = |rest: &str| posture.read(key, &format!("/clients/{client}{rest}"))["data"].clone();
