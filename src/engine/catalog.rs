@@ -1,5 +1,7 @@
 //! The catalog's types: controls, frameworks and their mapping, checks of known tools.
 
+pub mod reference;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -8,9 +10,9 @@ use std::iter::Peekable;
 use std::ops::Bound;
 
 use super::framework::{Framework, FrameworkId, replacing};
-use super::reference::references;
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
+use reference::references;
 
 /// A loaded, validated catalog. Every index in it is in bounds.
 #[derive(Clone, Debug)]

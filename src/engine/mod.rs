@@ -11,7 +11,6 @@ pub mod identity;
 pub mod network;
 pub mod posture;
 pub mod readiness;
-pub mod reference;
 pub mod severity;
 
 mod current;

@@ -28,9 +28,11 @@ mod plain;
 mod prowler;
 mod ration;
 mod scalar;
+mod scap;
 mod scuba;
 mod securescore;
 mod text;
+mod xml;
 
 /// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
 /// or tag is refused.
@@ -58,10 +60,14 @@ pub enum Format {
     Lynis,
     /// PingCastle, the XML of a health check.
     PingCastle,
+    /// XCCDF results of OpenSCAP and DISA SCC, alone or inside of ARF.
+    Xccdf,
+    /// STIG Viewer, `.ckl`.
+    StigChecklist,
 }
 
 impl Format {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -71,6 +77,8 @@ impl Format {
         Self::SecureScore,
         Self::Lynis,
         Self::PingCastle,
+        Self::Xccdf,
+        Self::StigChecklist,
     ];
 
     #[must_use]
@@ -85,13 +93,21 @@ impl Format {
             Self::SecureScore => "securescore",
             Self::Lynis => "lynis",
             Self::PingCastle => "pingcastle",
+            Self::Xccdf => "xccdf",
+            Self::StigChecklist => "stig-checklist",
         }
     }
 
     /// Returns true if a file always says all that there is in its scopes: what an earlier one said and this one does not is gone.
     #[must_use]
     pub const fn is_whole(self) -> bool {
-        matches!(self, Self::PingCastle)
+        matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist)
+    }
+
+    /// Returns true if a file says when its results were found.
+    #[must_use]
+    pub const fn has_times(self) -> bool {
+        !matches!(self, Self::StigChecklist)
     }
 
     /// The catalog's name of the tool whose check ids the file has.
@@ -99,12 +115,14 @@ impl Format {
     pub const fn tool(self) -> &'static str {
         match self {
             Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
+            Self::StigChecklist => "xccdf",
             Self::Nmap
             | Self::Scuba
             | Self::Maester
             | Self::SecureScore
             | Self::Lynis
-            | Self::PingCastle => self.as_str(),
+            | Self::PingCastle
+            | Self::Xccdf => self.as_str(),
         }
     }
 }
@@ -194,7 +212,13 @@ pub fn detect(head: &[u8]) -> Option<Format> {
     let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
     match head.first()? {
         b'<' if contains(head, b"<nmaprun") => Some(Format::Nmap),
-        b'<' => contains(head, b"<HealthcheckData").then_some(Format::PingCastle),
+        b'<' if contains(head, b"<HealthcheckData") => Some(Format::PingCastle),
+        b'<' if contains(head, b"<CHECKLIST>") => Some(Format::StigChecklist),
+        b'<' => {
+            let is_xccdf = contains(head, b"checklists.nist.gov/xccdf")
+                || contains(head, b"asset-report-collection");
+            is_xccdf.then_some(Format::Xccdf)
+        }
         b'[' | b'{' => detect_document(head).or_else(|| detect_json(head)),
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ => prowler::csv::is_header(head).then_some(Format::ProwlerCsv),
@@ -272,6 +296,8 @@ pub fn read(
         Format::SecureScore => securescore::read(&mut input, records),
         Format::Lynis => lynis::read(&mut input, records),
         Format::PingCastle => pingcastle::read(&mut input, records),
+        Format::Xccdf => scap::read(&mut input, records),
+        Format::StigChecklist => scap::read_checklist(&mut input, records),
     }
 }
 

@@ -4,23 +4,17 @@
 
 use std::io::BufRead;
 
-use quick_xml::Reader;
-use quick_xml::events::Event;
-
 use super::about::{About, Told};
-use super::ration::{Ration, unread};
-use super::{CheckOutcome, Record, moment, text};
+use super::xml::{self, Node, append, not_a_report};
+use super::{CheckOutcome, Record, moment};
 use crate::engine::severity::Severity;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
-/// Elements nested deeper are refused. PingCastle nests a dozen.
-const DEPTH_MAX: usize = 64;
-/// Elements with longer names are refused.
-const NAME_BYTES_MAX: usize = 200;
+const WHAT: &str = "PingCastle";
 /// A report with more broken rules is refused. PingCastle has 200.
 const N_RULES_MAX: usize = 5_000;
 /// Of a longer text, the rest is not kept.
-const TEXT_CHARS_MAX: usize = 2_000;
+const TEXT_BYTES_MAX: usize = 2_000;
 
 #[derive(Default)]
 struct Report {
@@ -70,81 +64,41 @@ fn severity(points: &str) -> Severity {
 
 impl Report {
     fn of(input: &mut dyn BufRead) -> Result<Self> {
-        let mut reader = Reader::from_reader(Ration::new(input));
-        let (mut report, mut path, mut buffer) =
-            (Self::default(), Vec::<String>::new(), Vec::new());
-        loop {
-            buffer.clear();
-            reader.get_mut().renew();
-            let event = match reader.read_event_into(&mut buffer) {
-                Ok(event) => event,
-                Err(error) => return Err(broken(error, reader.error_position())),
-            };
-            match event {
-                Event::Start(tag) => {
-                    if NAME_BYTES_MAX < tag.name().as_ref().len() {
-                        return Err(not_a_report("a name of an XML element is too long"));
-                    }
-                    if DEPTH_MAX <= path.len() {
-                        return Err(not_a_report("XML elements are nested too deeply"));
-                    }
-                    path.push(tag.name().as_ref().to_owned());
-                    report.open(&path)?;
-                }
-                Event::End(_) => {
-                    path.pop();
-                    if path.is_empty() {
-                        return Ok(report);
-                    }
-                }
-                Event::Text(text) => report.take(&path, &text),
-                Event::DocType(text) if text.contains('[') => {
-                    return Err(not_a_report("the XML defines its own entities"));
-                }
-                Event::GeneralRef(name) => {
-                    let known =
-                        [("amp", "&"), ("lt", "<"), ("gt", ">"), ("quot", "\""), ("apos", "'")];
-                    let found = known.into_iter().find(|it| *it.0 == *name);
-                    report.take(&path, found.map_or("", |it| it.1));
-                }
-                Event::Eof => {
-                    return Err(Error::invalid(
-                        "the file is truncated: the report has no end; copy the file again",
-                    ));
-                }
-                Event::Empty(_)
-                | Event::CData(_)
-                | Event::Comment(_)
-                | Event::Decl(_)
-                | Event::PI(_)
-                | Event::DocType(_) => (),
+        let mut report = Self::default();
+        xml::walk(input, WHAT, &mut |path, node| match node {
+            Node::Open(_) => report.open(path),
+            Node::Text(text) => {
+                report.take(path, text);
+                Ok(())
             }
-        }
+            Node::Close => Ok(()),
+        })?;
+        Ok(report)
     }
 
-    fn open(&mut self, path: &[String]) -> Result<()> {
-        match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    fn open(&mut self, path: &[&str]) -> Result<()> {
+        match path {
             ["HealthcheckData", "RiskRules", "HealthcheckRiskRule"] => {
                 if self.rules.len() == N_RULES_MAX {
-                    return Err(not_a_report(&format!("more than {N_RULES_MAX} rules")));
+                    return Err(not_a_report(WHAT, &format!("more than {N_RULES_MAX} rules")));
                 }
                 self.rules.push(Rule::default());
                 Ok(())
             }
-            [root] if root != "HealthcheckData" => {
-                Err(not_a_report("the XML does not start with HealthcheckData"))
+            [root] if *root != "HealthcheckData" => {
+                Err(not_a_report(WHAT, "the XML does not start with HealthcheckData"))
             }
             _ => Ok(()),
         }
     }
 
-    fn take(&mut self, path: &[String], text: &str) {
-        let place = match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+    fn take(&mut self, path: &[&str], text: &str) {
+        let place = match path {
             [_, "DomainFQDN"] => &mut self.domain,
             [_, "GenerationDate"] => &mut self.generated_at,
             [_, "RiskRules", "HealthcheckRiskRule", name] => {
                 let Some(rule) = self.rules.last_mut() else { return };
-                match name {
+                match *name {
                     "RiskId" => &mut rule.id,
                     "Points" => &mut rule.points,
                     "Rationale" => &mut rule.rationale,
@@ -153,19 +107,6 @@ impl Report {
             }
             _ => return,
         };
-        let n_left = TEXT_CHARS_MAX.saturating_sub(place.len());
-        place.extend(text.chars().take(n_left));
+        append(place, text, TEXT_BYTES_MAX);
     }
-}
-
-fn broken(error: quick_xml::Error, offset: u64) -> Error {
-    if let quick_xml::Error::Io(cause) = error {
-        return unread(cause, offset);
-    }
-    let why = text::line(&error.to_string(), text::WHY_CHARS_MAX);
-    Error::invalid(format!("invalid XML at byte {offset}: {why}; export the report again"))
-}
-
-fn not_a_report(why: &str) -> Error {
-    Error::invalid(format!("not a report of PingCastle: {why}"))
 }

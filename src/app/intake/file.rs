@@ -288,6 +288,12 @@ fn intake(
     is_expired: impl Fn(&crate::engine::fact::Observation) -> bool,
 ) -> Result<Intake> {
     refuse_skipped(&folded)?;
+    if order.observed_at == ObservedAt::File && !format.has_times() {
+        return Err(Error::invalid(
+            "the file does not say when its results were found; repeat with --observed-at and that time, or with \
+             --observed-at now if it shows the current state",
+        ));
+    }
     let newest = folded.observations.iter().map(|it| it.observed_at).max();
     if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest)
         && folded.observations.iter().all(is_expired)
@@ -317,7 +323,9 @@ fn intake(
     let mut intake = Intake {
         seen_at,
         discovery: match format {
-            Format::Nmap | Format::Lynis => Discovery::OfKnownSource,
+            Format::Nmap | Format::Lynis | Format::Xccdf | Format::StigChecklist => {
+                Discovery::OfKnownSource
+            }
             Format::ProwlerOcsf
             | Format::ProwlerCsv
             | Format::ProwlerJson

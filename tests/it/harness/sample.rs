@@ -1,6 +1,7 @@
 //! Sample files: our own, which are in the repository, and other people's, which are not.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// The folder of our own samples.
@@ -30,6 +31,13 @@ pub fn foreign(path: &str) -> Vec<u8> {
     read(&foreign_folder(), path)
 }
 
+/// Of a compressed one, what is in it.
 fn read(folder: &Path, path: &str) -> Vec<u8> {
-    fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    let bytes = fs::read(folder.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
+    if Path::new(path).extension().is_none_or(|it| it != "gz") {
+        return bytes;
+    }
+    let mut whole = Vec::new();
+    flate2::read::GzDecoder::new(bytes.as_slice()).read_to_end(&mut whole).unwrap();
+    whole
 }

@@ -176,6 +176,8 @@ fn a_failing_read_is_not_the_files_fault() {
         let start: &[u8] = match format {
             Format::Scuba | Format::Maester | Format::SecureScore => b"{\"a\": [",
             Format::PingCastle => b"<HealthcheckData>",
+            Format::Xccdf => b"<Benchmark>",
+            Format::StigChecklist => b"<CHECKLIST>",
             Format::Lynis => b"# Lynis Report\n",
             Format::ProwlerOcsf | Format::ProwlerCsv | Format::ProwlerJson | Format::Nmap => {
                 b"[{;<nmaprun"

@@ -19,6 +19,7 @@ mod nmap;
 mod prowler;
 mod report;
 mod sample;
+mod scap;
 mod table;
 mod text;
 

@@ -9,6 +9,7 @@ use super::sample::{
     say_the_same,
 };
 use super::{LOOPBACK, MANUAL, TENANT, counts, folded, skipped};
+use crate::harness::process::Folder;
 use crate::harness::sample::foreign;
 
 /// Other people's samples, counted by other means.
@@ -137,11 +138,14 @@ const FOREIGN_NMAP: &[Expected] = {
 /// Reports about one tenant, domain or host.
 const FOREIGN_REPORTS: &[Expected] = {
     use AssetType::Server;
-    use Format::{Lynis, Maester, PingCastle, Scuba, SecureScore};
+    use Format::{Lynis, Maester, PingCastle, Scuba, SecureScore, Xccdf};
     const NO_RESULT: &str = "result N/A: needs a manual check";
     const NOT_APPLICABLE: &str = "result Pass: does not apply";
     const NOTHING: &str = "nothing to check";
     const UNEXPECTED: &str = "the test met something unexpected, so it is not known to pass";
+    const NOT_FITTING: &str = "result notapplicable: the rule does not apply to the host";
+    const ROKS: &[&str] =
+        &["host/kube-c18ler8d06m877hrn7jg-roks8-default-00000319.iks.mycorp/roks"];
     const NOT_RUN: &str = "result NotRun: the test did not run";
     const GEAR: &[&str] = &["m365/ca08493a-c9c8-4db0-a9e8-d3b4bafac269"];
     const PORA: &[&str] = &["m365/0817c655-a853-4d8f-9723-3a333b5b9235"];
@@ -224,8 +228,83 @@ const FOREIGN_REPORTS: &[Expected] = {
             (0, 28, 0),
             &["ad/example.local"],
         ),
+        expected(
+            "xccdf/arf_simple_rule_fail.xml",
+            Xccdf,
+            (1, 1),
+            (0, 1, 0),
+            &["host/rh-hony/test_single_rule"],
+        )
+        .assets(&[(Server, 1)]),
+        expected("xccdf/ocp4-check-result.xml", Xccdf, (28, 27), (24, 3, 0), ROKS)
+            .skipped(&[(NOT_FITTING, 1)])
+            .assets(&[(Server, 1)]),
+        expected(
+            "xccdf/openscap-rhel7-results.xml",
+            Xccdf,
+            (180, 180),
+            (43, 137, 0),
+            &["host/localhost.localdomain/00:15:5d:0e:92:0d/MAC-1_Sensitive"],
+        )
+        .assets(&[(Server, 1)]),
+        expected(
+            "xccdf/openscap-rhel8-stig-results.xml",
+            Xccdf,
+            (248, 227),
+            (61, 166, 0),
+            &["host/localhost/08:00:27:6d:f7:16/RHEL_8_STIG"],
+        )
+        .skipped(&[("result error: the tool could not check it", 21)])
+        .assets(&[(Server, 1)]),
+        expected(
+            "xccdf/rhel7-standard-xccdf_report.xml",
+            Xccdf,
+            (74, 55),
+            (14, 41, 0),
+            &["host/lenovolobato.lobatolan.home/standard"],
+        )
+        .skipped(&[
+            ("result error: the tool could not check it", 4),
+            ("result notchecked: needs a manual check", 15),
+        ])
+        .assets(&[(Server, 1)]),
+        expected(
+            "xccdf/scc-rhel7-results.xml",
+            Xccdf,
+            (178, 178),
+            (172, 6, 0),
+            &["host/lockdown/MAC-1_Classified"],
+        )
+        .assets(&[(Server, 1)]),
+        expected("xccdf/xccdf11-results.xml", Xccdf, (1, 1), (1, 0, 0), &["host/mars/default"])
+            .assets(&[(Server, 1)]),
+        expected(
+            "xccdf/deb12-cis-l1-server-xccdf-results.xml.gz",
+            Xccdf,
+            (403, 135),
+            (127, 8, 0),
+            &["host/vm/cis_level1_server"],
+        )
+        .skipped(&[("result error: the tool could not check it", 1), (NOT_FITTING, 267)])
+        .assets(&[(Server, 1)]),
     ]
 };
+
+/// Files that have no results that say something, with the words that they are refused with.
+const NO_RESULTS: &[(&str, Format, &str)] = &[
+    ("xccdf/arf_cpe_check_os_platform.xml", Format::Xccdf, "every record of the file was skipped"),
+    (
+        "xccdf/deb11-content-on-deb12-all-notapplicable.xml.gz",
+        Format::Xccdf,
+        "every record of the file was skipped, so nothing was imported: result notapplicable: the rule does not apply",
+    ),
+    ("xccdf/rds_results-xccdf.xml", Format::Xccdf, "no rule was selected"),
+    (
+        "stig_checklist/small_ckl_overrides.ckl",
+        Format::StigChecklist,
+        "it is not known which host the results are about",
+    ),
+];
 
 #[test]
 #[ignore = "needs other people's samples"]
@@ -233,6 +312,24 @@ fn every_sample_comes_to_what_was_counted_by_other_means() {
     comes_to_what_is_expected(foreign, FOREIGN_PROWLER);
     comes_to_what_is_expected(foreign, FOREIGN_NMAP);
     comes_to_what_is_expected(foreign, FOREIGN_REPORTS);
+}
+
+#[test]
+#[ignore = "needs other people's samples"]
+fn a_file_without_results_says_so() {
+    let folder = Folder::new();
+    let _server = folder.serve();
+    folder.client("Acme");
+    for (file, format, words) in NO_RESULTS {
+        let bytes = foreign(file);
+        let head = &bytes[..bytes.len().min(import::HEAD_BYTES_MAX)];
+        assert_eq!(import::detect(head), Some(*format), "{file}");
+        folder.write("file.xml", &bytes);
+        let done = folder.run(&["import", "--client", "Acme", "--observed-at", "now", "file.xml"]);
+        assert!(done.code == 1 && done.err.contains(words), "{file}: {}", done.err);
+    }
+    let all = folder.json(&["import", "list", "--client", "Acme"])["data"].clone();
+    assert_eq!(all.as_array().unwrap().len(), 0, "{all}");
 }
 
 #[test]
@@ -347,13 +444,9 @@ fn what_is_not_taken_is_named_for_what_it_looks_like() {
         ("qualys/Qualys_Sample_Report.xml", "a report of Qualys"),
         ("sarif/no_runs.sarif", "SARIF"),
         ("scoutsuite/scoutsuite_sample.js", "a report of ScoutSuite"),
-        ("stig_checklist/small_ckl_overrides.ckl", "a STIG checklist"),
         ("trivy/image_162k.json", "a report of Trivy"),
         ("trivy/legacy_array.json", "a report of Trivy"),
         ("wazuh_sca/api_policy_checks.json", "an answer of Wazuh"),
-        ("xccdf/openscap-rhel7-results.xml", "XCCDF of OpenSCAP or DISA SCC"),
-        ("xccdf/scc-rhel7-results.xml", "XCCDF of OpenSCAP or DISA SCC"),
-        ("xccdf/arf_simple_rule_fail.xml", "an ARF report of OpenSCAP"),
         ("scubagear/ScubaResults_v1.8.0.csv", "a table of ScubaGear or ScubaGoggles"),
         ("scubagear/TestResults_v1.8.0.json", "the raw results of ScubaGear or ScubaGoggles"),
         ("prowler_compliance/aws_comp_hipaa_aws.csv", "a compliance report of Prowler"),

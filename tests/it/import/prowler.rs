@@ -250,7 +250,7 @@ fn a_format_is_known_by_its_name() {
     for format in Format::ALL {
         assert_eq!(format.as_str().parse::<Format>().unwrap(), format);
         let is_own = format.tool() == format.as_str();
-        assert!(is_own || format.tool() == "prowler", "{format}");
+        assert!(is_own || ["prowler", "xccdf"].contains(&format.tool()), "{format}");
     }
     let message = "nessus".parse::<Format>().unwrap_err().to_string();
     assert!(message.contains("prowler-ocsf, prowler-csv, prowler-json, nmap"), "{message}");

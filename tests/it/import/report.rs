@@ -7,13 +7,15 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 6] = [
+const ALL: [(Format, &str); 8] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
     (Format::SecureScore, "report/securescore.json"),
     (Format::Lynis, "report/lynis.dat"),
     (Format::PingCastle, "report/pingcastle.xml"),
+    (Format::Xccdf, "report/xccdf.xml"),
+    (Format::StigChecklist, "report/checklist.ckl"),
 ];
 
 fn check(format: Format, name: &str, id: &str) -> Check {
