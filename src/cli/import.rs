@@ -49,6 +49,10 @@ pub(super) struct ImportArgs {
     /// The file covers its accounts or hosts in full: anything missing from it is treated as removed.
     #[arg(long)]
     complete: bool,
+    /// The tenants, accounts or domains in the file are this client's, although one belongs to another client, or the client has
+    /// another one so far.
+    #[arg(long)]
+    bind: bool,
     /// Files to import, or - for standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
@@ -119,6 +123,7 @@ async fn import(
     query.extend(args.source.as_ref().map(|it| format!("source={}", encoded(it))));
     query.extend(args.again.then(|| "again=true".to_owned()));
     query.extend(args.complete.then(|| "complete=true".to_owned()));
+    query.extend(args.bind.then(|| "bind=true".to_owned()));
     let call = Call {
         method: "POST",
         path: format!("{client}/imports?{}", query.join("&")),

@@ -273,6 +273,16 @@ pub(super) const CONNECTION_CREDENTIALS: &str = "connection_credentials";
 /// Key: the kind of connection that it declares. Value: `ConnectionMapping`.
 pub(super) const CONNECTION_MAPPINGS: &str = "connection_mappings";
 
+/// Which client each tenant of a vendor is.
+///
+/// Key: tenant. Value: `BoundTenant`. Invariant: one row in [`CLIENT_TENANTS`] for each.
+pub(super) const BOUND_TENANTS: &str = "bound_tenants";
+
+/// The same, by client.
+///
+/// Key: client id, tenant. Value: the tenant.
+pub(super) const CLIENT_TENANTS: &str = "client_tenants";
+
 /// Alert rules.
 ///
 /// Key: alert rule id. Value: `AlertRule`.

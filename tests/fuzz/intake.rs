@@ -39,9 +39,15 @@ pub fn nmap(bytes: &[u8]) {
 
 /// Reports about one tenant, domain or host.
 pub fn about(bytes: &[u8]) {
-    for format in
-        [Format::Scuba, Format::Maester, Format::SecureScore, Format::Lynis, Format::PingCastle]
-    {
+    for format in [
+        Format::Scuba,
+        Format::Maester,
+        Format::SecureScore,
+        Format::Lynis,
+        Format::PingCastle,
+        Format::Xccdf,
+        Format::StigChecklist,
+    ] {
         report(format, bytes);
     }
 }

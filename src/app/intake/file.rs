@@ -7,11 +7,12 @@ use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use crate::app::App;
+use crate::app::intake::binding::Binding;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::blocking::Cancellation;
 use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::id::ImportId;
+use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
 use crate::import::{self, Format, guess, known_formats};
 use crate::store::ClientStore;
@@ -46,6 +47,10 @@ pub struct ImportRequest {
     pub again: bool,
     /// The file covers the scopes that it names in full: anything missing from it is gone.
     pub complete: bool,
+    /// What the file is about belongs to the client, even if it belongs to another one, or the client has another one.
+    pub bind: bool,
+    /// The clients that the caller may know of. `None`: all.
+    pub allowed_clients: Option<Vec<ClientId>>,
     pub by: String,
 }
 
@@ -116,7 +121,20 @@ impl App {
         }
         let intake =
             intake(format, folded, digest, id, &order, now, |it| self.is_expired(it, now))?;
-        let outcome = self.ingest_locked(rows, intake, &lock).await?;
+        let binding = Binding {
+            client: rows.id(),
+            import: id,
+            is_forced: order.bind,
+            allowed: order.allowed_clients.as_deref(),
+        };
+        let bound = self.bind_tenants(binding, format, &intake.scopes).await?;
+        let outcome = match self.ingest_locked(rows, intake, &lock).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.unbind_tenants(bound).await?;
+                return Err(error);
+            }
+        };
         self.intakes.count_file();
         Ok(Imported::Changed(Box::new(outcome)))
     }
@@ -142,6 +160,7 @@ impl App {
         }
         let intake = Intake::undoing(import, retracted, reads, now);
         let outcome = self.ingest_locked(rows, intake, &lock).await?;
+        self.free_tenants(rows.id(), id).await?;
         self.intakes.count_undone_file();
         Ok(outcome)
     }

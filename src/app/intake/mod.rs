@@ -3,6 +3,7 @@
 pub(super) mod account;
 mod announce;
 mod apply;
+mod binding;
 mod body;
 pub mod count;
 mod field;

@@ -100,6 +100,10 @@ impl Batch {
         if left == 0 {
             return Ok(true);
         }
+        left -= self.free_client_tenants(id, left)?;
+        if left == 0 {
+            return Ok(true);
+        }
         self.unmap_client(id)?;
         self.client(id).set_due(None)?;
         self.rows.summaries.remove(&id);

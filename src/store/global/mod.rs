@@ -18,5 +18,6 @@ pub mod queue;
 pub mod scan;
 pub mod summary;
 pub mod task;
+pub mod tenant;
 pub mod user;
 pub mod webhook;

@@ -386,8 +386,14 @@ impl Posture {
         answer.json()
     }
 
-    /// Imports bytes; `query` such as `observedAt=now`.
+    /// Imports bytes, whosever they are; `query` such as `observedAt=now`.
     pub fn import(&self, client: &str, query: &str, file: &[u8]) -> Answer {
+        let bind = if query.contains("format=facts") { "" } else { "bind=true&" };
+        self.import_own(client, &format!("{bind}{query}"), file)
+    }
+
+    /// Imports bytes, which must be about the client's own tenants.
+    pub fn import_own(&self, client: &str, query: &str, file: &[u8]) -> Answer {
         let path = format!("/api/clients/{client}/imports?{query}");
         self.operator_bytes("POST", &path, "application/octet-stream", file)
     }

@@ -90,7 +90,7 @@ fn a_compressed_file_is_the_same_as_the_file() {
     ] {
         folder.client(client);
         folder.write(name, &bytes);
-        let import = ["import", "--client", client, "--observed-at", "now", name];
+        let import = ["import", "--client", client, "--bind", "--observed-at", "now", name];
         let imported = folder.json(&import)["data"].clone();
         let known = folder.json(&import)["data"]["alreadyImported"].clone();
         assert_eq!(known, true, "{name}");

@@ -181,12 +181,19 @@ impl Imports {
         again: Query<Option<Raw<TrueWord>>>,
         /// The file covers the scopes in it in full: what it does not contain is treated as removed.
         complete: Query<Option<Raw<TrueWord>>>,
+        /// The tenants, accounts or domains in the file are this client's, although one belongs to another client, or the client
+        /// has another one so far.
+        bind: Query<Option<Raw<TrueWord>>>,
         file: FileBody,
     ) -> Result<Data<OutcomeView>, Failure> {
         let text = |it: Option<Raw<Text>>| it.map(|it| it.text);
         let format = format.0.map(|it| it.text);
         if format.as_deref() == Some("facts") {
-            let own = [("source", source.0.is_some()), ("complete", complete.0.is_some())];
+            let own = [
+                ("source", source.0.is_some()),
+                ("complete", complete.0.is_some()),
+                ("bind", bind.0.is_some()),
+            ];
             if let Some((name, _)) = own.iter().find(|(_, is_given)| *is_given) {
                 let rule = "must be in the facts body instead";
                 return Err(Error::invalid_field(*name, rule).into());
@@ -208,6 +215,8 @@ impl Imports {
             observed_at: observed(text(observed_at.0).as_deref())?,
             again: param::only_true("again", again.0.as_ref())?,
             complete: param::only_true("complete", complete.0.as_ref())?,
+            bind: param::only_true("bind", bind.0.as_ref())?,
+            allowed_clients: by.0.allowed_clients().map(<[_]>::to_vec),
             by: by.0.name(),
         };
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
