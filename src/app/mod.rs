@@ -20,6 +20,7 @@ pub mod scan;
 pub mod upkeep;
 pub mod webhook;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::auth::limit::Quota;
@@ -41,6 +42,7 @@ use connect::registry::{ConnectOptions, Connects};
 use framework::Frameworks;
 use intake::count::IntakeCounts;
 use intake::upload::UploadLimits;
+use intake::watch::Watch;
 use notice::Notices;
 use scan::registry::ScanRegistry;
 use upkeep::clock_watch::ClockWatch;
@@ -66,6 +68,8 @@ pub struct AppOptions {
     pub scan: scan::request::ScanOptions,
     pub backup: BackupSettings,
     pub connect: ConnectOptions,
+    /// The folder whose files are imported. `None`: there is none.
+    pub watch: Option<PathBuf>,
 }
 
 /// The service: everything that a use case reaches, held once for the process. Each folder owns its part.
@@ -81,6 +85,7 @@ pub struct App {
     pub clients: Clients,
     uploads: UploadLimits,
     intakes: IntakeCounts,
+    watch: Watch,
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
     certificates: Certificates,
@@ -126,6 +131,7 @@ impl App {
             clients,
             uploads: UploadLimits::default(),
             intakes: IntakeCounts::default(),
+            watch: Watch::default(),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
             connects: Connects::of(&options.connect, sealer.clone())?,

@@ -15,16 +15,19 @@ pub enum NoticeKind {
     /// Of the managed service provider itself.
     ConnectionFailing,
     CredentialExpiring,
+    /// Files wait in it that are not taken.
+    WatchFolder,
 }
 
 impl NoticeKind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::BackupFailed,
         Self::BackupCommandFailed,
         Self::BackupDrillFailed,
         Self::ClockAhead,
         Self::ConnectionFailing,
         Self::CredentialExpiring,
+        Self::WatchFolder,
     ];
 
     /// `None`: the word is that of another release.
@@ -42,6 +45,7 @@ impl NoticeKind {
             Self::ClockAhead => "clock_ahead",
             Self::ConnectionFailing => "connection_failing",
             Self::CredentialExpiring => "credential_expiring",
+            Self::WatchFolder => "watch_folder",
         }
     }
 }

@@ -280,6 +280,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 after_command: options.backup.after_command.clone(),
             },
             connect: connect_options(&options.connect)?,
+            watch: options.import.watch.clone(),
         },
     })
 }

@@ -14,6 +14,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::{print, serve_options};
 use crate::api::edge::metrics_token::MetricsToken;
+use crate::app::intake::watch;
 use crate::clock::Clock;
 use crate::config::{self, Config, LogFormat, LogLevel, Supervision};
 use crate::demo::connection;
@@ -126,6 +127,7 @@ fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
     wanted.listen = args.listen.unwrap_or(wanted.listen);
     let metrics_token = options.server.metrics_token_file.as_deref();
     wanted.metrics_token = metrics_token.map(MetricsToken::read).transpose()?;
+    options.import.watch.as_deref().map_or(Ok(()), watch::check)?;
     let Supervision { socket, watchdog } = config::supervision();
     wanted.supervisor = Supervisor { socket, watchdog };
     if args.demo {

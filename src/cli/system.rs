@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::call::{Call, ask_server, with_session};
 use super::{Cli, failure, print, serve_options};
 use crate::api::edge::metrics_token::MetricsToken;
+use crate::app::intake::watch;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
 use crate::scan::attached_networks;
@@ -256,7 +257,8 @@ fn file_problems(options: &Config) -> Vec<String> {
         .as_deref()
         .filter(|it| !it.is_dir())
         .map(|dir| format!("backup.dir: {} is not a folder; create it", dir.display()));
-    let errors = [read, token].into_iter().filter_map(|it| it.err().map(|it| failure(&it)));
+    let watch = options.import.watch.as_deref().map_or(Ok(()), watch::check);
+    let errors = [read, token, watch].into_iter().filter_map(|it| it.err().map(|it| failure(&it)));
     errors.chain(dir).collect()
 }
 

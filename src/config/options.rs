@@ -63,6 +63,7 @@ pub struct Config {
     pub scan: ScanConfig,
     pub webhooks: WebhookConfig,
     pub assessment: Assessment,
+    pub import: ImportConfig,
     pub backup: BackupConfig,
     pub connect: ConnectConfig,
     pub log: Log,
@@ -182,6 +183,12 @@ pub struct Assessment {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportConfig {
+    /// The folder whose files are imported. `None`: there is none.
+    pub watch: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupConfig {
     /// Where scheduled backups go. `None`: there are none.
     pub dir: Option<PathBuf>,
@@ -264,6 +271,7 @@ impl Config {
             scan: scan(&mut it),
             webhooks: webhooks(&mut it),
             assessment: assessment(&mut it),
+            import: ImportConfig { watch: it.find("import.watch", path) },
             backup: backup(&mut it),
             connect: connect(&mut it),
             log: Log {

@@ -5,20 +5,22 @@ mod connect;
 mod deliver;
 mod scan;
 mod sweep;
+mod watch;
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
+use tokio::sync::watch::Receiver;
 
 use crate::app::App;
 
 /// Runs all background tasks until the stop.
-pub async fn run(app: &Arc<App>, stop: &watch::Receiver<bool>) {
+pub async fn run(app: &Arc<App>, stop: &Receiver<bool>) {
     tokio::join!(
         sweep::run(Arc::clone(app), stop.clone()),
         deliver::run(Arc::clone(app), stop.clone()),
         scan::run(Arc::clone(app), stop.clone()),
         backup::run(Arc::clone(app), stop.clone()),
         connect::run(Arc::clone(app), stop.clone()),
+        watch::run(Arc::clone(app), stop.clone()),
     );
 }

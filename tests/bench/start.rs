@@ -83,6 +83,7 @@ fn fill(folder: &Folder) {
             scan: app::scan::request::ScanOptions::default(),
             backup: app::backup::BackupSettings::default(),
             connect: app::connect::registry::ConnectOptions::default(),
+            watch: None,
         },
     )
     .unwrap();

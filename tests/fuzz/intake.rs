@@ -163,6 +163,7 @@ impl Service {
             scan: posture::app::scan::request::ScanOptions::default(),
             backup: posture::app::backup::BackupSettings::default(),
             connect: posture::app::connect::registry::ConnectOptions::default(),
+            watch: None,
         };
         let catalog = embedded().expect("the catalog is valid");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build();

@@ -332,15 +332,16 @@ fn init_completes_an_installation_whose_configuration_exists() {
 #[test]
 fn config_check_reads_the_files_that_settings_name() {
     let folder = Folder::new();
-    let text = "[server]\nmetrics_token_file = \"token\"\ntls_cert = \"c.pem\"\ntls_key = \"k.pem\"\n[backup]\ndir = \"backups\"\n";
+    let text = "[server]\nmetrics_token_file = \"token\"\ntls_cert = \"c.pem\"\ntls_key = \"k.pem\"\n[backup]\ndir = \"backups\"\n\
+                [import]\nwatch = \"inbox\"\n";
     folder.write("posture.toml", text.as_bytes());
     let done = folder.run(&["config", "check"]);
     let missing = "No such file or directory (os error 2)";
     let said = format!(
         "server.tls_cert: cannot read c.pem: {missing}\nserver.metrics_token_file: token cannot be read: {missing}\n\
-         backup.dir: backups is not a folder; create it\n"
+         import.watch: inbox is not a folder; create it\nbackup.dir: backups is not a folder; create it\n"
     );
-    assert_eq!((done.code, done.out, done.err.as_str()), (1, said, "posture: 3 problems\n"));
+    assert_eq!((done.code, done.out, done.err.as_str()), (1, said, "posture: 4 problems\n"));
     folder.write("posture.toml", b"[webhooks]\nca_file = \"ca.pem\"\n");
     let done = folder.run(&["config", "check", "--json"]);
     assert!(done.code == 1 && done.out.contains("webhooks.ca_file"), "{}", done.out);

@@ -40,7 +40,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!((it.server.certificate, it.server.http_listen), (None, None));
     assert_eq!(it.server.connections_per_address, 128);
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 32));
-    assert_eq!((it.msp.id, it.data.key_file), (None, None));
+    assert_eq!((it.msp.id, it.data.key_file, it.import.watch), (None, None, None));
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
     assert!(it.scan.allow_attached);
     assert_eq!((it.scan.allowed_networks, it.scan.excluded_networks), (vec![], vec![]));
@@ -115,7 +115,7 @@ fn every_key_is_taken_from_the_file() {
          evidence_warning_days = 4\nrecord_cost = 0\ndowntime_cost_per_hour = 1_000_000_000\n\
          downtime_hours = 8_760\nincidents_per_1000 = { default = 1_000 }\n\
          [assessment.records_per_employee]\nDefault = 0\n\"Dental Care\" = 1_000_000\n\
-         [backup]\nevery_h = 744\nkeep = 1_000\nafter_command = [\"cp\", \"{file}\", \"/mnt\"]\n\
+         [import]\nwatch = \"inbox\"\n[backup]\nevery_h = 744\nkeep = 1_000\nafter_command = [\"cp\", \"{file}\", \"/mnt\"]\n\
          recipients = [\"age1t7rxyev2z3rw82stdlrrepyc39nvn86l5078zqkf5uasdy86jp6svpy7pa\"]\n\
          [connect]\ndns_server = \"127.0.0.1:5353\"\nallow_http_networks = [\"10.0.0.0/8\"]\n\
          allow_private_networks = [\"10.0.0.0/8\"]\nca_file = \"ca.pem\"\n\
@@ -149,7 +149,8 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!((options.backup.every_h, options.backup.keep), (744, 1_000));
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
-    assert_eq!(n_keys, 40);
+    assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
+    assert_eq!(n_keys, 41);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());
@@ -202,8 +203,8 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
             "2: unknown key \"assessment.max_age_days\"; it never had an effect, so remove it",
         ),
         (
-            "[import]\nwatch = 24",
-            "1: unknown section \"import\"; it never had an effect, so remove it",
+            "[import]\nwatched = \"w\"",
+            "2: unknown key \"import.watched\"; did you mean \"import.watch\"?",
         ),
         ("[backup]\nevery_h = 0", "2: backup.every_h: must be 1 to 744, not 0"),
         ("server = 3", "1: server: must be a section, not an integer"),
@@ -244,6 +245,7 @@ fn a_wrong_value_is_refused_with_its_rule() {
         ("server", "trusted_proxies = [3]", "must be a string, not an integer".to_owned()),
         ("data", "dir = \"\"", "must not be empty".to_owned()),
         ("data", "dir = \"a\\u0000b\"", "must not contain control characters".to_owned()),
+        ("import", "watch = 24", "must be a string, not an integer".to_owned()),
         ("data", "cache_mib = \"128\"", "must be an integer, not a string".to_owned()),
         ("data", "cache_mib = 128.0", "must be an integer, not a float".to_owned()),
         ("server", "connections_per_address = 7", "must be 8 to 4096, not 7".to_owned()),

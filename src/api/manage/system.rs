@@ -70,8 +70,8 @@ pub struct SystemView {
 #[schemars(rename = "Notice")]
 #[serde(rename_all = "camelCase")]
 pub struct NoticeView {
-    /// `backup_failed`, `backup_command_failed`, `backup_drill_failed`, `clock_ahead`, `connection_failing` or
-    /// `credential_expiring`. Later releases may know more.
+    /// `backup_failed`, `backup_command_failed`, `backup_drill_failed`, `clock_ahead`, `connection_failing`,
+    /// `credential_expiring` or `watch_folder`. Later releases may know more.
     kind: String,
     /// Since when.
     at: When,

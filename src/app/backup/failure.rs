@@ -23,10 +23,11 @@ pub(in crate::app) fn notices_of(
     notices.filter(move |it| match it.kind {
         NoticeKind::BackupFailed | NoticeKind::BackupDrillFailed => has_folder,
         NoticeKind::BackupCommandFailed => has_folder && has_command,
-        // Whoever restarts the service believes the clock, and those about connections are opened again.
-        NoticeKind::ClockAhead | NoticeKind::ConnectionFailing | NoticeKind::CredentialExpiring => {
-            false
-        }
+        // Whoever restarts the service believes the clock, and the others are opened again.
+        NoticeKind::ClockAhead
+        | NoticeKind::ConnectionFailing
+        | NoticeKind::CredentialExpiring
+        | NoticeKind::WatchFolder => false,
     })
 }
 
@@ -42,7 +43,8 @@ impl App {
             NoticeKind::BackupDrillFailed
             | NoticeKind::ClockAhead
             | NoticeKind::ConnectionFailing
-            | NoticeKind::CredentialExpiring => None,
+            | NoticeKind::CredentialExpiring
+            | NoticeKind::WatchFolder => None,
         };
         if let Some(count) = count {
             count.fetch_add(1, Ordering::Relaxed);

@@ -21,3 +21,4 @@ pub mod source;
 mod stage;
 pub mod step;
 pub mod upload;
+pub mod watch;
