@@ -236,5 +236,6 @@ async fn metrics_text(web: &Web) -> String {
         backups: web.app.backup_state().await.ok(),
         scans: web.app.scan_figures(),
         intake: web.app.intake_figures(),
+        watch: web.app.watch_figures(),
     })
 }

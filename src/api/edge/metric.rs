@@ -15,6 +15,7 @@ use crate::app::backup::BackupState;
 use crate::app::certificate::CertificateHealth;
 use crate::app::connect::ConnectionFigures;
 use crate::app::intake::count::IntakeFigures;
+use crate::app::intake::watch::WatchFigures;
 use crate::app::scan::registry::ScanFigures;
 use crate::app::webhook::delivery::DeliveryHealth;
 use crate::clock::Time;
@@ -150,6 +151,8 @@ struct WorkMetrics {
     runs: Counters,
     records: Counter,
     imports: Counters,
+    watched: Counters,
+    watch_waiting: Amount,
 }
 
 impl Default for WorkMetrics {
@@ -168,14 +171,22 @@ impl Default for WorkMetrics {
         let records = Counter::default();
         let help = "Records in runs of sources since the start";
         registry.register("source_records", help, records.clone());
-        Self { registry, running, scans, runs, records, imports }
+        let watched = Counters::default();
+        let help = "Files that were taken from the watch folder since the start";
+        registry.register("watch_files", help, watched.clone());
+        let help = "Files that wait in the watch folder";
+        let watch_waiting = gauge(&mut registry, "watch_waiting", help);
+        Self { registry, running, scans, runs, records, imports, watched, watch_waiting }
     }
 }
 
 impl WorkMetrics {
-    fn add(&self, text: &mut String, scans: &ScanFigures, intake: &IntakeFigures) {
+    fn add(&self, text: &mut String, figures: &Figures) {
+        let Figures { scans, intake, watch, .. } = figures;
         self.running.set(scans.n_running);
         count_each(&self.scans, scans.ended);
+        count_each(&self.watched, watch.files);
+        self.watch_waiting.set(watch.n_waiting);
         count_each(&self.runs, intake.runs);
         count(&self.records, intake.n_records);
         count_each(&self.imports, intake.imports);
@@ -201,6 +212,7 @@ pub struct Figures {
     pub backups: Option<BackupState>,
     pub scans: ScanFigures,
     pub intake: IntakeFigures,
+    pub watch: WatchFigures,
 }
 
 /// What is in memory, in bytes.
@@ -323,7 +335,7 @@ impl Metrics {
         let mut text = String::new();
         encode_registry(&mut text, &self.store).expect(NEVER);
         encode_registry(&mut text, &self.traffic).expect(NEVER);
-        self.work.add(&mut text, &figures.scans, &figures.intake);
+        self.work.add(&mut text, figures);
         if let Some(until) = certificate.until {
             self.certificate_expires.set(u64::try_from(until.s()).unwrap_or(0));
             encode_registry(&mut text, &self.certificate).expect(NEVER);

@@ -78,6 +78,8 @@ fn what_only_grows_is_a_counter_and_the_rest_is_a_gauge() {
         "source_runs counter",
         "imports counter",
         "source_records counter",
+        "watch_files counter",
+        "watch_waiting gauge",
         "webhook_waiting gauge",
         "webhook_oldest_due_seconds gauge",
         "webhook_disabled gauge",
