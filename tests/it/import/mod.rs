@@ -23,6 +23,7 @@ mod sample;
 mod scap;
 mod table;
 mod text;
+mod watch;
 
 const MANUAL: &str = "status MANUAL: needs a manual check";
 const LOOPBACK: &str = "loopback address: its open ports are not exposed to a network";
