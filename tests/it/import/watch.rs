@@ -293,6 +293,12 @@ fn kills_at_any_moment_import_each_file_once() {
         put(&folder, &format!("Acme/{index}.json"), &small_report(&index.to_string()));
     }
     put(&folder, "Acme/bad.json", b"bad");
+    // At the first kill some are imported, and none is moved.
+    symlink(folder.path(), at(&folder, "Acme/done")).unwrap();
+    assert!(wait_until(PATIENCE, || 5 < imports(&folder, "Acme").len()));
+    server.take().expect("it was started").kill();
+    fs::remove_file(at(&folder, "Acme/done")).unwrap();
+    server = Some(folder.serve());
     let n_there = |name: &str| fs::read_dir(at(&folder, name)).map_or(0, Iterator::count);
     for n_kills in 1..=3 {
         let is_under_way = || N_FILES * n_kills / 5 <= n_there("Acme/done");

@@ -132,7 +132,7 @@ impl App {
         match verdict {
             Verdict::Imported => {
                 self.watch.n_done.fetch_add(1, Ordering::Relaxed);
-                tracing::info!(client.id = %it.client, "moved `{shown}` of the watch folder to done, as `{name}`");
+                tracing::debug!(client.id = %it.client, "moved `{shown}` of the watch folder to done, as `{name}`");
             }
             Verdict::Refused { reason } => {
                 self.watch.n_failed.fetch_add(1, Ordering::Relaxed);
