@@ -326,6 +326,7 @@ impl Cloud {
                     failing.binary_search(&index).is_ok() || control.is_none() && index == 1;
                 fold.add(Record::Check(Check {
                     scope: scope.clone(),
+                    tool: None,
                     check: (*check).to_owned(),
                     outcome: if fails { CheckOutcome::Fail } else { CheckOutcome::Pass },
                     severity,

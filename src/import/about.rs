@@ -69,7 +69,7 @@ impl About {
             Ok(told) => records(Record::Check(self.check(check, told))),
             Err(reason) => {
                 let (scope, observed_at) = (self.scope.clone(), self.observed_at);
-                records(Record::Silent { scope, check, observed_at })?;
+                records(Record::Silent { scope, tool: None, check, observed_at })?;
                 records(Record::Skipped { at, reason })
             }
         }
@@ -78,6 +78,7 @@ impl About {
     fn check(&self, check: String, told: Told<'_>) -> Check {
         Check {
             scope: self.scope.clone(),
+            tool: None,
             outcome: told.outcome,
             severity: told.severity,
             title: text::some_line(told.title, TITLE_CHARS_MAX).unwrap_or_else(|| check.clone()),

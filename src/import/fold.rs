@@ -61,7 +61,7 @@ pub enum Observed {
 /// The content of a file.
 #[derive(Clone, Debug)]
 pub struct Folded {
-    /// One for each pair of scope and check, in that order.
+    /// One for each pair of scope and check of one tool, in that order.
     pub observations: Vec<Observation>,
     /// The same of checks without a result. A complete read has them, so that what was known of them is not gone.
     pub silent: Vec<Observation>,
@@ -83,9 +83,9 @@ pub struct Folded {
 #[derive(Debug)]
 pub struct Fold {
     origin: ImportOrigin,
-    /// By scope and check.
-    groups: BTreeMap<(String, String), CheckGroup>,
-    /// Hash of scope, check and subject -> its outcome. Hashes, so that a large file fits into memory.
+    /// By scope, check and tool.
+    groups: BTreeMap<(String, String, &'static str), CheckGroup>,
+    /// Hash of scope, tool, check and subject -> its outcome. Hashes, so that a large file fits into memory.
     outcomes: HashMap<u64, CheckOutcome>,
     assets: BTreeMap<String, Seen>,
     skipped: BTreeMap<String, u32>,
@@ -137,10 +137,11 @@ impl Fold {
                 self.add_check(check)
             }
             Record::Asset(seen) => self.add_asset(seen),
-            Record::Silent { scope, check, observed_at } => {
+            Record::Silent { scope, tool, check, observed_at } => {
                 let observed_at = self.time_of(observed_at);
-                let title = check.clone();
-                let group = self.group(scope, check, || CheckGroup::new(Severity::Low, title))?;
+                let (tool, title) = (tool.unwrap_or(self.origin.tool), check.clone());
+                let new = || CheckGroup::new(Severity::Low, title);
+                let group = self.group((scope, check, tool), new)?;
                 group.observed_at = group.observed_at.max(observed_at);
                 Ok(())
             }
@@ -169,15 +170,14 @@ impl Fold {
 
     fn group(
         &mut self,
-        scope: String,
-        check: String,
+        key: (String, String, &'static str),
         new: impl FnOnce() -> CheckGroup,
     ) -> Result<&mut CheckGroup> {
-        if !self.scopes.contains(&scope) {
-            self.scopes.insert(scope.clone());
+        if !self.scopes.contains(&key.0) {
+            self.scopes.insert(key.0.clone());
         }
         let n_groups = self.groups.len();
-        Ok(match self.groups.entry((scope, check)) {
+        Ok(match self.groups.entry(key) {
             Entry::Occupied(group) => group.into_mut(),
             Entry::Vacant(place) => {
                 let what = "pairs of check and scope";
@@ -193,14 +193,16 @@ impl Fold {
             self.observed_from = Some(self.observed_from.map_or(time, |it| it.min(time)));
             self.observed_to = self.observed_to.max(Some(time));
         }
-        let parts = [&check.scope, &check.check, &check.subject.id];
+        let tool = check.tool.unwrap_or(self.origin.tool);
+        let parts = [&check.scope, tool, &check.check, &check.subject.id];
         let hash = parts.into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed));
         let before = self.outcomes.get(&hash).copied();
         if before < Some(check.outcome) {
             self.outcomes.insert(hash, check.outcome);
         }
         let (severity, title) = (check.severity, check.title);
-        let group = self.group(check.scope, check.check, || CheckGroup::new(severity, title))?;
+        let new = || CheckGroup::new(severity, title);
+        let group = self.group((check.scope, check.check, tool), new)?;
         group.severity = group.severity.max(check.severity);
         group.remediation = group.remediation.take().or(check.remediation);
         group.observed_at = group.observed_at.max(observed_at);
@@ -233,7 +235,8 @@ impl Fold {
     #[must_use]
     pub fn finish(self) -> Folded {
         let Self { origin, groups, .. } = self;
-        let all = groups.into_iter().map(|((scope, check), it)| it.finish(scope, check, &origin));
+        let all = groups.into_iter();
+        let all = all.map(|((scope, check, tool), it)| it.finish(scope, check, tool, &origin));
         let has_result = |it: &Observation| it.verdict.is_effective() || it.accepted != 0;
         let (observations, silent) = all.partition(has_result);
         Folded {
@@ -294,7 +297,13 @@ impl CheckGroup {
         }
     }
 
-    fn finish(mut self, scope: String, check: String, origin: &ImportOrigin) -> Observation {
+    fn finish(
+        mut self,
+        scope: String,
+        check: String,
+        tool: &str,
+        origin: &ImportOrigin,
+    ) -> Observation {
         let otherwise = match origin.observed {
             Observed::File { now } => now,
             Observed::At(time) => time,
@@ -302,7 +311,7 @@ impl CheckGroup {
         self.failing.sort_unstable();
         self.failing.truncate(N_FAILING_MAX);
         Observation {
-            subject: Subject::Check { tool: origin.tool.to_owned() },
+            subject: Subject::Check { tool: tool.to_owned() },
             source: origin.source.clone(),
             scope,
             check,

@@ -21,8 +21,6 @@ const LOOKS: &[Look] = &[
     (&["\"observations\"", "\"source\""], "facts", "pass --format facts"),
     (&["REQUIREMENTS_ID", "CHECKID"], "a compliance report of Prowler", FINDINGS),
     (&["\"class_uid\": 2003", "\"Prowler\""], "a compliance report of Prowler", FINDINGS),
-    (&["\"2018-10-08\"", "prowler-"], "findings of Prowler in AWS's format (ASFF)", FINDINGS),
-    (&["\"2018-10-08\""], "findings of AWS Security Hub (ASFF)", FACTS),
     (&["\"class_uid\""], "OCSF of another product than Prowler", FACTS),
     (
         &["Control ID", "Requirement", "Criticality"],

@@ -39,6 +39,7 @@ pub fn records_of(
         let outcome = if it.failing.is_some() { CheckOutcome::Fail } else { CheckOutcome::Pass };
         records(Record::Check(Check {
             scope: seen.scope.clone(),
+            tool: None,
             check: it.check.to_owned(),
             outcome,
             severity: it.severity,

@@ -1,4 +1,5 @@
-//! Splits a stream of JSON into its records: the elements of one array, or consecutive objects.
+//! Splits a stream of JSON into its records: the elements of one array, or consecutive objects. Some tools wrap the array
+//! in an object.
 //!
 //! It only finds where records end and leaves their content to the reader of the format: one invalid record does not affect
 //! the others, and only one is in memory at a time.
@@ -6,6 +7,7 @@
 use std::io::BufRead;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::text::OrSkipped;
 use super::{RECORD_BYTES_MAX, unreadable};
@@ -43,7 +45,19 @@ pub(super) fn each(
     input: &mut dyn BufRead,
     record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
 ) -> Result<()> {
-    let mut splitter = Splitter::default();
+    each_within(&[], input, record)
+}
+
+/// [`each`], also of the array that is the first member of an object that starts with one of `wrappers`, apart from spaces.
+///
+/// # Errors
+/// As there.
+pub(super) fn each_within(
+    wrappers: &'static [&'static str],
+    input: &mut dyn BufRead,
+    record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
+) -> Result<()> {
+    let mut splitter = Splitter { wrappers, ..Splitter::default() };
     loop {
         let chunk = input.fill_buf().map_err(unreadable)?;
         if chunk.is_empty() {
@@ -69,6 +83,10 @@ enum JsonPlace {
     Between,
     /// In such an object.
     Object,
+    /// At the beginning of an object that may wrap an array.
+    Opening,
+    /// In such an object, after its array.
+    Closing,
 }
 
 /// Whether the next byte belongs to a string.
@@ -83,6 +101,10 @@ enum Quote {
 
 #[derive(Default)]
 struct Splitter {
+    /// How objects start that wrap an array, without spaces.
+    wrappers: &'static [&'static str],
+    /// The current array is in an object.
+    is_wrapped: bool,
     place: JsonPlace,
     /// Bytes of the file before the current chunk.
     n_before: u64,
@@ -113,6 +135,8 @@ impl Splitter {
                 }
                 JsonPlace::Array => self.array(chunk, at, record)?,
                 JsonPlace::Object => self.object(chunk, at, record)?,
+                JsonPlace::Opening => self.opening(chunk, at, record)?,
+                JsonPlace::Closing => self.closing(chunk, at)?,
             };
         }
         self.n_before += chunk.len() as u64;
@@ -130,7 +154,8 @@ impl Splitter {
                 self.begin(offset + 1);
             }
             (JsonPlace::Start | JsonPlace::Between, b'{') => {
-                self.place = JsonPlace::Object;
+                let is_plain = self.wrappers.is_empty();
+                self.place = if is_plain { JsonPlace::Object } else { JsonPlace::Opening };
                 self.begin(offset);
                 return Ok(at);
             }
@@ -139,15 +164,14 @@ impl Splitter {
                 return Err(Error::invalid("not JSON: the file does not start with [ or {"));
             }
             (
-                JsonPlace::AfterArray | JsonPlace::Between | JsonPlace::Array | JsonPlace::Object,
+                JsonPlace::AfterArray
+                | JsonPlace::Between
+                | JsonPlace::Array
+                | JsonPlace::Object
+                | JsonPlace::Opening
+                | JsonPlace::Closing,
                 _,
-            ) => {
-                return Err(Error::invalid(format!(
-                    "invalid JSON at byte {offset}: expected a record or the end of the file after record {}; export \
-                     the report again",
-                    self.n_records
-                )));
-            }
+            ) => return Err(self.unexpected(offset)),
         }
         Ok(at + 1)
     }
@@ -173,10 +197,64 @@ impl Splitter {
         }
         self.begin(self.n_before + end as u64 + 1);
         self.after_comma = true;
-        if last {
+        if last && self.is_wrapped {
+            self.place = JsonPlace::Closing;
+            self.depth = 1;
+            self.record.extend_from_slice(b"{\"\":0");
+        } else if last {
             self.place = JsonPlace::AfterArray;
         }
         Ok(end + 1)
+    }
+
+    /// Takes one byte of the beginning of an object, which turns out to wrap an array or to be a record.
+    fn opening(
+        &mut self,
+        chunk: &[u8],
+        at: usize,
+        record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
+    ) -> Result<usize> {
+        if self.quote == Quote::Inside || !chunk[at].is_ascii_whitespace() {
+            self.record.push(chunk[at]);
+        }
+        if chunk[at] == b'"' {
+            let ends = self.quote == Quote::Inside;
+            self.quote = if ends { Quote::Outside } else { Quote::Inside };
+        }
+        let so_far = self.record.as_slice();
+        if self.wrappers.iter().any(|it| it.as_bytes() == so_far) {
+            self.begin(self.n_before + at as u64 + 1);
+            (self.place, self.is_wrapped, self.after_comma) = (JsonPlace::Array, true, false);
+        } else if !self.wrappers.iter().any(|it| it.as_bytes().starts_with(so_far)) {
+            let start = std::mem::take(&mut self.record);
+            (self.place, self.quote) = (JsonPlace::Object, Quote::Outside);
+            self.object(&start, 0, record)?;
+        }
+        Ok(at + 1)
+    }
+
+    /// Takes the rest of an object after the array that it wraps.
+    fn closing(&mut self, chunk: &[u8], at: usize) -> Result<usize> {
+        let end = self.scan(&chunk[at..], |depth, byte| depth == 1 && matches!(byte, b'}' | b']'));
+        let Some(end) = end else {
+            self.keep(&chunk[at..]);
+            return Ok(chunk.len());
+        };
+        let end = at + end + 1;
+        self.keep(&chunk[at..end]);
+        if self.too_long || serde_json::from_slice::<IgnoredAny>(&self.record).is_err() {
+            return Err(self.unexpected(self.record_at));
+        }
+        (self.place, self.is_wrapped) = (JsonPlace::Between, false);
+        Ok(end)
+    }
+
+    fn unexpected(&self, offset: u64) -> Error {
+        Error::invalid(format!(
+            "invalid JSON at byte {offset}: expected a record or the end of the file after record {}; export the report \
+             again",
+            self.n_records
+        ))
     }
 
     /// Takes the rest of the current object.
@@ -260,13 +338,15 @@ impl Splitter {
         match self.place {
             JsonPlace::AfterArray | JsonPlace::Between => Ok(()),
             JsonPlace::Start => Err(Error::invalid("not JSON: the file contains only whitespace")),
-            JsonPlace::Array | JsonPlace::Object => Err(Error::invalid(format!(
-                "the file is truncated: it ends at byte {} in or before record {}, which starts at byte {}; let the tool \
+            JsonPlace::Array | JsonPlace::Object | JsonPlace::Opening | JsonPlace::Closing => {
+                Err(Error::invalid(format!(
+                    "the file is truncated: it ends at byte {} in or before record {}, which starts at byte {}; let the tool \
                  finish, or copy the file again",
-                self.n_before,
-                self.n_records + 1,
-                self.record_at
-            ))),
+                    self.n_before,
+                    self.n_records + 1,
+                    self.record_at
+                )))
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
 mod about;
+mod asff;
 mod document;
 pub mod fold;
 pub mod guess;
@@ -49,6 +50,9 @@ pub enum Format {
     ProwlerCsv,
     /// Prowler 3, its own JSON: an array, or consecutive objects.
     ProwlerJson,
+    /// AWS's security finding format, of Prowler or of AWS Security Hub: an array, an object with the array in it, or
+    /// consecutive objects.
+    Asff,
     /// nmap `-oX`.
     Nmap,
     /// ScubaGear and ScubaGoggles, `ScubaResults*.json`.
@@ -67,10 +71,11 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
+        Self::Asff,
         Self::Nmap,
         Self::Scuba,
         Self::Maester,
@@ -87,6 +92,7 @@ impl Format {
             Self::ProwlerOcsf => "prowler-ocsf",
             Self::ProwlerCsv => "prowler-csv",
             Self::ProwlerJson => "prowler-json",
+            Self::Asff => "asff",
             Self::Nmap => "nmap",
             Self::Scuba => "scuba",
             Self::Maester => "maester",
@@ -110,12 +116,13 @@ impl Format {
         !matches!(self, Self::StigChecklist)
     }
 
-    /// The catalog's name of the tool whose check ids the file has.
+    /// The catalog's name of the tool whose check ids the file has. A check of it may name another ([`Check::tool`]).
     #[must_use]
     pub const fn tool(self) -> &'static str {
         match self {
             Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
             Self::StigChecklist => "xccdf",
+            Self::Asff => asff::SECURITY_HUB,
             Self::Nmap
             | Self::Scuba
             | Self::Maester
@@ -123,6 +130,25 @@ impl Format {
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf => self.as_str(),
+        }
+    }
+
+    /// The name of the source of a file that starts so, if the caller does not say.
+    #[must_use]
+    pub fn source(self, head: &[u8]) -> &'static str {
+        match self {
+            Self::Asff => asff::source(head),
+            Self::ProwlerOcsf
+            | Self::ProwlerCsv
+            | Self::ProwlerJson
+            | Self::Nmap
+            | Self::Scuba
+            | Self::Maester
+            | Self::SecureScore
+            | Self::Lynis
+            | Self::PingCastle
+            | Self::Xccdf
+            | Self::StigChecklist => self.tool(),
         }
     }
 }
@@ -164,6 +190,8 @@ pub enum Record {
     /// The file has a check, but no result of it that counts: what is known of it stands. It comes with a skipped record.
     Silent {
         scope: String,
+        /// As of a check.
+        tool: Option<&'static str>,
         check: String,
         observed_at: Option<Time>,
     },
@@ -173,6 +201,8 @@ pub enum Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     pub scope: String,
+    /// The catalog's name of the tool. `None`: the tool of the file.
+    pub tool: Option<&'static str>,
     /// The tool's own id of it.
     pub check: String,
     pub outcome: CheckOutcome,
@@ -245,8 +275,11 @@ fn detect_json(head: &[u8]) -> Option<Format> {
     let empty = head.strip_prefix(b"[").is_some_and(|it| it.trim_ascii() == b"]");
     let finding = contains(head, b"\"event_code\"") && contains(head, b"\"Prowler\"");
     // Prowler's compliance reports look alike, but are of class 2003.
-    (empty || finding && !contains(head, b"\"Compliance Finding\"") && !is_compliance(head))
-        .then_some(Format::ProwlerOcsf)
+    if empty || finding && !contains(head, b"\"Compliance Finding\"") && !is_compliance(head) {
+        return Some(Format::ProwlerOcsf);
+    }
+    let is_asff = contains(head, b"\"SchemaVersion\"") && contains(head, b"\"2018-10-08\"");
+    is_asff.then_some(Format::Asff)
 }
 
 /// Returns true if the first `class_uid` is 2003 (Compliance Finding).
@@ -290,6 +323,7 @@ pub fn read(
         Format::ProwlerOcsf => prowler::ocsf::read(&mut input, records),
         Format::ProwlerCsv => prowler::csv::read(&mut input, records),
         Format::ProwlerJson => prowler::json::read(&mut input, records),
+        Format::Asff => asff::read(&mut input, records),
         Format::Nmap => nmap::xml::read(&mut input, records),
         Format::Scuba => scuba::read(&mut input, records),
         Format::Maester => maester::read(&mut input, records),

@@ -30,6 +30,7 @@ fn tenants(format: Format, scopes: &[String]) -> Vec<String> {
         Format::ProwlerOcsf
         | Format::ProwlerCsv
         | Format::ProwlerJson
+        | Format::Asff
         | Format::Scuba
         | Format::Maester
         | Format::SecureScore

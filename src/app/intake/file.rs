@@ -111,7 +111,8 @@ impl App {
             // What a reader says of an error of its input is not the reason.
             whole.map_err(|error| cancellation.check().err().unwrap_or(error))
         };
-        let (format, folded, digest) = self.read_file(read).await?;
+        let whole = self.read_file(read).await?;
+        let digest = whole.digest;
         // Locked from here on: the same file sent twice at once is imported once.
         let lock = self.clients.lock(rows.id()).await;
         let known = rows.read(move |snapshot| snapshot.find_import_by_digest(&digest)).await?;
@@ -119,8 +120,8 @@ impl App {
             self.intakes.count_known_file();
             return Ok(Imported::Known(Box::new(known)));
         }
-        let intake =
-            intake(format, folded, digest, id, &order, now, |it| self.is_expired(it, now))?;
+        let format = whole.format;
+        let intake = intake(whole, id, &order, now, |it| self.is_expired(it, now))?;
         let binding = Binding {
             client: rows.id(),
             import: id,
@@ -171,7 +172,14 @@ impl App {
     }
 }
 
-type Whole = (Format, Folded, [u8; 32]);
+/// A file that was read to its end.
+struct WholeFile {
+    format: Format,
+    source: String,
+    folded: Folded,
+    digest: [u8; 32],
+}
+
 /// What the caller says of a file: its format, and the name of its source.
 type Given = (Option<Format>, Option<String>);
 
@@ -181,7 +189,7 @@ fn read_whole(
     import: ImportId,
     observed: Observed,
     cancellation: &Cancellation,
-) -> Result<Whole> {
+) -> Result<WholeFile> {
     let measured = Measured { inner: file, cancellation, digest: Sha256::new(), n_bytes: 0 };
     let mut file = BufReader::with_capacity(HEAD_BYTES, measured);
     let start = file.fill_buf().map_err(|it| unreadable(&it))?;
@@ -196,8 +204,8 @@ fn read_whole(
         fold_records(&mut file, given, import, observed, cancellation)
     };
     // What a reader says of an error of its input is not the reason.
-    let (format, folded) = read.map_err(|error| fault.take().unwrap_or(error))?;
-    Ok((format, folded, file.into_inner().digest.finalize().into()))
+    let (format, source, folded) = read.map_err(|error| fault.take().unwrap_or(error))?;
+    Ok(WholeFile { format, source, folded, digest: file.into_inner().digest.finalize().into() })
 }
 
 /// Reads the records of a file that is not compressed, to its end.
@@ -207,16 +215,21 @@ fn fold_records(
     import: ImportId,
     observed: Observed,
     cancellation: &Cancellation,
-) -> Result<(Format, Folded)> {
+) -> Result<(Format, String, Folded)> {
     let mut head = Vec::new();
     let mut start = Read::by_ref(&mut file).take(HEAD_BYTES as u64);
     start.read_to_end(&mut head).map_err(|it| unreadable(&it))?;
     let Some(format) = given.or_else(|| import::detect(&head)) else {
         return Err(unknown_format(&head));
     };
-    let tool = format.tool();
-    let source = source.unwrap_or_else(|| tool.to_owned());
-    let mut fold = Fold::new(ImportOrigin { tool, source, import, valid_until: None, observed });
+    let source = source.unwrap_or_else(|| format.source(&head).to_owned());
+    let mut fold = Fold::new(ImportOrigin {
+        tool: format.tool(),
+        source: source.clone(),
+        import,
+        valid_until: None,
+        observed,
+    });
     let mut input = head.as_slice().chain(file);
     import::read(format, &mut input, &mut |record| {
         cancellation.check()?;
@@ -224,7 +237,7 @@ fn fold_records(
     })?;
     // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
-    Ok((format, fold.finish()))
+    Ok((format, source, fold.finish()))
 }
 
 /// The first bytes of a file that is compressed with gzip.
@@ -298,9 +311,7 @@ fn refuse_skipped(folded: &Folded) -> Result<()> {
 }
 
 fn intake(
-    format: Format,
-    folded: Folded,
-    digest: [u8; 32],
+    WholeFile { format, source, folded, digest }: WholeFile,
     id: ImportId,
     order: &ImportRequest,
     now: Time,
@@ -330,7 +341,7 @@ fn intake(
         name: order.file_name.clone(),
         format: format.as_str().to_owned(),
         digest,
-        source: order.source.clone().unwrap_or_else(|| format.tool().to_owned()),
+        source,
         by: order.by.clone(),
         at: now,
     };
@@ -348,6 +359,7 @@ fn intake(
             Format::ProwlerOcsf
             | Format::ProwlerCsv
             | Format::ProwlerJson
+            | Format::Asff
             | Format::Scuba
             | Format::Maester
             | Format::SecureScore

@@ -21,7 +21,8 @@ pub(in crate::import) fn tell(
         Err(reason) => {
             let named = text::id(finding.check, "check id").ok().zip(scope(finding).ok());
             if let Some((check, scope)) = named {
-                records(Record::Silent { scope, check, observed_at: finding.observed_at })?;
+                let observed_at = finding.observed_at;
+                records(Record::Silent { scope, tool: None, check, observed_at })?;
             }
             return records(Record::Skipped { at, reason });
         }
@@ -61,6 +62,7 @@ fn understand(finding: &Finding, outcome: CheckOutcome) -> OrSkipped<(Option<See
         title: text::some_line(&plain::title(finding.title), TITLE_CHARS_MAX)
             .unwrap_or_else(|| check.clone()),
         scope,
+        tool: None,
         check,
         outcome,
         severity: severity(finding.severity),

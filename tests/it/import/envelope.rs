@@ -179,9 +179,11 @@ fn a_failing_read_is_not_the_files_fault() {
             Format::Xccdf => b"<Benchmark>",
             Format::StigChecklist => b"<CHECKLIST>",
             Format::Lynis => b"# Lynis Report\n",
-            Format::ProwlerOcsf | Format::ProwlerCsv | Format::ProwlerJson | Format::Nmap => {
-                b"[{;<nmaprun"
-            }
+            Format::ProwlerOcsf
+            | Format::ProwlerCsv
+            | Format::ProwlerJson
+            | Format::Asff
+            | Format::Nmap => b"[{;<nmaprun",
         };
         let mut input = BufReader::new(start.chain(Broken));
         let error = folded_from(format, &mut input).unwrap_err();

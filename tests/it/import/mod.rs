@@ -145,6 +145,7 @@ fn told_reason(changes: &[(&str, &str)]) -> String {
 fn check_of(name: &str, outcome: CheckOutcome) -> Check {
     Check {
         scope: "aws/1".to_owned(),
+        tool: None,
         check: "c".to_owned(),
         outcome,
         severity: Severity::Low,

@@ -34,6 +34,7 @@ fn a_finding_is_an_asset_and_a_check() {
             }),
             Record::Check(Check {
                 scope: "aws/111122223333".to_owned(),
+                tool: None,
                 check: "iam_mfa".to_owned(),
                 outcome: CheckOutcome::Fail,
                 severity: Severity::High,
@@ -250,8 +251,9 @@ fn a_format_is_known_by_its_name() {
     for format in Format::ALL {
         assert_eq!(format.as_str().parse::<Format>().unwrap(), format);
         let is_own = format.tool() == format.as_str();
-        assert!(is_own || ["prowler", "xccdf"].contains(&format.tool()), "{format}");
+        let others = ["prowler", "securityhub", "xccdf"];
+        assert!(is_own || others.contains(&format.tool()), "{format}");
     }
     let message = "nessus".parse::<Format>().unwrap_err().to_string();
-    assert!(message.contains("prowler-ocsf, prowler-csv, prowler-json, nmap"), "{message}");
+    assert!(message.contains("prowler-ocsf, prowler-csv, prowler-json, asff, nmap"), "{message}");
 }

@@ -179,6 +179,8 @@ impl App {
             observed_at: ObservedAt::File,
             again: false,
             complete: false,
+            bind: false,
+            allowed_clients: Some(Vec::new()), // Whoever may put files there may know of none.
             by: ACTOR.to_owned(),
         };
         self.import_file(&self.rows_for(it), order, file).await
