@@ -33,6 +33,10 @@ pub fn prowler(bytes: &[u8]) {
     }
 }
 
+pub fn asff(bytes: &[u8]) {
+    report(Format::Asff, bytes);
+}
+
 pub fn nmap(bytes: &[u8]) {
     report(Format::Nmap, bytes);
 }
@@ -105,7 +109,8 @@ fn report(format: Format, bytes: &[u8]) {
     assert_eq!(folded.skipped.values().map(|it| u64::from(*it)).sum::<u64>(), n_skipped);
     let n_counted: u64 = folded.observations.iter().map(n_subjects).sum();
     assert!(n_counted <= n_checks && (n_checks == 0) == folded.observations.is_empty());
-    assert!(folded.observations.is_sorted_by(|a, b| (&a.scope, &a.check) < (&b.scope, &b.check)));
+    let key = |it: &Observation| (it.scope.clone(), it.check.clone(), it.subject.clone());
+    assert!(folded.observations.is_sorted_by(|a, b| key(a) < key(b)), "each once");
     assert!(folded.assets.is_sorted_by(|a, b| a.external_id < b.external_id), "each once");
 }
 

@@ -9,7 +9,8 @@ mod network;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names that `tests/fuzz/Cargo.toml` and the folders in `tests/fuzz/seeds` have.
-pub const ALL: [(&str, Target); 9] = [
+pub const ALL: [(&str, Target); 10] = [
+    ("asff", intake::asff),
     ("banner", network::banner),
     ("certificate", network::certificate),
     ("dns", network::dns),

@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let of_samples = |folder: &str| files(&own_folder().join(folder));
     match name {
-        "nmap" | "report" => of_samples(name),
+        "asff" | "nmap" | "report" => of_samples(name),
         "prowler" => [of_samples("prowler"), of_samples("other")].concat(),
         name => files(&root().join("seeds").join(name)),
     }
@@ -92,6 +92,16 @@ fn run(name: &str) {
 #[test]
 fn any_report_of_prowler_is_read_or_refused_whole() {
     run("prowler");
+}
+
+#[test]
+fn any_findings_of_aws_are_read_or_refused_whole() {
+    run("asff");
+}
+
+#[test]
+fn any_report_about_one_thing_is_read_or_refused_whole() {
+    run("report");
 }
 
 #[test]

@@ -217,6 +217,7 @@ proptest! {
         let files = [
             (Format::ProwlerOcsf, array(&[finding(&[]), finding(&[])])),
             (Format::ProwlerCsv, table(&[&[], &[]]).into_bytes()),
+            (Format::Asff, super::asff::file(&["", ""]).into_bytes()),
             (Format::Nmap, xml.into_bytes()),
         ];
         for (format, mut file) in files {

@@ -11,6 +11,7 @@ use posture::id::ImportId;
 use posture::import::fold::{Fold, Folded, ImportOrigin, Observed};
 use posture::import::{self, Check, CheckOutcome, CheckSubject, Format, Record};
 
+mod asff;
 mod binding;
 mod envelope;
 mod fold;

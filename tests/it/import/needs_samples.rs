@@ -135,6 +135,43 @@ const FOREIGN_NMAP: &[Expected] = {
     ]
 };
 
+const FOREIGN_ASFF: &[Expected] = {
+    use AssetType::{CloudResource, Identity};
+    use Format::Asff;
+    const NO_CHECK: &str = "not a check: it has no Compliance";
+    &[
+        expected(
+            "asff/prowler_5.46_small.asff.json",
+            Asff,
+            (116, 76),
+            (48, 68, 0),
+            &["aws/123456789012"],
+        )
+        .assets(&[(CloudResource, 4), (Identity, 3)])
+        .tools(&["prowler"]),
+        expected(
+            "asff/securityhub_cis_fsbp_18.json",
+            Asff,
+            (18, 18),
+            (1, 17, 0),
+            &["aws/123456789123"],
+        )
+        .assets(&[(CloudResource, 1)]),
+        expected("asff/securityhub_config_many.json", Asff, (3, 0), (0, 0, 0), &[])
+            .skipped(&[("status PASSED: nothing was evaluated", 3)]),
+        expected(
+            "asff/securityhub_multi_resources.json",
+            Asff,
+            (5, 2),
+            (0, 5, 0),
+            &["aws/001122334455", "aws/012345678912"],
+        )
+        .assets(&[(CloudResource, 3)]),
+        expected("asff/guardduty_many.json", Asff, (5, 0), (0, 0, 0), &[])
+            .skipped(&[(NO_CHECK, 5)]),
+    ]
+};
+
 /// Reports about one tenant, domain or host.
 const FOREIGN_REPORTS: &[Expected] = {
     use AssetType::Server;
@@ -310,6 +347,7 @@ const NO_RESULTS: &[(&str, Format, &str)] = &[
 #[ignore = "needs other people's samples"]
 fn every_sample_comes_to_what_was_counted_by_other_means() {
     comes_to_what_is_expected(foreign, FOREIGN_PROWLER);
+    comes_to_what_is_expected(foreign, FOREIGN_ASFF);
     comes_to_what_is_expected(foreign, FOREIGN_NMAP);
     comes_to_what_is_expected(foreign, FOREIGN_REPORTS);
 }
@@ -377,7 +415,6 @@ fn files_that_look_alike_are_not_taken() {
         "prowler_compliance/aws_comp_cmmc_2.0.ocsf.json",
         "prowler_compliance/aws_comp_hipaa_aws.csv",
         "prowler_compliance/aws_comp2_pci_4.0_aws.csv",
-        "asff/prowler_5.46_small.asff.json",
         "ocsf/okta_2004_v1.3.0.ocsf.json",
         "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
         "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
@@ -401,6 +438,7 @@ fn files_that_look_alike_are_not_taken() {
 #[ignore = "needs other people's samples"]
 fn a_sample_that_is_cut_off_is_refused() {
     is_refused_when_cut_off(foreign, FOREIGN_PROWLER);
+    is_refused_when_cut_off(foreign, FOREIGN_ASFF);
     is_refused_when_cut_off(foreign, FOREIGN_NMAP);
     is_refused_when_cut_off(foreign, FOREIGN_REPORTS);
 }
@@ -413,6 +451,7 @@ fn a_sample_reads_the_same_byte_by_byte() {
         &[
             "prowler/v4_pre450_many_vuln.ocsf.json",
             "prowler/example_output_azure.csv",
+            "asff/securityhub_cis_fsbp_18.json",
             "nmap/full_sudo6.xml",
         ],
     );
@@ -422,8 +461,6 @@ fn a_sample_reads_the_same_byte_by_byte() {
 #[ignore = "needs other people's samples"]
 fn what_is_not_taken_is_named_for_what_it_looks_like() {
     for (name, words) in [
-        ("asff/securityhub_cis_fsbp_18.json", "findings of AWS Security Hub (ASFF)"),
-        ("asff/prowler_5.46_small.asff.json", "findings of Prowler in AWS's format (ASFF)"),
         (
             "azure_defender/recommendations_many.csv",
             "recommendations of Microsoft Defender for Cloud",

@@ -1,6 +1,6 @@
 //! Our own sample files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
 
 use posture::clock::Time;
@@ -26,6 +26,8 @@ pub struct Expected {
     skipped: &'static [(&'static str, u32)],
     scopes: &'static [&'static str],
     assets: &'static [(AssetType, usize)],
+    /// Whose checks they are. Empty: the format's.
+    tools: &'static [&'static str],
 }
 
 pub const fn expected(
@@ -35,7 +37,8 @@ pub const fn expected(
     counts: (u32, u32, u32),
     scopes: &'static [&'static str],
 ) -> Expected {
-    Expected { file, format, n_records, n_observations, counts, skipped: &[], scopes, assets: &[] }
+    let (skipped, assets, tools): (&[_], &[_], &[_]) = (&[], &[], &[]);
+    Expected { file, format, n_records, n_observations, counts, skipped, scopes, assets, tools }
 }
 
 impl Expected {
@@ -46,6 +49,10 @@ impl Expected {
     pub const fn assets(self, assets: &'static [(AssetType, usize)]) -> Self {
         Self { assets, ..self }
     }
+
+    pub const fn tools(self, tools: &'static [&'static str]) -> Self {
+        Self { tools, ..self }
+    }
 }
 
 /// Our own samples.
@@ -55,7 +62,7 @@ const OWN: &[Expected] = {
         Workstation,
     };
     use Format::{
-        Lynis, Maester, Nmap, PingCastle, ProwlerCsv as Csv, ProwlerJson as Json,
+        Asff, Lynis, Maester, Nmap, PingCastle, ProwlerCsv as Csv, ProwlerJson as Json,
         ProwlerOcsf as Ocsf, Scuba, SecureScore, StigChecklist, Xccdf,
     };
     const AWS: &[&str] = &["aws/123456789012"];
@@ -97,6 +104,23 @@ const OWN: &[Expected] = {
         expected("prowler/v4.5.ocsf.json", Ocsf, (3, 3), (0, 2, 1), AWS)
             .assets(&[(CloudResource, 1), (Identity, 1)]),
         expected("prowler/none.ocsf.json", Ocsf, (0, 0), (0, 0, 0), &[]),
+        expected("asff/prowler.json", Asff, (116, 76), (48, 68, 0), AWS)
+            .assets(&[(CloudResource, 4), (Identity, 3)])
+            .tools(&["prowler"]),
+        expected("asff/prowler-v3.json", Asff, (5, 2), (1, 1, 1), &["aws/111122223333"])
+            .skipped(&[("status INFOED: not a result", 1), (MANUAL, 1)])
+            .assets(&[(Identity, 2)])
+            .tools(&["prowler"]),
+        expected("asff/securityhub.json", Asff, (14, 4), (1, 5, 2), &["aws/111122223333"])
+            .skipped(&[
+                ("archived: it is no longer the current state", 1),
+                ("not a check: it has no Compliance", 1),
+                ("status NOT_AVAILABLE: the tool could not check it", 1),
+                ("status PASSED: nothing was evaluated", 1),
+                ("status WARNING: the tool could not check it", 1),
+            ])
+            .assets(&[(CloudResource, 3), (Identity, 3)])
+            .tools(&["prowler", "securityhub"]),
         expected("nmap/localhost.xml", Nmap, (1, 0), (0, 0, 0), LOCAL)
             .skipped(&[(LOOPBACK, 1)])
             .assets(&[(Server, 1)]),
@@ -183,14 +207,22 @@ pub fn comes_to_what_is_expected(read: Read, all: &[Expected]) {
         let wanted: BTreeMap<&str, usize> =
             it.assets.iter().map(|(kind, n)| (kind.as_str(), *n)).collect();
         assert_eq!(assets, wanted, "{}", it.file);
+        let tools: BTreeSet<&str> = run.observations.iter().map(tool).collect();
+        let own = if run.observations.is_empty() { vec![] } else { vec![it.format.tool()] };
+        let wanted = if it.tools.is_empty() { own } else { it.tools.to_vec() };
+        assert_eq!(tools.into_iter().collect::<Vec<_>>(), wanted, "{}", it.file);
         for observation in &run.observations {
-            assert_eq!(observation.subject, Of::Check { tool: it.format.tool().to_owned() });
             assert_eq!(observation.failing.len(), counts(observation).1 as usize);
             assert!(observation.failing.is_sorted());
             let has_time = observation.observed_at < Time::from_s(NOW_S);
             assert_eq!(has_time, it.format.has_times(), "{}: time", it.file);
         }
     }
+}
+
+fn tool(observation: &Observation) -> &str {
+    let Of::Check { tool } = &observation.subject else { panic!("{observation:?}") };
+    tool
 }
 
 /// The JSON and the CSV of one run say the same.
@@ -259,7 +291,7 @@ fn each_sample_is_told_by_its_beginning_and_comes_to_what_is_expected() {
 
 #[test]
 fn each_of_our_samples_is_expected() {
-    for folder in ["prowler", "nmap", "report"] {
+    for folder in ["prowler", "asff", "nmap", "report"] {
         for entry in std::fs::read_dir(own_folder().join(folder)).unwrap() {
             let name = format!("{folder}/{}", entry.unwrap().file_name().to_str().unwrap());
             assert!(OWN.iter().any(|it| it.file == name), "{name}");
@@ -330,7 +362,6 @@ fn files_that_look_alike_are_not_taken() {
         "other/not-prowler.ocsf.json",
         "other/prowler-compliance.csv",
         "other/prowler-compliance.ocsf.json",
-        "other/prowler.asff.json",
     ] {
         assert_eq!(import::detect(&own(name)), None, "{name}");
     }
@@ -347,5 +378,13 @@ fn a_sample_that_is_cut_off_is_refused() {
 
 #[test]
 fn a_sample_reads_the_same_byte_by_byte() {
-    reads_the_same(own, &["prowler/v4.2.ocsf.json", "prowler/azure.csv", "nmap/network.xml"]);
+    reads_the_same(
+        own,
+        &[
+            "prowler/v4.2.ocsf.json",
+            "prowler/azure.csv",
+            "asff/securityhub.json",
+            "nmap/network.xml",
+        ],
+    );
 }
