@@ -135,6 +135,11 @@ uuid_id!(
     "scan"
 );
 uuid_id!(
+    /// Names one ingestion of findings. A `UUIDv7`, so ids sort by creation.
+    IngestionId,
+    "ingestion"
+);
+uuid_id!(
     /// Names one connection. Stays when its settings change. A `UUIDv7`, so ids sort by creation.
     ConnectionId,
     "connection"

@@ -9,6 +9,7 @@ pub mod connect;
 pub mod decision;
 pub mod event;
 pub mod framework;
+pub mod ingestion;
 pub mod input;
 pub mod intake;
 pub mod inventory;
@@ -40,6 +41,7 @@ use certificate::Certificates;
 use client::Clients;
 use connect::registry::{ConnectOptions, Connects};
 use framework::Frameworks;
+use ingestion::Ingestions;
 use intake::count::IntakeCounts;
 use intake::upload::UploadLimits;
 use intake::watch::Watch;
@@ -86,6 +88,7 @@ pub struct App {
     uploads: UploadLimits,
     intakes: IntakeCounts,
     watch: Watch,
+    ingestions: Ingestions,
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
     certificates: Certificates,
@@ -132,6 +135,7 @@ impl App {
             uploads: UploadLimits::default(),
             intakes: IntakeCounts::default(),
             watch: Watch::default(),
+            ingestions: Ingestions::of(snapshot.list_open_ingestions()?),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
             connects: Connects::of(&options.connect, sealer.clone())?,

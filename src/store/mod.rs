@@ -45,7 +45,7 @@ pub use kernel::meta::Installation;
 pub use kernel::version::Versions;
 pub use open::FORMAT;
 pub use per_client::handle::ClientStore;
-pub use spool::SpoolFile;
+pub use spool::{NamedFile, SpoolFile};
 
 /// All clients' rows in one state of the database.
 pub type Snapshot = Transaction<Reading>;

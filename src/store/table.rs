@@ -238,6 +238,11 @@ pub(super) const OPEN_SCANS: &str = "open_scans";
 /// Key: scan id, 4 or 6, address. Value: `Host`.
 pub(super) const SCAN_HOSTS: &str = "scan_hosts";
 
+/// Files of findings that were pushed.
+///
+/// Key: the key that pushed it, ingestion id. Value: `Ingestion`. Invariant: its file is there until it ends.
+pub(super) const INGESTIONS: &str = "ingestions";
+
 /// Connections to clients' environments.
 ///
 /// Key: connection id. Value: `Connection`. Invariant: one row in [`CONNECTION_DUE`] while it is active or being removed.

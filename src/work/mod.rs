@@ -3,6 +3,7 @@
 mod backup;
 mod connect;
 mod deliver;
+mod ingest;
 mod scan;
 mod sweep;
 mod watch;
@@ -22,5 +23,6 @@ pub async fn run(app: &Arc<App>, stop: &Receiver<bool>) {
         backup::run(Arc::clone(app), stop.clone()),
         connect::run(Arc::clone(app), stop.clone()),
         watch::run(Arc::clone(app), stop.clone()),
+        ingest::run(Arc::clone(app), stop.clone()),
     );
 }

@@ -14,7 +14,8 @@ use crate::auth::caller::Caller;
 use crate::blocking::{self, Cancellation};
 use crate::error::{Error, Result};
 use crate::fair_limit::{Exhausted, FairLimit, FairPermit, permit};
-use crate::store::{AccountKey, SpoolFile};
+use crate::id::IngestionId;
+use crate::store::{AccountKey, NamedFile, SpoolFile};
 
 /// Uploads at the same time, of all accounts together.
 pub const N_UPLOADS_MAX: usize = 256;
@@ -61,6 +62,7 @@ pub struct ArrivingUpload {
 pub struct Upload {
     file: File,
     n_bytes: u64,
+    named: Option<NamedFile>,
     _permit: FairPermit,
 }
 
@@ -78,7 +80,8 @@ impl ArrivingUpload {
     /// `Unavailable` if the disk does not accept it.
     pub async fn finish(self) -> Result<Upload> {
         let n_bytes = self.file.n_bytes();
-        Ok(Upload { file: self.file.finish().await?, n_bytes, _permit: self.permit })
+        let (file, named) = self.file.finish().await?;
+        Ok(Upload { file, n_bytes, named, _permit: self.permit })
     }
 }
 
@@ -95,6 +98,13 @@ impl Upload {
     pub fn n_bytes(&self) -> u64 {
         self.n_bytes
     }
+
+    /// Leaves the file on disk, if it has a name.
+    pub(in crate::app) fn keep(self) {
+        if let Some(named) = self.named {
+            named.keep();
+        }
+    }
 }
 
 /// The error of a file that is larger than `bytes_max`.
@@ -110,8 +120,28 @@ impl App {
     /// `RateLimited` if the account's other upload is not done in time; `Unavailable` if there are too many uploads, or if
     /// the disk does not accept it.
     pub async fn begin_upload(&self, by: &Caller, bytes_max: u64) -> Result<ArrivingUpload> {
+        let permit = self.upload_permit(by).await?;
+        Ok(ArrivingUpload { file: self.store.create_spool_file().await?, bytes_max, permit })
+    }
+
+    /// [`App::begin_upload`] of a file that can be kept.
+    ///
+    /// # Errors
+    /// As there.
+    pub(in crate::app) async fn begin_ingestion_upload(
+        &self,
+        by: &Caller,
+        bytes_max: u64,
+        id: IngestionId,
+    ) -> Result<ArrivingUpload> {
+        let permit = self.upload_permit(by).await?;
+        let file = self.store.create_ingestion_file(id).await?;
+        Ok(ArrivingUpload { file, bytes_max, permit })
+    }
+
+    async fn upload_permit(&self, by: &Caller) -> Result<FairPermit> {
         let permit = self.uploads.uploads.acquire(by.account().key(), UPLOAD_WAIT).await;
-        let permit = permit.map_err(|exhausted| match exhausted {
+        permit.map_err(|exhausted| match exhausted {
             Exhausted::ByHolder => Error::too_many(
                 format!(
                     "another upload of this account is in progress; send imports, and facts above 64 KiB, one after \
@@ -120,8 +150,7 @@ impl App {
                 UPLOAD_RETRY_S,
             ),
             Exhausted::ByAll => Error::unavailable("too many uploads are in progress; try again later"),
-        })?;
-        Ok(ArrivingUpload { file: self.store.create_spool_file().await?, bytes_max, permit })
+        })
     }
 
     /// Reads an uploaded file on a thread that may block. The work is canceled when its caller disconnects.

@@ -97,6 +97,9 @@ impl Batch {
         left -= self.remove_client_tasks(id, left)?;
         left -= self.remove_client_scans(id, left)?;
         left -= self.remove_client_connections(id, left)?;
+        if left != 0 {
+            left -= self.remove_client_ingestions(id, left)?;
+        }
         if left == 0 {
             return Ok(true);
         }

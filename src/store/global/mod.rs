@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod erasure;
 pub mod event;
 pub mod framework;
+pub mod ingestion;
 pub mod key;
 pub mod limit;
 mod merge;

@@ -1,0 +1,313 @@
+//! Findings that Prowler pushes: received on disk, then imported one after the other.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom, Take};
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard};
+
+use tokio::sync::Notify;
+
+use crate::app::App;
+use crate::app::intake::file::{FILE_BYTES_MAX, ImportRequest, Imported, ObservedAt};
+use crate::app::intake::upload::{ArrivingUpload, Upload};
+use crate::auth::caller::{Caller, Principal};
+use crate::clock::Time;
+use crate::error::{Chain, Code, Error, Result};
+use crate::id::{ClientId, ImportId, IngestionId, KeyId};
+use crate::import::fold::{Fold, Folded, ImportOrigin};
+use crate::import::{self, Format};
+use crate::store::Batch;
+use crate::store::global::client::ClientState;
+use crate::store::global::ingestion::{Ingestion, IngestionStatus};
+
+/// What Prowler pushes.
+const FORMAT: Format = Format::ProwlerOcsf;
+/// Of one key. The oldest of more are removed once they ended.
+pub const N_KEPT_PER_KEY: usize = 100;
+/// Files of one key that wait.
+pub const N_WAITING_PER_KEY_MAX: usize = 4;
+/// Files of all keys that wait.
+pub const N_WAITING_MAX: usize = 64;
+/// When a key with too many of them may push again.
+const RETRY_S: u32 = 60;
+/// So many accounts of a file are named.
+const N_ACCOUNTS_NAMED: usize = 5;
+/// How the reasons begin of findings that are valid and no result, such as manual ones.
+const NO_RESULT: &str = "status ";
+
+/// The files that wait, oldest first.
+pub struct Ingestions {
+    waiting: Mutex<VecDeque<(KeyId, IngestionId)>>,
+    wake: Notify,
+}
+
+impl Ingestions {
+    pub(super) fn of(open: Vec<Ingestion>) -> Self {
+        let waiting = open.into_iter().map(|it| (it.owner, it.id)).collect();
+        Self { waiting: Mutex::new(waiting), wake: Notify::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<(KeyId, IngestionId)>> {
+        self.waiting.lock().expect("no holder of this lock panics")
+    }
+}
+
+/// The findings in a file that was received.
+pub struct ReceivedFindings {
+    pub id: IngestionId,
+    pub upload: Upload,
+    /// The name of the file where it came from.
+    pub file_name: String,
+    /// Where they are in the upload.
+    pub content: Range<u64>,
+}
+
+/// What became of the findings of a file.
+struct Ingested {
+    n_total: u64,
+    n_invalid: u64,
+    /// Or why it was not imported.
+    import: Result<ImportId, String>,
+}
+
+impl App {
+    /// Begins to receive findings from a key.
+    ///
+    /// # Errors
+    /// `Forbidden` for another caller; `RateLimited` or `Unavailable` if too many files wait; those of
+    /// [`App::begin_upload`].
+    pub async fn begin_ingestion(&self, by: &Caller) -> Result<(IngestionId, ArrivingUpload)> {
+        let owner = owner(by)?;
+        let n_own = self.ingestions.lock().iter().filter(|it| it.0 == owner).count();
+        if N_WAITING_PER_KEY_MAX <= n_own {
+            let rule =
+                format!("{n_own} files of this key wait to be imported; retry after {RETRY_S} s");
+            return Err(Error::too_many(rule, RETRY_S));
+        }
+        if N_WAITING_MAX <= self.ingestions.lock().len() {
+            return Err(Error::unavailable("too many files wait to be imported; try again later"));
+        }
+        let id = IngestionId::made_at(self.clock.now());
+        Ok((id, self.begin_ingestion_upload(by, FILE_BYTES_MAX, id).await?))
+    }
+
+    /// Accepts findings that are on disk. They are about the only client that the key may reach.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not accept the write. Nothing is kept then.
+    pub async fn accept_findings(
+        &self,
+        by: &Caller,
+        received: ReceivedFindings,
+    ) -> Result<Ingestion> {
+        let ReceivedFindings { id, upload, file_name, content } = received;
+        let reachable = self.list_reachable(by);
+        let ingestion = Ingestion {
+            id,
+            owner: owner(by)?,
+            client: if let [only] = reachable.as_slice() { Some(*only) } else { None },
+            status: IngestionStatus::Pending,
+            file_name,
+            content_at: content.start,
+            n_content_bytes: content.end - content.start,
+            n_total: 0,
+            n_invalid: 0,
+            message: None,
+            import: None,
+            by: by.name(),
+            requested_at: self.clock.now(),
+            started_at: None,
+            completed_at: None,
+        };
+        let row = ingestion.clone();
+        self.store
+            .write(move |batch| {
+                for old in batch.list_ingestions(row.owner)?.iter().skip(N_KEPT_PER_KEY - 1) {
+                    if old.status.has_ended() {
+                        batch.remove_ingestion(old.owner, old.id)?;
+                    }
+                }
+                batch.put_ingestion(&row)
+            })
+            .await?;
+        upload.keep();
+        self.ingestions.lock().push_back((ingestion.owner, id));
+        self.ingestions.wake.notify_one();
+        Ok(ingestion)
+    }
+
+    /// # Errors
+    /// `NotFound` if the caller did not push it.
+    pub async fn find_ingestion(&self, by: &Caller, id: IngestionId) -> Result<Ingestion> {
+        let owner = owner(by)?;
+        let found = self.store.read(move |snapshot| snapshot.find_ingestion(owner, id)).await?;
+        found.ok_or_else(|| Error::not_found("ingestion not found"))
+    }
+
+    /// What the caller pushed, newest first.
+    ///
+    /// # Errors
+    /// `Forbidden` for a caller that is no key.
+    pub async fn list_ingestions(&self, by: &Caller) -> Result<Vec<Ingestion>> {
+        let owner = owner(by)?;
+        self.store.read(move |snapshot| snapshot.list_ingestions(owner)).await
+    }
+
+    /// Is notified of each file that waits.
+    #[must_use]
+    pub fn ingestion_wake(&self) -> &Notify {
+        &self.ingestions.wake
+    }
+
+    /// Removes files that belong to no ingestion, which a power failure left behind.
+    ///
+    /// # Errors
+    /// `Unavailable` if the disk does not allow it.
+    pub async fn remove_lost_ingestion_files(&self) -> Result<()> {
+        let lost = self.store.list_ingestion_files().await?;
+        let waiting: Vec<IngestionId> = self.ingestions.lock().iter().map(|it| it.1).collect();
+        for id in lost.into_iter().filter(|it| !waiting.contains(it)) {
+            self.store.remove_ingestion_file(id).await?;
+        }
+        Ok(())
+    }
+
+    /// Imports the file that waits longest. Returns true if more may wait.
+    ///
+    /// # Errors
+    /// `Unavailable` if it cannot be imported now. It stays where it is.
+    pub async fn ingest_next(&self) -> Result<bool> {
+        let Some((owner, id)) = self.ingestions.lock().front().copied() else { return Ok(false) };
+        let now = self.clock.now();
+        let begin = move |batch: &mut Batch| {
+            let open = batch.find_ingestion(owner, id)?.filter(|it| !it.status.has_ended());
+            let Some(mut it) = open else { return Ok(None) };
+            it.status = IngestionStatus::Processing;
+            it.started_at.get_or_insert(now);
+            batch.put_ingestion(&it)?;
+            Ok(Some(it))
+        };
+        if let Some(ingestion) = self.store.write(begin).await? {
+            let ingested = match self.import_findings(&ingestion, now).await {
+                Err(error) if error.code == Code::Unavailable => return Err(error),
+                Err(error) => Ingested::failed(&error),
+                Ok(ingested) => ingested,
+            };
+            self.settle_ingestion(ingestion, ingested).await?;
+        }
+        self.ingestions.lock().retain(|it| it.1 != id);
+        self.store.remove_ingestion_file(id).await?;
+        Ok(true)
+    }
+
+    async fn import_findings(&self, ingestion: &Ingestion, now: Time) -> Result<Ingested> {
+        let file = self.store.open_ingestion_file(ingestion.id).await?;
+        let file = file.ok_or_else(|| Error::invalid("the file is gone; push it again"))?;
+        let content = content(file, ingestion)?;
+        let Some(client) = ingestion.client else {
+            return self.refuse_findings(content, now).await;
+        };
+        let is_there = |id: ClientId| {
+            let client = self.clients.directory.find(id);
+            client.is_some_and(|it| it.state != ClientState::Erasing)
+        };
+        if !is_there(client) {
+            return Err(Error::not_found("client not found"));
+        }
+        let order = ImportRequest {
+            file_name: ingestion.file_name.clone(),
+            format: Some(FORMAT),
+            source: None,
+            observed_at: ObservedAt::File,
+            again: false,
+            complete: false,
+            by: ingestion.by.clone(),
+        };
+        let rows = self.store.client_store(client);
+        let import = match self.import_file(&rows, order, content).await? {
+            Imported::Changed(outcome) => outcome.import,
+            Imported::Known(import) => *import,
+        };
+        let unused = import.skipped.iter().filter(|it| !it.0.starts_with(NO_RESULT));
+        Ok(Ingested {
+            n_total: import.n_records,
+            n_invalid: unused.map(|it| u64::from(it.1)).sum(),
+            import: Ok(import.id),
+        })
+    }
+
+    /// Counts the findings of a file that is about nobody knows which client.
+    async fn refuse_findings(&self, content: Take<File>, now: Time) -> Result<Ingested> {
+        let folded = self
+            .read_file(move |cancellation| {
+                let import = ImportId::random();
+                let mut fold = Fold::new(ImportOrigin::at(FORMAT.tool(), "", import, now));
+                import::read(FORMAT, &mut BufReader::new(content), &mut |record| {
+                    cancellation.check()?;
+                    fold.add(record)
+                })?;
+                Ok(fold.finish())
+            })
+            .await?;
+        let Folded { n_records, scopes, .. } = folded;
+        let named = scopes.iter().take(N_ACCOUNTS_NAMED).map(String::as_str);
+        let accounts = named.collect::<Vec<_>>().join(", ");
+        let message = format!(
+            "nothing was imported: the key may reach no client or several, and which of them the file is about is not \
+             known (it has {} accounts: {accounts}); push with a key that is limited to one client",
+            scopes.len()
+        );
+        Ok(Ingested { n_total: n_records, n_invalid: n_records, import: Err(message) })
+    }
+
+    async fn settle_ingestion(&self, ingestion: Ingestion, ingested: Ingested) -> Result<()> {
+        let now = self.clock.now();
+        let Ingested { n_total, n_invalid, import } = ingested;
+        let settled = Ingestion {
+            status: match import {
+                Ok(_) => IngestionStatus::Completed,
+                Err(_) => IngestionStatus::Failed,
+            },
+            n_total,
+            n_invalid,
+            message: import.as_ref().err().cloned(),
+            import: import.ok(),
+            completed_at: Some(now),
+            ..ingestion
+        };
+        self.store
+            .write(move |batch| {
+                // It is gone if its client was erased meanwhile.
+                if batch.find_ingestion(settled.owner, settled.id)?.is_some() {
+                    batch.put_ingestion(&settled)?;
+                }
+                Ok(())
+            })
+            .await
+    }
+}
+
+impl Ingested {
+    fn failed(error: &Error) -> Self {
+        if error.code == Code::Internal {
+            tracing::error!(error = %Chain(error), "pushed findings cannot be imported: {}", Chain(error));
+        }
+        Self { n_total: 0, n_invalid: 0, import: Err(error.message().to_owned()) }
+    }
+}
+
+fn owner(by: &Caller) -> Result<KeyId> {
+    match &by.identity {
+        Principal::Key(held) => Ok(held.key.id),
+        Principal::User(_) | Principal::Operator { .. } => {
+            Err(Error::forbidden("only an API key can push findings and see what became of them"))
+        }
+    }
+}
+
+fn content(mut file: File, ingestion: &Ingestion) -> Result<Take<File>> {
+    let unreadable = |error| Error::unavailable("the file cannot be read").caused_by(error);
+    file.seek(SeekFrom::Start(ingestion.content_at)).map_err(unreadable)?;
+    Ok(file.take(ingestion.n_content_bytes))
+}
