@@ -2,6 +2,7 @@
 
 pub mod document;
 pub mod edge;
+mod ingestion;
 pub mod manage;
 pub mod v1;
 pub mod wire;
@@ -163,6 +164,8 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
 /// up once.
 struct Site<E> {
     operations: E,
+    /// The interface of Prowler.
+    ingestions: Route,
     pages: Route,
 }
 
@@ -171,6 +174,10 @@ impl<E: Endpoint<Output = Response>> Endpoint for Site<E> {
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
         let path = request.uri().path();
+        let ingestion = path.strip_prefix(edge::operation::INGESTIONS);
+        if ingestion.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            return self.ingestions.call(request).await;
+        }
         if path.starts_with("/api/") || path.starts_with("/auth/") {
             self.operations.call(request).await
         } else {
@@ -192,7 +199,8 @@ pub fn mount(app: Arc<App>, options: WebOptions, pages: Route) -> SharedService 
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics());
-    let endpoint = Site { operations: service.into_endpoint(), pages }
+    let ingestions = ingestion::routes();
+    let endpoint = Site { operations: service.into_endpoint(), ingestions, pages }
         .data(Arc::clone(&web))
         .data(operations.clone())
         .catch_all_error(wire::problem::as_problem)

@@ -163,7 +163,10 @@ enum Credential<'a> {
 }
 
 /// Checks the caller in the order of the contract: 401, network 403, 429, role or scope 403, then the names in the query.
-fn caller<R: Right>(request: &Request) -> Result<Caller> {
+///
+/// # Errors
+/// The first of them.
+pub(in crate::api) fn caller<R: Right>(request: &Request) -> Result<Caller> {
     let app = &web(request).app;
     let slot = request.data::<CallerSlot>().expect("the edge gives every request a slot");
     let caller = Caller::new(identify::<R>(request)?);
@@ -215,7 +218,12 @@ fn identify<R: Right>(request: &Request) -> Result<Principal> {
     let web = web(request);
     let now = web.app.clock.now();
     let is_versioned = R::ROLE.is_none();
-    match shown(request.headers(), is_versioned)? {
+    let shown = if R::OF_PROWLER {
+        shown_to_prowler(request.headers())?
+    } else {
+        shown(request.headers(), is_versioned)?
+    };
+    match shown {
         Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Principal::Key),
         Credential::Token(token) => web.app.bearer(token).map(Principal::User),
         Credential::Nothing => operator(request).ok_or_else(|| {
@@ -257,6 +265,18 @@ fn shown(headers: &HeaderMap, is_versioned: bool) -> Result<Credential<'_>> {
     Ok(if is_key { Credential::Key(credential) } else { Credential::Token(credential) })
 }
 
+/// The credential as Prowler sends it, or as the versioned interface takes it.
+fn shown_to_prowler(headers: &HeaderMap) -> Result<Credential<'_>> {
+    let given: Vec<_> = headers.get_all(header::AUTHORIZATION).iter().collect();
+    let [one] = given.as_slice() else { return shown(headers, true) };
+    let words = one.to_str().ok().and_then(|it| it.split_once(' '));
+    match words.filter(|it| it.0.eq_ignore_ascii_case("Api-Key")) {
+        Some((_, key)) if !headers.contains_key("X-API-Key") => Ok(Credential::Key(key)),
+        Some(_) => Err(Error::unauthenticated("send the API key in one header")),
+        None => shown(headers, true),
+    }
+}
+
 /// What to tell a caller of the versioned interface who sends a credential where it is not looked at. It is only recognized,
 /// not verified, so that the answer says nothing about it.
 fn misplaced(headers: &HeaderMap) -> Option<&'static str> {
@@ -296,7 +316,8 @@ const USER_QUOTA: Quota = [600, 20_000, UNLIMITED];
 fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     let account = caller.account();
     let now = app.clock.now();
-    if let (Principal::Key(held), Some(_)) = (&caller.identity, R::ROLE) {
+    let is_versioned = R::ROLE.is_none() && !R::OF_PROWLER;
+    if let (Principal::Key(held), false) = (&caller.identity, is_versioned) {
         app.access.limiter.note_use(held.key.id, now);
     }
     if let (Some((operation, quota)), false) = (R::QUOTA, account == Account::Operator) {
@@ -305,9 +326,10 @@ fn count<R: Right>(app: &App, caller: &Caller) -> Option<Standing> {
     match &caller.identity {
         Principal::Key(held) => {
             let quota = [held.key.per_minute, held.key.per_hour, held.key.per_day];
-            Some(match R::ROLE {
-                None => app.access.limiter.take(held.key.id, quota, now),
-                Some(_) => app.access.management_limiter.take(account, quota, now),
+            Some(if is_versioned {
+                app.access.limiter.take(held.key.id, quota, now)
+            } else {
+                app.access.management_limiter.take(account, quota, now)
             })
         }
         Principal::User(_) => Some(app.access.management_limiter.take(account, USER_QUOTA, now)),

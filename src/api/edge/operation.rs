@@ -11,6 +11,12 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::text::nearest;
 
+/// The interface of Prowler, which has no operations of the document.
+pub const INGESTIONS: &str = "/api/v1/ingestions";
+pub const INGESTION: &str = "/api/v1/ingestions/:id";
+const BESIDE: [(&str, &str); 2] =
+    [(INGESTIONS, "GET, HEAD, POST"), ("/api/v1/ingestions/{id}", "GET, HEAD")];
+
 /// The operations of each path.
 #[derive(Clone)]
 pub struct Operations(Arc<Index>);
@@ -75,6 +81,10 @@ impl Operations {
         let (mut tree, mut operations) = (Tree::default(), Vec::new());
         for (path, item) in paths {
             tree.add(path.split('/'), PathOperations::of(path, item, &mut operations));
+        }
+        for (path, methods) in BESIDE {
+            let (template, allow) = (path.to_owned(), HeaderValue::from_static(methods));
+            tree.add(path.split('/'), PathOperations { template, allow, numbers: Vec::new() });
         }
         Self(Arc::new(Index { tree, operations }))
     }

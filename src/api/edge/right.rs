@@ -8,12 +8,14 @@ use crate::store::global::user::Role;
 pub trait Right: Send + Sync + 'static {
     /// An API key needs one of these scopes. Empty: API keys are not accepted.
     const SCOPES: &'static [Scope] = &[];
-    /// A user needs this role. `None`: the versioned interface, which accepts only API keys.
+    /// A user needs this role. `None`: what accepts only API keys.
     const ROLE: Option<Role> = None;
     /// An API key that is limited to clients is refused.
     const FOR_ALL_CLIENTS: bool = false;
     /// The operation's own rate limit, instead of the caller's.
     const QUOTA: Option<(Operation, Quota)> = None;
+    /// The interface of Prowler, which sends a key as `Authorization: Api-Key`. Its calls count as those of the management API.
+    const OF_PROWLER: bool = false;
     /// Allowed for a user who must replace the initial password first.
     const BEFORE_NEW_PASSWORD: bool = false;
 }
@@ -43,6 +45,14 @@ rights! {
     ReadScores { const SCOPES: &'static [Scope] = &[Scope::ReadScores]; }
     ReadRisks { const SCOPES: &'static [Scope] = &[Scope::ReadRisks]; }
     ReadCompliance { const SCOPES: &'static [Scope] = &[Scope::ReadCompliance]; }
+}
+
+// The interface of Prowler.
+rights! {
+    PushFindings {
+        const SCOPES: &'static [Scope] = &[Scope::WriteAssessments];
+        const OF_PROWLER: bool = true;
+    }
 }
 
 // The management API.

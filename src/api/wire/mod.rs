@@ -4,6 +4,7 @@ pub mod body;
 pub mod framework;
 pub mod input;
 pub mod kind;
+pub mod multipart;
 pub mod param;
 pub mod problem;
 pub mod reference;

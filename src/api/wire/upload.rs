@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Body as _;
-use poem::{Request, RequestBody};
+use poem::{Body, Request, RequestBody};
 use poem_openapi::registry::{MetaMediaType, MetaRequest, MetaSchema, MetaSchemaRef, Registry};
 use poem_openapi::{ApiExtractor, ApiExtractorType, ExtractParamOptions};
 use schemars::JsonSchema;
@@ -17,9 +17,11 @@ use crate::api::wire::body::{BODY_BYTES_MAX, check_content_type, json_meta};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::schema::{self, Example};
 use crate::app::App;
+use crate::app::intake::file::FILE_BYTES_MAX;
 use crate::app::intake::upload::{ArrivingUpload, Upload, too_large};
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
+use crate::id::IngestionId;
 
 type Arriving = BoxBody<Bytes, std::io::Error>;
 
@@ -40,6 +42,24 @@ pub enum Received {
 }
 
 impl FileBody {
+    pub(in crate::api) fn of(body: Body) -> Self {
+        Self(body.into())
+    }
+
+    /// Receives a form with findings on disk, where it can stay.
+    ///
+    /// # Errors
+    /// Those of [`App::begin_ingestion`]; `TooLarge`; `Invalid` if it does not arrive completely.
+    pub(in crate::api) async fn keep(
+        mut self,
+        app: &App,
+        by: &Caller,
+    ) -> Result<(IngestionId, Upload)> {
+        refuse_announced(&self.0, FILE_BYTES_MAX)?;
+        let (id, upload) = app.begin_ingestion(by).await?;
+        Ok((id, receive_rest(&mut self.0, upload).await?))
+    }
+
     /// Receives the whole file on disk.
     ///
     /// # Errors
