@@ -24,6 +24,7 @@ mod harness;
 mod http2;
 mod import;
 mod ingest;
+mod ingestions;
 mod isolation;
 mod keys;
 mod large_run;
