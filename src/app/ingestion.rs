@@ -17,9 +17,10 @@ use crate::error::{Chain, Code, Error, Result};
 use crate::id::{ClientId, ImportId, IngestionId, KeyId};
 use crate::import::fold::{Fold, Folded, ImportOrigin};
 use crate::import::{self, Format};
-use crate::store::Batch;
 use crate::store::global::client::ClientState;
+use crate::store::global::client::tenant::BoundTenant;
 use crate::store::global::ingestion::{Ingestion, IngestionStatus};
+use crate::store::{Batch, Snapshot};
 
 /// What Prowler pushes.
 const FORMAT: Format = Format::ProwlerOcsf;
@@ -204,10 +205,17 @@ impl App {
     async fn import_findings(&self, ingestion: &Ingestion, now: Time) -> Result<Ingested> {
         let file = self.store.open_ingestion_file(ingestion.id).await?;
         let file = file.ok_or_else(|| Error::invalid("the file is gone; push it again"))?;
-        let content = content(file, ingestion)?;
-        let Some(client) = ingestion.client else {
-            return self.refuse_findings(content, now).await;
+        let known = if let Some(client) = ingestion.client {
+            Ok(client)
+        } else {
+            let content = content(file.try_clone().map_err(Error::internal)?, ingestion)?;
+            self.find_bound_client(ingestion.owner, content, now).await?
         };
+        let client = match known {
+            Ok(client) => client,
+            Err(unknown) => return Ok(unknown),
+        };
+        let content = content(file, ingestion)?;
         let is_there = |id: ClientId| {
             let client = self.clients.directory.find(id);
             client.is_some_and(|it| it.state != ClientState::Erasing)
@@ -222,6 +230,8 @@ impl App {
             observed_at: ObservedAt::File,
             again: false,
             complete: false,
+            bind: false,
+            allowed_clients: Some(vec![client]),
             by: ingestion.by.clone(),
         };
         let rows = self.store.client_store(client);
@@ -237,8 +247,13 @@ impl App {
         })
     }
 
-    /// Counts the findings of a file that is about nobody knows which client.
-    async fn refuse_findings(&self, content: Take<File>, now: Time) -> Result<Ingested> {
+    /// The client to which all accounts of a file belong, if the key may reach it. Otherwise all findings are invalid.
+    async fn find_bound_client(
+        &self,
+        owner: KeyId,
+        content: Take<File>,
+        now: Time,
+    ) -> Result<Result<ClientId, Ingested>> {
         let folded = self
             .read_file(move |cancellation| {
                 let import = ImportId::random();
@@ -251,14 +266,28 @@ impl App {
             })
             .await?;
         let Folded { n_records, scopes, .. } = folded;
+        let accounts = scopes.clone();
+        let find = move |it: &Snapshot| {
+            let clients = it.find_key(owner)?.map(|it| it.clients);
+            let bound = accounts.iter().map(|account| it.find_bound_tenant(account));
+            Ok((clients, bound.collect::<Result<Vec<_>>>()?))
+        };
+        let (clients, bound) = self.store.read(find).await?;
+        let first = bound.first().and_then(Option::as_ref).map(|it| it.client);
+        let is_first = |it: &Option<BoundTenant>| it.as_ref().map(|it| it.client) == first;
+        let may_reach = |id: &ClientId| clients.is_some_and(|it| it.is_empty() || it.contains(id));
+        if let Some(client) = first.filter(may_reach).filter(|_| bound.iter().all(is_first)) {
+            return Ok(Ok(client));
+        }
         let named = scopes.iter().take(N_ACCOUNTS_NAMED).map(String::as_str);
         let accounts = named.collect::<Vec<_>>().join(", ");
         let message = format!(
             "nothing was imported: the key may reach no client or several, and which of them the file is about is not \
-             known (it has {} accounts: {accounts}); push with a key that is limited to one client",
+             known (it has {} accounts: {accounts}); import a file of each account for its client once, or push with a key \
+             that is limited to one client",
             scopes.len()
         );
-        Ok(Ingested { n_total: n_records, n_invalid: n_records, import: Err(message) })
+        Ok(Err(Ingested { n_total: n_records, n_invalid: n_records, import: Err(message) }))
     }
 
     async fn settle_ingestion(&self, ingestion: Ingestion, ingested: Ingested) -> Result<()> {

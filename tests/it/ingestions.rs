@@ -287,6 +287,33 @@ fn the_client_is_never_guessed() {
 }
 
 #[test]
+fn an_account_that_belongs_to_a_client_needs_no_key_of_its_own() {
+    let posture = Posture::start();
+    let [acme, beta] = ["Acme", "Beta"].map(|it| posture.client(it));
+    let file = crate::harness::sample::own("prowler/aws.csv"); // Of the same account.
+    assert_eq!(posture.import_own(&acme, "observedAt=now", &file).status, 200);
+    let scopes = json!(["write:assessments"]);
+    for (clients, status) in [(json!([acme, beta]), "completed"), (json!([]), "completed")] {
+        let key = posture.key_with(&json!({ "clientIds": clients, "scopes": scopes }));
+        let (_, body) = replay(&posture, &key);
+        let seen = ended(&posture, &key, body["data"]["id"].as_str().unwrap());
+        assert_eq!(seen["status"], status, "{seen}");
+    }
+    assert_eq!((imports(&posture, &acme).len(), imports(&posture, &beta).len()), (2, 0));
+    let gamma = posture.client("Gamma");
+    let key = posture.key_with(&json!({ "clientIds": [beta, gamma], "scopes": scopes }));
+    let (_, body) = replay(&posture, &key);
+    let seen = ended(&posture, &key, body["data"]["id"].as_str().unwrap());
+    assert_eq!(seen["status"], "failed", "{seen}");
+    // The only client of a key is not believed against what the account is known to be.
+    let key = key_of(&posture, &beta);
+    let (_, body) = replay(&posture, &key);
+    let seen = ended(&posture, &key, body["data"]["id"].as_str().unwrap());
+    let detail = seen["errors"][0]["detail"].as_str().unwrap();
+    assert!(detail.contains("belongs to another client") && !detail.contains("Acme"), "{detail}");
+}
+
+#[test]
 fn a_key_sees_only_what_it_pushed() {
     let posture = Posture::start();
     let (one, two) = (posture.client("A"), posture.client("B"));

@@ -1,13 +1,16 @@
 //! Imports an assessor's file, and undoes an import.
 
+mod binding;
+
 use std::cell::Cell;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
+use binding::Binding;
+
 use crate::app::App;
-use crate::app::intake::binding::Binding;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::blocking::Cancellation;
 use crate::clock::Time;

@@ -3,7 +3,6 @@
 pub(super) mod account;
 mod announce;
 mod apply;
-mod binding;
 mod body;
 pub mod count;
 mod field;

@@ -1,5 +1,7 @@
 //! Client organizations.
 
+pub mod tenant;
+
 use bincode::{Decode, Encode};
 
 use crate::clock::Time;

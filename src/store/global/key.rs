@@ -116,6 +116,10 @@ impl<R: Rows> Transaction<R> {
     pub fn list_keys(&self) -> Result<Vec<Key>> {
         self.rows.list_rows(KEYS, &Span::all(), usize::MAX)
     }
+
+    pub fn find_key(&self, id: KeyId) -> Result<Option<Key>> {
+        self.rows.find_row(KEYS, id.as_bytes())
+    }
 }
 
 impl Batch {

@@ -19,6 +19,5 @@ pub mod queue;
 pub mod scan;
 pub mod summary;
 pub mod task;
-pub mod tenant;
 pub mod user;
 pub mod webhook;

@@ -259,7 +259,8 @@ fn two_files_of_one_run_decide_the_same_controls() {
     for (client, sample) in [("Acme", "prowler/aws.ocsf.json"), ("Other", "asff/prowler.json")] {
         folder.client(client);
         let path = own_folder().join(sample);
-        let import = ["import", "--client", client, "--observed-at", "now", path.to_str().unwrap()];
+        let path = path.to_str().unwrap();
+        let import = ["import", "--client", client, "--bind", "--observed-at", "now", path];
         let import = folder.json(&import)["data"]["import"].clone();
         assert_eq!(import["source"], "prowler", "{sample}");
         seen.push(statuses(&folder, client));
@@ -270,7 +271,8 @@ fn two_files_of_one_run_decide_the_same_controls() {
     // An export of Security Hub is a source of its own, and its controls decide none of ours.
     folder.client("Third");
     let path = own_folder().join("asff/securityhub.json");
-    let import = ["import", "--client", "Third", "--observed-at", "now", path.to_str().unwrap()];
+    let path = path.to_str().unwrap();
+    let import = ["import", "--client", "Third", "--bind", "--observed-at", "now", path];
     assert_eq!(folder.json(&import)["data"]["import"]["source"], "securityhub");
     let all = statuses(&folder, "Third");
     let decided = all.iter().filter(|it| it.1 != "not_assessed").map(|it| it.0.as_str());

@@ -381,7 +381,6 @@ fn the_json_and_the_csv_of_one_run_say_the_same() {
 fn the_hosts_of_a_sample_are_told_apart_by_their_macs() {
     let file = foreign("nmap/full_sudo6.xml");
     let run = folded(Format::Nmap, &file).unwrap();
-
     let hosts: Vec<(&str, &str, AssetType)> = run
         .assets
         .iter()

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::Format;
 use crate::store::Batch;
-use crate::store::global::tenant::BoundTenant;
+use crate::store::global::client::tenant::BoundTenant;
 
 /// A tool that is not signed in anywhere names its own place so, whoever runs it.
 const LOCAL: &str = "local";
