@@ -16,12 +16,14 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, LazyLock};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, sleep};
+use std::time::Duration;
 
 use posture::app::App;
 use posture::catalog::embedded;
 use posture::clock::{Clock, Time};
 use posture::engine::catalog::Catalog;
+use posture::error::Code;
 use posture::serve::{
     CONTROL_SOCKET, Opened, PublicListeners, ServeOptions, open_control_socket, serve,
 };
@@ -112,8 +114,18 @@ pub fn catalog() -> &'static Catalog {
 /// The database in a data folder that no server has open.
 pub fn open_store(dir: &Path, now: Time) -> Store {
     let options = store::StoreOptions { dir: dir.to_owned(), cache_bytes: 64 << 20 };
+    // A process that another test starts holds the lock of a file that was just closed, until it runs its program.
+    for _ in 0..N_OPENS {
+        match Store::open(&options, now) {
+            Err(error) if error.code == Code::Conflict => sleep(OPEN_PAUSE),
+            opened => return opened.unwrap(),
+        }
+    }
     Store::open(&options, now).unwrap()
 }
+
+const N_OPENS: u32 = 50;
+const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 impl Posture {
     pub fn start() -> Self {
