@@ -3,6 +3,7 @@
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX};
 use super::{Check, CheckOutcome, CheckSubject, Record};
 use crate::clock::Time;
+use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
@@ -48,6 +49,30 @@ impl About {
         let name = names.iter().find_map(|it| text::some_line(it, NAME_CHARS_MAX));
         let name = name.unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
         Ok(Self { scope, subject: CheckSubject { id, name }, observed_at })
+    }
+
+    /// What the report is about, as an asset: a host.
+    pub(super) fn host(
+        &self,
+        asset_type: AssetType,
+        hostname: Option<String>,
+        ip: Option<String>,
+        mac: Option<String>,
+    ) -> Seen {
+        Seen {
+            external_id: self.subject.id.clone(),
+            name: self.subject.name.clone(),
+            category: Some("host".to_owned()),
+            asset_type,
+            is_managed: false,
+            hostname: hostname.and_then(|it| text::id(&it, "host name").ok()),
+            ip,
+            mac,
+            serial: None,
+            scope: self.scope.clone(),
+            seen_at: self.observed_at,
+            reported: ReportedFields::default(),
+        }
     }
 
     /// Hands out the records of result number `at`.

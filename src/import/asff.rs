@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::json::{self, JsonItem};
 use super::prowler::finding::Finding;
-use super::prowler::record;
+use super::prowler::record::{self, no_status};
 use super::scalar::Scalar;
-use super::text::{self, OrSkipped};
+use super::text::OrSkipped;
 use super::{Check, Record, contains, moment};
 use crate::clock::Time;
 use crate::error::Result;
@@ -24,8 +24,6 @@ const RULE_SET: &str = "arn:aws:securityhub:::ruleset/";
 const NOTHING_EVALUATED: &str = "CONFIG_EVALUATIONS_EMPTY";
 /// How an answer of Security Hub starts, and what some tools make of it.
 const WRAPPERS: &[&str] = &["{\"Findings\":[", "{\"findings\":["];
-/// Longer words in place of a status are cut.
-const STATUS_CHARS_MAX: usize = 20;
 
 /// Prowler, if the file is its own. Security Hub adds fields to each finding, also to those that Prowler sent to it.
 pub(super) fn source(head: &[u8]) -> &'static str {
@@ -268,13 +266,6 @@ fn prowler_status(status: &str) -> OrSkipped<(&'static str, bool)> {
         "WARNING" => Ok(("FAIL", true)),
         "NOT_AVAILABLE" => Ok(("MANUAL", false)),
         it => Err(no_status(it)),
-    }
-}
-
-fn no_status(word: &str) -> String {
-    match text::some_line(word, STATUS_CHARS_MAX) {
-        None => "missing status".to_owned(),
-        Some(word) => format!("status {word}: not a result"),
     }
 }
 

@@ -235,13 +235,7 @@ impl Splitter {
 
     /// Takes the rest of an object after the array that it wraps.
     fn closing(&mut self, chunk: &[u8], at: usize) -> Result<usize> {
-        let end = self.scan(&chunk[at..], |depth, byte| depth == 1 && matches!(byte, b'}' | b']'));
-        let Some(end) = end else {
-            self.keep(&chunk[at..]);
-            return Ok(chunk.len());
-        };
-        let end = at + end + 1;
-        self.keep(&chunk[at..end]);
+        let Some(end) = self.keep_to_close(chunk, at) else { return Ok(chunk.len()) };
         if self.too_long || serde_json::from_slice::<IgnoredAny>(&self.record).is_err() {
             return Err(self.unexpected(self.record_at));
         }
@@ -264,16 +258,18 @@ impl Splitter {
         at: usize,
         record: &mut dyn FnMut(u64, JsonItem) -> Result<()>,
     ) -> Result<usize> {
-        let end = self.scan(&chunk[at..], |depth, byte| depth == 1 && matches!(byte, b'}' | b']'));
-        let Some(end) = end else {
-            self.keep(&chunk[at..]);
-            return Ok(chunk.len());
-        };
-        let end = at + end + 1;
-        self.keep(&chunk[at..end]);
+        let Some(end) = self.keep_to_close(chunk, at) else { return Ok(chunk.len()) };
         self.hand_out(record)?;
         self.place = JsonPlace::Between;
         Ok(end)
+    }
+
+    /// Keeps what is left of the current object, or of this piece of it. Returns where the object ends. `None`: later.
+    fn keep_to_close(&mut self, chunk: &[u8], at: usize) -> Option<usize> {
+        let last = self.scan(&chunk[at..], |depth, byte| depth == 1 && matches!(byte, b'}' | b']'));
+        let end = last.map(|it| at + it + 1);
+        self.keep(&chunk[at..end.unwrap_or(chunk.len())]);
+        end
     }
 
     /// Position of the first byte outside of strings for which `is_end` says so, given the depth

@@ -9,8 +9,8 @@ use std::net::Ipv4Addr;
 use super::about::{About, Told};
 use super::host::is_global;
 use super::text::ID_CHARS_MAX;
-use super::{CheckOutcome, RECORD_BYTES_MAX, Record, moment, text, unreadable};
-use crate::engine::asset::{AssetType, ReportedFields, Seen};
+use super::{CheckOutcome, RECORD_BYTES_MAX, Record, moment, unreadable};
+use crate::engine::asset::{AssetType, Seen};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 
@@ -161,20 +161,10 @@ impl Report {
     }
 
     fn asset(&self, about: &About) -> Seen {
-        let hostname = text::id(&self.hostname.to_lowercase(), "host name").ok();
-        Seen {
-            external_id: about.subject.id.clone(),
-            name: about.subject.name.clone(),
-            category: Some("host".to_owned()),
-            asset_type: if self.os == "macOS" { AssetType::Workstation } else { AssetType::Server },
-            is_managed: false,
-            hostname: hostname.filter(|it| it != "localhost"),
-            ip: self.ip.clone(),
-            mac: self.mac.clone(),
-            serial: None,
-            scope: about.scope.clone(),
-            seen_at: about.observed_at,
-            reported: ReportedFields::default(),
-        }
+        let hostname = self.hostname.to_lowercase();
+        let hostname = Some(hostname).filter(|it| it.trim() != "localhost");
+        let asset_type =
+            if self.os == "macOS" { AssetType::Workstation } else { AssetType::Server };
+        about.host(asset_type, hostname, self.ip.clone(), self.mac.clone())
     }
 }

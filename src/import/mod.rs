@@ -110,6 +110,22 @@ impl Format {
         matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist)
     }
 
+    /// Returns true if a file is about hosts, and not about a tenant, account or domain of a vendor.
+    #[must_use]
+    pub const fn is_about_hosts(self) -> bool {
+        match self {
+            Self::Nmap | Self::Lynis | Self::Xccdf | Self::StigChecklist => true,
+            Self::ProwlerOcsf
+            | Self::ProwlerCsv
+            | Self::ProwlerJson
+            | Self::Asff
+            | Self::Scuba
+            | Self::Maester
+            | Self::SecureScore
+            | Self::PingCastle => false,
+        }
+    }
+
     /// Returns true if a file says when its results were found.
     #[must_use]
     pub const fn has_times(self) -> bool {

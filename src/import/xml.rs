@@ -1,7 +1,9 @@
 //! Reports that are one XML document: read as a stream, with bounds on what the reader collects.
 
+use std::borrow::Cow;
 use std::io::BufRead;
 
+use quick_xml::events::attributes::Attribute;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
@@ -33,11 +35,14 @@ impl Tag<'_> {
     /// An attribute by its local name. Empty: the tag does not have it.
     pub(super) fn attribute(&self, name: &str) -> String {
         let found = self.0.attributes().flatten().find(|it| local(it.key.as_ref()) == name);
-        found.map_or_else(String::new, |it| {
-            let value = it.normalized_value(XmlVersion::Implicit1_0);
-            value.map_or_else(|_| it.value.to_string(), std::borrow::Cow::into_owned)
-        })
+        found.as_ref().map_or_else(String::new, value)
     }
+}
+
+/// The value of an attribute. One with a reference that XML does not define stays as it is written.
+pub(super) fn value(attribute: &Attribute<'_>) -> String {
+    let value = attribute.normalized_value(XmlVersion::Implicit1_0);
+    value.map_or_else(|_| attribute.value.to_string(), Cow::into_owned)
 }
 
 /// Walks through a document to the end of its root.

@@ -355,18 +355,10 @@ fn intake(
     }
     let mut intake = Intake {
         seen_at,
-        discovery: match format {
-            Format::Nmap | Format::Lynis | Format::Xccdf | Format::StigChecklist => {
-                Discovery::OfKnownSource
-            }
-            Format::ProwlerOcsf
-            | Format::ProwlerCsv
-            | Format::ProwlerJson
-            | Format::Asff
-            | Format::Scuba
-            | Format::Maester
-            | Format::SecureScore
-            | Format::PingCastle => Discovery::OfKnownScopes,
+        discovery: if format.is_about_hosts() {
+            Discovery::OfKnownSource
+        } else {
+            Discovery::OfKnownScopes
         },
         ..Intake::of(run, folded)
     };

@@ -3,8 +3,8 @@
 use std::io::BufRead;
 use std::net::IpAddr;
 
+use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
-use quick_xml::{Reader, XmlVersion};
 
 use crate::clock::Time;
 use crate::engine::network::host::{
@@ -14,6 +14,7 @@ use crate::engine::network::service::{Protocol, ProtocolPorts};
 use crate::error::{Error, Result};
 use crate::import::host::records_of;
 use crate::import::ration::{Ration, unread};
+use crate::import::xml::value;
 use crate::import::{Record, moment};
 
 /// A file with a host of more listed ports (all of TCP and UDP) is refused.
@@ -303,11 +304,9 @@ fn service(tag: &BytesStart) -> HostService {
     }
 }
 
-/// `None`: the tag does not have it. A value with a reference that XML does not define stays as it is written.
+/// `None`: the tag does not have it.
 fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
-    let attribute = tag.try_get_attribute(name).ok()??;
-    let value = attribute.normalized_value(XmlVersion::Implicit1_0);
-    Some(value.map_or_else(|_| attribute.value.to_string(), std::borrow::Cow::into_owned))
+    Some(value(&tag.try_get_attribute(name).ok()??))
 }
 
 /// Empty: the tag does not have it.

@@ -88,8 +88,15 @@ fn outcome(finding: &Finding) -> OrSkipped<CheckOutcome> {
         "FAIL" if finding.muted => Ok(CheckOutcome::Accepted),
         "FAIL" => Ok(CheckOutcome::Fail),
         "MANUAL" => Err("status MANUAL: needs a manual check".to_owned()),
-        "" => Err("missing status".to_owned()),
-        other => Err(format!("status {}: not a result", text::line(other, STATUS_CHARS_MAX))),
+        other => Err(no_status(other)),
+    }
+}
+
+/// The reason to skip a word that is no status.
+pub(in crate::import) fn no_status(word: &str) -> String {
+    match text::some_line(word, STATUS_CHARS_MAX) {
+        None => "missing status".to_owned(),
+        Some(word) => format!("status {word}: not a result"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The host that a run was about.
 
 use crate::clock::Time;
-use crate::engine::asset::{AssetType, ReportedFields, Seen};
+use crate::engine::asset::{AssetType, Seen};
 use crate::error::{Error, Result};
 use crate::import::CheckSubject;
 use crate::import::about::About;
@@ -83,20 +83,7 @@ impl Host {
         let some = |it: &String| (!it.is_empty()).then(|| it.clone());
         let asset_type =
             if self.is_workstation { AssetType::Workstation } else { AssetType::Server };
-        Seen {
-            external_id: about.subject.id.clone(),
-            name: about.subject.name.clone(),
-            category: Some("host".to_owned()),
-            asset_type,
-            is_managed: false,
-            hostname: hostname.and_then(|it| text::id(&it, "host name").ok()),
-            ip: some(&self.ip),
-            mac: some(&self.mac),
-            serial: None,
-            scope: about.scope.clone(),
-            seen_at: about.observed_at,
-            reported: ReportedFields::default(),
-        }
+        about.host(asset_type, hostname, some(&self.ip), some(&self.mac))
     }
 }
 

@@ -7,7 +7,7 @@ mod host;
 mod reference;
 mod result;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 pub(super) use checklist::read as read_checklist;
@@ -84,11 +84,14 @@ struct Document {
 }
 
 /// A result, as it is written.
+#[derive(Default)]
 struct Found {
     rule: String,
     word: String,
     is_waived: bool,
-    result: RuleResult,
+    severity: String,
+    references: BTreeSet<String>,
+    detail: String,
 }
 
 impl Document {
@@ -139,17 +142,8 @@ impl Document {
                 if N_RESULTS_MAX < self.n_results {
                     return Err(not_a_report(WHAT, &format!("more than {N_RESULTS_MAX} results")));
                 }
-                self.result = Some(Found {
-                    rule: tag.attribute("idref"),
-                    word: String::new(),
-                    is_waived: false,
-                    result: RuleResult {
-                        outcome: Err(String::new()),
-                        severity: tag.attribute("severity"),
-                        references: std::collections::BTreeSet::new(),
-                        detail: String::new(),
-                    },
-                });
+                let [rule, severity] = ["idref", "severity"].map(|it| tag.attribute(it));
+                self.result = Some(Found { rule, severity, ..Found::default() });
             }
             _ => (),
         }
@@ -212,15 +206,16 @@ impl Document {
                 Some(_) | None => (),
             },
             (["rule-result", "result"], Some(found)) => text.clone_into(&mut found.word),
-            (["rule-result", "ident"], Some(found)) => found.result.references.extend(of_cci(text)),
-            (["rule-result", "message"], Some(found)) => text.clone_into(&mut found.result.detail),
+            (["rule-result", "ident"], Some(found)) => found.references.extend(of_cci(text)),
+            (["rule-result", "message"], Some(found)) => text.clone_into(&mut found.detail),
             (["rule-result", "override", "old-result"], Some(found)) => {
                 found.is_waived = text == "fail";
             }
             (["rule-result"], found) => {
                 let Some(found) = found.take() else { return };
-                if let Some(outcome) = outcome(&found.word, found.is_waived) {
-                    run.add(found.rule, RuleResult { outcome, ..found.result });
+                let Found { rule, word, is_waived, severity, references, detail } = found;
+                if let Some(outcome) = outcome(&word, is_waived) {
+                    run.add(rule, RuleResult { outcome, severity, references, detail });
                 }
             }
             _ => (),

@@ -9,7 +9,7 @@ use super::aws::healthy::{report, report_xml};
 use super::google::front;
 use super::google::server::{Google, answer};
 use super::graph::{Graph, Told, registration, user};
-use super::tenant::{controls, n_events, read_once, shown, status, stream};
+use super::tenant::{assets, controls, n_events, read_once, shown, status, stream};
 use crate::harness::process::Folder;
 
 const EMPTY: &str = "the list is empty, although it always has a row";
@@ -89,13 +89,6 @@ fn people_who_left_a_workspace_are_gone_and_one_without_people_is_not_believed()
         google.script.mend();
     }
     assert_quiet(&folder);
-}
-
-/// How many assets the client has, and how many of them are gone.
-fn assets(folder: &Folder, client: &str) -> (usize, usize) {
-    let all = folder.ask(&format!("/api/v1/clients/{client}/assets?limit=100"));
-    let all = all["data"].as_array().unwrap();
-    (all.len(), all.iter().filter(|it| it["status"] != "active").count())
 }
 
 fn device(nth: usize, is_encrypted: bool) -> Value {

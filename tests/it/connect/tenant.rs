@@ -76,6 +76,13 @@ pub fn ran(folder: &Folder, id: &str, before: &Value) -> Value {
     last
 }
 
+/// How many assets the client has, and how many of them are gone.
+pub fn assets(folder: &Folder, client: &str) -> (usize, usize) {
+    let all = folder.ask(&format!("/api/v1/clients/{client}/assets?limit=100"));
+    let all = all["data"].as_array().unwrap();
+    (all.len(), all.iter().filter(|it| it["status"] != "active").count())
+}
+
 pub fn n_events(folder: &Folder, kind: &str) -> usize {
     let events = folder.ask(&format!("/api/events?type={kind}&limit=100"));
     events["data"].as_array().unwrap().len()

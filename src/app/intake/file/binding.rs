@@ -25,20 +25,11 @@ pub(super) type Bound = Vec<(String, Option<BoundTenant>)>;
 
 /// The tenants that a file is about. Hosts and networks are none: their names mean nothing beyond a client.
 fn tenants(format: Format, scopes: &[String]) -> Vec<String> {
-    match format {
-        Format::Nmap | Format::Lynis | Format::Xccdf | Format::StigChecklist => Vec::new(),
-        Format::ProwlerOcsf
-        | Format::ProwlerCsv
-        | Format::ProwlerJson
-        | Format::Asff
-        | Format::Scuba
-        | Format::Maester
-        | Format::SecureScore
-        | Format::PingCastle => {
-            let named = |it: &&String| it.split_once('/').is_some_and(|it| it.1 != LOCAL);
-            scopes.iter().filter(named).cloned().collect()
-        }
+    if format.is_about_hosts() {
+        return Vec::new();
     }
+    let named = |it: &&String| it.split_once('/').is_some_and(|it| it.1 != LOCAL);
+    scopes.iter().filter(named).cloned().collect()
 }
 
 /// The vendor of a tenant.

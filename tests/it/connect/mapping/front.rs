@@ -7,6 +7,7 @@ use posture::connect::mapping::EXAMPLE;
 use serde_json::{Value, json};
 
 use super::tool::{SECRET, Tool, fast, joined, ninja, now_s, own};
+use crate::connect::tenant::assets;
 use crate::connect::vendor::told;
 use crate::harness::Answer;
 use crate::harness::http::send_socket;
@@ -35,13 +36,6 @@ fn controls(folder: &Folder, client: &str) -> String {
     let text = |it: &Value, name: &str| it[name].as_str().unwrap().to_owned();
     let said = all.map(|it| format!("{} {}", text(it, "controlCode"), text(it, "status")));
     said.filter(|it| !it.ends_with("not_assessed")).collect::<Vec<_>>().join(", ")
-}
-
-/// How many assets the client has, and how many of them are gone.
-fn assets(folder: &Folder, client: &str) -> (usize, usize) {
-    let all = folder.ask(&format!("/api/v1/clients/{client}/assets?limit=100"));
-    let all = all["data"].as_array().unwrap();
-    (all.len(), all.iter().filter(|it| it["status"] != "active").count())
 }
 
 fn stream(shown: &Value, name: &str) -> (String, String) {
