@@ -236,9 +236,9 @@ fn sync(options: &Config, json: bool, id: &str) -> Result<()> {
             return Err(Error::unavailable(rule));
         }
         let before = session.call(Call::get(path.as_str())).await?;
-        session.call(Call::of("POST", format!("{path}/sync"), &json!({}))).await?;
+        let asked = session.call(Call::of("POST", format!("{path}/sync"), &json!({}))).await?;
         let ended = tokio::select! {
-            ended = wait(session, &path, &before["data"]["lastRunAt"]) => ended?,
+            ended = wait(session, &path, [&before["data"], &asked["data"]]) => ended?,
             _ = tokio::signal::ctrl_c() => return Err(Error::unavailable(
                 "stopped waiting; the run goes on, and `posture connect show` shows it"
             )),
@@ -253,8 +253,8 @@ fn sync(options: &Config, json: bool, id: &str) -> Result<()> {
     })
 }
 
-/// Waits until a run has ended. Returns the connection.
-async fn wait(session: &ServerSession, path: &str, before: &Value) -> Result<Value> {
+/// Waits until the run that was asked for has ended, not one that was going on then. Returns the connection.
+async fn wait(session: &ServerSession, path: &str, [before, asked]: [&Value; 2]) -> Result<Value> {
     let spinner = print::progress(0, "{spinner} reading {elapsed}");
     loop {
         let now = session.call(Call::get(path)).await.map_err(|error| {
@@ -264,7 +264,8 @@ async fn wait(session: &ServerSession, path: &str, before: &Value) -> Result<Val
             Error::unavailable("the server stopped; the connection runs after its next start")
                 .caused_by(error)
         })?;
-        if now["data"]["lastRunAt"] != *before {
+        let has_run = now["data"]["lastRunAt"] != before["lastRunAt"];
+        if has_run && now["data"]["nextRunAt"] != asked["nextRunAt"] {
             spinner.finish_and_clear();
             return Ok(now);
         }

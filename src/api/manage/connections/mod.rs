@@ -144,7 +144,8 @@ impl Connections {
 
     /// Run a connection now
     ///
-    /// It runs in the background: `lastRunAt` changes when it has ended.
+    /// It runs in the background, after a run that is going on. It has ended when `lastRunAt` has changed and `nextRunAt`
+    /// is not what this call answers any more.
     #[oai(
         path = "/connections/:connectionId/sync",
         method = "post",

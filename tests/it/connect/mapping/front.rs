@@ -221,24 +221,10 @@ fn a_list_that_shrinks_is_believed_when_a_second_run_agrees() {
 fn what_is_changed_during_a_run_is_read_by_one_more() {
     let tool = own();
     let (folder, _server, [_, beta], id) = connected(&tool, EXAMPLE);
-    let is_idle = || {
-        let next = shown(&folder, &id)["nextRunAt"].as_str().unwrap().to_owned();
-        jiff::Timestamp::now() < next.parse().unwrap()
-    };
-    assert!(wait_until(WAIT, is_idle));
+    wait_until_idle(&folder, &id);
     let n_read = || tool.asked().iter().filter(|it| it.starts_with("/api/agents")).count();
     let n_before = n_read();
-    let (go, wait) = mpsc::channel();
-    let (began, begins) = mpsc::channel();
-    let channels = Mutex::new((wait, began));
-    tool.fail("/api/agents", move |_, n| {
-        if n == 1 {
-            let (wait, began) = &*channels.lock().unwrap();
-            began.send(()).unwrap();
-            wait.recv().unwrap();
-        }
-        None
-    });
+    let (go, begins) = hold_first_run(&tool);
     std::thread::scope(|scope| {
         let synced = scope.spawn(|| folder.run(&["connect", "sync", &id]));
         begins.recv().unwrap();
@@ -251,6 +237,53 @@ fn what_is_changed_during_a_run_is_read_by_one_more() {
         );
     });
     assert!(wait_until(WAIT, || controls(&folder, &beta).is_empty()), "it is retracted");
+}
+
+fn wait_until_idle(folder: &Folder, id: &str) {
+    let is_idle = || {
+        let next = shown(folder, id)["nextRunAt"].as_str().unwrap().to_owned();
+        jiff::Timestamp::now() < next.parse().unwrap()
+    };
+    assert!(wait_until(WAIT, is_idle));
+}
+
+/// The next run waits for what is sent to the first end, once the second said that it has begun; the run after it is slow.
+fn hold_first_run(tool: &Tool) -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
+    let (go, wait) = mpsc::channel();
+    let (began, begins) = mpsc::channel();
+    let channels = Mutex::new((wait, began));
+    tool.fail("/api/agents", move |_, n| {
+        if n == 1 {
+            let (wait, began) = &*channels.lock().unwrap();
+            began.send(()).unwrap();
+            wait.recv().unwrap();
+        } else {
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        None
+    });
+    (go, begins)
+}
+
+#[test]
+fn sync_waits_for_a_run_that_began_after_it_was_asked_for() {
+    let tool = own();
+    let (folder, _server, _, id) = connected(&tool, EXAMPLE);
+    wait_until_idle(&folder, &id);
+    let n_read = || tool.asked().iter().filter(|it| it.starts_with("/api/agents")).count();
+    let n_before = n_read();
+    let (go, begins) = hold_first_run(&tool);
+    let sync = || folder.run(&["connect", "sync", &id]);
+    std::thread::scope(|scope| {
+        scope.spawn(sync);
+        begins.recv().unwrap();
+        let first = shown(&folder, &id)["nextRunAt"].clone();
+        let second = scope.spawn(sync);
+        assert!(wait_until(WAIT, || shown(&folder, &id)["nextRunAt"] != first));
+        go.send(()).unwrap();
+        second.join().unwrap();
+        assert_eq!(n_before + 2, n_read(), "the first run had begun before");
+    });
 }
 
 /// `example_rmm`, whose devices say only the name of their organization.
