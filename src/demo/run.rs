@@ -131,6 +131,7 @@ impl ToolRun<'_> {
 
     fn folded(&self, scope: String) -> Folded {
         Folded {
+            scans: Vec::new(),
             observations: Vec::new(),
             assets: Vec::new(),
             silent: Vec::new(),

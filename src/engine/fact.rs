@@ -103,6 +103,45 @@ impl Verdict {
     }
 }
 
+/// What a list of accounts or systems shows about one control.
+#[derive(Debug)]
+pub struct ControlVerdict<'a> {
+    /// The control's code.
+    pub code: &'static str,
+    pub verdict: Verdict,
+    /// The subjects that fail.
+    pub failing: Vec<&'a str>,
+    pub n_unknown: usize,
+}
+
+impl<'a> ControlVerdict<'a> {
+    /// Counts subjects that pass and fail. While this is unknown of some, the list shows at most that the control is partly
+    /// met; while it is of most, nothing passes.
+    #[must_use]
+    pub fn counted(
+        code: &'static str,
+        judged: impl IntoIterator<Item = (&'a str, Option<bool>)>,
+    ) -> Self {
+        let (mut passed, mut failing, mut n_unknown) = (0_u32, Vec::new(), 0);
+        for (name, passes) in judged {
+            match passes {
+                Some(true) => passed += 1,
+                Some(false) => failing.push(name),
+                None => n_unknown += 1,
+            }
+        }
+        let failed = u32::try_from(failing.len()).unwrap_or(u32::MAX);
+        let is_mostly_unknown = passed as usize + failing.len() < n_unknown;
+        let passed = if is_mostly_unknown { 0 } else { passed };
+        let verdict = if failed == 0 && 0 < passed && 0 < n_unknown {
+            Verdict::Stated(Status::Partial)
+        } else {
+            Verdict::Counted { passed, failed }
+        };
+        Self { code, verdict, failing, n_unknown }
+    }
+}
+
 /// The result of one check of one source in one scope at one time.
 ///
 /// Key: (subject, source, scope, check). The newest effective one of each key counts, until `valid_until`.

@@ -2,7 +2,7 @@
 
 use bincode::{Decode, Encode};
 
-use super::fact::{Status, Verdict};
+use super::fact::{ControlVerdict, Status, Verdict};
 use crate::clock::Time;
 
 /// One account.
@@ -186,60 +186,32 @@ pub fn account_changes(
     changes
 }
 
-/// What a list of accounts shows about one control.
-#[derive(Debug)]
-pub struct ControlVerdict<'a> {
-    /// The control's code.
-    pub code: &'static str,
-    pub verdict: Verdict,
-    /// The accounts that fail.
-    pub failing: Vec<&'a str>,
-    pub n_unknown: usize,
-}
-
 /// Returns what a complete list of accounts shows about the controls for accounts. A control about which it shows
 /// nothing is left out.
 #[must_use]
 pub fn verdicts(all: &[Identity], at: Time, dormant_days: u16) -> Vec<ControlVerdict<'_>> {
+    fn named(it: &Identity, passes: Option<bool>) -> (&str, Option<bool>) {
+        (&it.user, passes)
+    }
     let enabled = || all.iter().filter(|it| it.is_enabled);
-    let guests: Vec<_> = enabled()
-        .filter(|it| it.is_guest)
-        .map(|it| (it, Some(it.privileges().is_empty())))
-        .collect();
+    let guests = enabled().filter(|it| it.is_guest);
+    let guests: Vec<_> = guests.map(|it| named(it, Some(it.privileges().is_empty()))).collect();
     let guests = if guests.is_empty() && enabled().next().is_some() {
         let verdict = Verdict::Stated(Status::Compliant);
         ControlVerdict { code: "ID-10", verdict, failing: Vec::new(), n_unknown: 0 }
     } else {
-        counted("ID-10", guests)
+        ControlVerdict::counted("ID-10", guests)
     };
-    let members = enabled().filter(|it| !it.is_guest).map(|it| (it, it.mfa));
-    let admins = enabled().filter(|it| it.is_administrator()).map(|it| (it, it.is_protected()));
-    let used = enabled().map(|it| (it, it.is_dormant(at, dormant_days).map(|it| !it)));
-    let all = [counted("ID-02", members), counted("ID-03", admins), guests, counted("ID-11", used)];
+    let members = enabled().filter(|it| !it.is_guest).map(|it| named(it, it.mfa));
+    let admins = enabled().filter(|it| it.is_administrator());
+    let admins = admins.map(|it| named(it, it.is_protected()));
+    let used = enabled();
+    let used = used.map(|it| named(it, it.is_dormant(at, dormant_days).map(|it| !it)));
+    let all = [
+        ControlVerdict::counted("ID-02", members),
+        ControlVerdict::counted("ID-03", admins),
+        guests,
+        ControlVerdict::counted("ID-11", used),
+    ];
     all.into_iter().filter(|it| it.verdict.is_effective()).collect()
-}
-
-/// Counts accounts that pass and fail. While this is unknown of some, the list shows at most that the control is partly
-/// met; while it is of most, nothing passes.
-fn counted<'a>(
-    code: &'static str,
-    judged: impl IntoIterator<Item = (&'a Identity, Option<bool>)>,
-) -> ControlVerdict<'a> {
-    let (mut passed, mut failing, mut n_unknown) = (0_u32, Vec::new(), 0);
-    for (identity, passes) in judged {
-        match passes {
-            Some(true) => passed += 1,
-            Some(false) => failing.push(identity.user.as_str()),
-            None => n_unknown += 1,
-        }
-    }
-    let failed = u32::try_from(failing.len()).unwrap_or(u32::MAX);
-    let is_mostly_unknown = passed as usize + failing.len() < n_unknown;
-    let passed = if is_mostly_unknown { 0 } else { passed };
-    let verdict = if failed == 0 && 0 < passed && 0 < n_unknown {
-        Verdict::Stated(Status::Partial)
-    } else {
-        Verdict::Counted { passed, failed }
-    };
-    ControlVerdict { code, verdict, failing, n_unknown }
 }

@@ -12,6 +12,7 @@ pub mod network;
 pub mod posture;
 pub mod readiness;
 pub mod severity;
+pub mod vulnerability;
 
 mod current;
 mod digest;

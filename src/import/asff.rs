@@ -192,7 +192,10 @@ impl AsffRecord<'_> {
                 let tool = Some(statement.tool);
                 records(Record::Silent { scope, tool, check, observed_at })
             }
-            it @ (Record::Asset(_) | Record::Skipped { .. }) => records(it),
+            it @ (Record::Asset(_)
+            | Record::System(_)
+            | Record::Vulnerability(_)
+            | Record::Skipped { .. }) => records(it),
         };
         let account = [AsffResource::default()];
         let resources = if self.resources.is_empty() { &account[..] } else { &self.resources };

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::ration::refuse_beyond;
 use super::text;
-use super::{Check, CheckOutcome, Record};
+use super::vulnerability::fold::SystemFold;
+use super::{Check, CheckOutcome, Record, ScannedSystem};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact;
@@ -14,7 +16,8 @@ use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, N_NAMED_MAX, Observation, Subject, Verdict,
 };
 use crate::engine::severity::Severity;
-use crate::error::{Error, Result};
+use crate::engine::vulnerability::SystemScan;
+use crate::error::Result;
 use crate::id::ImportId;
 
 /// A file with more records is refused.
@@ -58,6 +61,16 @@ pub enum Observed {
     At(Time),
 }
 
+impl Observed {
+    /// The time of what the file does not date.
+    const fn otherwise(self) -> Time {
+        match self {
+            Self::File { now } => now,
+            Self::At(time) => time,
+        }
+    }
+}
+
 /// The content of a file.
 #[derive(Clone, Debug)]
 pub struct Folded {
@@ -67,9 +80,11 @@ pub struct Folded {
     pub silent: Vec<Observation>,
     /// One for each external id, in that order.
     pub assets: Vec<Seen>,
+    /// One for each system that a vulnerability scanner looked at, in the order of the external ids.
+    pub scans: Vec<SystemScan>,
     /// Reason -> the number of records that were skipped for it.
     pub skipped: BTreeMap<String, u32>,
-    /// Checks and skipped records. Assets come with checks and are not counted.
+    /// Checks, systems, vulnerabilities and skipped records. Assets come with checks and are not counted.
     pub n_records: u64,
     /// Of checks and assets, sorted.
     pub scopes: Vec<String>,
@@ -88,6 +103,7 @@ pub struct Fold {
     /// Hash of scope, tool, check and subject -> its outcome. Hashes, so that a large file fits into memory.
     outcomes: HashMap<u64, CheckOutcome>,
     assets: BTreeMap<String, Seen>,
+    systems: SystemFold,
     skipped: BTreeMap<String, u32>,
     n_records: u64,
     scopes: BTreeSet<String>,
@@ -120,6 +136,7 @@ impl Fold {
             groups: BTreeMap::new(),
             outcomes: HashMap::new(),
             assets: BTreeMap::new(),
+            systems: SystemFold::default(),
             skipped: BTreeMap::new(),
             n_records: 0,
             scopes: BTreeSet::new(),
@@ -129,7 +146,8 @@ impl Fold {
     }
 
     /// # Errors
-    /// `Invalid` beyond [`N_RECORDS_MAX`], [`N_OBSERVATIONS_MAX`] or [`N_ASSETS_MAX`].
+    /// `Invalid` beyond [`N_RECORDS_MAX`], [`N_OBSERVATIONS_MAX`], [`N_ASSETS_MAX`] or
+    /// [`super::vulnerability::fold::N_VULNERABILITIES_MAX`].
     pub fn add(&mut self, record: Record) -> Result<()> {
         match record {
             Record::Check(check) => {
@@ -137,6 +155,18 @@ impl Fold {
                 self.add_check(check)
             }
             Record::Asset(seen) => self.add_asset(seen),
+            Record::System(system) => {
+                self.count_record()?;
+                let observed_at = self.time_of(system.observed_at);
+                self.note_time(observed_at);
+                self.add_asset(system.seen.clone())?;
+                self.systems.add_system(ScannedSystem { observed_at, ..system });
+                Ok(())
+            }
+            Record::Vulnerability(found) => {
+                self.count_record()?;
+                self.systems.add(found)
+            }
             Record::Silent { scope, tool, check, observed_at } => {
                 let observed_at = self.time_of(observed_at);
                 let (tool, title) = (tool.unwrap_or(self.origin.tool), check.clone());
@@ -168,6 +198,13 @@ impl Fold {
         }
     }
 
+    fn note_time(&mut self, observed_at: Option<Time>) {
+        if let Some(time) = observed_at {
+            self.observed_from = Some(self.observed_from.map_or(time, |it| it.min(time)));
+            self.observed_to = self.observed_to.max(Some(time));
+        }
+    }
+
     fn group(
         &mut self,
         key: (String, String, &'static str),
@@ -189,10 +226,7 @@ impl Fold {
 
     fn add_check(&mut self, check: Check) -> Result<()> {
         let observed_at = self.time_of(check.observed_at);
-        if let Some(time) = observed_at {
-            self.observed_from = Some(self.observed_from.map_or(time, |it| it.min(time)));
-            self.observed_to = self.observed_to.max(Some(time));
-        }
+        self.note_time(observed_at);
         let tool = check.tool.unwrap_or(self.origin.tool);
         let parts = [&check.scope, tool, &check.check, &check.subject.id];
         let hash = parts.into_iter().fold(0, |seed, it| xxh3_64_with_seed(it.as_bytes(), seed));
@@ -234,7 +268,8 @@ impl Fold {
     /// The observations and assets of all records.
     #[must_use]
     pub fn finish(self) -> Folded {
-        let Self { origin, groups, .. } = self;
+        let Self { origin, groups, systems, .. } = self;
+        let otherwise = origin.observed.otherwise();
         let all = groups.into_iter();
         let all = all.map(|((scope, check, tool), it)| it.finish(scope, check, tool, &origin));
         let has_result = |it: &Observation| it.verdict.is_effective() || it.accepted != 0;
@@ -243,6 +278,7 @@ impl Fold {
             observations,
             silent,
             assets: self.assets.into_values().collect(),
+            scans: systems.finish(|it| it.unwrap_or(otherwise)),
             skipped: self.skipped,
             n_records: self.n_records,
             scopes: self.scopes.into_iter().collect(),
@@ -304,10 +340,7 @@ impl CheckGroup {
         tool: &str,
         origin: &ImportOrigin,
     ) -> Observation {
-        let otherwise = match origin.observed {
-            Observed::File { now } => now,
-            Observed::At(time) => time,
-        };
+        let otherwise = origin.observed.otherwise();
         self.failing.sort_unstable();
         self.failing.truncate(N_FAILING_MAX);
         Observation {
@@ -341,14 +374,4 @@ impl CheckGroup {
         parts.extend(self.detail.clone());
         parts.join("\n")
     }
-}
-
-fn refuse_beyond(within: bool, n_max: u64, what: &str) -> Result<()> {
-    if within {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "more than {n_max} {what} in one file; split the run, for example by account, and import \
-        the parts"
-    )))
 }

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::severity::Severity;
+use crate::engine::vulnerability::SystemKind;
 use crate::error::{Error, Result};
 
 mod about;
@@ -33,6 +34,7 @@ mod scap;
 mod scuba;
 mod securescore;
 mod text;
+pub mod vulnerability;
 mod xml;
 
 /// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
@@ -197,6 +199,9 @@ impl FromStr for Format {
 pub enum Record {
     Check(Check),
     Asset(Seen),
+    /// A vulnerability scanner looked at a system. What it found there are further records, before or after.
+    System(ScannedSystem),
+    Vulnerability(FoundVulnerability),
     /// A record that was skipped, and why. The same reason always has the same words.
     Skipped {
         /// Number of the record in the file (finding, row or host), from 1.
@@ -230,6 +235,41 @@ pub struct Check {
     pub subject: CheckSubject,
     /// `None`: the file does not say.
     pub observed_at: Option<Time>,
+}
+
+/// A system that a vulnerability scanner looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScannedSystem {
+    /// Its name or address becomes that by which scans of several tools are recognized as of one system.
+    pub seen: Seen,
+    pub kind: SystemKind,
+    /// As of [`crate::engine::vulnerability::SystemScan`].
+    pub is_deep: bool,
+    /// `None`: the file does not say.
+    pub observed_at: Option<Time>,
+}
+
+/// A vulnerability of a system.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundVulnerability {
+    /// [`Seen::external_id`] of the system.
+    pub system: String,
+    /// `CVE-…` where it has one, else the tool's own id.
+    pub id: String,
+    pub severity: Severity,
+    pub title: String,
+    /// The package or program. `None`: the file does not say.
+    pub component: Option<String>,
+    pub installed: Option<String>,
+    /// The version, or the update, that fixes it.
+    pub fixed: Option<String>,
+    pub is_fixable: bool,
+    /// When the tool saw it there first. `None`: the file does not say.
+    pub first_seen_at: Option<Time>,
+    /// Since when there is a fix, or else since when it is known. `None`: the file does not say.
+    pub published_at: Option<Time>,
+    /// Accepted, muted or suppressed at the source.
+    pub is_accepted: bool,
 }
 
 /// Ordered from best to worst.

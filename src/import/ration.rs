@@ -1,10 +1,10 @@
-//! How much of a file an XML reader may collect at once.
+//! How much of a file may be collected: by an XML reader at once, and of each kind of records.
 
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 use super::RECORD_BYTES_MAX;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// Bounds the memory of the XML reader, which collects a whole tag, comment or text before it returns.
 pub(super) struct Ration<'a> {
@@ -54,4 +54,16 @@ pub(super) fn unread(cause: Arc<io::Error>, offset: u64) -> Error {
         return Error::invalid(format!("invalid XML at byte {offset}: {cause}"));
     }
     Error::unavailable("reading the file failed; try again").caused_by(cause)
+}
+
+/// # Errors
+/// `Invalid` unless it is within the limit.
+pub(super) fn refuse_beyond(within: bool, n_max: u64, what: &str) -> Result<()> {
+    if within {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "more than {n_max} {what} in one file; split the run, for example by account, and import \
+        the parts"
+    )))
 }

@@ -86,7 +86,7 @@ fn report(format: Format, bytes: &[u8]) {
         valid_until: None,
         observed: Observed::File { now: Time::from_s(NOW_S) },
     });
-    let (mut n_checks, mut n_skipped) = (0, 0);
+    let (mut n_checks, mut n_found, mut n_skipped) = (0, 0, 0);
     for record in all {
         match &record {
             Record::Check(it) => {
@@ -95,6 +95,15 @@ fn report(format: Format, bytes: &[u8]) {
                 is_shown(&[&it.title, &it.subject.name]);
             }
             Record::Asset(it) => is_shown(&[&it.name]),
+            Record::System(it) => {
+                n_found += 1;
+                is_shown(&[&it.seen.name]);
+            }
+            Record::Vulnerability(it) => {
+                n_found += 1;
+                assert!(!it.id.is_empty() && !it.system.is_empty(), "{it:?}");
+                is_shown(&[&it.id, &it.title]);
+            }
             Record::Silent { scope, check, .. } => assert!(!scope.is_empty() && !check.is_empty()),
             Record::Skipped { reason, .. } => {
                 n_skipped += 1;
@@ -105,7 +114,7 @@ fn report(format: Format, bytes: &[u8]) {
         fold.add(record).expect("the input is far below the limits");
     }
     let folded = fold.finish();
-    assert_eq!(folded.n_records, n_checks + n_skipped);
+    assert_eq!(folded.n_records, n_checks + n_found + n_skipped);
     assert_eq!(folded.skipped.values().map(|it| u64::from(*it)).sum::<u64>(), n_skipped);
     let n_counted: u64 = folded.observations.iter().map(n_subjects).sum();
     assert!(n_counted <= n_checks && (n_checks == 0) == folded.observations.is_empty());

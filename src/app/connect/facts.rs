@@ -51,6 +51,7 @@ impl RunLabel<'_> {
             at: self.at,
         };
         let folded = Folded {
+            scans: Vec::new(),
             n_records: (observations.len() + assets.len()) as u64,
             observations,
             assets,

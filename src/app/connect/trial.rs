@@ -5,8 +5,9 @@ use crate::app::App;
 use crate::app::intake::account;
 use crate::auth::caller::Caller;
 use crate::connect::reading::{Group, Judged, Reading};
+use crate::engine::fact::ControlVerdict;
 use crate::engine::fact::{DERIVED_CHECK, Status, Verdict};
-use crate::engine::identity::{self, ControlVerdict};
+use crate::engine::identity;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ConnectionId};
 

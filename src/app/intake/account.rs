@@ -2,8 +2,8 @@
 
 use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{DERIVED_CHECK, Observation, Subject, failing_line};
-use crate::engine::identity::{self, ControlVerdict, Identity};
+use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Observation, Subject, failing_line};
+use crate::engine::identity::{self, Identity};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 

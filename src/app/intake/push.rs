@@ -191,6 +191,7 @@ impl FactsReader<'_> {
             at: self.now,
         };
         let folded = Folded {
+            scans: Vec::new(),
             observations,
             assets,
             silent: Vec::new(),

@@ -185,7 +185,11 @@ fn what_comes_and_goes_or_only_grants_is_no_asset() {
         let found = records(Format::ProwlerOcsf, &mut file.as_slice()).unwrap();
         found.into_iter().find_map(|it| match it {
             Record::Asset(seen) => Some(seen.asset_type),
-            Record::Check(_) | Record::Skipped { .. } | Record::Silent { .. } => None,
+            Record::Check(_)
+            | Record::System(_)
+            | Record::Vulnerability(_)
+            | Record::Skipped { .. }
+            | Record::Silent { .. } => None,
         })
     };
     let arn = |rest: &str| is_asset("aws", &format!("arn:aws:{rest}"), "Other");

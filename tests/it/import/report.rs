@@ -22,7 +22,11 @@ fn check(format: Format, name: &str, id: &str) -> Check {
     let all = records(format, &mut own(name).as_slice()).unwrap();
     let mut checks = all.into_iter().filter_map(|it| match it {
         Record::Check(check) => Some(check),
-        Record::Asset(_) | Record::Skipped { .. } | Record::Silent { .. } => None,
+        Record::Asset(_)
+        | Record::System(_)
+        | Record::Vulnerability(_)
+        | Record::Skipped { .. }
+        | Record::Silent { .. } => None,
     });
     checks.rfind(|it| it.check == id).unwrap()
 }
@@ -161,7 +165,11 @@ fn passes(format: Format, file: &str) -> (Vec<String>, Vec<String>) {
         match it {
             Record::Check(it) if it.outcome == CheckOutcome::Pass => passed.push(it.check),
             Record::Skipped { reason, .. } => skipped.push(reason),
-            Record::Check(_) | Record::Asset(_) | Record::Silent { .. } => (),
+            Record::Check(_)
+            | Record::Asset(_)
+            | Record::System(_)
+            | Record::Vulnerability(_)
+            | Record::Silent { .. } => (),
         }
     }
     (passed, skipped)

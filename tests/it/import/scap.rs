@@ -11,7 +11,11 @@ fn checks(format: Format, file: &[u8]) -> Vec<Check> {
     let all = records(format, &mut &*file).unwrap().into_iter();
     let check = |it| match it {
         Record::Check(check) => Some(check),
-        Record::Asset(_) | Record::Skipped { .. } | Record::Silent { .. } => None,
+        Record::Asset(_)
+        | Record::System(_)
+        | Record::Vulnerability(_)
+        | Record::Skipped { .. }
+        | Record::Silent { .. } => None,
     };
     all.filter_map(check).collect()
 }
