@@ -77,8 +77,8 @@ pub enum Verdict {
     Counted { passed: u32, failed: u32 },
     /// A status without counts: `Compliant`, `Partial` or `NonCompliant`.
     Stated(Status),
-    /// The check is missing from a complete read. Earlier observations of it no longer count. Written by releases up to
-    /// 0.1, which stored no [`CompleteRead`].
+    /// The source no longer says anything about it. Earlier observations of it no longer count. Written for scans of systems,
+    /// and for all checks by releases up to 0.1, which stored no [`CompleteRead`].
     Gone,
 }
 

@@ -14,6 +14,7 @@ use crate::app::App;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::blocking::Cancellation;
 use crate::clock::Time;
+use crate::engine::vulnerability::{SCAN_DAYS, SystemScan};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
@@ -301,7 +302,8 @@ fn unknown_format(head: &[u8]) -> Error {
 
 /// Refuses a file that says nothing, though it has records.
 fn refuse_skipped(folded: &Folded) -> Result<()> {
-    let says_nothing = folded.observations.is_empty() && folded.assets.is_empty();
+    let says_nothing =
+        folded.observations.is_empty() && folded.assets.is_empty() && folded.scans.is_empty();
     if folded.n_records == 0 || !says_nothing {
         return Ok(());
     }
@@ -327,17 +329,20 @@ fn intake(
              --observed-at now if it shows the current state",
         ));
     }
-    let newest = folded.observations.iter().map(|it| it.observed_at).max();
+    let observed = folded.observations.iter().map(|it| it.observed_at);
+    let times: Vec<Time> = observed.chain(folded.scans.iter().map(|it| it.at)).collect();
+    let (oldest, newest) = (times.iter().min().copied(), times.iter().max().copied());
+    let is_outdated = |it: &SystemScan| it.at.plus_days(SCAN_DAYS) <= now;
     if let (ObservedAt::File, Some(newest)) = (order.observed_at, newest)
         && folded.observations.iter().all(is_expired)
+        && folded.scans.iter().all(is_outdated)
     {
         return Err(Error::invalid(format!(
             "all {} observations are too old to count (the newest is from {newest}); nothing was imported. If the file \
-             shows the current state, repeat with --observed-at now",
-            folded.observations.len()
+            shows the current state, repeat with --observed-at now",
+            times.len()
         )));
     }
-    let oldest = folded.observations.iter().map(|it| it.observed_at).min();
     let seen_at = newest.unwrap_or(now);
     let run = NewRun {
         id,

@@ -165,6 +165,12 @@ impl App {
                 }
                 None => ListsPlan::default(),
             };
+            let scan_judge = (&**catalog, now);
+            if intake.is_undoing() {
+                roster::undo_scans(&mut lists, snapshot, origin.1, scan_judge)?;
+            } else {
+                roster::plan_scans(&mut lists, snapshot, origin, &intake.scans, scan_judge)?;
+            }
             require_observations(known, &intake.observations)?;
             for (part, moved) in &lists.moved {
                 require_members(snapshot, *part, moved)?;

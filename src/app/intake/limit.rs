@@ -23,6 +23,8 @@ pub const N_RUN_EVIDENCE_MAX: usize = 5_000;
 pub const N_OBSERVATIONS_MAX: usize = 500_000;
 pub const N_IDENTITIES_MAX: usize = 200_000;
 pub const N_APPS_MAX: usize = 100_000;
+/// Of the newest scan of each system and source.
+pub const N_VULNERABILITIES_MAX: usize = 500_000;
 /// How many rows the lists of accounts of a client may take. Each has up to 500 accounts.
 pub const N_LIST_ROWS_MAX: usize = 20_000;
 
@@ -77,6 +79,18 @@ pub(super) fn require_members(rows: &ClientSnapshot, part: ListKind, moved: &Mov
         )));
     }
     Ok(())
+}
+
+/// # Errors
+/// `TooLarge` if the client would have too many vulnerabilities.
+pub(super) fn require_vulnerabilities(n: usize) -> Result<()> {
+    if n <= N_VULNERABILITIES_MAX {
+        return Ok(());
+    }
+    Err(Error::too_large(format!(
+        "vulnerabilities: the client would have {n}, and {N_VULNERABILITIES_MAX} is the most; undo imports of scans that \
+         are no longer needed (DELETE /api/clients/{{clientId}}/imports/{{importId}})"
+    )))
 }
 
 /// # Errors

@@ -13,6 +13,7 @@ use crate::app::intake::source::Run;
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact::{CompleteRead, Observation};
+use crate::engine::vulnerability::SystemScan;
 use crate::error::Result;
 use crate::id::ImportId;
 use crate::import::fold::Folded;
@@ -38,6 +39,8 @@ pub struct Intake {
     pub retracted_reads: Vec<CompleteRead>,
     pub evidence: Vec<NewEvidence>,
     pub assets: Vec<Seen>,
+    /// What vulnerability scanners found.
+    pub scans: Vec<SystemScan>,
     /// When assets without their own time were seen.
     pub seen_at: Time,
     /// Which new assets are announced.
@@ -88,8 +91,8 @@ impl Intake {
             complete: false,
             retracted_at: None,
         };
-        let Folded { scopes, observations, assets, .. } = folded;
-        Self { scopes, observations, assets, ..Self::empty(import, at) }
+        let Folded { scopes, observations, assets, scans, .. } = folded;
+        Self { scopes, observations, assets, scans, ..Self::empty(import, at) }
     }
 
     /// Makes the intake that retracts the observations and complete reads of an earlier run.
@@ -113,6 +116,7 @@ impl Intake {
             retracted_reads: Vec::new(),
             evidence: Vec::new(),
             assets: Vec::new(),
+            scans: Vec::new(),
             seen_at,
             discovery: Discovery::OfKnownScopes,
             run: Run::Completed,
@@ -206,7 +210,7 @@ impl IntakePlan {
         let (evidence, moved) =
             (std::mem::take(&mut lists.evidence), std::mem::take(&mut lists.moved));
         if !intake.is_undoing() {
-            let n_facts = intake.observations.len() + derived.len();
+            let n_facts = intake.observations.len() + derived.len() + lists.n_scanned();
             import.n_facts = u32::try_from(n_facts).unwrap_or(u32::MAX);
             for scope in &intake.scopes {
                 steps.push(Step::Source(source_of(rows, &import, scope, now)?));

@@ -16,6 +16,7 @@ use crate::store::ClientBatch;
 use crate::store::per_client::account_list::{AccountRows, ListMark};
 use crate::store::per_client::import::SourceScope;
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
+use crate::store::per_client::scan::{ScanKey, ScanRow};
 
 /// How many rows of a run one commit writes or removes, so that other writers do not wait long.
 pub(super) const N_ROWS_PER_COMMIT: usize = 2_000;
@@ -56,12 +57,30 @@ pub(super) enum Step {
         number: u32,
         rows: AccountRows,
     },
+    /// A part of a scan of a system.
+    Scan(ScanRow),
+    /// A scan that is no longer kept.
+    ForgetScan(ScanKey),
 }
 
 impl Step {
-    /// How many rows it is worth: a part of a list has many accounts.
+    /// How many rows it is worth: a part of a list has many accounts, one of a scan many vulnerabilities.
     fn n_rows(&self) -> usize {
-        if let Self::KeepAccounts { rows, .. } = self { rows.accounts.len().max(1) } else { 1 }
+        match self {
+            Self::KeepAccounts { rows, .. } => rows.accounts.len().max(1),
+            Self::Scan(row) => row.n_found().max(1),
+            Self::Reads { .. }
+            | Self::Identity(_)
+            | Self::App(_)
+            | Self::ListedAsset(_)
+            | Self::Gone(..)
+            | Self::Source(_)
+            | Self::Asset { .. }
+            | Self::Met(_)
+            | Self::ForgetReads { .. }
+            | Self::ForgetList(_)
+            | Self::ForgetScan(_) => 1,
+        }
     }
 }
 
@@ -165,6 +184,8 @@ impl StepContext {
             Step::KeepAccounts { list, number, rows } => {
                 batch.put_account_rows((&self.source, &self.scope), *list, (*number, rows))?;
             }
+            Step::Scan(row) => batch.put_scan_row(row)?,
+            Step::ForgetScan(key) => batch.remove_scan(key)?,
             Step::ForgetReads { scope, part } => {
                 batch.remove_reads(Roster { source: &self.source, scope, part: *part })?;
             }

@@ -14,4 +14,5 @@ pub mod read;
 pub mod reference;
 pub mod roster;
 pub mod run;
+pub mod scan;
 pub mod summary_event;

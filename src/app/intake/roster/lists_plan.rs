@@ -17,6 +17,7 @@ use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::Import;
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
+use crate::store::per_client::scan::{ScanKey, StoredScan};
 
 /// Everything that the lists of one run write.
 #[derive(Default)]
@@ -32,6 +33,8 @@ pub struct ListsPlan {
     pub(super) forgotten_reads: Vec<(String, ListKind)>,
     pub(super) forgotten_lists: Vec<ListMark>,
     pub(super) kept_lists: Vec<AccountList>,
+    pub(super) scans: Vec<StoredScan>,
+    pub(super) forgotten_scans: Vec<ScanKey>,
     pub(super) changes: Vec<ConditionChange>,
     /// `None`: the lists change none.
     pub conditions: Option<ConditionPlan>,
@@ -203,6 +206,11 @@ impl ListsPlan {
         lists.map(|it| rows.count_rows_of_list(place, *it)).sum()
     }
 
+    /// How many systems and vulnerabilities the scans have.
+    pub(in crate::app::intake) fn n_scanned(&self) -> usize {
+        self.scans.iter().map(|it| 1 + it.scan.found.len()).sum()
+    }
+
     /// What is to be written, except for observations, evidence and conditions.
     pub(in crate::app::intake) fn into_steps(self) -> impl Iterator<Item = Step> {
         let scope = self.scope;
@@ -224,7 +232,10 @@ impl ListsPlan {
         let forgotten_lists = self.forgotten_lists.into_iter().map(Step::ForgetList);
         let kept = self.kept_lists.into_iter().flat_map(kept_steps);
         let reads = reads.chain(observations).chain(forgotten).chain(forgotten_lists).chain(kept);
-        reads.chain(identities).chain(apps).chain(assets).chain(gone)
+        let forgotten_scans = self.forgotten_scans.into_iter().map(Step::ForgetScan);
+        let scans = self.scans.into_iter().flat_map(StoredScan::into_rows).map(Step::Scan);
+        let members = identities.chain(apps).chain(assets).chain(gone);
+        reads.chain(members).chain(forgotten_scans).chain(scans)
     }
 
     pub(super) fn plan_conditions(&mut self, rows: &ClientSnapshot, now: Time) -> Result<()> {

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod lists_plan;
+mod systems;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -18,6 +19,7 @@ use crate::store::ClientSnapshot;
 use crate::store::per_client::roster::{ListKind, Roster};
 use lists_plan::ConditionChange;
 pub use lists_plan::{Corrections, ListsPlan};
+pub(in crate::app) use systems::{plan as plan_scans, undo as undo_scans};
 
 impl App {
     /// # Errors
