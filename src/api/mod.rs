@@ -144,6 +144,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
             manage::client::observations::Observations,
+            manage::client::vulnerabilities::Vulnerabilities,
         ),
         (
             manage::connections::Connections,

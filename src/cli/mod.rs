@@ -90,6 +90,9 @@ enum Command {
     /// Show what sources observed about a client.
     #[command(subcommand)]
     Observation(report::observation::ObservationCommand),
+    /// Show the vulnerabilities of a client's systems.
+    #[command(subcommand)]
+    Vulnerability(report::vulnerability::VulnerabilityCommand),
     /// Manage the evidence register of a client.
     #[command(subcommand)]
     Evidence(decision::evidence::EvidenceCommand),
@@ -186,6 +189,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Control(command) => decision::control::run(&options()?, json, command),
         Command::Requirement(command) => decision::requirement::run(&options()?, json, command),
         Command::Observation(command) => report::observation::run(&options()?, json, command),
+        Command::Vulnerability(command) => report::vulnerability::run(&options()?, json, command),
         Command::Evidence(command) => decision::evidence::run(&options()?, json, command),
         Command::Task(command) => decision::task::run(&options()?, json, command),
         Command::Alert(command) => decision::alert::run(&options()?, json, command),

@@ -9,4 +9,5 @@ pub mod observation;
 pub mod orphan;
 pub mod portfolio;
 pub mod posture;
+pub mod vulnerability;
 pub mod walk;

@@ -7,3 +7,4 @@ mod newest;
 pub(super) mod observation;
 pub(super) mod portfolio;
 pub(super) mod show;
+pub(super) mod vulnerability;

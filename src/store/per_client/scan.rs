@@ -102,19 +102,16 @@ impl<R: Rows> ClientTransaction<R> {
         Ok(found)
     }
 
-    /// Visits each system that comes after this one, with the newest scan of each source. Scans of `without` do not count.
+    /// Visits each system from this one on, with the newest scan of each source. Scans of `without` do not count.
     pub fn visit_systems(
         &self,
-        after: Option<&str>,
+        from: Option<&str>,
         without: Option<ImportId>,
         mut visit: impl FnMut(Vec<StoredScan>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let whole = Span::prefix(RowKey::of(FACT_SCAN).as_slice());
-        let span = match after {
-            Some(system) => {
-                let behind = Span::prefix(system_start(system).as_slice()).until;
-                whole.starting(&behind.unwrap_or_default())
-            }
+        let span = match from {
+            Some(system) => whole.starting(system_start(system).as_slice()),
             None => whole,
         };
         let mut newest: BTreeMap<String, StoredScan> = BTreeMap::new();

@@ -67,6 +67,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("attest_control", Names::Client, "", 200),
     ("decide_requirement", Names::Client, "", 200),
     ("list_observations", Names::Client, "failing=x", 200),
+    ("list_vulnerabilities", Names::Client, "overdue=x", 200),
     ("list_evidence", Names::Client, "limit=x", 200),
     ("list_open_risks", Names::Client, "limit=x", 200),
     ("add_evidence", Names::Client, "", 201),

@@ -15,6 +15,7 @@ use crate::api::edge::caller::{By, Origin};
 use crate::api::edge::right::ViewExport;
 use crate::api::manage::client::clients::ManagedClientView;
 use crate::api::manage::client::observations::ObservationView;
+use crate::api::manage::client::vulnerabilities::VulnerabilityView;
 use crate::api::manage::decision::controls::ClientControlView;
 use crate::api::manage::decision::evidence::EvidenceView;
 use crate::api::manage::decision::risks::ManagedRiskView;
@@ -31,6 +32,9 @@ use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::assessment::evidence::register;
 use crate::app::report::observation::{ObservationFilter, list_observations};
+use crate::app::report::vulnerability::{
+    VulnerabilityCursor, VulnerabilityFilter, list_vulnerabilities,
+};
 use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
 use crate::error::{Chain, Code, Error, Result};
@@ -50,7 +54,7 @@ const N_DAYS_MAX: u32 = u32::MAX;
 const NO_LONGER: &str = "no longer authorized for all clients of this export";
 
 /// The kinds of items, in the order of an export.
-static PARTS: [ExportPart; 10] = [
+static PARTS: [ExportPart; 11] = [
     ExportPart::Client,
     ExportPart::Scores,
     ExportPart::Risks { after: None },
@@ -60,6 +64,7 @@ static PARTS: [ExportPart; 10] = [
     ExportPart::Tasks { after: None },
     ExportPart::Imports,
     ExportPart::Observations { after: None },
+    ExportPart::Vulnerabilities { after: None },
     ExportPart::Assets { after: None },
 ];
 
@@ -82,6 +87,9 @@ enum ExportPart {
     Imports,
     Observations {
         after: Option<ObservationCursor>,
+    },
+    Vulnerabilities {
+        after: Option<VulnerabilityCursor>,
     },
     Assets {
         after: Option<AssetId>,
@@ -174,6 +182,9 @@ impl ExportSource {
             ExportPart::Observations { after } => {
                 return self.put_observations(rows, written, after.as_ref());
             }
+            ExportPart::Vulnerabilities { after } => {
+                return self.put_vulnerabilities(rows, written, after.as_ref());
+            }
             ExportPart::Assets { after } => return self.put_assets(rows, written, after),
         }
         Ok(None)
@@ -223,6 +234,20 @@ impl ExportSource {
         let views = found.into_iter().map(|it| ObservationView::of(it.1, &catalog, now));
         views.for_each(|it| self.put(written, "observation", &it));
         Ok(after.map(|it| ExportPart::Observations { after: Some(it) }))
+    }
+
+    fn put_vulnerabilities(
+        &self,
+        rows: &ClientSnapshot,
+        written: &mut ExportLines,
+        after: Option<&VulnerabilityCursor>,
+    ) -> Result<Option<ExportPart>> {
+        let all = VulnerabilityFilter::default();
+        let found = list_vulnerabilities(rows, &all, after, N_ROWS_AT_ONCE)?;
+        let after = last_of_full(&found).map(VulnerabilityCursor::of);
+        let views = found.into_iter().map(VulnerabilityView::of);
+        views.for_each(|it| self.put(written, "vulnerability", &it));
+        Ok(after.map(|it| ExportPart::Vulnerabilities { after: Some(it) }))
     }
 
     fn put_assets(

@@ -4,3 +4,4 @@ pub mod clients;
 pub mod export;
 pub mod observations;
 pub mod posture;
+pub mod vulnerabilities;
