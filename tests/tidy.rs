@@ -53,7 +53,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
             &["input", "notice"],
             &["client"],
             &["event"],
-            &["inventory"],
+            &["inventory", "exploited"],
             &["assessment"],
             &["intake"],
             &[

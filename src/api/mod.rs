@@ -139,6 +139,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::backups::BackupOperations,
             manage::catalog::CatalogReads,
             manage::own_frameworks::OwnFrameworks,
+            manage::exploited::Exploited,
             manage::access::audit::AuditLog,
             manage::client::export::Exports,
             manage::report::compliance::ClientCompliance,

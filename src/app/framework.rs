@@ -12,7 +12,7 @@ use crate::catalog::{Problem, read_own};
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::{Framework, FrameworkId, FrameworkRow, OwnFrameworkId};
 use crate::error::{Detail, Error, Result};
-use crate::store::global::framework::OwnFramework;
+use crate::store::global::catalog::framework::OwnFramework;
 use crate::store::global::webhook::{FrameworkChoice, Subscription};
 use crate::store::{Batch, Snapshot};
 

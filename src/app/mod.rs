@@ -8,6 +8,7 @@ pub mod client;
 pub mod connect;
 pub mod decision;
 pub mod event;
+pub mod exploited;
 pub mod framework;
 pub mod ingestion;
 pub mod input;

@@ -1,10 +1,13 @@
 //! `posture catalog`: the catalog in this executable, as the API shows it.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::call::{Call, with_session};
-use super::print;
+use super::{input, print};
+use crate::app::exploited::LIST_BYTES_MAX;
 use crate::config::Config;
 use crate::error::{Error, Result};
 
@@ -21,6 +24,16 @@ pub(super) enum CatalogCommand {
     Control {
         /// Control code, such as ID-01.
         code: String,
+    },
+    /// Bring CISA's list of vulnerabilities that are known to be exploited, or show which one is in use.
+    #[command(after_help = "\
+Examples:
+  curl -sO https://www.cisa.gov/sites/default/files/feeds/known_exploited_vulnerabilities.json
+  posture catalog kev known_exploited_vulnerabilities.json
+  posture catalog kev")]
+    Kev {
+        /// CISA's file `known_exploited_vulnerabilities.json`, or - for standard input.
+        file: Option<PathBuf>,
     },
 }
 
@@ -52,7 +65,35 @@ pub(super) fn run(options: &Config, json: bool, command: CatalogCommand) -> Resu
             let found = all.into_iter().find(|it| is_named(&it["controlCode"], &code));
             show_control(json, &found.ok_or_else(|| unknown_control(&code))?)
         }
+        CatalogCommand::Kev { file: None } => {
+            show_exploited(json, &session.call(Call::get("/api/exploited")).await?)
+        }
+        CatalogCommand::Kev { file: Some(file) } => {
+            let list: Value = serde_json::from_str(&input::text(&file, LIST_BYTES_MAX)?)
+                .map_err(|it| Error::invalid(format!("the file is not JSON: {it}")))?;
+            let answer = session.call(Call::of("PUT", "/api/exploited", &list)).await?;
+            show_exploited(json, &answer)
+        }
     })
+}
+
+fn show_exploited(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    if answer["data"].is_null() {
+        return print::line(
+            "no list of exploited vulnerabilities; `posture catalog kev FILE` brings one",
+        );
+    }
+    let fields = [
+        ("version", "version"),
+        ("released", "releasedAt"),
+        ("entries", "entries"),
+        ("brought", "at"),
+        ("by", "by"),
+    ];
+    print::fields(&answer["data"], &fields)
 }
 
 fn framework(id: &str) -> Call {

@@ -305,6 +305,16 @@ pub(super) const WEBHOOKS: &str = "webhooks";
 /// Key: framework id. Value: `OwnFramework`.
 pub(super) const OWN_FRAMEWORKS: &str = "own_frameworks";
 
+/// Vulnerabilities that are known to be exploited.
+///
+/// Key: CVE. Value: nothing.
+pub(super) const EXPLOITED: &str = "exploited";
+
+/// Which list they are of.
+///
+/// Key: `list`. Value: `ExploitedList`. No row: none was brought.
+pub(super) const EXPLOITED_LIST: &str = "exploited_list";
+
 /// What an ACME authority gave the service; keys are encrypted.
 ///
 /// Key: [`ACME_ACCOUNT`]. Value: `AcmeAccount`.

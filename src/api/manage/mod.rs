@@ -7,6 +7,7 @@ pub mod client;
 pub mod connections;
 pub mod decision;
 pub mod event;
+pub mod exploited;
 pub mod intake;
 pub mod own_frameworks;
 pub mod report;

@@ -14,11 +14,12 @@ use crate::app::assessment::statement::{Statement, Statements};
 use crate::app::event::cause::Cause;
 use crate::app::intake::limit::{require_lists, require_members, require_observations};
 use crate::app::intake::list::AccountJudge;
-use crate::app::intake::roster::ListsPlan;
+use crate::app::intake::roster::{ListsPlan, ScanJudge};
 use crate::app::intake::source::Run;
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::engine::fact::{CompleteRead, Observation, ObservedThing, SourceFacts};
+use crate::engine::vulnerability::Exploited;
 use crate::error::{Code, Error, Result};
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::read::split_by_age;
@@ -142,6 +143,11 @@ impl App {
     ) -> Result<IntakePlan> {
         let subject = self.subject(rows.id())?;
         let rules = self.roster_rules(rows.id())?;
+        let exploited = if intake.is_undoing() || !intake.scans.is_empty() {
+            self.list_exploited().await?
+        } else {
+            Exploited::default() // No scan is judged.
+        };
         let scopes = &intake.scopes;
         let is_first = !scopes.is_empty() && scopes.iter().all(|it| baseline.contains(it));
         let (intake, baseline) = (Arc::clone(intake), baseline.clone());
@@ -165,11 +171,11 @@ impl App {
                 }
                 None => ListsPlan::default(),
             };
-            let scan_judge = (&**catalog, now);
+            let scan_judge = ScanJudge { catalog, exploited: &exploited, now };
             if intake.is_undoing() {
-                roster::undo_scans(&mut lists, snapshot, origin.1, scan_judge)?;
+                roster::undo_scans(&mut lists, snapshot, origin.1, &scan_judge)?;
             } else {
-                roster::plan_scans(&mut lists, snapshot, origin, &intake.scans, scan_judge)?;
+                roster::plan_scans(&mut lists, snapshot, origin, &intake.scans, &scan_judge)?;
             }
             require_observations(known, &intake.observations)?;
             for (part, moved) in &lists.moved {

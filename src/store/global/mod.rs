@@ -3,6 +3,7 @@
 pub mod alert;
 pub mod answer;
 pub mod audit;
+pub mod catalog;
 pub mod certificate;
 pub mod change;
 pub mod client;
@@ -10,7 +11,6 @@ pub mod connection;
 pub mod delivery;
 pub mod erasure;
 pub mod event;
-pub mod framework;
 pub mod ingestion;
 pub mod key;
 pub mod limit;

@@ -120,6 +120,8 @@ pub(crate) const TRIED: &[Tried] = &[
     ("get_own_framework", Names::Nothing, "", 200),
     ("add_own_framework", Names::Nothing, "", 201),
     ("remove_own_framework", Names::Nothing, "", 204),
+    ("get_exploited_list", Names::Nothing, "", 200),
+    ("put_exploited_list", Names::Nothing, "", 200),
     ("list_controls", Names::Nothing, "", 200),
     ("log_in", Names::Nothing, "", 200),
     ("log_out", Names::Nothing, "", 403),

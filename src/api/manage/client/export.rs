@@ -37,6 +37,7 @@ use crate::app::report::vulnerability::{
 };
 use crate::auth::caller::Caller;
 use crate::engine::framework::Level;
+use crate::engine::vulnerability::Exploited;
 use crate::error::{Chain, Code, Error, Result};
 use crate::id::{AssetId, ClientId, TaskId};
 use crate::request::{self, RequestId};
@@ -134,9 +135,12 @@ impl ExportSource {
     /// Reads the next lines of a part, and returns what is left of it. `None`: it is complete.
     async fn read(&self, part: ExportPart) -> Result<(ExportLines, Option<ExportPart>)> {
         let source = self.clone();
+        let has_scans = matches!(part, ExportPart::Vulnerabilities { .. });
+        let exploited =
+            if has_scans { self.app.list_exploited().await? } else { Exploited::default() };
         let read = move |snapshot: &ClientSnapshot| {
             let mut written = ExportLines::default();
-            let rest = source.put_part(snapshot, &mut written, part)?;
+            let rest = source.put_part(snapshot, &exploited, &mut written, part)?;
             Ok((written, rest))
         };
         self.rows.read(read).await
@@ -145,6 +149,7 @@ impl ExportSource {
     fn put_part(
         &self,
         rows: &ClientSnapshot,
+        exploited: &Exploited,
         written: &mut ExportLines,
         part: ExportPart,
     ) -> Result<Option<ExportPart>> {
@@ -183,7 +188,7 @@ impl ExportSource {
                 return self.put_observations(rows, written, after.as_ref());
             }
             ExportPart::Vulnerabilities { after } => {
-                return self.put_vulnerabilities(rows, written, after.as_ref());
+                return self.put_vulnerabilities((rows, exploited), written, after.as_ref());
             }
             ExportPart::Assets { after } => return self.put_assets(rows, written, after),
         }
@@ -238,12 +243,12 @@ impl ExportSource {
 
     fn put_vulnerabilities(
         &self,
-        rows: &ClientSnapshot,
+        (rows, exploited): (&ClientSnapshot, &Exploited),
         written: &mut ExportLines,
         after: Option<&VulnerabilityCursor>,
     ) -> Result<Option<ExportPart>> {
         let all = VulnerabilityFilter::default();
-        let found = list_vulnerabilities(rows, &all, after, N_ROWS_AT_ONCE)?;
+        let found = list_vulnerabilities(rows, exploited, &all, after, N_ROWS_AT_ONCE)?;
         let after = last_of_full(&found).map(VulnerabilityCursor::of);
         let views = found.into_iter().map(VulnerabilityView::of);
         views.for_each(|it| self.put(written, "vulnerability", &it));

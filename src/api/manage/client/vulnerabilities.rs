@@ -43,6 +43,8 @@ pub struct VulnerabilityView {
     /// The fix is not installed though it has been there for longer than 14 days if critical, 30 if high. Null: unknown, because
     /// no tool says since when there is a fix.
     overdue: Null<bool>,
+    /// CISA's list of vulnerabilities that are known to be exploited has it, if one was brought. It counts as critical.
+    known_exploited: bool,
     /// Accepted or muted at the tools. It does not count.
     accepted: bool,
     first_seen_at: When,
@@ -82,6 +84,7 @@ impl VulnerabilityView {
             sources: it.sources,
             fixable: it.is_fixable,
             overdue: it.is_overdue.into(),
+            known_exploited: it.is_exploited,
             accepted: it.is_accepted,
             first_seen_at: When(it.first_seen_at),
             last_seen_at: When(it.last_seen_at),
@@ -119,6 +122,8 @@ impl Vulnerabilities {
         system: Query<Option<Raw<Text>>>,
         /// Only those whose fix should be installed by now.
         overdue: Query<Option<Raw<TrueWord>>>,
+        /// Only those that are known to be exploited.
+        exploited: Query<Option<Raw<TrueWord>>>,
         /// Continue after this row: `next` of the previous page.
         after: Query<Option<Raw<Text>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
@@ -128,13 +133,15 @@ impl Vulnerabilities {
             id: id.0.map(|it| it.text),
             system: system.0.map(|it| it.text),
             overdue_only: param::only_true("overdue", overdue.0.as_ref())?,
+            exploited_only: param::only_true("exploited", exploited.0.as_ref())?,
         };
         let after = cursor(after.0.as_ref())?;
         let limit = limit_up_to(limit.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
+        let known = web.app.list_exploited().await?;
         let list = rows.read(move |snapshot| {
             let n_max = limit as usize + 1;
-            let found = list_vulnerabilities(snapshot, &filter, after.as_ref(), n_max)?;
+            let found = list_vulnerabilities(snapshot, &known, &filter, after.as_ref(), n_max)?;
             Ok(Stretch::of(found, limit, |it| VulnerabilityCursor::of(it).text()))
         });
         Ok(StretchReply::of(&list.await?.map(VulnerabilityView::of)))

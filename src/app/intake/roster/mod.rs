@@ -19,7 +19,7 @@ use crate::store::ClientSnapshot;
 use crate::store::per_client::roster::{ListKind, Roster};
 use lists_plan::ConditionChange;
 pub use lists_plan::{Corrections, ListsPlan};
-pub(in crate::app) use systems::{plan as plan_scans, undo as undo_scans};
+pub(in crate::app) use systems::{ScanJudge, plan as plan_scans, undo as undo_scans};
 
 impl App {
     /// # Errors

@@ -13,7 +13,7 @@ use crate::engine::fact::{
 };
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::{
-    self, CRITICAL_DAYS, HIGH_DAYS, SCAN_DAYS, SystemScan, SystemSummary,
+    self, CRITICAL_DAYS, Exploited, HIGH_DAYS, SCAN_DAYS, SystemScan, SystemSummary,
 };
 use crate::error::Result;
 use crate::id::ImportId;
@@ -31,6 +31,14 @@ const SCANS_KEPT_DAYS: i64 = 365;
 /// How many assets are in memory at once.
 const N_ASSETS_AT_ONCE: usize = 500;
 
+/// What scans are judged by.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::app) struct ScanJudge<'a> {
+    pub catalog: &'a Catalog,
+    pub exploited: &'a Exploited,
+    pub now: Time,
+}
+
 /// What is known of all systems.
 #[derive(Default)]
 struct Known {
@@ -44,14 +52,14 @@ struct Known {
 }
 
 impl Known {
-    fn add(&mut self, it: &StoredScan, now: Time) {
+    fn add(&mut self, it: &StoredScan, judge: &ScanJudge<'_>) {
         let at = (it.scan.at, it.import);
         self.newest = self.newest.max(Some(at));
         self.n_found += it.scan.found.len();
-        if it.scan.at.plus_days(SCAN_DAYS) <= now {
+        if it.scan.at.plus_days(SCAN_DAYS) <= judge.now {
             return;
         }
-        let (system, summary) = (it.scan.system.clone(), it.scan.summary());
+        let (system, summary) = (it.scan.system.clone(), it.scan.summary(judge.exploited));
         self.subjects.entry(system.clone()).or_default().push(subject_hash(&it.scan.external_id));
         let all = self.summaries.entry(system).or_insert(summary);
         *all = all.and(summary);
@@ -64,7 +72,7 @@ pub(in crate::app) fn plan(
     rows: &ClientSnapshot,
     (source, import): (&str, ImportId),
     scans: &[SystemScan],
-    (catalog, now): (&Catalog, Time),
+    judge: &ScanJudge<'_>,
 ) -> Result<()> {
     if scans.is_empty() {
         return Ok(());
@@ -96,7 +104,7 @@ pub(in crate::app) fn plan(
         }
         plan.scans.push(stored);
     }
-    derive(plan, rows, (source, newest), None, (catalog, now))
+    derive(plan, rows, (source, newest), None, judge)
 }
 
 /// Plans what undoing the scans of a run changes.
@@ -104,7 +112,7 @@ pub(in crate::app) fn undo(
     plan: &mut ListsPlan,
     rows: &ClientSnapshot,
     import: ImportId,
-    judge: (&Catalog, Time),
+    judge: &ScanJudge<'_>,
 ) -> Result<()> {
     let scans = rows.find_scans_of_import(import)?;
     if scans.is_empty() {
@@ -122,7 +130,7 @@ fn derive(
     rows: &ClientSnapshot,
     (source, mut new): (&str, BTreeMap<String, StoredScan>),
     without: Option<ImportId>,
-    (catalog, now): (&Catalog, Time),
+    judge: &ScanJudge<'_>,
 ) -> Result<()> {
     let mut known = Known::default();
     let mut outdated = Vec::new();
@@ -131,19 +139,19 @@ fn derive(
             if it.source == source && new.contains_key(&it.scan.system) {
                 continue;
             }
-            if it.scan.at.plus_days(SCANS_KEPT_DAYS) <= now {
+            if it.scan.at.plus_days(SCANS_KEPT_DAYS) <= judge.now {
                 outdated.push((it.scan.system.clone(), it.source.clone()));
                 continue;
             }
-            known.add(it, now);
+            known.add(it, judge);
         }
         if let Some(it) = scans.first().and_then(|it| new.remove(&it.scan.system)) {
-            known.add(&it, now);
+            known.add(&it, judge);
         }
         Ok(ControlFlow::Continue(()))
     })?;
     for it in new.values() {
-        known.add(it, now);
+        known.add(it, judge);
     }
     for (system, source) in outdated {
         let scans = rows.list_scans(&system, &source)?;
@@ -155,7 +163,7 @@ fn derive(
     let unscanned = unscanned(rows, &mut known)?;
     let unscanned: Vec<&str> = unscanned.iter().map(String::as_str).collect();
     let verdicts = vulnerability::verdicts(&known.summaries, &unscanned);
-    restate(plan, rows, &known, &verdicts, catalog)
+    restate(plan, rows, &known, &verdicts, judge.catalog)
 }
 
 /// Returns the names of the systems of the client that no scan saw, and notes their identifiers.
@@ -271,10 +279,11 @@ fn findings(shown: &ControlVerdict<'_>) -> Option<String> {
     if !shown.failing.is_empty() {
         lines.push(failing_line(&shown.failing, shown.failing.len()));
         lines.push(if shown.code == vulnerability::SCANNED {
-            format!("Not scanned in the last {SCAN_DAYS} days, or with a critical vulnerability.")
+            format!("Not scanned in the last {SCAN_DAYS} days, or with a vulnerability that is critical or known to be exploited.")
         } else {
             format!(
-                "A fix is missing for more than {CRITICAL_DAYS} days if it is critical, {HIGH_DAYS} if its severity is high."
+                "A fix is missing for more than {CRITICAL_DAYS} days if its severity is critical or the flaw is known to be exploited, \
+                 {HIGH_DAYS} days if it is high."
             )
         });
     }

@@ -1,0 +1,4 @@
+//! What the managed service provider adds to the catalog.
+
+pub mod exploited;
+pub mod framework;
