@@ -81,7 +81,7 @@ fn show_exploited(json: bool, answer: &Value) -> Result<()> {
     if json {
         return print::json(answer);
     }
-    if answer["data"].is_null() {
+    if answer["data"]["list"].is_null() {
         return print::line(
             "no list of exploited vulnerabilities; `posture catalog kev FILE` brings one",
         );
@@ -93,7 +93,7 @@ fn show_exploited(json: bool, answer: &Value) -> Result<()> {
         ("brought", "at"),
         ("by", "by"),
     ];
-    print::fields(&answer["data"], &fields)
+    print::fields(&answer["data"]["list"], &fields)
 }
 
 fn framework(id: &str) -> Call {

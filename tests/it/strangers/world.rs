@@ -357,6 +357,10 @@ impl World {
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
             "add_own_framework" => own_framework("MSP_NEW"),
+            "put_exploited_list" => json!({
+                "catalogVersion": "1", "dateReleased": "2026-03-01T00:00:00.000Z", "count": 1,
+                "vulnerabilities": [{"cveID": "CVE-2024-3094"}],
+            }),
             "start_scan" => scan(client),
             "add_connection" => connection(client),
             "map_connection_organizations" => mapping(client),
