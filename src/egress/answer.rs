@@ -63,6 +63,8 @@ pub enum PostFailure {
     Tls(String),
     /// The connection broke, or the answer is not valid HTTP.
     Broken(String),
+    /// The body of the answer has more bytes than this.
+    TooLong(u64),
 }
 
 impl PostFailure {
@@ -76,6 +78,7 @@ impl PostFailure {
             Self::TimedOut => "timed_out",
             Self::Tls(_) => "tls",
             Self::Broken(_) => "broken",
+            Self::TooLong(_) => "too_long",
         }
     }
 }
@@ -90,6 +93,9 @@ impl fmt::Display for PostFailure {
             Self::Tls(why) => write!(f, "the TLS connection failed: {why}"),
             Self::Broken(why) => {
                 write!(f, "the connection broke or the answer was not valid: {why}")
+            }
+            Self::TooLong(bytes) => {
+                write!(f, "the answer is longer than {} KiB, and is not read", bytes / 1_024)
             }
         }
     }
@@ -131,6 +137,7 @@ pub(super) fn failure(error: ureq::Error) -> PostFailure {
             Err(error) => PostFailure::Broken(cause(error.to_string())),
         },
         ureq::Error::HostNotFound => PostFailure::Unresolved,
+        ureq::Error::BodyExceedsLimit(bytes) => PostFailure::TooLong(bytes),
         ureq::Error::Timeout(_) => PostFailure::TimedOut,
         ureq::Error::Io(error) => match error.kind() {
             io::ErrorKind::TimedOut => PostFailure::TimedOut,

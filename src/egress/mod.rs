@@ -179,7 +179,7 @@ impl Egress {
     /// of the answer counts, so that it may take the rest of the timeout.
     ///
     /// # Errors
-    /// Why there is no answer. `Broken` if it has more than `bytes_max` bytes.
+    /// Why there is no answer. `TooLong` if it has more than `bytes_max` bytes.
     pub async fn fetch(
         &self,
         request: Request<Bytes>,

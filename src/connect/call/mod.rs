@@ -114,6 +114,12 @@ impl Answer {
         })
     }
 
+    /// What time it was where it was given.
+    fn date(&self) -> Option<Time> {
+        let date = self.headers.get(header::DATE)?.to_str().ok()?;
+        Some(Time::from_s(rfc2822::parse(date).ok()?.timestamp().as_second()))
+    }
+
     /// JSON of an error. Null if it is something else.
     #[must_use]
     pub fn error_json(&self) -> Value {
@@ -256,10 +262,11 @@ impl Api {
         }
     }
 
-    /// `None`: it does not say.
+    /// `None`: it does not say. A time is one of the service's own clock.
     fn asked_wait(&self, answer: &Answer) -> Result<Option<Duration>, Unread> {
         let asked = answer.headers.get(header::RETRY_AFTER).and_then(|it| it.to_str().ok());
-        let Some(s) = asked.and_then(|it| retry_after_s(it, self.clock.now())) else {
+        let now = answer.date().unwrap_or_else(|| self.clock.now());
+        let Some(s) = asked.and_then(|it| retry_after_s(it, now)) else {
             return Ok(None);
         };
         let wait = Duration::from_secs(u64::from(s.max(1)));
@@ -327,7 +334,7 @@ fn backoff(n: u32) -> Duration {
 /// It may go better the next time.
 fn may_pass(failure: &PostFailure) -> bool {
     match failure {
-        PostFailure::Refused(_) | PostFailure::Tls(_) => false,
+        PostFailure::Refused(_) | PostFailure::Tls(_) | PostFailure::TooLong(_) => false,
         PostFailure::Unresolved
         | PostFailure::Unreachable
         | PostFailure::TimedOut
@@ -338,9 +345,8 @@ fn may_pass(failure: &PostFailure) -> bool {
 /// Says that the clock is wrong, if the answer tells another time.
 #[must_use]
 pub fn explain_clock(unread: Unread, answer: &Answer, now: Time) -> Unread {
-    let date = answer.headers.get(header::DATE).and_then(|it| it.to_str().ok());
-    let Some(there) = date.and_then(|it| rfc2822::parse(it).ok()) else { return unread };
-    let off_s = now.s() - there.timestamp().as_second();
+    let Some(there) = answer.date() else { return unread };
+    let off_s = now.s() - there.s();
     if off_s.abs() <= CLOCK_TOLERANCE_S {
         return unread;
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::unread::Unread;
-use super::{Answer, Api, Auth, Call, encoded};
+use super::{Api, Auth, Call, encoded};
 use crate::connect::reading::{Stream, StreamState};
 
 /// More pages are not read.
@@ -143,19 +143,25 @@ impl Api {
             let page = answer.json()?;
             let found = rows_of(&page, collection)?;
             // Another request must bring other rows.
-            if !found.is_empty() && !seen.insert(page_mark(collection, &page, &answer)) {
+            if !found.is_empty() && !seen.insert(page_mark(collection, &page)) {
                 return Err(Unread::failed("the service sent the same page twice"));
             }
             let n_found = found.len();
             let next = next_page(collection, &page, &found, n_pages)?;
             rows.extend(found);
+            if N_ROWS_MAX < rows.len() {
+                return Err(beyond(&format!("{N_ROWS_MAX} rows")));
+            }
+            if STREAM_BYTES_MAX < n_bytes {
+                return Err(beyond(&format!("{} MiB", STREAM_BYTES_MAX / (1_024 * 1_024))));
+            }
             total =
                 collection.total_at.as_ref().and_then(|at| page.pointer(at)?.as_u64()).or(total);
             let is_counted = matches!(collection.pager, Pager::Count { .. });
             let is_all = is_counted && total == Some(rows.len() as u64);
             let Some(next) = next.filter(|_| !is_all) else { break };
-            if N_PAGES_MAX <= n_pages || N_ROWS_MAX < rows.len() || STREAM_BYTES_MAX < n_bytes {
-                return Err(Unread::failed(format!("more than {} rows", rows.len())));
+            if N_PAGES_MAX <= n_pages {
+                return Err(beyond(&format!("{N_PAGES_MAX} pages")));
             }
             let url = match next {
                 Next::Url(link) => {
@@ -205,19 +211,23 @@ fn partial(unread: Unread, n_rows: usize) -> Unread {
     Unread { state: StreamState::Partial, reason, ..unread }
 }
 
-/// What no other page has.
-fn page_mark(collection: &Collection<'_>, page: &Value, answer: &Answer) -> u64 {
-    match &collection.pager {
-        Pager::Cursor { offset_at, .. } => {
-            xxh3_64(page.pointer(offset_at).map(Value::to_string).unwrap_or_default().as_bytes())
-        }
+/// What no other page has: its rows. What is around them may have a time or another link to the same page.
+fn page_mark(collection: &Collection<'_>, page: &Value) -> u64 {
+    let at = match &collection.pager {
+        Pager::Cursor { offset_at, .. } => offset_at,
         Pager::Whole
         | Pager::Link { .. }
         | Pager::Token { .. }
         | Pager::AfterRow { .. }
         | Pager::Number { .. }
-        | Pager::Count { .. } => xxh3_64(&answer.body),
-    }
+        | Pager::Count { .. } => &collection.rows_at,
+    };
+    xxh3_64(page.pointer(at).map(Value::to_string).unwrap_or_default().as_bytes())
+}
+
+/// The list may have no end.
+fn beyond(limit: &str) -> Unread {
+    Unread::failed(format!("more than {limit} are not read"))
 }
 
 fn rows_of(page: &Value, collection: &Collection<'_>) -> Result<Vec<Value>, Unread> {

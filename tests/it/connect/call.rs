@@ -124,17 +124,52 @@ fn pages_that_repeat_or_never_end_are_not_complete() {
     });
     assert_eq!(states(&read(&circle, &linked())).0, Partial);
     assert!(circle.asked().len() <= 4);
+    // The same rows, each time with another way to go on.
+    let again = AtomicUsize::new(0);
+    let again = Vendor::start(move |_| {
+        let next = format!("{ORIGIN}/v1/items?from={}", again.fetch_add(1, Ordering::SeqCst));
+        page(&json!({"items": rows(0, 3), "next": next}))
+    });
+    let (state, reason, _) = states(&read(&again, &linked()));
+    assert!(state == Partial && reason.contains("the same page twice"), "{reason}");
+    assert_eq!(again.asked().len(), 2);
     let empty =
         Vendor::start(|_| page(&json!({"items": [], "next": format!("{ORIGIN}/v1/items")})));
     assert_eq!(states(&read(&empty, &linked())).0, Failed);
-    let endless = Vendor::start(|request| {
-        let from: u64 = parameter(request, "from").parse().unwrap_or(0);
-        let next = format!("{ORIGIN}/v1/items?from={}", from + 20_000);
-        page(&json!({"items": rows(from, from + 20_000), "next": next}))
-    });
-    let (state, reason, n) = states(&read(&endless, &linked()));
-    assert_eq!((state, n), (Partial, 220_000));
-    assert!(reason.ends_with("more than 220000 rows"), "{reason}");
+}
+
+/// A list of this many pages of this many rows, to which another one leads.
+fn pages(n_pages: u64, n_rows: u64, filler: usize) -> Vendor {
+    let filler = "x".repeat(filler);
+    Vendor::start(move |request| {
+        let nth: u64 = parameter(request, "from").parse().unwrap_or(0);
+        let next = (nth + 1 < n_pages).then(|| format!("{ORIGIN}/v1/items?from={}", nth + 1));
+        let rows = rows(nth * n_rows, (nth + 1) * n_rows);
+        page(&json!({"items": rows, "next": next, "filler": filler}))
+    })
+}
+
+#[test]
+fn a_list_is_read_up_to_its_limits() {
+    const MIB: usize = 1_024 * 1_024;
+    for (n_pages, n_rows, filler, reason) in [
+        (10, 20_000, 0, ""),
+        (11, 20_000, 0, "more than 200000 rows are not read"),
+        (2_000, 1, 0, ""),
+        (2_001, 1, 0, "more than 2000 pages are not read"),
+        (4, 1, 31 * MIB, ""),
+        (5, 1, 31 * MIB, "more than 128 MiB are not read"),
+        (1, 1, 32 * MIB, "Vendor: the answer is longer than 32768 KiB, and is not read"),
+    ] {
+        let vendor = pages(n_pages, n_rows, filler);
+        let (_, found, n) = states(&read(&vendor, &linked()));
+        let expected = if n == 0 || reason.is_empty() {
+            reason.to_owned()
+        } else {
+            format!("{n} rows were read, then: {reason}")
+        };
+        assert_eq!(found, expected, "{n_pages} pages of {n_rows}");
+    }
 }
 
 #[test]

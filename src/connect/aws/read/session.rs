@@ -1,6 +1,9 @@
 //! A session in an account: a role that was assumed, or the key itself.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::request::{Ask, HOME};
 use crate::connect::aws::answer::{NextPage, caller_account, next_page, session};
@@ -117,34 +120,39 @@ impl<'a> Session<'a> {
         parse(&self.call(ask).await?).ok_or_else(|| unreadable(ask))
     }
 
-    /// Reads all pages of a list.
-    pub(super) async fn all<T>(
+    /// Reads all pages of a list. Two of them must not have the same rows.
+    pub(super) async fn all<T: Debug>(
         &mut self,
         first: &Ask,
         pages: &Pages,
         parse: impl Fn(&str) -> Option<Vec<T>>,
     ) -> Result<Vec<T>, Unread> {
-        let (mut ask, mut rows, mut seen) = (first.clone(), Vec::new(), BTreeSet::new());
+        let (mut ask, mut rows) = (first.clone(), Vec::new());
+        let (mut seen, mut tokens) = (BTreeSet::new(), BTreeSet::new());
+        let action = first.action();
+        // The list may have no end.
+        let beyond =
+            |limit: &str| Unread::failed(format!("{action}: more than {limit} are not read"));
         for _ in 0..N_PAGES_MAX {
             let text = self.call(&ask).await?;
-            rows.extend(parse(&text).ok_or_else(|| unreadable(&ask))?);
+            let found = parse(&text).ok_or_else(|| unreadable(&ask))?;
             let next = next_page(&text, &pages.next).ok_or_else(|| unreadable(&ask))?;
+            let mark = xxh3_64(format!("{found:?}").as_bytes());
+            let is_new = found.is_empty() || seen.insert(mark);
+            if !is_new || !tokens.insert(next.clone()) {
+                let reason = format!("{action}: AWS sent the same page twice");
+                return Err(Unread::failed(reason));
+            }
+            rows.extend(found);
+            if N_ROWS_MAX < rows.len() {
+                return Err(beyond(&format!("{N_ROWS_MAX} rows")));
+            }
             if next.is_empty() {
                 return Ok(rows);
             }
-            if !seen.insert(next.clone()) {
-                return Err(Unread::failed(format!(
-                    "{}: AWS sent the same page twice",
-                    first.action()
-                )));
-            }
-            if N_ROWS_MAX < rows.len() {
-                break;
-            }
             ask = ask.with(pages.parameter, next);
         }
-        let n = rows.len();
-        Err(Unread::failed(format!("{}: the list has no end after {n} rows", first.action())))
+        Err(beyond(&format!("{N_PAGES_MAX} pages")))
     }
 }
 

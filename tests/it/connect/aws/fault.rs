@@ -23,7 +23,7 @@ fn no_action(_: &Asked) -> Vec<u8> {
     )
 }
 
-const FAULTS: [Fault<'static>; 14] = [
+const FAULTS: [Fault<'static>; 15] = [
     (
         "a missing right",
         "iam us-east-1 GetAccountSummary",
@@ -121,12 +121,25 @@ const FAULTS: [Fault<'static>; 14] = [
         &["CLD-07", "CLD-12", "CLD-24", "CLD-25"],
     ),
     (
+        "rows that repeat under another marker",
+        "rds us-east-1 DescribeDBInstances",
+        |asked| {
+            let n = asked.pairs.get("Marker").map_or(0, |it| it.parse::<u32>().unwrap());
+            let marker = format!("<Marker>{}</Marker>", n + 1);
+            xml(&databases(&database("a"), &marker))
+        },
+        "databases",
+        Partial,
+        "us-east-1: rds:DescribeDBInstances: AWS sent the same page twice",
+        &["CLD-07", "CLD-12", "CLD-24", "CLD-25"],
+    ),
+    (
         "a list without an end",
         "ec2 us-east-1 DescribeSecurityGroups",
         endless,
         "security_groups",
         Partial,
-        "us-east-1: ec2:DescribeSecurityGroups: the list has no end after 1000 rows",
+        "us-east-1: ec2:DescribeSecurityGroups: more than 1000 pages are not read",
         &["CLD-07", "CLD-10", "CLD-12"],
     ),
     (
@@ -175,7 +188,7 @@ fn what_is_not_read_decides_nothing_and_leaves_the_rest() {
 
 fn endless(asked: &Asked) -> Vec<u8> {
     let n: u64 = asked.pairs.get("NextToken").map_or(0, |it| it.parse().unwrap());
-    xml(&groups(&group("sg", 443), &format!("<nextToken>{}</nextToken>", n + 1)))
+    xml(&groups(&group(&format!("sg-{n}"), 443), &format!("<nextToken>{}</nextToken>", n + 1)))
 }
 
 #[test]

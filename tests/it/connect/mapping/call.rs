@@ -294,7 +294,7 @@ fn a_list_that_is_not_proven_to_be_whole_is_not() {
                     (0..20_000).map(|it| json!({"id": n * 20_000 + it, "site": 1})).collect();
                 json!({ "data": rows })
             },
-            "more than 220000 rows",
+            "more than 200000 rows are not read",
         ),
     ];
     for (name, script, words) in cases {
