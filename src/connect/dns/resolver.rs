@@ -109,6 +109,12 @@ impl DnsResolver {
             Err(NetError::Dns(DnsError::NoRecordsFound(none))) => self.none(name, &none).await,
             Err(NetError::Dns(DnsError::ResponseCode(code))) => refused(code),
             Err(NetError::Timeout) => late(),
+            Err(NetError::Proto(_)) => {
+                Answer::Failed("the answer of the name server is not valid".to_owned())
+            }
+            Err(NetError::Truncated) => {
+                Answer::Failed("the answer of the name server is cut off".to_owned())
+            }
             Err(error) => {
                 let why = line(&error.to_string(), CAUSE_CHARS_MAX);
                 Answer::Failed(format!("the name server cannot be reached ({why})"))
