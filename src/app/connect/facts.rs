@@ -15,6 +15,7 @@ use crate::engine::fact::{N_FAILING_MAX, Observation, Subject, subject_hash};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
 use crate::import::fold::Folded;
+use crate::store::per_client::roster::ListKind;
 
 /// What the records of runs say instead of a file's format.
 const FORMAT: &str = "connection";
@@ -72,11 +73,18 @@ impl RunLabel<'_> {
         Intake { lists: Some(self.lists(group)), ..intake }
     }
 
-    /// Only that a list was read, which is not believed yet.
-    pub(super) fn doubted(self, catalog: &Catalog, group: &Group) -> Intake {
+    /// Only that lists of these kinds were read, which are not believed yet.
+    pub(super) fn doubted(self, catalog: &Catalog, group: &Group, kinds: &[ListKind]) -> Intake {
         let nothing = Group { scope: group.scope.clone(), ..Group::default() };
         let intake = self.intake(catalog, &[&nothing], false, Run::Quiet);
-        let lists = Lists { identities: None, apps: None, ..self.lists(group) };
+        let Lists { identities, apps, assets, .. } = self.lists(group);
+        let is_doubted = |kind| kinds.contains(&kind);
+        let lists = Lists {
+            identities: identities.filter(|_| is_doubted(ListKind::Identities)),
+            apps: apps.filter(|_| is_doubted(ListKind::Apps)),
+            assets: assets.filter(|_| is_doubted(ListKind::Assets)),
+            ..self.lists(group)
+        };
         Intake { lists: Some(lists), ..intake }
     }
 

@@ -1,5 +1,5 @@
-//! Lists of devices that are suddenly far shorter bring nothing until a second run agrees: a service that hides some from
-//! its credential answers like one that has fewer.
+//! Lists of devices, accounts and apps that are suddenly far shorter bring nothing until a second run agrees: a service that
+//! hides some from its credential answers like one that has fewer.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +12,50 @@ use crate::error::{Code, Result};
 use crate::id::ClientId;
 use crate::store::ClientSnapshot;
 use crate::store::global::connection::Connection;
-use crate::store::per_client::roster::{ListKind, Roster};
+use crate::store::per_client::roster::{ListKind, Reads, Roster};
 
-/// The stream that says that devices are missing.
-const SHRUNK: &str = "device counts";
-/// How many organizations it names.
+/// How many organizations are named whose lists shrank.
 const N_HELD_SHOWN: usize = 5;
 
 /// A list that is not believed yet.
 struct Shrunk {
+    kind: ListKind,
     n: usize,
     n_before: u32,
 }
 
+impl Shrunk {
+    /// The stream that says that some are missing, and what they are.
+    fn words(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            ListKind::Observations | ListKind::Assets => ("device counts", "devices"),
+            ListKind::Identities => ("account counts", "accounts"),
+            ListKind::Apps => ("app counts", "apps"),
+        }
+    }
+}
+
 impl App {
-    /// Holds the parts of a client's environment of which a list shrank.
+    /// Holds the parts of a client's environment of which a list shrank, and all parts if it is the list of accounts: who a
+    /// client's people are matters to what is said anywhere.
     pub(super) async fn hold_shrunk(&self, feed: Feed<'_>, reading: &mut Reading) -> Result<()> {
-        for group in &mut reading.groups {
-            let Some(Shrunk { n, n_before }) = self.find_shrunk(feed, group).await? else {
-                continue;
-            };
-            group.say_nothing();
-            let reason = format!(
-                "{n} devices, and there were {n_before}; they count when a second run agrees"
-            );
-            group.streams.push(shrunk_stream(reason, n as u64));
+        let mut found = Vec::new();
+        for group in &reading.groups {
+            found.push(self.find_shrunk(feed, group).await?);
+        }
+        let of_accounts = |it: &Shrunk| it.kind == ListKind::Identities;
+        let is_all_held = found.iter().flatten().any(of_accounts);
+        for (group, shrunk) in reading.groups.iter_mut().zip(found) {
+            if is_all_held || !shrunk.is_empty() {
+                group.say_nothing();
+            }
+            group.streams.extend(shrunk.iter().map(|it| {
+                let ((name, those), Shrunk { n, n_before, .. }) = (it.words(), it);
+                let reason = format!(
+                    "{n} {those}, and there were {n_before}; they count when a second run agrees"
+                );
+                shrunk_stream(name, reason, *n as u64)
+            }));
         }
         Ok(())
     }
@@ -61,44 +80,56 @@ impl App {
                     Err(error) if error.code == Code::NotFound => break, // It was erased meanwhile.
                     other => other?,
                 };
-                let Some(Shrunk { n, n_before }) = found else { continue };
+                let Some(it) = found.first() else { continue };
+                let ((name, those), Shrunk { n, n_before, .. }) = (it.words(), it);
                 org.groups.iter_mut().for_each(Group::say_nothing);
-                held.push(format!("{} has {n} devices and had {n_before}", org.name));
+                held.push((name, format!("{} has {n} {those} and had {n_before}", org.name)));
                 break;
             }
         }
-        if held.is_empty() {
-            return Ok(());
-        }
+        let Some(&(name, _)) = held.first() else { return Ok(()) };
         let n_rows = held.len() as u64;
         let more = held.len().saturating_sub(N_HELD_SHOWN);
-        held.truncate(N_HELD_SHOWN);
-        held.extend((0 < more).then(|| format!("so do {more} more organizations")));
-        let reason = format!("{}; nothing of it counts until a second run agrees", held.join("; "));
-        let streams = vec![shrunk_stream(reason, n_rows)];
+        let mut said: Vec<String> = held.into_iter().take(N_HELD_SHOWN).map(|it| it.1).collect();
+        said.extend((0 < more).then(|| format!("so do {more} more organizations")));
+        let reason = format!("{}; nothing of it counts until a second run agrees", said.join("; "));
+        let streams = vec![shrunk_stream(name, reason, n_rows)];
         reading.groups.push(Group { streams, ..Group::default() });
         Ok(())
     }
 
-    /// Says whether the list of a part shrank, and notes that for the second run.
-    async fn find_shrunk(&self, feed: Feed<'_>, group: &Group) -> Result<Option<Shrunk>> {
+    /// Says which lists of a part shrank, and notes that for the second run.
+    async fn find_shrunk(&self, feed: Feed<'_>, group: &Group) -> Result<Vec<Shrunk>> {
         let lists = feed.label.lists(group);
-        let Some(n) = lists.assets.as_ref().map(Vec::len) else { return Ok(None) };
+        let counts = [
+            (ListKind::Assets, lists.assets.as_ref().map(Vec::len)),
+            (ListKind::Identities, lists.identities.as_ref().map(Vec::len)),
+            (ListKind::Apps, lists.apps.as_ref().map(Vec::len)),
+        ];
+        if counts.iter().all(|it| it.1.is_none()) {
+            return Ok(Vec::new());
+        }
         let rows = self.store.client_store(feed.client);
         let (source, scope) = (feed.label.source.to_owned(), group.scope.clone());
         let find = move |it: &ClientSnapshot| {
-            it.find_reads(Roster { source: &source, scope: &scope, part: ListKind::Assets })
+            let known = counts.into_iter().filter_map(|(part, n)| Some((part, n?)));
+            let roster = |part| Roster { source: &source, scope: &scope, part };
+            known.map(|(part, n)| Ok((part, n, it.find_reads(roster(part))?))).collect()
         };
-        let before = rows.read(find).await?;
-        let Some(before) = before.filter(|it| judge(Some(*it), n, &lists).0 == ReadKind::Held)
-        else {
-            return Ok(None);
-        };
-        self.ingest(&rows, feed.label.doubted(&self.catalog(), group)).await?;
-        Ok(Some(Shrunk { n, n_before: before.n }))
+        let found: Vec<(ListKind, usize, Option<Reads>)> = rows.read(find).await?;
+        let shrunk = found.into_iter().filter_map(|(kind, n, before)| {
+            let before = before.filter(|it| judge(Some(*it), n, &lists).0 == ReadKind::Held)?;
+            Some(Shrunk { kind, n, n_before: before.n })
+        });
+        let shrunk: Vec<Shrunk> = shrunk.collect();
+        if !shrunk.is_empty() {
+            let kinds: Vec<ListKind> = shrunk.iter().map(|it| it.kind).collect();
+            self.ingest(&rows, feed.label.doubted(&self.catalog(), group, &kinds)).await?;
+        }
+        Ok(shrunk)
     }
 }
 
-fn shrunk_stream(reason: String, n_rows: u64) -> Stream {
-    Stream { name: SHRUNK.to_owned(), state: StreamState::Partial, reason, n_rows }
+fn shrunk_stream(name: &str, reason: String, n_rows: u64) -> Stream {
+    Stream { name: name.to_owned(), state: StreamState::Partial, reason, n_rows }
 }
