@@ -29,10 +29,6 @@ pub enum Told {
     Object(Value),
     /// Status, headers, body.
     Raw(u16, Vec<(&'static str, String)>, String),
-    /// A whole answer, as it is.
-    Bytes(Vec<u8>),
-    /// One after another. The last one stays.
-    Turns(Vec<Self>),
     /// An error, after this.
     #[allow(dead_code, reason = "for the load tests")]
     Late(Duration),
@@ -60,12 +56,7 @@ impl Answers {
     }
 
     fn find(&self, path: &str) -> Option<Told> {
-        let mut all = self.0.lock().unwrap();
-        let told = all.get_mut(path)?;
-        if let Told::Turns(turns) = told {
-            return if 1 < turns.len() { Some(turns.remove(0)) } else { turns.first().cloned() };
-        }
-        Some(told.clone())
+        self.0.lock().unwrap().get(path).cloned()
     }
 }
 
@@ -152,8 +143,6 @@ fn said(it: Told, page: usize, request: &Request) -> Vec<u8> {
             std::thread::sleep(time);
             told(503, &[], "")
         }
-        Told::Bytes(bytes) => bytes,
-        Told::Turns(_) => unreachable!("its turn was taken"),
         Told::Object(object) => told(200, &json, &object.to_string()),
         Told::Raw(status, headers, body) => {
             let headers: Vec<_> = headers.iter().map(|(name, it)| (*name, it.as_str())).collect();

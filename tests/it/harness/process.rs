@@ -268,6 +268,13 @@ impl Server {
         self.child.id()
     }
 
+    /// The most memory that it had so far, in KiB.
+    pub(crate) fn memory_kib_max(&self) -> u64 {
+        let text = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = text.lines().find_map(|it| it.strip_prefix("VmHWM:")).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse().unwrap()
+    }
+
     /// Asks it to stop, as systemd does, and waits until it has.
     pub(crate) fn stop(mut self) -> ExitStatus {
         signal(self.id(), "-TERM");

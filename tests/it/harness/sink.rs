@@ -26,8 +26,14 @@ impl Request {
     }
 }
 
+/// What a scripted endpoint answers.
+type Answer = dyn Fn(&Request) -> Vec<u8> + Send + Sync;
+/// Answers in its place. It may ask it.
+type Front = dyn Fn(&Request, &Answer) -> Vec<u8> + Send + Sync;
+
 pub struct Sink {
     pub address: SocketAddr,
+    front: Arc<Mutex<Option<Arc<Front>>>>,
     n_accepted: Arc<AtomicUsize>,
     n_ended: Arc<AtomicUsize>,
     requests: Arc<Mutex<Vec<Request>>>,
@@ -60,13 +66,30 @@ impl Sink {
         at: &str,
         answer: impl Fn(&Request) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
-        Self::start(TcpListener::bind(at).unwrap(), move |mut stream, requests| {
+        let front: Arc<Mutex<Option<Arc<Front>>>> = Arc::default();
+        let known = Arc::clone(&front);
+        let sink = Self::start(TcpListener::bind(at).unwrap(), move |mut stream, requests| {
             if let Some(request) = read(&mut stream) {
-                let answer = answer(&request);
+                let front = known.lock().unwrap().clone();
+                let answer = match front {
+                    Some(front) => front(&request, &answer),
+                    None => answer(&request),
+                };
                 requests.lock().unwrap().push(request);
                 drop(stream.write_all(&answer));
             }
-        })
+        });
+        Self { front, ..sink }
+    }
+
+    /// From now on, this answers in the place of a scripted endpoint.
+    pub fn put_before(&self, front: impl Fn(&Request, &Answer) -> Vec<u8> + Send + Sync + 'static) {
+        *self.front.lock().unwrap() = Some(Arc::new(front));
+    }
+
+    /// From now on, the script itself answers.
+    pub fn clear(&self) {
+        *self.front.lock().unwrap() = None;
     }
 
     fn start(
@@ -78,6 +101,7 @@ impl Sink {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let sink = Self {
             address,
+            front: Arc::default(),
             n_accepted: Arc::clone(&n_accepted),
             n_ended: Arc::clone(&n_ended),
             requests: Arc::clone(&requests),
