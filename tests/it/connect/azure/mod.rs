@@ -1,6 +1,6 @@
 //! Azure: a tenant's subscriptions on loopback, and what Defender for Cloud says of them.
 
-mod connection;
+pub mod connection;
 mod judge;
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::connect::vendor::{json as page, told};
+use crate::connect::vendor::{json as page, parameter, told};
 use crate::harness::sink::{Request, Sink};
 
 pub const FIRST: &str = "aaaaaaaa-0000-4000-8000-00000000000a";
@@ -63,6 +63,19 @@ impl Answers {
         self.set(path, page(&json!({"value": rows})));
     }
 
+    /// A list in pages of so many rows.
+    pub fn pages(&self, path: &str, rows: &[Value], n: usize) {
+        let pages: Vec<&[Value]> = rows.chunks(n).collect();
+        for (nth, rows) in pages.iter().enumerate() {
+            let mut body = json!({"value": rows});
+            if nth + 1 < pages.len() {
+                body["nextLink"] = next_link(path, nth + 1).into();
+            }
+            let key = if nth == 0 { path.to_owned() } else { format!("page {nth}") };
+            self.set(&key, page(&body));
+        }
+    }
+
     pub fn controls(&self, subscription: &str, rows: &[Value]) {
         self.list(&controls_of(subscription), rows);
     }
@@ -72,6 +85,11 @@ impl Answers {
         let body = json!({"error": {"code": code, "message": "some words"}}).to_string();
         self.set(path, told(status, &[], &body));
     }
+}
+
+/// Leads to the nth page, from 0.
+pub fn next_link(path: &str, nth: usize) -> String {
+    format!("https://management.azure.com{path}?api-version=2020-01-01&skip={nth}")
 }
 
 pub fn controls_of(subscription: &str) -> String {
@@ -102,13 +120,16 @@ fn answer(answers: &Answers, request: &Request) -> Vec<u8> {
     let key = if path.ends_with("/oauth2/v2.0/token") {
         let body = String::from_utf8(request.body.clone()).unwrap();
         assert!(body.contains("scope=https%3A%2F%2Fmanagement.azure.com%2F.default"), "{body}");
-        "token"
+        "token".to_owned()
     } else {
         assert_eq!(request.header("authorization"), Some("Bearer tok"));
         assert!(target.contains("api-version=20"), "{target}");
-        if target.contains("skip") { "second page" } else { path }
+        match parameter(request, "skip") {
+            nth if nth.is_empty() => path.to_owned(),
+            nth => format!("page {nth}"),
+        }
     };
-    let known = answers.0.lock().unwrap().get(key).cloned();
+    let known = answers.0.lock().unwrap().get(&key).cloned();
     known.unwrap_or_else(|| {
         told(404, &[], "{\"error\":{\"code\":\"NotFound\",\"message\":\"none\"}}")
     })

@@ -1,7 +1,10 @@
 //! Every vendor with every fault, through the front door: what is read, what the connection says, and that nothing is concluded
 //! from what was not read. `-- --nocapture` shows the table.
 
+mod aws;
+mod azure;
 mod fault;
+mod google;
 mod layer;
 mod m365;
 mod table;
@@ -10,4 +13,19 @@ mod vendor;
 #[test]
 fn microsoft_365() {
     table::run::<m365::M365>();
+}
+
+#[test]
+fn google_workspace() {
+    table::run::<google::Workspace>();
+}
+
+#[test]
+fn azure_secure_score() {
+    table::run::<azure::Tenant>();
+}
+
+#[test]
+fn aws_account() {
+    table::run::<aws::Account>();
 }

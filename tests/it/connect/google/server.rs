@@ -27,8 +27,6 @@ pub const ADMIN: &str = "root@example.com";
 pub const EMAIL: &str = "posture@project.iam.gserviceaccount.com";
 const CLIENT_ID: &str = "115712261629077226469";
 const TOKEN_URI: &str = "https://oauth2.googleapis.com/token";
-/// Rows of a page of a list without an end.
-const N_ENDLESS: usize = 20_000;
 
 /// The key of the service account, in PEM.
 static KEY: LazyLock<String> = LazyLock::new(|| generate(Clock::System.now()).unwrap().key_pem);
@@ -72,12 +70,7 @@ const LISTS: [(&str, StreamKind, &str); 14] = [
 ];
 
 /// What is answered instead.
-#[derive(Clone)]
-pub enum Told {
-    Bytes(Vec<u8>),
-    /// Pages without an end.
-    Endless,
-}
+pub type Told = Vec<u8>;
 
 #[derive(Clone)]
 struct Fault {
@@ -97,6 +90,8 @@ struct State {
     unauthorized: BTreeSet<&'static str>,
     /// The scope of each token.
     tokens: BTreeMap<String, String>,
+    /// Rows of a page of this stream, if fewer than asked for.
+    page_max: Option<(StreamKind, usize)>,
 }
 
 #[derive(Clone)]
@@ -126,6 +121,10 @@ impl Script {
         state.wire = now_wire();
     }
 
+    pub fn set_page_max(&self, kind: StreamKind, n: usize) {
+        self.0.lock().unwrap().page_max = Some((kind, n));
+    }
+
     pub fn refuse_tokens(&self, told: Vec<u8>) {
         self.0.lock().unwrap().no_token = Some(told);
     }
@@ -139,11 +138,11 @@ impl Script {
 pub fn error(status: u16, reason: &str, message: &str) -> Told {
     let errors = json!([{"domain": "global", "reason": reason, "message": message}]);
     let body = json!({"error": {"code": status, "message": message, "errors": errors}});
-    Told::Bytes(told(status, &[("Content-Type", "application/json")], &body.to_string()))
+    told(status, &[("Content-Type", "application/json")], &body.to_string())
 }
 
 pub fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Told {
-    Told::Bytes(told(status, headers, body))
+    told(status, headers, body)
 }
 
 /// The organization in which everything is as it should be, now.
@@ -196,6 +195,7 @@ impl Google {
             no_token: None,
             unauthorized: BTreeSet::new(),
             tokens: BTreeMap::new(),
+            page_max: None,
         })));
         let known = script.clone();
         let sink = Sink::scripted("127.0.0.1:0", move |request| {
@@ -313,16 +313,7 @@ fn data(state: &mut State, request: &Request) -> Vec<u8> {
         |it: &&mut Fault| it.kind == *kind && 0 < it.n && (it.page == page || it.page == "*");
     if let Some(fault) = state.faults.iter_mut().find(is_due) {
         fault.n -= 1;
-        match &fault.told {
-            Told::Bytes(bytes) => return bytes.clone(),
-            Told::Endless => {
-                let row = |n| json!({"id": n, "isEnrolledIn2Sv": true});
-                let rows: Vec<Value> = (from..from + N_ENDLESS).map(row).collect();
-                let next = format!("p{}", from + N_ENDLESS);
-                let body = json!({*member: rows, "nextPageToken": next});
-                return told(200, &json, &body.to_string());
-            }
-        }
+        return fault.told.clone();
     }
     if member.is_empty() {
         return told(200, &json, &state.wire["customer"].to_string());
@@ -337,6 +328,7 @@ fn data(state: &mut State, request: &Request) -> Vec<u8> {
         state.wire[kind.as_str()].as_array().unwrap().iter().filter(is_asked).collect();
     let sizes = ["maxResults", "pageSize"].map(|it| parameter(request, it));
     let size: usize = sizes.iter().find_map(|it| it.parse().ok()).unwrap_or(100);
+    let size = state.page_max.filter(|it| it.0 == *kind).map_or(size, |it| it.1);
     let mut body = json!({"kind": "a list", "etag": "\"x\""});
     let found: Vec<&Value> = rows.iter().skip(from).take(size).copied().collect();
     if !found.is_empty() {
