@@ -8,7 +8,10 @@ mod google;
 mod layer;
 mod m365;
 mod table;
+mod tool;
 mod vendor;
+
+use tool::Rmm;
 
 #[test]
 fn microsoft_365() {
@@ -28,4 +31,29 @@ fn azure_secure_score() {
 #[test]
 fn aws_account() {
     table::run::<aws::Account>();
+}
+
+#[test]
+fn ninjaone() {
+    table::run::<Rmm<tool::NinjaOne>>();
+}
+
+#[test]
+fn datto_rmm() {
+    table::run::<Rmm<tool::Datto>>();
+}
+
+#[test]
+fn tactical_rmm() {
+    table::run::<Rmm<tool::Tactical>>();
+}
+
+#[test]
+fn huntress() {
+    table::run::<Rmm<tool::Huntress>>();
+}
+
+#[test]
+fn a_mapping_of_our_own() {
+    table::run::<Rmm<tool::Own>>();
 }

@@ -21,9 +21,9 @@ use crate::harness::sink::{Request, Sink};
 pub const SECRET: &str = "Kx~7Q8sealed-tool-secret";
 /// Origins that lead here.
 const NINJA: &str = "https://eu.ninjarmm.com";
-const DATTO: &str = "https://merlot-api.centrastage.net";
+pub const DATTO: &str = "https://merlot-api.centrastage.net";
 pub const OWN: &str = "https://rmm.example";
-const HUNTRESS: &str = "https://api.huntress.io";
+pub const HUNTRESS: &str = "https://api.huntress.io";
 
 /// What a list does instead, at its nth request. `None`: it answers as ever.
 type Fault = Arc<dyn Fn(&Request, usize) -> Option<Vec<u8>> + Send + Sync>;
@@ -86,10 +86,6 @@ impl Tool {
         self.script.lock().unwrap().faults.clear();
     }
 
-    pub fn n_tokens(&self) -> usize {
-        self.script.lock().unwrap().n_tokens
-    }
-
     /// Requests for lists, as paths with queries.
     pub fn asked(&self) -> Vec<String> {
         let all = self.sink.requests().into_iter().map(|it| it.line);
@@ -118,7 +114,7 @@ impl Tool {
             "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n[connect]\ndns_server = \"127.0.0.1:9\"\n\
              allow_http_networks = [\"127.0.0.0/8\"]\nallow_private_networks = [\"127.0.0.0/8\"]\nendpoints = { ",
         );
-        for origin in [NINJA, DATTO, OWN] {
+        for origin in [NINJA, DATTO, OWN, HUNTRESS] {
             write!(text, "\"{origin}\" = \"{at}\", ").unwrap();
         }
         folder.write("posture.toml", (text + "}\n").as_bytes());
@@ -176,7 +172,9 @@ fn answer(script: &Mutex<Script>, request: &Request) -> Vec<u8> {
         let token = format!("t{}", script.n_tokens);
         return page(&json!({"access_token": token, "expires_in": 3600}));
     }
-    let is_known = request.header("authorization").is_some_and(|it| it.starts_with("Bearer t"));
+    let kinds = ["Bearer t", "Basic "];
+    let is_known = |it: &str| kinds.iter().any(|kind| it.starts_with(kind));
+    let is_known = request.header("authorization").is_some_and(is_known);
     if !is_known && request.header("x-api-key") != Some(SECRET) {
         return told(401, &[], r#"{"detail":"Invalid token."}"#);
     }
@@ -213,6 +211,14 @@ fn list(script: &mut Script, path: &str, request: &Request, rows: &[Value]) -> V
         let details =
             json!({"count": from(at).len(), "totalCount": rows.len(), "nextPageUrl": next});
         return page(&json!({"pageDetails": details, name: from(at)}));
+    }
+    if path.starts_with("/v1/") {
+        let name = path.rsplit('/').next().unwrap();
+        let next = (at + n < rows.len()).then(|| format!("{HUNTRESS}{path}?page={}", nth + 1));
+        return page(&json!({"pagination": {"next_page_url": next}, name: from(at)}));
+    }
+    if path.ends_with('/') {
+        return page(&rows.into());
     }
     page(&json!({"total": rows.len(), "data": from(at)}))
 }
