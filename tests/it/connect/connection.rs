@@ -43,7 +43,7 @@ impl Names {
 }
 
 /// A folder whose configuration asks this name server.
-fn folder(dns: SocketAddr) -> Folder {
+pub fn folder(dns: SocketAddr) -> Folder {
     let folder = Folder::new();
     let text = format!(
         "[server]\nlisten = \"127.0.0.1:0\"\n[data]\ndir = \"data\"\n[connect]\ndns_server = \"{dns}\"\n"
@@ -63,7 +63,7 @@ fn connections(folder: &Folder) -> Vec<Value> {
     folder.ask("/api/connections")["data"].as_array().unwrap().clone()
 }
 
-fn add(folder: &Folder, domains: &[&str]) -> String {
+pub fn add(folder: &Folder, domains: &[&str]) -> String {
     let mut args = vec!["connect", "add", "dns", "--client", "Acme"];
     args.extend(domains.iter().flat_map(|it| ["--domain", it]));
     folder.ok(&args).trim_end().to_owned()

@@ -18,7 +18,7 @@ fn configure(folder: &Folder, networks: &str) {
 }
 
 /// A folder whose configuration allows loopback.
-pub(super) fn folder(password: &str) -> Folder {
+pub fn folder(password: &str) -> Folder {
     let folder = Folder::new();
     configure(&folder, "\"127.0.0.0/8\"");
     folder.write("password", password.as_bytes());
@@ -26,7 +26,7 @@ pub(super) fn folder(password: &str) -> Folder {
 }
 
 /// The id, once the first run has ended.
-pub(super) fn add(folder: &Folder, port: u16, user: &str) -> String {
+pub fn add(folder: &Folder, port: u16, user: &str) -> String {
     let (port, user) = (format!("port={port}"), format!("user={user}"));
     let add =
         ["connect", "add", "ad", "--client", "Acme", "--set", "host=127.0.0.1", "--set", &port];

@@ -30,7 +30,7 @@ fn sid(rid: u32) -> Vec<u8> {
     bytes
 }
 
-pub(super) fn user(name: &str, rid: u32) -> Row {
+pub fn user(name: &str, rid: u32) -> Row {
     let mut guid = [0x11; 16];
     guid[..4].copy_from_slice(&rid.to_le_bytes());
     Row::new(&format!("CN={name},CN=Users,{BASE}"))
@@ -70,18 +70,18 @@ pub(super) fn group(name: &str, sid: Vec<u8>, members: &[&str]) -> Row {
 
 /// What the server has. Searches are told apart by what they ask for.
 #[derive(Clone, Debug)]
-pub(super) struct World {
-    pub(super) root: Row,
-    pub(super) policy: Row,
-    pub(super) users: Vec<Row>,
-    pub(super) tops: Vec<Row>,
-    pub(super) inner: Vec<Row>,
-    pub(super) computers: Vec<Row>,
-    pub(super) settings: Vec<Row>,
+pub struct World {
+    pub root: Row,
+    pub policy: Row,
+    pub users: Vec<Row>,
+    pub tops: Vec<Row>,
+    pub inner: Vec<Row>,
+    pub computers: Vec<Row>,
+    pub settings: Vec<Row>,
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub fn new() -> Self {
         let named = |name: &str| format!("CN={name},CN=Users,{BASE}");
         let administrator = named("Administrator");
         let tops = vec![
@@ -146,7 +146,7 @@ impl World {
         }
     }
 
-    pub(super) fn answer(&self, asked: &Asked) -> Vec<u8> {
+    pub fn answer(&self, asked: &Asked) -> Vec<u8> {
         let id = asked.id;
         if asked.operation == BIND {
             return bound(id, 0, "");

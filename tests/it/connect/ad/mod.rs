@@ -2,13 +2,13 @@
 
 mod ber;
 mod certificate;
-mod connection;
-mod domain;
+pub mod connection;
+pub mod domain;
 mod fault;
 mod needs_samba;
 mod paging;
 mod rule;
-mod server;
+pub mod server;
 
 use std::time::Duration;
 

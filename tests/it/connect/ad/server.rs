@@ -1,5 +1,6 @@
 //! A domain controller that answers as a test says, over TLS with a certificate of its own.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,35 +14,44 @@ use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use sha2::{Digest, Sha256};
 
-pub(super) const BASE: &str = "DC=acme,DC=test";
-pub(super) const BIND: u8 = 0x60;
-pub(super) const SEARCH: u8 = 0x63;
+pub const BASE: &str = "DC=acme,DC=test";
+pub const BIND: u8 = 0x60;
+pub const SEARCH: u8 = 0x63;
 
 /// What a client asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) id: i32,
-    pub(super) operation: u8,
-    pub(super) base: String,
+pub struct Asked {
+    pub id: i32,
+    pub operation: u8,
+    pub base: String,
     /// The tag of the filter.
-    pub(super) filter: u8,
-    pub(super) attributes: Vec<String>,
+    pub filter: u8,
+    pub attributes: Vec<String>,
     /// `None`: no pages are asked for.
-    pub(super) page: Option<(i32, Vec<u8>)>,
+    pub page: Option<(i32, Vec<u8>)>,
     /// Of a sign-in.
-    pub(super) user: String,
-    pub(super) password: String,
+    pub user: String,
+    pub password: String,
 }
 
 impl Asked {
-    pub(super) fn wants(&self, attribute: &str) -> bool {
+    pub fn wants(&self, attribute: &str) -> bool {
         self.attributes.iter().any(|it| it == attribute)
     }
 
-    pub(super) fn cookie(&self) -> String {
+    pub fn cookie(&self) -> String {
         let cookie = self.page.as_ref().map(|it| it.1.clone()).unwrap_or_default();
         String::from_utf8(cookie).unwrap()
     }
+}
+
+thread_local! {
+    static IS_LAST: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Ends the connection after what the script answers now, which may be a part of an answer.
+pub fn end_after_this() {
+    IS_LAST.set(true);
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -82,18 +92,18 @@ fn asked(message: &[u8]) -> Asked {
 }
 
 /// What is sent for one request. Nothing more is read once it is empty.
-pub(super) type Script = dyn Fn(&Asked) -> Vec<u8> + Send + Sync;
+pub type Script = dyn Fn(&Asked) -> Vec<u8> + Send + Sync;
 
-pub(super) struct Server {
-    pub(super) address: SocketAddr,
-    pub(super) fingerprint: Fingerprint,
-    pub(super) pem: String,
+pub struct Server {
+    pub address: SocketAddr,
+    pub fingerprint: Fingerprint,
+    pub pem: String,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Server {
     /// Its certificate is for these names.
-    pub(super) fn named(
+    pub fn named(
         names: &[&str],
         script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
@@ -101,7 +111,7 @@ impl Server {
         Self::with(&CertificateParams::new(names).unwrap(), script)
     }
 
-    pub(super) fn with(
+    pub fn with(
         params: &CertificateParams,
         script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static,
     ) -> Self {
@@ -131,15 +141,15 @@ impl Server {
         Self { address, fingerprint: digest.parse().unwrap(), pem: certificate.pem(), asked }
     }
 
-    pub(super) fn start(script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
+    pub fn start(script: impl Fn(&Asked) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::named(&["127.0.0.1"], script)
     }
 
-    pub(super) fn trust(&self) -> Trust {
+    pub fn trust(&self) -> Trust {
         Trust::Pinned(self.fingerprint)
     }
 
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -165,7 +175,8 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, script: &Script, log: &Mu
         let asked = asked(&message);
         log.lock().unwrap().push(asked.clone());
         let answer = script(&asked);
-        if answer.is_empty() || stream.write_all(&answer).is_err() || stream.flush().is_err() {
+        let is_sent = !answer.is_empty() && stream.write_all(&answer).is_ok();
+        if !is_sent || stream.flush().is_err() || IS_LAST.get() {
             // Orderly, so that the client sees an end and no reset.
             stream.conn.send_close_notify();
             drop(stream.flush());
@@ -174,7 +185,7 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, script: &Script, log: &Mu
     }
 }
 
-pub(super) fn message(id: i32, operation: &[u8]) -> Vec<u8> {
+pub fn message(id: i32, operation: &[u8]) -> Vec<u8> {
     element(0x30, &[&integer(2, id)[..], operation])
 }
 
@@ -182,16 +193,16 @@ fn result(tag: u8, code: i32, text: &str) -> Vec<u8> {
     element(tag, &[integer(0x0a, code), element(4, &[""]), element(4, &[text])])
 }
 
-pub(super) fn bound(id: i32, code: i32, text: &str) -> Vec<u8> {
+pub fn bound(id: i32, code: i32, text: &str) -> Vec<u8> {
     message(id, &result(0x61, code, text))
 }
 
-pub(super) fn done(id: i32, code: i32) -> Vec<u8> {
+pub fn done(id: i32, code: i32) -> Vec<u8> {
     message(id, &result(0x65, code, ""))
 }
 
 /// The end of a page.
-pub(super) fn page(id: i32, cookie: &str) -> Vec<u8> {
+pub fn page(id: i32, cookie: &str) -> Vec<u8> {
     let value = element(0x30, &[integer(2, 0), element(4, &[cookie])]);
     let oid = element(4, &["1.2.840.113556.1.4.319"]);
     let control = element(0x30, &[oid, element(4, &[value])]);
@@ -200,11 +211,11 @@ pub(super) fn page(id: i32, cookie: &str) -> Vec<u8> {
 }
 
 /// Says that the connection ends. It answers no request.
-pub(super) fn notice() -> Vec<u8> {
+pub fn notice() -> Vec<u8> {
     message(0, &result(0x78, 52, "going down"))
 }
 
-pub(super) fn reference(id: i32) -> Vec<u8> {
+pub fn reference(id: i32) -> Vec<u8> {
     message(
         id,
         &element(0x73, &[element(4, &["ldaps://acme.test/CN=Configuration,DC=acme,DC=test"])]),
@@ -213,35 +224,31 @@ pub(super) fn reference(id: i32) -> Vec<u8> {
 
 /// An object, with the attributes that it has.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Row {
-    pub(super) dn: String,
-    pub(super) attributes: BTreeMap<String, Vec<Vec<u8>>>,
+pub struct Row {
+    pub dn: String,
+    pub attributes: BTreeMap<String, Vec<Vec<u8>>>,
 }
 
 impl Row {
-    pub(super) fn new(dn: &str) -> Self {
+    pub fn new(dn: &str) -> Self {
         Self { dn: dn.to_owned(), ..Self::default() }
     }
 
-    pub(super) fn with(self, name: &str, value: impl AsRef<[u8]>) -> Self {
+    pub fn with(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.with_all(name, [value.as_ref().to_vec()])
     }
 
-    pub(super) fn with_all(
-        mut self,
-        name: &str,
-        values: impl IntoIterator<Item = Vec<u8>>,
-    ) -> Self {
+    pub fn with_all(mut self, name: &str, values: impl IntoIterator<Item = Vec<u8>>) -> Self {
         self.attributes.insert(name.to_owned(), values.into_iter().collect());
         self
     }
 
-    pub(super) fn without(mut self, name: &str) -> Self {
+    pub fn without(mut self, name: &str) -> Self {
         self.attributes.remove(name);
         self
     }
 
-    pub(super) fn encode(&self, id: i32) -> Vec<u8> {
+    pub fn encode(&self, id: i32) -> Vec<u8> {
         let attribute = |(name, values): (&String, &Vec<Vec<u8>>)| {
             let values: Vec<_> = values.iter().map(|it| element(4, &[it])).collect();
             element(0x30, &[element(4, &[name]), element(0x31, &values)])

@@ -1,8 +1,10 @@
 //! Every vendor with every fault, through the front door: what is read, what the connection says, and that nothing is concluded
 //! from what was not read. `-- --nocapture` shows the table.
 
+mod ad;
 mod aws;
 mod azure;
+mod dns;
 mod fault;
 mod google;
 mod layer;
@@ -56,4 +58,14 @@ fn huntress() {
 #[test]
 fn a_mapping_of_our_own() {
     table::run::<Rmm<tool::Own>>();
+}
+
+#[test]
+fn active_directory() {
+    table::run::<ad::Domain>();
+}
+
+#[test]
+fn domain_names() {
+    table::run::<dns::Names>();
 }
