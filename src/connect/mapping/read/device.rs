@@ -96,10 +96,11 @@ pub(super) fn devices(table: &mut Table<'_>, streams: &[String]) -> Option<Devic
         let at = need(it, "device", pointer);
         stream.zip(at)
     });
-    let own = own?;
+    // Without its stream, the other keys are read all the same: they are not unknown.
+    let stream = own.clone().unwrap_or_default();
     let mut names: Vec<String> = joins.iter().map(|(stream, _)| stream.clone()).collect();
-    names.push(own.clone());
-    let of = (&*own, &*names);
+    names.push(stream.clone());
+    let of = (&*stream, &*names);
     let is_org_name = may(table, "org_is_name", boolean);
     let lists_unmanaged = may(table, "lists_unmanaged", boolean);
     let name = need(table, "name", place);
@@ -109,37 +110,48 @@ pub(super) fn devices(table: &mut Table<'_>, streams: &[String]) -> Option<Devic
     let last_boot = streamed(table, "last_boot", of, latest);
     let threats = streamed(table, "threats", of, number);
     let antivirus = one(table, "antivirus", |it| antivirus(it, of));
-    let mut map = DeviceMap {
-        stream: own.clone(),
+    let mut texts = Vec::new();
+    for target in &TEXTS {
+        texts.push(streamed(table, target.name, of, plain).map(|it| it.map(|it| (target, it))));
+    }
+    let mut flags = Vec::new();
+    for target in &FLAGS {
+        let read = streamed(table, target.name, of, joined_flag);
+        flags.push(read.map(|it| it.map(|it| (target, it))));
+    }
+    let mut times = Vec::new();
+    for target in &TIMES {
+        times.push(streamed(table, target.name, of, latest).map(|it| it.map(|it| (target, it))));
+    }
+    let mut patches = Vec::new();
+    for target in &PATCHES {
+        let read = one(table, target.name, |it| self::patches(it, of));
+        patches.push(read.map(|it| it.map(|it| (target, it))));
+    }
+    Some(DeviceMap {
+        stream: own?,
         id: id?,
         org: org?,
         is_org_name: is_org_name?.unwrap_or(false),
         lists_unmanaged: lists_unmanaged?.unwrap_or(false),
-        joins: joins.clone(),
+        joins,
         name: name?,
         macs: macs?,
         kind: kind?,
-        texts: Vec::new(),
-        flags: Vec::new(),
-        times: Vec::new(),
+        texts: present(texts)?,
+        flags: present(flags)?,
+        times: present(times)?,
         last_boot: last_boot?,
         threats: threats?,
         antivirus: antivirus?,
-        patches: Vec::new(),
-    };
-    for target in &TEXTS {
-        map.texts.extend(streamed(table, target.name, of, plain)?.map(|it| (target, it)));
-    }
-    for target in &FLAGS {
-        map.flags.extend(streamed(table, target.name, of, joined_flag)?.map(|it| (target, it)));
-    }
-    for target in &TIMES {
-        map.times.extend(streamed(table, target.name, of, latest)?.map(|it| (target, it)));
-    }
-    for target in &PATCHES {
-        map.patches.extend(one(table, target.name, |it| patches(it, of))?.map(|it| (target, it)));
-    }
-    Some(map)
+        patches: present(patches)?,
+    })
+}
+
+/// Those that are there. `None`: one is wrong.
+fn present<T>(read: Vec<Option<Option<T>>>) -> Option<Vec<T>> {
+    let read: Option<Vec<Option<T>>> = read.into_iter().collect();
+    Some(read?.into_iter().flatten().collect())
 }
 
 fn choice<T: Copy>(

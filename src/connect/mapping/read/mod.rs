@@ -54,7 +54,7 @@ fn mapping(root: &mut Table<'_>) -> Option<Mapping> {
     let inputs = stream::inputs(root, auth.as_ref());
     let pace = table(root, "pace", stream::pace);
     let streams = stream::streams(root);
-    let names: Vec<String> = streams.iter().map(|it| it.name.clone()).collect();
+    let names = stream::names(root);
     let organizations = part::one(root, "organizations", |it| device::organizations(it, &names));
     let devices = table(root, "device", |it| device::devices(it, &names));
     let users = part::one(root, "user", |it| device::users(it, &names));

@@ -4,7 +4,9 @@ use super::part::{conditions, each, may, need, one, pointer};
 use crate::connect::mapping::{
     Auth, Base, Input, N_STREAMS_MAX, Pace, PageSize, Pager, Stream, Window, WindowForm,
 };
-use crate::toml_reader::{Ruled, Table, Value, flag, number, string, text, word, wrong};
+use crate::toml_reader::{
+    Ruled, Table, Value, array, flag, number, string, table, text, word, wrong,
+};
 
 const NAME_CHARS_MAX: usize = 32;
 const HELP_CHARS_MAX: usize = 400;
@@ -179,6 +181,13 @@ pub(super) fn streams(root: &mut Table<'_>) -> Vec<Stream> {
         }
     }
     streams
+}
+
+/// Also of those that are wrong in another way, so that what names them is not wrong, too.
+pub(super) fn names(root: &mut Table<'_>) -> Vec<String> {
+    let items = root.find("stream").and_then(|it| array(it.value).ok()).unwrap_or_default();
+    let tables = items.iter().filter_map(|it| table(it).ok());
+    tables.filter_map(|it| name(it.get("name")?).ok()).collect()
 }
 
 fn stream(table: &mut Table<'_>) -> Option<Stream> {

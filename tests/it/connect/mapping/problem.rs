@@ -1,6 +1,6 @@
 //! What is wrong with a file, and where.
 
-use posture::connect::mapping::{FILE_BYTES_MAX, check, read};
+use posture::connect::mapping::{EXAMPLE, FILE_BYTES_MAX, check, read};
 
 use super::{LEAST, with};
 
@@ -24,6 +24,29 @@ fn refused(from: &str, to: &str, expected: &str) {
 #[test]
 fn the_least_mapping_is_right() {
     assert_eq!(problems(&with("")), Vec::<String>::new());
+}
+
+/// What is wrong is told once, and nothing is called unknown because of it.
+#[test]
+fn a_mistake_has_no_others_after_it() {
+    for (from, to, expected) in [
+        ("path = \"/api/agents\"", "path = \"api/agents\"", "stream \"agents\": path: must be"),
+        (
+            "[device]\nstream = \"agents\"",
+            "[device]\nstream = \"agnets\"",
+            "there is no stream \"agnets\"",
+        ),
+        (
+            "[device]\nstream = \"agents\"\nid = \"",
+            "[device]\nstream = \"agents\"\nid = \"x",
+            "device: id: ",
+        ),
+    ] {
+        assert!(EXAMPLE.contains(from), "{from}");
+        let problems = problems(&EXAMPLE.replacen(from, to, 1));
+        let (one, rest) = problems.split_first().unwrap_or_else(|| panic!("{to}: accepted"));
+        assert!(one.contains(expected) && rest.is_empty(), "{to}:\n{}", problems.join("\n"));
+    }
 }
 
 #[test]
