@@ -287,23 +287,24 @@ fn distrust(error: &io::Error, trust: &Trust, shown: Option<&CertificateDer<'_>>
              with the server's certificate and pin it (`fingerprint`); if not, someone may be intercepting the connection"
         );
     }
+    let authority = "Add the certificate of the authority that issued it (`ca`)";
     #[expect(clippy::wildcard_enum_match_arm, reason = "not ours, and not to be exhausted")]
-    let reason = match reason {
-        CertificateError::UnknownIssuer => "no trusted authority issued it".to_owned(),
+    let (reason, remedy) = match reason {
+        CertificateError::UnknownIssuer => ("no trusted authority issued it".to_owned(), authority),
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "it has expired".to_owned()
+            ("it has expired".to_owned(), "Renew it on the server")
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "it is not valid yet".to_owned()
+            ("it is not valid yet".to_owned(), "Check the clocks of this machine and of the server")
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "it is not for this host name".to_owned()
+            ("it is not for this host name".to_owned(), "Enter one of its names (`host`)")
         }
-        other => cause(other),
+        other => (cause(other), authority),
     };
     format!(
-        "the certificate of the server is not accepted, because {reason}: {shown}. Add the certificate of the authority that issued it \
-         (`ca`), or compare this fingerprint with the server's certificate and pin it (`fingerprint`)"
+        "the certificate of the server is not accepted, because {reason}: {shown}. {remedy}, or compare this fingerprint with the \
+         server's certificate and pin it (`fingerprint`)"
     )
 }
 

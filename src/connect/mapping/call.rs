@@ -231,7 +231,7 @@ fn explain(answer: &Answer, permission: &str) -> Unread {
         }
         404 => Unread::failed(format!("the tool has no such list at its address{message}")),
         300..=399 => Unread::failed(format!(
-            "the tool sends this request to another address{}; check the setting {ORIGIN}",
+            "the tool sends this request to another address{}; check the setting {ORIGIN} or {REGION}",
             said(&answer.header("location"))
         )),
         status => Unread::failed(format!("the tool answered with status {status}{message}")),

@@ -65,13 +65,18 @@ fn an_authority_vouches_for_its_names_only() {
     };
     assert!(trusted(&server(&["127.0.0.1"])).users.is_some());
     let directory = trusted(&server(&["dc1.acme.test"]));
-    assert!(refusal(&directory).contains("not for this host name"), "{directory:?}");
+    let why = refusal(&directory);
+    assert!(
+        why.contains("not for this host name") && why.contains("Enter one of its names"),
+        "{why}"
+    );
     let mut old = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
     old.not_after = rcgen::date_time_ymd(2020, 1, 2);
     let expired = Server::with(&old, |_| Vec::new());
     let directory = trusted(&expired);
     let why = refusal(&directory);
     assert!(why.contains("it has expired") && why.contains("valid until 2020-01-02"), "{why}");
+    assert!(why.contains("Renew it on the server") && !why.contains("authority"), "{why}");
     for bad in ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
         assert!(TrustedRoots::parse(bad.as_bytes()).is_err());
     }
