@@ -384,7 +384,8 @@ fn is_email(text: &str) -> bool {
 }
 
 /// 8-4-4-4-12 hexadecimal digits.
-fn is_id(text: &str) -> bool {
+#[must_use]
+pub fn is_id(text: &str) -> bool {
     let lengths = text.split('-').map(str::len);
     lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|it| it == b'-' || it.is_ascii_hexdigit())
 }

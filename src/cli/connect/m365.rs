@@ -1,7 +1,7 @@
 //! `posture connect m365`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -87,16 +87,30 @@ fn init(options: &Config, json: bool, args: InitArgs) -> Result<()> {
         ("clientSecret", read(args.secret_file)?),
         ("secretExpiresAt", args.secret_expires_at.map(Value::from)),
     ]);
-    let answer = call(options, Call::of("PUT", "/api/microsoft-app", &new))?;
+    let unwritable = |error| {
+        let shown = args.out.as_deref().unwrap_or(Path::new("")).display();
+        Error::invalid(format!("cannot write {shown}: {error}"))
+    };
+    // Before the app is set: the certificate that Microsoft knows would be gone.
+    let out = args.out.as_ref().map(|it| {
+        let is_new = !it.exists();
+        fs::OpenOptions::new().create(true).append(true).open(it).map(|_| (it, is_new))
+    });
+    let out = out.transpose().map_err(unwritable)?;
+    let answer = call(options, Call::of("PUT", "/api/microsoft-app", &new)).inspect_err(|_| {
+        if let Some((file, true)) = out {
+            drop(fs::remove_file(file));
+        }
+    })?;
     let certificate = answer["data"]["certificatePem"].as_str();
-    if let (Some(file), Some(certificate)) = (&args.out, certificate) {
-        let shown = file.display();
-        fs::write(file, certificate)
-            .map_err(|error| Error::invalid(format!("cannot write {shown}: {error}")))?;
+    match (out, certificate) {
+        (Some((file, _)), Some(certificate)) => fs::write(file, certificate).map_err(unwritable)?,
+        (Some((file, true)), None) => drop(fs::remove_file(file)),
+        (Some((_, false)) | None, _) => (),
     }
     show(json, &answer)?;
     if let (false, Some(certificate)) = (json, certificate) {
-        match args.out {
+        match &args.out {
             Some(file) => print::line(&format!(
                 "upload {} to the app registration, under Certificates & secrets",
                 file.display()
@@ -126,7 +140,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     )
 }
 
-fn onboard(options: &Config, json: bool, file: &std::path::Path) -> Result<()> {
+fn onboard(options: &Config, json: bool, file: &Path) -> Result<()> {
     let text = input::text(file, LIST_BYTES_MAX)?;
     let rows =
         rows(&text).map_err(|rule| Error::invalid(format!("{}: {rule}", input::name(file))))?;

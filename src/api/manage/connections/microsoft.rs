@@ -15,7 +15,7 @@ use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::connect::credential::{MicrosoftAppState, NewAppKey, NewMicrosoftApp};
-use crate::connect::kind::FieldRule;
+use crate::connect::kind::{FieldRule, is_id};
 use crate::connect::microsoft::Cloud;
 use crate::error::{Error, Result};
 
@@ -91,7 +91,12 @@ impl AppBody {
             FieldRule::Tenant.check(value).map_err(|rule| Error::invalid_field(field, rule))
         };
         let refused = |field: &'static str, rule: &str| Err(Error::invalid_field(field, rule));
-        let app_id = checked("appId", &self.app_id)?;
+        let app_id = self.app_id.trim().to_ascii_lowercase();
+        if !is_id(&app_id) {
+            let rule =
+                "must be the application (client) id, like 00000000-1111-2222-3333-444444444444";
+            return refused("appId", rule);
+        }
         let tenant = checked("tenant", &self.tenant)?;
         let cloud = match self.cloud.as_deref().map(Cloud::parse) {
             None => Cloud::Global,
