@@ -282,7 +282,7 @@ impl Kind {
             let Some(field) = self.find(&name) else {
                 let names: Vec<&str> = self.fields.iter().map(|it| &*it.name).collect();
                 return refused(match names.as_slice() {
-                    [] => format!("a connection of kind {} has no such settings", self.name),
+                    [] => format!("is not known; {} has only `domains` (`--domain`)", self.name),
                     _ => format!("is not known; {} has {}", self.name, names.join(", ")),
                 });
             };
@@ -294,6 +294,14 @@ impl Kind {
             to.insert(name, value);
         }
         Ok((shown, secret))
+    }
+
+    /// Takes out the optional settings that are blank, and returns their names.
+    pub fn take_cleared(&self, values: &mut Values) -> Vec<String> {
+        let is_cleared = |name: &str, value: &str| {
+            value.trim().is_empty() && self.find(name).is_some_and(|it| !it.is_required)
+        };
+        values.extract_if(.., |name, value| is_cleared(name, value)).map(|it| it.0).collect()
     }
 
     /// # Errors

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::dns::Domain;
-use super::kind::{DNS, Kind, Values};
+use super::kind::{AWS, DNS, Kind, Values};
 use crate::error::{Error, Result};
 
 pub const N_DOMAINS_MAX: usize = 100;
@@ -36,6 +36,12 @@ impl Settings {
             None => Vec::new(),
             Some(domains) => checked_domains(domains)?,
         };
+        if kind.name == AWS && !["role_arn", "account_id"].iter().any(|it| values.contains_key(*it))
+        {
+            let rule = "is required: the role in the client's account, or `account_id` if the access key belongs to \
+                        the account itself";
+            return Err(Error::invalid_field("settings.role_arn", rule));
+        }
         Ok(Self { kind: kind.name.to_string(), domains, values })
     }
 
@@ -68,7 +74,7 @@ fn checked_domains(domains: &[String]) -> Result<Vec<String>> {
     for it in domains {
         match Domain::parse(it) {
             Ok(domain) => names.push(domain.as_str().to_owned()),
-            Err(error) => return refused(format!("{it}: {}", error.message())),
+            Err(error) => return refused(error.message().to_owned()),
         }
     }
     names.sort_unstable();

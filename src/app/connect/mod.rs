@@ -131,12 +131,11 @@ fn require_kind(batch: &Batch, kind: &str) -> Result<()> {
 fn require_secrets_again(
     kind: &Kind,
     before: &Values,
-    shown: &Values,
+    after: &Values,
     secret: &Values,
 ) -> Result<()> {
     let is_moved = |it: &connect::kind::Field| {
-        let new = shown.get(&*it.name).filter(|_| it.rule.is_place());
-        new.is_some_and(|new| before.get(&*it.name) != Some(new))
+        it.rule.is_place() && before.get(&*it.name) != after.get(&*it.name)
     };
     if !kind.fields.iter().any(is_moved) {
         return Ok(());
@@ -270,11 +269,15 @@ impl App {
         let change = change()?;
         change.name.as_deref().map_or(Ok(()), check_name)?;
         let kind = self.find_kind(&before.kind).await?;
-        let (shown, secret) = kind.sort(change.settings.unwrap_or_default())?;
-        require_secrets_again(&kind, &before.values, &shown, &secret)?;
-        let is_other = change.domains.is_some() || !shown.is_empty() || !secret.is_empty();
+        let mut entered = change.settings.unwrap_or_default();
+        let is_other = change.domains.is_some() || !entered.is_empty();
+        let cleared = kind.take_cleared(&mut entered);
+        let (shown, secret) = kind.sort(entered)?;
+        let mut values = before.values.clone();
+        values.extend(shown);
+        values.retain(|name, _| !cleared.contains(name));
+        require_secrets_again(&kind, &before.values, &values, &secret)?;
         let domains = change.domains.or((!before.domains.is_empty()).then_some(before.domains));
-        let values: Values = before.values.into_iter().chain(shown).collect();
         let settings = Settings::of(&kind, domains.as_deref(), values)?.text();
         let now = self.clock.now();
         let secrets = self.open_secrets(owner, read.1.as_ref());

@@ -89,7 +89,7 @@ pub(super) struct SettingArgs {
     /// Of kind dns, a domain that sends or receives the client's mail. Can be repeated.
     #[arg(long = "domain", value_name = "DOMAIN")]
     domains: Vec<String>,
-    /// A setting, as `posture connect kinds` lists them. Can be repeated.
+    /// A setting, as `posture connect kinds` lists them. Can be repeated. `set` removes an optional one by `NAME=`.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     values: Vec<String>,
     /// A setting from a file, or from standard input (`-`), so that a secret is not in the list of processes. Can be repeated.
@@ -179,7 +179,7 @@ fn path(id: &str) -> Result<String> {
 fn add(options: &Config, json: bool, args: AddArgs) -> Result<()> {
     let AddArgs { kind, client, settings, name } = args;
     let members = settings.members()?;
-    let answer = with_session(options, async |session| {
+    let (answer, is_server) = with_session(options, async |session| {
         let client = match client {
             Some(client) => Some(client_name::find(session, &client).await?),
             None => None,
@@ -190,8 +190,12 @@ fn add(options: &Config, json: bool, args: AddArgs) -> Result<()> {
             ("name", name.map(Value::from)),
         ];
         all.extend(members);
-        session.call(Call::of("POST", "/api/connections", &body(all))).await
+        let answer = session.call(Call::of("POST", "/api/connections", &body(all))).await?;
+        Ok((answer, session.is_server()))
     })?;
+    if !is_server {
+        print::warn("no server is running; the connection runs once `posture serve` does");
+    }
     print::id(json, &answer)?;
     if let (false, Some(link)) = (json, answer["data"]["consentUrl"].as_str()) {
         print::line(&format!("an administrator of the client consents at: {link}"))?;

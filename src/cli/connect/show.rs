@@ -12,8 +12,10 @@ pub(super) fn show(json: bool, answer: &Value) -> Result<()> {
         return print::json(answer);
     }
     let data = &answer["data"];
+    let mut shown = data.clone();
+    shown["settings"] = settings(&data["settings"]).into();
     print::fields(
-        data,
+        &shown,
         &[
             ("id", "id"),
             ("client", "clientId"),
@@ -30,6 +32,16 @@ pub(super) fn show(json: bool, answer: &Value) -> Result<()> {
         ],
     )?;
     show_parts(data)
+}
+
+/// As they are entered, without certificates.
+fn settings(all: &Value) -> String {
+    let all = all.as_object().into_iter().flatten();
+    let one = |(name, value): (&String, &Value)| match value.as_str() {
+        Some(text) if text.contains('\n') => format!("{name}=({} lines)", text.lines().count()),
+        _ => format!("{name}={}", print::cell(value)),
+    };
+    all.map(one).collect::<Vec<_>>().join(" ")
 }
 
 fn show_parts(data: &Value) -> Result<()> {
@@ -74,15 +86,21 @@ pub(super) fn show_test(json: bool, answer: &Value) -> Result<()> {
             let whose = if part["name"].is_string() { &part["name"] } else { &part["scope"] };
             for it in print::rows(&part["controls"]) {
                 let cell = |name: &str| print::cell(&it[name]);
+                let words = it["findings"].as_str().unwrap_or_default().replace('\n', " ");
                 rows.push(vec![
                     print::cell(whose),
                     cell("controlCode"),
                     cell("status"),
-                    cell("findings").replace('\n', " "),
+                    print::cell(&words.into()),
                 ]);
             }
         }
-        print::table(&["PART", "CONTROL", "STATUS", "BECAUSE"], &rows)?;
+        let heading = ["PART", "CONTROL", "STATUS", "BECAUSE"];
+        if rows.is_empty() {
+            print::line("it would decide no control")?;
+        } else {
+            print::table(&heading, &rows)?;
+        }
     }
     if answer["data"]["complete"] == true {
         return Ok(());
@@ -103,7 +121,12 @@ pub(super) fn kinds(options: &Config, json: bool) -> Result<()> {
         let first = [print::cell(&kind["name"]), title, of.to_owned()];
         let fields = print::rows(&kind["fields"]);
         if fields.is_empty() {
-            rows.push(first.clone().into_iter().chain([String::new(), String::new()]).collect());
+            let domains = [
+                "(--domain)",
+                "A domain that sends or receives the client's mail. Can be repeated.",
+            ];
+            let domains = domains.map(str::to_owned);
+            rows.push(first.clone().into_iter().chain(domains).collect());
         }
         for (index, it) in fields.iter().enumerate() {
             let head = if index == 0 { first.clone() } else { [const { String::new() }; 3] };

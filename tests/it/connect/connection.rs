@@ -11,6 +11,7 @@ use super::google::server::key_file;
 use super::server::{Asked, MX, Reply, Server, TXT};
 use crate::harness::http::send_socket;
 use crate::harness::process::{Folder, wait_until};
+use crate::harness::tls::authority;
 
 const WAIT: Duration = Duration::from_mins(1);
 
@@ -131,6 +132,7 @@ fn what_cannot_be_read_changes_no_control_and_is_named() {
     assert_eq!(n_events(&folder, "connector_health_changed"), 1);
     let tested = folder.run(&["connect", "test", &id]);
     assert_eq!(tested.code, 1, "{tested:?}");
+    assert!(tested.out.ends_with("it would decide no control\n"), "{}", tested.out);
     names.is_broken.store(false, Ordering::Relaxed);
     let tested = folder.ok(&["connect", "test", &id]);
     assert!(tested.contains("EML-01") && tested.contains("non_compliant"), "{tested}");
@@ -255,4 +257,103 @@ fn one_client_has_two_places_and_leaves_the_others_to_the_rest() {
         assert_eq!((refused.code, refused.out.as_str()), (1, ""));
         assert!(refused.err.contains("it is being tested"), "{}", refused.err);
     });
+}
+
+#[test]
+fn an_engineer_is_told_what_is_to_be_entered() {
+    let folder = folder("127.0.0.1:9".parse().unwrap());
+    folder.client("Acme");
+    let kinds = folder.ok(&["connect", "kinds"]);
+    let dns = kinds.lines().find(|it| it.starts_with("dns ")).unwrap();
+    assert!(dns.contains("(--domain)"), "{dns}");
+    let add = |kind: &str, entered: &[&str]| {
+        folder.run(&[&["connect", "add", kind, "--client", "Acme"], entered].concat())
+    };
+    let added = add("dns", &["--domain", "acme.example"]);
+    assert_eq!((added.code, added.out.lines().count()), (0, 1), "{added:?}");
+    assert!(added.err.contains("the connection runs once `posture serve` does"), "{}", added.err);
+    folder.write("key", b"x");
+    let keys = ["--set-file", "access_key_id=key", "--set-file", "secret_access_key=key"];
+    for (kind, entered, why) in [
+        ("dns", &["--set", "domain=acme.example"][..], "dns has only `domains` (`--domain`)"),
+        ("aws", &keys, "settings.role_arn: is required: the role in the client's account, or"),
+        ("dns", &["--domain", "https://a.example"], "domains: \"https://a.example\": enter the"),
+    ] {
+        let refused = add(kind, entered);
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{kind}");
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+    assert_eq!(folder.json(&["connect", "list"])["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_optional_setting_is_removed_and_a_certificate_is_not_printed() {
+    let folder = folder("127.0.0.1:9".parse().unwrap());
+    let _server = folder.serve();
+    folder.client("Acme");
+    folder.write("password", b"secret");
+    folder.write("ca.pem", authority().pem().as_bytes());
+    let fingerprint = format!("fingerprint={}", "00ff".repeat(16));
+    let add = [
+        "connect",
+        "add",
+        "ad",
+        "--client",
+        "Acme",
+        "--set",
+        "host=127.0.0.1",
+        "--set",
+        "user=a@acme.test",
+    ];
+    let more = [
+        "--set",
+        "port=1",
+        "--set",
+        &fingerprint,
+        "--set-file",
+        "ca=ca.pem",
+        "--set-file",
+        "password=password",
+    ];
+    let id = folder.ok(&[&add[..], &more].concat()).trim_end().to_owned();
+    let shown = folder.ok(&["connect", "show", &id]);
+    assert!(shown.contains(" host=127.0.0.1 port=1 user=a@acme.test\n"), "{shown}");
+    assert!(shown.contains("ca=(") && !shown.contains("BEGIN CERTIFICATE"), "{shown}");
+    let set = |name: &str| folder.run(&["connect", "set", &id, "--set", name]);
+    for (name, why) in [
+        ("host=", "settings.host: must be 1 to"),
+        ("port=", "settings.password: is required again"),
+        ("prot=", "settings.prot: is not known"),
+    ] {
+        let refused = set(name);
+        assert_eq!(refused.code, 1, "{name}");
+        assert!(refused.err.contains(why), "{}", refused.err);
+    }
+    assert_eq!(connections(&folder)[0]["settings"]["port"], "1");
+    assert_eq!((set("fingerprint=").code, set("ca=").code), (0, 0));
+    let settings = json!({"host": "127.0.0.1", "port": "1", "user": "a@acme.test"});
+    assert_eq!(connections(&folder)[0]["settings"], settings);
+}
+
+#[test]
+fn an_app_that_cannot_be_right_replaces_none() {
+    let folder = folder("127.0.0.1:9".parse().unwrap());
+    let init = |app: &str, out: &str| {
+        let init = ["connect", "m365", "init", "--app-id", app, "--tenant", "msp.example"];
+        folder.run(&[&init[..], &["--out", out]].concat())
+    };
+    let app = "00000000-1111-2222-3333-444444444444";
+    assert_eq!(init(app, "app.cer").code, 0);
+    let certificate = std::fs::read_to_string(folder.path().join("app.cer")).unwrap();
+    for (app, out, why) in [
+        ("msp.example", "new.cer", "appId: must be the application (client) id, like 00000000"),
+        (app, "nowhere/app.cer", "cannot write nowhere/app.cer"),
+    ] {
+        let refused = init(app, out);
+        assert_eq!((refused.code, refused.out.as_str()), (1, ""), "{app}");
+        assert!(refused.err.contains(why), "{}", refused.err);
+        assert!(!folder.path().join(out).exists(), "{out}");
+    }
+    let kept = folder.json(&["connect", "m365", "show"])["data"]["certificatePem"].clone();
+    assert_eq!(kept, certificate.as_str());
 }

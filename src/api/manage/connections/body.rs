@@ -61,7 +61,7 @@ pub(super) struct ConnectionBody {
     #[schemars(length(min = 1, max = 100))]
     #[serde(deserialize_with = "present")]
     domains: Option<Vec<String>>,
-    /// Fields of the kind to change. Others stay as they are.
+    /// Fields of the kind to change. Others stay as they are. An optional one that is blank is removed.
     #[serde(deserialize_with = "present")]
     settings: Option<BTreeMap<String, String>>,
     /// A paused connection does not run. What it found stays until it is too old to count.

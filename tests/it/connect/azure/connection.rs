@@ -252,4 +252,5 @@ fn azure_is_read_by_the_microsoft_app_through_the_front_door() {
     folder.ok(&["connect", "sync", &id]);
     let tested = folder.ok(&["connect", "test", &id]);
     assert!(tested.contains("CLD-13") && tested.contains("secure_score_controls"), "{tested}");
+    assert!(tested.contains("Subscriptions: Production 18 of 23 resources"), "{tested}");
 }
