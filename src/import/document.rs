@@ -5,7 +5,9 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeOwned, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
+};
 use serde::{Deserialize, Deserializer};
 
 use super::scalar::Scalar;
@@ -16,6 +18,8 @@ use crate::error::{Error, Result};
 const DEPTH_MAX: u32 = 100;
 /// Of a longer text, the rest is not kept.
 const TEXT_CHARS_MAX: usize = 4_000;
+/// Of a longer name of a member, the rest is not kept.
+const NAME_CHARS_MAX: usize = 100;
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// Reads a document to its end. `what`: whose report it should be.
@@ -23,15 +27,19 @@ const CHUNK_BYTES: usize = 64 << 10;
 /// # Errors
 /// `Invalid` if it is truncated, invalid, too deep, or of another form.
 pub(super) fn parse<T: DeserializeOwned>(input: &mut dyn BufRead, what: &str) -> Result<T> {
-    let mut guard =
-        Guard { input, is_text: false, is_escaped: false, n_text: 0, depth: 0, refused: None };
+    let mut guard = Guard::new(input);
     let parsed = {
         let buffered = BufReader::with_capacity(CHUNK_BYTES, &mut guard);
         let mut deserializer = serde_json::Deserializer::from_reader(buffered);
         let parsed = Object::<T>::deserialize(&mut deserializer);
         parsed.and_then(|it| deserializer.end().map(|()| it.0))
     };
-    parsed.map_err(|error| match guard.refused.filter(|_| error.is_io()) {
+    parsed.map_err(|error| wrong(error, guard.refused, what))
+}
+
+/// Why the parser could not go on. `refused`: what the guard refused.
+fn wrong(error: serde_json::Error, refused: Option<String>, what: &str) -> Error {
+    match refused.filter(|_| error.is_io()) {
         Some(reason) => Error::invalid(format!("not a report of {what}: {reason}")),
         None if error.is_io() => unreadable(error.into()),
         None if error.is_eof() => Error::invalid(format!(
@@ -47,7 +55,157 @@ pub(super) fn parse<T: DeserializeOwned>(input: &mut dyn BufRead, what: &str) ->
                 format!("invalid JSON: {why}; export the report again")
             })
         }
-    })
+    }
+}
+
+/// What comes next in a document.
+pub(super) enum Part<'a> {
+    /// An object begins: the document itself, the value of a member, or an element of a list.
+    Open,
+    /// A text, number or boolean. Null is the empty text.
+    Text(&'a str),
+    /// The object ends.
+    Close,
+}
+
+/// Walks through documents, one after the other, to the end of the file. A list of objects counts as so many documents.
+///
+/// `visit` gets the names of the members that lead to each part. Elements of a list have the name of the list.
+/// `what`: whose report it should be.
+///
+/// # Errors
+/// `Invalid` if it is truncated, invalid, too deep, or no object. Whatever `visit` returns.
+pub(super) fn walk(
+    input: &mut dyn BufRead,
+    what: &str,
+    visit: &mut dyn FnMut(&[&str], Part<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut guard = Guard::new(input);
+    let mut steps = Steps { path: Vec::new(), visit, failed: None };
+    let parsed = {
+        let buffered = BufReader::with_capacity(CHUNK_BYTES, &mut guard);
+        let mut deserializer = serde_json::Deserializer::from_reader(buffered);
+        loop {
+            if let Err(error) = Step(&mut steps).deserialize(&mut deserializer) {
+                break Err(error);
+            }
+            match deserializer.end() {
+                Err(error) if error.is_syntax() => (), // Another document follows.
+                end => break end,
+            }
+        }
+    };
+    if let Some(error) = steps.failed {
+        return Err(error);
+    }
+    parsed.map_err(|error| wrong(error, guard.refused, what))
+}
+
+/// The way to the current part.
+struct Steps<'a> {
+    path: Vec<String>,
+    visit: &'a mut dyn FnMut(&[&str], Part<'_>) -> Result<()>,
+    /// What `visit` returned.
+    failed: Option<Error>,
+}
+
+impl Steps<'_> {
+    fn tell<E: serde::de::Error>(&mut self, part: Part<'_>) -> Result<(), E> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        (self.visit)(&path, part).map_err(|error| {
+            let message = error.message().to_owned();
+            self.failed = Some(error);
+            E::custom(message)
+        })
+    }
+
+    fn text<E: serde::de::Error>(&mut self, text: &str) -> Result<(), E> {
+        if self.path.is_empty() {
+            return Err(E::custom("it is no object"));
+        }
+        self.tell(Part::Text(text))
+    }
+}
+
+/// Reads one value.
+struct Step<'a, 'b>(&'a mut Steps<'b>);
+
+impl<'de> DeserializeSeed<'de> for Step<'_, '_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Step<'_, '_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
+        self.0.text(text)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<(), E> {
+        self.0.text(&number.to_string())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
+        self.0.text(&number.to_string())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<(), E> {
+        self.0.text(&number.to_string())
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, flag: bool) -> Result<(), E> {
+        self.0.text(if flag { "true" } else { "false" })
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        self.0.text("")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        while list.next_element_seed(Step(&mut *self.0))?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.0.tell(Part::Open)?;
+        while let Some(name) = map.next_key::<Name>()? {
+            self.0.path.push(name.0);
+            map.next_value_seed(Step(&mut *self.0))?;
+            self.0.path.pop();
+        }
+        self.0.tell(Part::Close)
+    }
+}
+
+/// The name of a member, cut: longer ones are unknown.
+struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_str(NameVisitor)
+    }
+}
+
+struct NameVisitor;
+
+impl Visitor<'_> for NameVisitor {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Name, E> {
+        Ok(Name(text.chars().take(NAME_CHARS_MAX).collect()))
+    }
 }
 
 /// Bounds what the parser collects before it returns: a text, and how deep it is.
@@ -59,6 +217,12 @@ struct Guard<'a> {
     n_text: usize,
     depth: u32,
     refused: Option<String>,
+}
+
+impl<'a> Guard<'a> {
+    fn new(input: &'a mut dyn BufRead) -> Self {
+        Self { input, is_text: false, is_escaped: false, n_text: 0, depth: 0, refused: None }
+    }
 }
 
 impl Guard<'_> {

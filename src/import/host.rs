@@ -90,7 +90,7 @@ pub(super) fn is_global(mac: &str) -> bool {
 }
 
 /// The name in lower case, without the last dot. `None` for names that every host has.
-fn hostname(name: &str) -> Option<String> {
+pub(super) fn hostname(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_lowercase();
     let common = name == "localhost" || name.starts_with("localhost.");
     (!name.is_empty() && !common).then_some(name)

@@ -70,10 +70,24 @@ pub enum Format {
     Xccdf,
     /// STIG Viewer, `.ckl`.
     StigChecklist,
+    /// Nessus and other scanners of Tenable, `.nessus`.
+    Nessus,
+    /// `OpenVAS` and Greenbone, XML.
+    OpenVas,
+    /// Qualys, the XML of an asset data report.
+    Qualys,
+    /// Trivy, JSON.
+    Trivy,
+    /// Grype, JSON.
+    Grype,
+    /// Microsoft Defender, vulnerabilities of machines from its API.
+    DefenderVulnerabilities,
+    /// Wazuh, vulnerabilities of agents from its API or its index.
+    WazuhVulnerabilities,
 }
 
 impl Format {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 19] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -86,6 +100,13 @@ impl Format {
         Self::PingCastle,
         Self::Xccdf,
         Self::StigChecklist,
+        Self::Nessus,
+        Self::OpenVas,
+        Self::Qualys,
+        Self::Trivy,
+        Self::Grype,
+        Self::DefenderVulnerabilities,
+        Self::WazuhVulnerabilities,
     ];
 
     #[must_use]
@@ -103,6 +124,13 @@ impl Format {
             Self::PingCastle => "pingcastle",
             Self::Xccdf => "xccdf",
             Self::StigChecklist => "stig-checklist",
+            Self::Nessus => "nessus",
+            Self::OpenVas => "openvas",
+            Self::Qualys => "qualys",
+            Self::Trivy => "trivy",
+            Self::Grype => "grype",
+            Self::DefenderVulnerabilities => "defender-vulnerabilities",
+            Self::WazuhVulnerabilities => "wazuh-vulnerabilities",
         }
     }
 
@@ -112,11 +140,21 @@ impl Format {
         matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist)
     }
 
-    /// Returns true if a file is about hosts, and not about a tenant, account or domain of a vendor.
+    /// Returns true if a file is about hosts or images, and not about a tenant, account or domain of a vendor.
     #[must_use]
     pub const fn is_about_hosts(self) -> bool {
         match self {
-            Self::Nmap | Self::Lynis | Self::Xccdf | Self::StigChecklist => true,
+            Self::Nmap
+            | Self::Lynis
+            | Self::Xccdf
+            | Self::StigChecklist
+            | Self::Nessus
+            | Self::OpenVas
+            | Self::Qualys
+            | Self::Trivy
+            | Self::Grype
+            | Self::DefenderVulnerabilities
+            | Self::WazuhVulnerabilities => true,
             Self::ProwlerOcsf
             | Self::ProwlerCsv
             | Self::ProwlerJson
@@ -131,7 +169,10 @@ impl Format {
     /// Returns true if a file says when its results were found.
     #[must_use]
     pub const fn has_times(self) -> bool {
-        !matches!(self, Self::StigChecklist)
+        !matches!(
+            self,
+            Self::StigChecklist | Self::DefenderVulnerabilities | Self::WazuhVulnerabilities
+        )
     }
 
     /// The catalog's name of the tool whose check ids the file has. A check of it may name another ([`Check::tool`]).
@@ -147,7 +188,14 @@ impl Format {
             | Self::SecureScore
             | Self::Lynis
             | Self::PingCastle
-            | Self::Xccdf => self.as_str(),
+            | Self::Xccdf
+            | Self::Nessus
+            | Self::OpenVas
+            | Self::Qualys
+            | Self::Trivy
+            | Self::Grype => self.as_str(),
+            Self::DefenderVulnerabilities => "defender",
+            Self::WazuhVulnerabilities => "wazuh",
         }
     }
 
@@ -166,7 +214,14 @@ impl Format {
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf
-            | Self::StigChecklist => self.tool(),
+            | Self::StigChecklist
+            | Self::Nessus
+            | Self::OpenVas
+            | Self::Qualys
+            | Self::Trivy
+            | Self::Grype
+            | Self::DefenderVulnerabilities
+            | Self::WazuhVulnerabilities => self.tool(),
         }
     }
 }
@@ -303,9 +358,12 @@ pub fn detect(head: &[u8]) -> Option<Format> {
         b'<' => {
             let is_xccdf = contains(head, b"checklists.nist.gov/xccdf")
                 || contains(head, b"asset-report-collection");
-            is_xccdf.then_some(Format::Xccdf)
+            is_xccdf.then_some(Format::Xccdf).or_else(|| vulnerability::detect_xml(head))
         }
-        b'[' | b'{' => detect_document(head).or_else(|| detect_json(head)),
+        b'[' | b'{' => {
+            let known = detect_document(head).or_else(|| detect_json(head));
+            known.or_else(|| vulnerability::detect_json(head))
+        }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ => prowler::csv::is_header(head).then_some(Format::ProwlerCsv),
     }
@@ -388,6 +446,13 @@ pub fn read(
         Format::PingCastle => pingcastle::read(&mut input, records),
         Format::Xccdf => scap::read(&mut input, records),
         Format::StigChecklist => scap::read_checklist(&mut input, records),
+        Format::Nessus => vulnerability::read_nessus(&mut input, records),
+        Format::OpenVas => vulnerability::read_openvas(&mut input, records),
+        Format::Qualys => vulnerability::read_qualys(&mut input, records),
+        Format::Trivy => vulnerability::read_trivy(&mut input, records),
+        Format::Grype => vulnerability::read_grype(&mut input, records),
+        Format::DefenderVulnerabilities => vulnerability::read_defender(&mut input, records),
+        Format::WazuhVulnerabilities => vulnerability::read_wazuh(&mut input, records),
     }
 }
 

@@ -31,3 +31,11 @@ pub(super) fn of_text(text: &str) -> Option<Time> {
     }
     text.parse().or_else(|_| format!("{text}Z").parse()).ok()
 }
+
+/// The beginning of a day in UTC, such as `2026-11-20` or `2026/11/20`, or a point in time as in [`of_text`].
+///
+/// `None` when it is neither.
+pub(super) fn of_day(text: &str) -> Option<Time> {
+    let text = text.trim().replace('/', "-");
+    of_text(&text).or_else(|| of_text(&format!("{text}T00:00:00Z")))
+}

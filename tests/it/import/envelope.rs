@@ -174,7 +174,16 @@ fn a_failing_read_is_not_the_files_fault() {
     }
     for format in Format::ALL {
         let start: &[u8] = match format {
-            Format::Scuba | Format::Maester | Format::SecureScore => b"{\"a\": [",
+            Format::Nessus => b"<NessusClientData_v2>",
+            Format::OpenVas => b"<report>",
+            Format::Qualys => b"<ASSET_DATA_REPORT>",
+            Format::Trivy
+            | Format::Grype
+            | Format::DefenderVulnerabilities
+            | Format::WazuhVulnerabilities
+            | Format::Scuba
+            | Format::Maester
+            | Format::SecureScore => b"{\"a\": [",
             Format::PingCastle => b"<HealthcheckData>",
             Format::Xccdf => b"<Benchmark>",
             Format::StigChecklist => b"<CHECKLIST>",
