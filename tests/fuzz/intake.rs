@@ -56,6 +56,21 @@ pub fn about(bytes: &[u8]) {
     }
 }
 
+/// Reports of vulnerability scanners.
+pub fn vulnerability(bytes: &[u8]) {
+    for format in [
+        Format::Nessus,
+        Format::OpenVas,
+        Format::Qualys,
+        Format::Trivy,
+        Format::Grype,
+        Format::DefenderVulnerabilities,
+        Format::WazuhVulnerabilities,
+    ] {
+        report(format, bytes);
+    }
+}
+
 fn records(format: Format, n_at_once: usize, bytes: &[u8]) -> (Vec<Record>, Result<()>) {
     let mut records = Vec::new();
     let mut input = BufReader::with_capacity(n_at_once, bytes);

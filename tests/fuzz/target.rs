@@ -9,7 +9,7 @@ mod network;
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names that `tests/fuzz/Cargo.toml` and the folders in `tests/fuzz/seeds` have.
-pub const ALL: [(&str, Target); 10] = [
+pub const ALL: [(&str, Target); 11] = [
     ("asff", intake::asff),
     ("banner", network::banner),
     ("certificate", network::certificate),
@@ -20,6 +20,7 @@ pub const ALL: [(&str, Target); 10] = [
     ("prowler", intake::prowler),
     ("report", intake::about),
     ("token", credential::token),
+    ("vulnerability", intake::vulnerability),
 ];
 
 /// The target of this name.

@@ -46,7 +46,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
 fn seeds(name: &str) -> Vec<Vec<u8>> {
     let of_samples = |folder: &str| files(&own_folder().join(folder));
     match name {
-        "asff" | "nmap" | "report" => of_samples(name),
+        "asff" | "nmap" | "report" | "vulnerability" => of_samples(name),
         "prowler" => [of_samples("prowler"), of_samples("other")].concat(),
         name => files(&root().join("seeds").join(name)),
     }
@@ -107,6 +107,11 @@ fn any_report_about_one_thing_is_read_or_refused_whole() {
 #[test]
 fn any_report_of_nmap_is_read_or_refused_whole() {
     run("nmap");
+}
+
+#[test]
+fn any_report_of_a_vulnerability_scanner_is_read_or_refused_whole() {
+    run("vulnerability");
 }
 
 #[test]

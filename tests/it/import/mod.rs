@@ -24,6 +24,7 @@ mod sample;
 mod scap;
 mod table;
 mod text;
+mod vulnerability;
 mod watch;
 
 const MANUAL: &str = "status MANUAL: needs a manual check";
