@@ -37,6 +37,7 @@ mod risk_acceptance;
 mod scans;
 mod system;
 mod tasks;
+mod vulnerabilities;
 
 use serde_json::Value;
 
