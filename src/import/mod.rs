@@ -34,6 +34,7 @@ mod scap;
 mod scuba;
 mod securescore;
 mod text;
+pub mod unpack;
 pub mod vulnerability;
 mod xml;
 
@@ -466,9 +467,7 @@ pub fn refuse_encoded(start: &[u8]) -> Result<()> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             "the file is UTF-16, as PowerShell redirection writes it; save it as UTF-8"
         }
-        [0x1f, 0x8b, ..] | [b'B', b'Z', b'h', ..] | [b'P', b'K', 3, ..] => {
-            "the file is compressed; decompress it first"
-        }
+        _ if unpack::detect(start).is_some() => "the file is compressed; decompress it first",
         _ => return Ok(()),
     };
     Err(Error::invalid(wrapping))

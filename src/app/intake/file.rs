@@ -2,10 +2,8 @@
 
 mod binding;
 
-use std::cell::Cell;
-use std::io::{BufRead, BufReader, ErrorKind, Read};
+use std::io::{BufRead, BufReader, Read, Seek};
 
-use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
 use binding::Binding;
@@ -18,6 +16,7 @@ use crate::engine::vulnerability::{SCAN_DAYS, SystemScan};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
+use crate::import::unpack::{self, Fault, Packing};
 use crate::import::{self, Format, guess, known_formats};
 use crate::store::ClientStore;
 use crate::store::per_client::import::Import;
@@ -100,7 +99,7 @@ impl App {
         &self,
         rows: &ClientStore,
         order: ImportRequest,
-        file: impl Read + Send + 'static,
+        file: impl Read + Seek + Send + 'static,
     ) -> Result<Imported> {
         let id = ImportId::random();
         let now = self.clock.now();
@@ -188,7 +187,7 @@ struct WholeFile {
 type Given = (Option<Format>, Option<String>);
 
 fn read_whole(
-    file: impl Read,
+    file: impl Read + Seek,
     given: Given,
     import: ImportId,
     observed: Observed,
@@ -197,19 +196,55 @@ fn read_whole(
     let measured = Measured { inner: file, cancellation, digest: Sha256::new(), n_bytes: 0 };
     let mut file = BufReader::with_capacity(HEAD_BYTES, measured);
     let start = file.fill_buf().map_err(|it| unreadable(&it))?;
-    let is_packed = start.starts_with(GZIP);
-    let fault = Cell::new(None);
-    let read = if is_packed {
-        let unpacked =
-            Unpacked { inner: MultiGzDecoder::new(&mut file), n_bytes: 0, fault: &fault };
-        let unpacked = BufReader::with_capacity(HEAD_BYTES, unpacked);
-        fold_records(unpacked, given, import, observed, cancellation)
-    } else {
-        fold_records(&mut file, given, import, observed, cancellation)
+    let packing = unpack::detect(start);
+    let fold =
+        |unpacked: &mut dyn BufRead| fold_records(unpacked, given, import, observed, cancellation);
+    let fault = Fault::default();
+    let (read, digest) = match packing {
+        None => {
+            let read = fold(&mut file);
+            (read, file.into_inner().digest)
+        }
+        Some(Packing::Stream(packing)) => {
+            let read = {
+                let unpacked = unpack::stream(packing, &mut file, &fault);
+                fold(&mut buffered(unpacked, cancellation))
+            };
+            (read, file.into_inner().digest)
+        }
+        Some(Packing::Zip) => {
+            // What an archive has in it is said at its end.
+            std::io::copy(&mut file, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
+            let Measured { inner, digest, .. } = file.into_inner();
+            let archive = unpack::open(inner, cancellation)?;
+            let unpacked = archive.unpacked(&fault)?;
+            (fold(&mut buffered(unpacked, cancellation)), digest)
+        }
     };
     // What a reader says of an error of its input is not the reason.
     let (format, source, folded) = read.map_err(|error| fault.take().unwrap_or(error))?;
-    Ok(WholeFile { format, source, folded, digest: file.into_inner().digest.finalize().into() })
+    Ok(WholeFile { format, source, folded, digest: digest.finalize().into() })
+}
+
+/// What is unpacked, which may be much more than what is read for it.
+fn buffered<'a>(
+    unpacked: impl Read + 'a,
+    cancellation: &'a Cancellation,
+) -> BufReader<impl Read + 'a> {
+    BufReader::with_capacity(HEAD_BYTES, Cancelable { inner: unpacked, cancellation })
+}
+
+/// Reading fails once it is canceled.
+struct Cancelable<'a, R> {
+    inner: R,
+    cancellation: &'a Cancellation,
+}
+
+impl<R: Read> Read for Cancelable<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.cancellation.check().map_err(std::io::Error::other)?;
+        self.inner.read(buffer)
+    }
 }
 
 /// Reads the records of a file that is not compressed, to its end.
@@ -242,40 +277,6 @@ fn fold_records(
     // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;
     Ok((format, source, fold.finish()))
-}
-
-/// The first bytes of a file that is compressed with gzip.
-const GZIP: &[u8] = &[0x1f, 0x8b];
-
-/// Unpacks a file, and refuses more than [`FILE_BYTES_MAX`] of it.
-struct Unpacked<'a, R> {
-    inner: MultiGzDecoder<R>,
-    n_bytes: u64,
-    /// Why it cannot be read on.
-    fault: &'a Cell<Option<Error>>,
-}
-
-impl<R: BufRead> Read for Unpacked<'_, R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.inner.read(buffer);
-        if let Err(error) = &read
-            && matches!(
-                error.kind(),
-                ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::UnexpectedEof
-            )
-        {
-            let reason = "the compressed file is truncated or damaged; copy it again";
-            self.fault.set(Some(Error::invalid(reason)));
-        }
-        let n = read?;
-        self.n_bytes += n as u64;
-        if FILE_BYTES_MAX < self.n_bytes {
-            let reason = format!("the file unpacks to more than {} MiB", FILE_BYTES_MAX >> 20);
-            self.fault.set(Some(Error::too_large(reason.clone())));
-            return Err(std::io::Error::new(ErrorKind::FileTooLarge, reason));
-        }
-        Ok(n)
-    }
 }
 
 fn unreadable(error: &std::io::Error) -> Error {
