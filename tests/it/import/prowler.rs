@@ -255,7 +255,7 @@ fn a_format_is_known_by_its_name() {
     for format in Format::ALL {
         assert_eq!(format.as_str().parse::<Format>().unwrap(), format);
         let is_own = format.tool() == format.as_str();
-        let others = ["prowler", "securityhub", "xccdf"];
+        let others = ["prowler", "securityhub", "xccdf", "defender", "wazuh"];
         assert!(is_own || others.contains(&format.tool()), "{format}");
     }
     let message = "no-such-format".parse::<Format>().unwrap_err().to_string();

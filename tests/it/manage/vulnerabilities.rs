@@ -230,6 +230,13 @@ fn undone_scans_leave_what_was_before_in_any_order() {
     assert_eq!(state(), states[2], "the second says all of both");
     undo(&imports[1]);
     assert_eq!(state(), states[0]);
+    // What is undone counts no longer in what later ones showed of all systems. Its system stays in the inventory.
+    let first = import(&posture, &client, &[("web", true, &[OLD])]);
+    posture.pass_s(60);
+    import(&posture, &client, &[("db", true, &[])]);
+    assert_eq!(decided(&posture, &client), "partial partial not_assessed");
+    undo(&first);
+    assert_eq!(state(), ("partial compliant not_assessed".to_owned(), Vec::new()));
 }
 
 #[test]
