@@ -2,7 +2,7 @@
 
 use super::registry::Turn;
 use crate::app::App;
-use crate::app::intake::account;
+use crate::app::intake::derived;
 use crate::auth::caller::Caller;
 use crate::connect::reading::{Group, Judged, Reading};
 use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Status, Verdict};
@@ -79,7 +79,7 @@ impl Foreseen {
             control: it.code,
             check: DERIVED_CHECK.to_owned(),
             status: status(it.verdict)?,
-            findings: account::findings(it).unwrap_or_default(),
+            findings: derived::findings(it).unwrap_or_default(),
         })
     }
 }

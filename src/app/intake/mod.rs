@@ -1,10 +1,10 @@
 //! The intake of facts: files, pushes, lists of accounts and assets, and the runs of sources.
 
-pub(super) mod account;
 mod announce;
 mod apply;
 mod body;
 pub mod count;
+pub(super) mod derived;
 mod field;
 pub mod file;
 pub mod ingest;

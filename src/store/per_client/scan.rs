@@ -92,7 +92,8 @@ impl<R: Rows> ClientTransaction<R> {
     pub fn list_scans(&self, system: &str, source: &str) -> Result<Vec<StoredScan>> {
         let span = Span::prefix(system_start(system).text(source).as_slice());
         let mut found: Vec<StoredScan> = Vec::new();
-        self.visit_scan_rows(&span, &[], &mut |part| {
+        let uncounted = self.list_uncounted()?;
+        self.visit_scan_rows(&span, |key| !is_of(&uncounted, key), &mut |part| {
             match found.iter_mut().find(|it| it.import == part.import) {
                 Some(known) => known.scan.found.extend(part.scan.found),
                 None => found.push(part),
@@ -127,7 +128,8 @@ impl<R: Rows> ClientTransaction<R> {
             })
         };
         let mut is_over = false;
-        self.visit_scan_rows(&span, without.as_slice(), &mut |part| {
+        let uncounted = [&self.list_uncounted()?, without.as_slice()].concat();
+        self.visit_scan_rows(&span, |key| !is_of(&uncounted, key), &mut |part| {
             let is_next =
                 newest.values().next().is_some_and(|it| it.scan.system != part.scan.system);
             if is_next && flush(&mut newest).is_break() {
@@ -151,16 +153,14 @@ impl<R: Rows> ClientTransaction<R> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The scans of an import. Reads all scans of the client: call it on a snapshot.
+    /// The scans of an import. Reads all keys of scans of the client: call it on a snapshot.
     pub fn find_scans_of_import(&self, import: ImportId) -> Result<Vec<ScanKey>> {
         let span = Span::prefix(RowKey::of(FACT_SCAN).as_slice());
         let mut found: Vec<ScanKey> = Vec::new();
-        self.visit_scan_rows(&span, &[], &mut |part| {
-            if part.import == import {
-                let key = ScanKey::from(&part);
-                if found.last() != Some(&key) {
-                    found.push(key);
-                }
+        self.visit_scan_rows(&span, |key| is_of(&[import], key), &mut |part| {
+            let key = ScanKey::from(&part);
+            if found.last() != Some(&key) {
+                found.push(key);
             }
             ControlFlow::Continue(())
         })?;
@@ -170,13 +170,12 @@ impl<R: Rows> ClientTransaction<R> {
     fn visit_scan_rows(
         &self,
         span: &Span,
-        without: &[ImportId],
+        is_wanted: impl Fn(&[u8]) -> bool,
         visit: &mut dyn FnMut(StoredScan) -> ControlFlow<()>,
     ) -> Result<()> {
         let table = FACTS.name(self.client);
-        let uncounted = [&self.list_uncounted()?, without].concat();
         self.rows.visit_rows(&table, span, &mut |key, bytes| {
-            if is_of(&uncounted, key) {
+            if !is_wanted(key) {
                 return Ok(ControlFlow::Continue(()));
             }
             Ok(visit(self.rows.open_row::<ScanRow>(&table, key, bytes)?.part))

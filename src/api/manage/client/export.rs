@@ -387,7 +387,7 @@ impl Exports {
     ///
     /// Returns newline-delimited JSON: one line `{"kind", "clientId", "data"}` per item, of the kinds `client`, `score` (one per day),
     /// `risk`, `framework`, `control`, `evidence`, `task`, `import`,
-    /// `observation` and `asset`. `data` is what the other operations show. Each
+    /// `observation`, `vulnerability` and `asset`. `data` is what the other operations show. Each
     /// kind is read at a different moment. The last line is `{"kind": "end", "data": {"lines", "clients"}}`; an export without it is
     /// incomplete. If the caller loses access meanwhile, the last line is `{"kind": "error", "data": {"code", "message"}}` instead.
     /// Scope: `read:export`.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::lists_plan::{ConditionChange, ListsPlan};
 use crate::app::event::account::{self, AccountOrigin};
 use crate::app::event::envelope::NewEvent;
-use crate::app::intake::account as derived;
+use crate::app::intake::derived;
 use crate::app::intake::list::{AccountJudge, Lists};
 use crate::app::intake::shrink::{ReadKind, judge as judge_read};
 use crate::clock::Time;

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use super::lists_plan::ListsPlan;
+use crate::app::intake::derived;
 use crate::app::intake::limit::require_vulnerabilities;
 use crate::clock::Time;
 use crate::engine::asset::{Asset, AssetStatus, AssetType};
@@ -86,7 +87,7 @@ pub(in crate::app) fn plan(
         };
         by_system.insert(&scan.system, merged);
     }
-    let mut newest: BTreeMap<String, StoredScan> = BTreeMap::new();
+    let (mut stored, mut newest) = (Vec::new(), BTreeSet::new());
     for scan in by_system.into_values() {
         let known = rows.list_scans(&scan.system, source)?;
         let before = known.iter().find(|it| it.scan.at <= scan.at);
@@ -98,13 +99,16 @@ pub(in crate::app) fn plan(
         let n_older_kept = N_SCANS_KEPT - 1 - n_newer;
         let outdated = known.iter().skip(n_newer + n_older_kept);
         plan.forgotten_scans.extend(outdated.map(ScanKey::from));
-        let stored = StoredScan { source: source.to_owned(), import, scan };
         if n_newer == 0 {
-            newest.insert(stored.scan.system.clone(), stored.clone());
+            newest.insert(scan.system.clone());
         }
-        plan.scans.push(stored);
+        stored.push(StoredScan { source: source.to_owned(), import, scan });
     }
-    derive(plan, rows, (source, newest), None, judge)
+    let new = stored.iter().filter(|it| newest.contains(&it.scan.system));
+    let new = new.map(|it| (it.scan.system.as_str(), it)).collect();
+    derive(plan, rows, (source, new), None, judge)?;
+    plan.scans = stored;
+    Ok(())
 }
 
 /// Plans what undoing the scans of a run changes.
@@ -128,7 +132,7 @@ pub(in crate::app) fn undo(
 fn derive(
     plan: &mut ListsPlan,
     rows: &ClientSnapshot,
-    (source, mut new): (&str, BTreeMap<String, StoredScan>),
+    (source, mut new): (&str, BTreeMap<&str, &StoredScan>),
     without: Option<ImportId>,
     judge: &ScanJudge<'_>,
 ) -> Result<()> {
@@ -136,7 +140,7 @@ fn derive(
     let mut outdated = Vec::new();
     rows.visit_systems(None, without, |scans| {
         for it in &scans {
-            if it.source == source && new.contains_key(&it.scan.system) {
+            if it.source == source && new.contains_key(it.scan.system.as_str()) {
                 continue;
             }
             if it.scan.at.plus_days(SCANS_KEPT_DAYS) <= judge.now {
@@ -145,8 +149,8 @@ fn derive(
             }
             known.add(it, judge);
         }
-        if let Some(it) = scans.first().and_then(|it| new.remove(&it.scan.system)) {
-            known.add(&it, judge);
+        if let Some(it) = scans.first().and_then(|it| new.remove(it.scan.system.as_str())) {
+            known.add(it, judge);
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -252,24 +256,13 @@ fn observation(
     known: &Known,
     catalog: &Catalog,
 ) -> Option<Observation> {
-    let control = &catalog.controls[catalog.find_control(shown.code)?];
     let of = |name: &&str| known.subjects.get(*name).into_iter().flatten().copied();
     let failing: BTreeSet<u64> = shown.failing.iter().flat_map(of).collect();
     Some(Observation {
-        subject: key.subject.clone(),
-        source: key.source.clone(),
-        scope: key.scope.clone(),
-        check: key.check.clone(),
-        observed_at: key.observed_at,
-        valid_until: None,
-        import: key.import,
-        verdict: shown.verdict,
-        accepted: 0,
         severity: Severity::High,
-        title: control.title.clone(),
         findings: findings(shown),
-        remediation: None,
         failing: failing.into_iter().take(N_FAILING_MAX).collect(),
+        ..derived::observation(catalog, key.clone(), shown)?
     })
 }
 

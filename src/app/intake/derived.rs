@@ -1,4 +1,4 @@
-//! Observations about controls that are derived from lists of accounts.
+//! Observations about controls that are derived from lists of accounts and from scans of systems.
 
 use super::list::{Lists, Rules};
 use crate::engine::catalog::Catalog;
@@ -6,6 +6,7 @@ use crate::engine::fact::{ControlVerdict, DERIVED_CHECK, Observation, Subject, f
 use crate::engine::identity::{self, Identity};
 use crate::engine::severity::Severity;
 use crate::id::ImportId;
+use crate::store::per_client::fact::ObservationKey;
 
 /// Returns what an accepted, complete list of accounts shows about controls.
 pub(in crate::app) fn observations(
@@ -17,27 +18,44 @@ pub(in crate::app) fn observations(
 ) -> Vec<Observation> {
     let verdicts = identity::verdicts(identities, lists.at, rules.dormant_after_days);
     let verdicts = verdicts.into_iter().filter_map(|shown| {
-        let ControlVerdict { code, verdict, .. } = shown;
-        let control = &catalog.controls[catalog.find_control(code)?];
-        let findings = findings(&shown);
-        Some(Observation {
-            subject: Subject::Control(code.to_owned()),
+        let key = ObservationKey {
+            subject: Subject::Control(shown.code.to_owned()),
             source: source.to_owned(),
             scope: lists.scope.clone(),
             check: DERIVED_CHECK.to_owned(),
             observed_at: lists.at,
-            valid_until: None,
             import,
-            verdict,
-            accepted: 0,
-            severity: Severity::Medium,
-            title: control.title.clone(),
-            findings,
-            remediation: None,
-            failing: Vec::new(),
-        })
+        };
+        let of = observation(catalog, key, &shown)?;
+        Some(Observation { findings: findings(&shown), ..of })
     });
     verdicts.collect()
+}
+
+/// Returns what a verdict says about its control, without findings. `None`: the catalog has no such control.
+pub(super) fn observation(
+    catalog: &Catalog,
+    key: ObservationKey,
+    shown: &ControlVerdict<'_>,
+) -> Option<Observation> {
+    let control = &catalog.controls[catalog.find_control(shown.code)?];
+    let ObservationKey { subject, source, scope, check, observed_at, import } = key;
+    Some(Observation {
+        subject,
+        source,
+        scope,
+        check,
+        observed_at,
+        valid_until: None,
+        import,
+        verdict: shown.verdict,
+        accepted: 0,
+        severity: Severity::Medium,
+        title: control.title.clone(),
+        findings: None,
+        remediation: None,
+        failing: Vec::new(),
+    })
 }
 
 /// Names failing accounts on the first line, then says how many are unknown.
