@@ -1,6 +1,6 @@
 //! The tests that need Pebble.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use rustls::{ALL_VERSIONS, ClientConnection, StreamOwned};
 
 use super::pebble::Pebble;
 use crate::harness::http::exchange;
+use crate::harness::port::free_port;
 use crate::harness::process::{Folder, Server, signal, wait_until};
 use crate::harness::tls::trusting;
 use crate::harness::{Posture, send};
@@ -48,8 +49,7 @@ fn presented(address: SocketAddr, root: &CertificateDer<'static>) -> Option<Vec<
 
 /// Two ports that nobody listens on.
 pub(super) fn free_ports() -> [u16; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|it| it.local_addr().unwrap().port())
+    [(); 2].map(|()| free_port())
 }
 
 fn metric(posture: &Posture, name: &str) -> Option<u64> {

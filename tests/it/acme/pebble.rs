@@ -1,6 +1,6 @@
 //! Pebble beside the test, with a name server that leads every name to this host.
 
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -10,6 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
 use ureq::tls::TlsConfig;
 
+use crate::harness::port::free_port;
 use crate::harness::process::wait_until;
 use crate::harness::tls::authority;
 use crate::harness::tool;
@@ -23,10 +24,6 @@ pub(super) struct Pebble {
 }
 
 /// A port that nobody listens on.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 impl Pebble {
     /// It looks for proof on these ports.
     pub(super) fn start(http_port: u16, tls_port: u16) -> Self {

@@ -1,7 +1,7 @@
 //! The tests that need dnslib, a name server that others wrote.
 
 use std::fmt::Write as _;
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::server::read_at;
 use super::zone::{find, note, rsa_key, stream};
+use crate::harness::port::free_port;
 use crate::harness::tool;
 
 const WAIT: Duration = Duration::from_mins(1);
@@ -30,13 +31,7 @@ impl Dnslib {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("zone");
         std::fs::write(&file, zone).unwrap();
-        let address = loop {
-            let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-            let address = udp.local_addr().unwrap();
-            if TcpListener::bind(address).is_ok() {
-                break address;
-            }
-        };
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let child = Command::new(tool::dnslib())
             .args(["-m", "dnslib.zoneresolver", "--tcp", "--address", "127.0.0.1"])
             .args(["--port", &address.port().to_string()])

@@ -3,6 +3,7 @@
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod backend;
 pub mod http;
+pub mod port;
 #[allow(dead_code, reason = "which of these a test file needs is its own affair")]
 pub mod process;
 pub mod sample;

@@ -1,7 +1,7 @@
 //! moto, an AWS that others wrote, in which two accounts are made.
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ use posture::connect::reading::Reading;
 use serde_json::Value;
 
 use super::cloud::read_through;
+use crate::harness::port::free_port;
 use crate::harness::process::wait_until;
 use crate::harness::{http, tool};
 
@@ -43,7 +44,7 @@ pub struct Moto {
 impl Moto {
     /// It takes everything without a signature, until it is told otherwise.
     pub fn start() -> Self {
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let child = Command::new(tool::moto())
             .args(["-m", "moto.server", "-H", "127.0.0.1", "-p", &address.port().to_string()])
             .stdout(Stdio::null())

@@ -1,7 +1,7 @@
 //! Prism as a process, and a specification.
 
 use std::fs::File;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::http::send;
+use crate::harness::port::free_port;
 use crate::harness::process::wait_until;
 use crate::harness::tool;
 
@@ -82,9 +83,7 @@ impl Prism {
         let specification = specification(&standin(name), folder.path());
         let path = folder.path().join("specification.json");
         std::fs::write(&path, specification.to_string()).unwrap();
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
+        let address = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let said = File::create(folder.path().join("said")).unwrap();
         let child = Command::new(tool::npm().join("node_modules/.bin/prism"))
             .args(["mock", "--errors", "--host", "127.0.0.1", "--port"])
