@@ -203,27 +203,7 @@ impl Format {
     /// The name of the source of a file that starts so, if the caller does not say.
     #[must_use]
     pub fn source(self, head: &[u8]) -> &'static str {
-        match self {
-            Self::Asff => asff::source(head),
-            Self::ProwlerOcsf
-            | Self::ProwlerCsv
-            | Self::ProwlerJson
-            | Self::Nmap
-            | Self::Scuba
-            | Self::Maester
-            | Self::SecureScore
-            | Self::Lynis
-            | Self::PingCastle
-            | Self::Xccdf
-            | Self::StigChecklist
-            | Self::Nessus
-            | Self::OpenVas
-            | Self::Qualys
-            | Self::Trivy
-            | Self::Grype
-            | Self::DefenderVulnerabilities
-            | Self::WazuhVulnerabilities => self.tool(),
-        }
+        if self == Self::Asff { asff::source(head) } else { self.tool() }
     }
 }
 
@@ -371,8 +351,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
 }
 
 fn detect_document(head: &[u8]) -> Option<Format> {
-    let has =
-        |names: &[&str]| names.iter().all(|it| contains(head, format!("\"{it}\"").as_bytes()));
+    let has = |names: &[&str]| has_members(head, names);
     if has(&["MetaData", "ScubaGear"]) || has(&["MetaData", "ScubaGoggles"]) {
         return Some(Format::Scuba);
     }
@@ -403,6 +382,11 @@ fn is_compliance(head: &[u8]) -> bool {
     let Some(at) = head.windows(key.len()).position(|it| it == key) else { return false };
     let value = head[at + key.len()..].trim_ascii_start();
     value.strip_prefix(b":").is_some_and(|it| it.trim_ascii_start().starts_with(b"2003"))
+}
+
+/// Returns true if all of these names are in the start of a JSON file.
+fn has_members(head: &[u8], names: &[&str]) -> bool {
+    names.iter().all(|it| contains(head, format!("\"{it}\"").as_bytes()))
 }
 
 fn contains(text: &[u8], part: &[u8]) -> bool {

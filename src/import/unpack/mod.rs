@@ -19,6 +19,8 @@ pub use zip::{Archive, open};
 /// A file that unpacks to more is refused.
 pub const UNPACKED_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
+const DAMAGED: &str = "the compressed file is truncated or damaged; copy it again";
+
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
@@ -144,10 +146,7 @@ impl<R: Read> Read for Unpacked<'_, R> {
 
 fn damaged(cause: &io::Error) -> Error {
     let window = cause.get_ref().and_then(|it| it.downcast_ref::<zstd::WindowTooLarge>());
-    Error::invalid(window.map_or_else(
-        || "the compressed file is truncated or damaged; copy it again".to_owned(),
-        ToString::to_string,
-    ))
+    Error::invalid(window.map_or_else(|| DAMAGED.to_owned(), ToString::to_string))
 }
 
 fn too_large() -> Error {

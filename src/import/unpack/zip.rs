@@ -7,7 +7,7 @@ use rawzip::{
     CompressionMethod, RECOMMENDED_BUFFER_SIZE, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
 };
 
-use super::{Failure, Fault, Unpacked};
+use super::{DAMAGED, Failure, Fault, Unpacked};
 use crate::blocking::Cancellation;
 use crate::error::{Error, Result};
 
@@ -76,5 +76,5 @@ fn refused<T>(reason: &'static str) -> Result<T> {
 }
 
 fn damaged(_: &rawzip::Error) -> Error {
-    Error::invalid("the compressed file is truncated or damaged; copy it again")
+    Error::invalid(DAMAGED)
 }
