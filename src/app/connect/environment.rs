@@ -10,7 +10,7 @@ use super::credential::Secrets;
 use crate::app::App;
 use crate::connect::ad::{self, AdConfig};
 use crate::connect::aws::{self, AwsConfig};
-use crate::connect::azure;
+use crate::connect::azure::{self, Known, Wanted};
 use crate::connect::call::Unread;
 use crate::connect::dns::{self, Domain};
 use crate::connect::google::{self, ServiceAccount, Workspace};
@@ -23,8 +23,8 @@ use crate::connect::settings::Settings;
 use crate::error::{Code, Error, Result};
 use crate::id::ConnectionId;
 use crate::store::Snapshot;
-use crate::store::global::connection::Connection;
 use crate::store::global::connection::credential::{Credential, CredentialOwner};
+use crate::store::global::connection::{Connection, ConnectionRun};
 
 /// A run ends after this, with what it could not read.
 const RUN_MAX: Duration = Duration::from_mins(10);
@@ -34,6 +34,8 @@ const RUN_MARGIN: Duration = Duration::from_mins(2);
 /// A connection as it is read, with what was entered for it.
 struct Environment {
     connection: Connection,
+    /// `None`: it was never read.
+    run: Option<ConnectionRun>,
     settings: Settings,
     credential: Option<Credential>,
 }
@@ -46,14 +48,16 @@ impl App {
         // In one snapshot, so that a secret is sent only where it was entered for.
         let find = move |it: &Snapshot| {
             let found = it.find_connection(id)?;
-            found.map(|connection| Ok((connection, it.find_credential(owner)?))).transpose()
+            let with_run = |found| Ok((it.with_run(found)?, it.find_credential(owner)?));
+            found.map(with_run).transpose()
         };
-        let (connection, credential) = self.store.read(find).await?.ok_or_else(absent)?;
+        let (found, credential) = self.store.read(find).await?.ok_or_else(absent)?;
+        let (connection, run) = (found.connection, found.run);
         let settings = Settings::parse(&connection.settings)?;
         if let Some(made_up) = self.connects.options.made_up {
             return Ok(made_up(&settings, self.clock.now()));
         }
-        let environment = Environment { connection, settings, credential };
+        let environment = Environment { connection, run, settings, credential };
         let deadline = Instant::now() + RUN_MAX;
         let late = |_| {
             let minutes = RUN_MAX.as_secs() / 60;
@@ -72,7 +76,7 @@ impl App {
                 Ok(dns::read(&domains, &self.connects.resolver()?).await)
             }
             M365 => self.read_m365(settings, deadline).await,
-            AZURE => self.read_azure(settings, deadline).await,
+            AZURE => self.read_azure(environment, deadline).await,
             GOOGLE => self.read_google(environment, deadline).await,
             AWS => self.read_aws(environment, deadline).await,
             AD => self.read_ad(environment, deadline).await,
@@ -165,13 +169,17 @@ impl App {
         Ok(m365::read(&api, &app, &key, settings.value("tenant")?).await)
     }
 
-    async fn read_azure(&self, settings: &Settings, deadline: Instant) -> Result<Reading> {
+    async fn read_azure(&self, environment: &Environment, deadline: Instant) -> Result<Reading> {
         let (app, key) = match self.microsoft_key().await? {
             Ok(found) => found,
             Err(unread) => return Ok(unread.reading()),
         };
-        let wanted = settings.values.get("subscriptions").map_or("", String::as_str);
-        let wanted: Vec<&str> = wanted.split(',').filter(|it| !it.is_empty()).collect();
+        let settings = &environment.settings;
+        let ids = settings.values.get("subscriptions").map_or("", String::as_str);
+        let groups = environment.run.iter().flat_map(|it| &it.groups);
+        let known = groups.flat_map(|it| &it.notes);
+        let known = known.filter_map(|(note, text)| Known::of_note(note, text)).collect();
+        let wanted = Wanted { ids: ids.split(',').filter(|it| !it.is_empty()).collect(), known };
         let api = self.connects.api(&azure::DIALECT, &self.clock, deadline);
         Ok(azure::read(&api, &app, &key, settings.value("tenant")?, &wanted).await)
     }

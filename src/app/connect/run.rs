@@ -246,7 +246,7 @@ fn outcome(reading: &Reading) -> Outcome {
 fn noted_groups(read: Vec<Group>, fed: Vec<GroupRun>) -> Vec<GroupRun> {
     let is_unread = read.iter().any(|it| it.scope.is_empty());
     let fed = fed.into_iter().filter(|it| is_unread && !it.scope.is_empty());
-    let fed = fed.map(|it| GroupRun { streams: Vec::new(), notes: Vec::new(), ..it });
+    let fed = fed.map(|it| GroupRun { streams: Vec::new(), ..it });
     read.into_iter().map(noted_group).chain(fed).collect()
 }
 

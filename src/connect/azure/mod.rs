@@ -9,5 +9,5 @@ mod subscription;
 
 pub use answer::DIALECT;
 pub use judge::judge;
-pub use read::read;
+pub use read::{Known, Wanted, read};
 pub use subscription::{ScoreControl, Subscription};

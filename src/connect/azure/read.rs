@@ -8,28 +8,57 @@ use serde_json::Value;
 use super::judge::{is_known, judge};
 use super::subscription::{ScoreControl, Subscription, control, subscription};
 use crate::connect::call::{
-    Api, Auth, Call, Cause, Collection, Pager, Parts, Rows, TokenSource, Unread,
+    Api, Auth, Call, Cause, Collection, Pager, Parts, Rows, TokenSource, Unread, encoded,
 };
 use crate::connect::microsoft::{AppKey, MicrosoftApp, token_source};
 use crate::connect::reading::{Group, Reading, StreamState};
 
 const SUBSCRIPTIONS: &str = "subscriptions";
 const ROLE: &str = "the role Security Reader on";
+/// A note of each subscription is called so, and its id.
+const NOTE: &str = "subscription ";
+
+/// Which subscriptions to read.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Empty: all that the app sees.
+    pub ids: Vec<&'a str>,
+    /// Those that the run before knew. One that the app sees no more was deleted, or the app lost its role on it.
+    pub known: Vec<Known<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
+}
+
+impl<'a> Known<'a> {
+    /// The subscription that a note of [`read`] is about.
+    #[must_use]
+    pub fn of_note(note: &'a str, text: &'a str) -> Option<Self> {
+        note.strip_prefix(NOTE).map(|id| Self { id, name: text })
+    }
+
+    fn note(self) -> (String, String) {
+        (format!("{NOTE}{}", self.id), self.name.to_owned())
+    }
+}
 
 /// Reads everything that rules need. Takes no longer than the API's deadline.
 ///
-/// `tenant`: its id, or a domain of it. `wanted`: ids of subscriptions; empty: all that the app sees.
+/// `tenant`: its id, or a domain of it.
 pub async fn read(
     api: &Api,
     app: &MicrosoftApp,
     key: &Arc<AppKey>,
     tenant: &str,
-    wanted: &[&str],
+    wanted: &Wanted<'_>,
 ) -> Reading {
     let management = app.cloud.management();
     let tokens = token_source(app, Arc::clone(key), tenant, management);
     let mut listed = Parts::of(SUBSCRIPTIONS);
-    let found = list(api, &tokens, management, wanted).await;
+    let found = list(api, &tokens, management, &wanted.ids).await;
     if let Err(unread) = &found
         && unread.cause != Cause::Stream
     {
@@ -37,7 +66,24 @@ pub async fn read(
     }
     let mut controls = Parts::of("secure_score_controls");
     let mut subscriptions = Vec::new();
-    for mut it in listed.take("", found, Vec::len).into_iter().flatten() {
+    let seen = listed.take("", found, Vec::len);
+    let mut notes = Vec::new();
+    for it in wanted.known.iter().filter(|it| wanted.ids.is_empty() || wanted.ids.contains(&it.id))
+    {
+        let is_seen = |seen: &Vec<Subscription>| seen.iter().any(|other| other.id == it.id);
+        let is_lost = match &seen {
+            Some(seen) if is_seen(seen) => false,
+            Some(_) => {
+                let gone = confirm_gone(api, &tokens, management, it.id).await;
+                listed.take(it.name, gone, |()| 0).is_none()
+            }
+            None => true,
+        };
+        notes.extend(is_lost.then(|| it.note()));
+    }
+    let is_listed = seen.is_some();
+    for mut it in seen.into_iter().flatten() {
+        notes.push(Known { id: &it.id, name: &it.name }.note());
         let read = of_subscription(api, &tokens, management, &it.id).await;
         if let Some(read) = controls.take(&it.name, read, Vec::len) {
             it.controls = read;
@@ -46,9 +92,8 @@ pub async fn read(
     }
     let is_whole = listed.is_complete() && controls.is_complete();
     let observations = if is_whole { judge(&subscriptions) } else { Vec::new() };
-    let names: Vec<&str> = subscriptions.iter().map(|it| it.name.as_str()).collect();
     let mut streams = vec![listed.stream()];
-    if listed.is_complete() {
+    if is_listed {
         streams.push(controls.stream());
     }
     let group = Group {
@@ -56,7 +101,7 @@ pub async fn read(
         is_whole,
         streams,
         observations,
-        notes: vec![(SUBSCRIPTIONS.to_owned(), names.join(", "))],
+        notes,
         ..Group::default()
     };
     Reading { groups: vec![group], ..Reading::default() }
@@ -116,6 +161,31 @@ async fn list(
         )));
     }
     Ok(found)
+}
+
+/// Asks for a subscription that is not listed any more.
+///
+/// # Errors
+/// It is there, and the app may not see it, or nobody knows.
+async fn confirm_gone(
+    api: &Api,
+    tokens: &TokenSource,
+    management: &str,
+    id: &str,
+) -> Result<(), Unread> {
+    let url = format!("{management}/subscriptions/{}?api-version=2022-12-01", encoded(id));
+    let answer = api.ask(&Call::get(url), &Auth::Bearer(tokens)).await?;
+    match answer.status {
+        404 => Ok(()),
+        200 => match subscription(&answer.json()?) {
+            Ok(None) => Ok(()), // It was switched off.
+            _ => Err(partial("it was missing from the list".to_owned())),
+        },
+        401 | 403 => Err(Unread::denied(&format!(
+            "the app {ROLE} it, which it read before, or name the others in subscriptions"
+        ))),
+        status => Err(Unread::failed(format!("it is not listed any more; asked for it: {status}"))),
+    }
 }
 
 async fn of_subscription(

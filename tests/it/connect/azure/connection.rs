@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use posture::clock::Clock;
-use posture::connect::azure;
+use posture::connect::azure::{self, Wanted};
 use posture::connect::call::{Api, Endpoints};
 use posture::connect::microsoft::{AppKey, Cloud, MicrosoftApp};
 use posture::connect::reading::StreamState::{self, Complete, Denied, Failed, Partial, Unlicensed};
@@ -15,14 +15,18 @@ use tokio::runtime::Builder;
 use tokio::time::Instant;
 
 use super::{Answers, Azure, FIRST, SECOND, control, controls_of, subscription};
-use crate::connect::tenant::ran;
+use crate::connect::tenant::{ran, shown, status};
 use crate::connect::vendor::{json as page, local, told};
 use crate::harness::process::{Folder, Server, wait_until};
 
 const APP: &str = "00000000-1111-2222-3333-444444444444";
 const ORIGINS: [&str; 2] = ["https://login.microsoftonline.com", "https://management.azure.com"];
 
-fn read(azure: &Azure, wanted: &[&str]) -> Reading {
+fn read(azure: &Azure, ids: &[&str]) -> Reading {
+    read_wanted(azure, &Wanted { ids: ids.to_vec(), ..Wanted::default() })
+}
+
+fn read_wanted(azure: &Azure, wanted: &Wanted<'_>) -> Reading {
     let at = format!("http://{}", azure.sink.address);
     let endpoints = Endpoints(ORIGINS.map(|it| (it.to_owned(), at.clone())).into());
     let egress = Egress::new(local(), Duration::from_secs(20), 4).unwrap();
@@ -253,4 +257,43 @@ fn azure_is_read_by_the_microsoft_app_through_the_front_door() {
     let tested = folder.ok(&["connect", "test", &id]);
     assert!(tested.contains("CLD-13") && tested.contains("secure_score_controls"), "{tested}");
     assert!(tested.contains("Subscriptions: Production 18 of 23 resources"), "{tested}");
+}
+
+#[test]
+fn a_subscription_that_the_app_cannot_see_any_more_is_not_forgotten() {
+    let azure = Azure::start();
+    let [first, second] =
+        [subscription(FIRST, "Production", "Enabled"), subscription(SECOND, "Test", "Enabled")];
+    azure.answers.list("/subscriptions", &[first.clone(), second]);
+    azure
+        .answers
+        .controls(SECOND, &[control("52901099-235c-4971-b9d5-a33fca3a936e", "Ports", 0, 1)]);
+    let (folder, _server, client, id) = read_once(&azure);
+    let verdict = || status(&folder, &client, "CLD-10");
+    let shown = || shown(&folder, &id);
+    assert_eq!(verdict(), "partial", "{}", shown());
+    let one = format!("/subscriptions/{SECOND}");
+    azure.answers.list("/subscriptions", &[first]);
+    azure.answers.fail(&one, 403, "AuthorizationFailed");
+    for _ in 0..3 {
+        folder.run(&["connect", "sync", &id]);
+        assert_eq!(
+            (verdict(), shown()["health"].as_str()),
+            ("partial".to_owned(), Some("degraded"))
+        );
+    }
+    let said = shown().to_string();
+    assert!(said.contains("Test: not allowed; grant the app the role Security Reader"), "{said}");
+    azure.answers.set("token", told(500, &[], "{}"));
+    folder.run(&["connect", "sync", &id]);
+    azure.answers.set("token", page(&json!({"access_token": "tok", "expires_in": 3599})));
+    folder.run(&["connect", "sync", &id]);
+    assert_eq!(verdict(), "partial", "a run that reads nothing forgets nothing");
+    azure.answers.fail(&one, 502, "BadGateway");
+    folder.run(&["connect", "sync", &id]);
+    assert_eq!(verdict(), "partial");
+    azure.answers.fail(&one, 404, "SubscriptionNotFound");
+    folder.ok(&["connect", "sync", &id]);
+    assert_eq!(verdict(), "compliant", "it was deleted");
+    assert_eq!(shown()["health"], "healthy");
 }
