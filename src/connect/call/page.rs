@@ -14,6 +14,8 @@ use crate::connect::reading::{Stream, StreamState};
 const N_PAGES_MAX: usize = 2_000;
 /// More rows are not read.
 const N_ROWS_MAX: usize = 200_000;
+/// A list that changes each time while it is read is not read.
+const N_READS_MAX: usize = 3;
 /// Of all pages together.
 const STREAM_BYTES_MAX: usize = 128 * 1_024 * 1_024;
 
@@ -121,12 +123,22 @@ impl Rows {
 }
 
 impl Api {
-    /// Reads a collection to its end.
+    /// Reads a collection to its end. If its total changes meanwhile, a row may have moved to a page that was read already,
+    /// and it is read again.
     pub async fn read(&self, collection: &Collection<'_>, auth: &Auth<'_>) -> Rows {
-        let mut rows = Vec::new();
-        let unread = self.read_into(&mut rows, collection, auth).await.err();
-        let unread = unread.map(|it| partial(it, rows.len()));
-        Rows { rows, unread }
+        for _ in 0..N_READS_MAX {
+            let mut rows = Vec::new();
+            match self.read_into(&mut rows, collection, auth).await {
+                Ok(Consistency::Steady) => return Rows { rows, unread: None },
+                Ok(Consistency::Changed) => (),
+                Err(unread) => {
+                    let unread = Some(partial(unread, rows.len()));
+                    return Rows { rows, unread };
+                }
+            }
+        }
+        let reason = format!("the list changed {N_READS_MAX} times while it was read");
+        Rows { rows: Vec::new(), unread: Some(Unread::failed(reason)) }
     }
 
     async fn read_into(
@@ -134,7 +146,7 @@ impl Api {
         rows: &mut Vec<Value>,
         collection: &Collection<'_>,
         auth: &Auth<'_>,
-    ) -> Result<(), Unread> {
+    ) -> Result<Consistency, Unread> {
         let mut call = collection.first.clone();
         let (mut seen, mut total, mut n_bytes) = (HashSet::new(), None, 0);
         for n_pages in 1.. {
@@ -155,8 +167,11 @@ impl Api {
             if STREAM_BYTES_MAX < n_bytes {
                 return Err(beyond(&format!("{} MiB", STREAM_BYTES_MAX / (1_024 * 1_024))));
             }
-            total =
-                collection.total_at.as_ref().and_then(|at| page.pointer(at)?.as_u64()).or(total);
+            let told = collection.total_at.as_ref().and_then(|at| page.pointer(at)?.as_u64());
+            if told.is_some_and(|told| total.is_some_and(|it| it != told)) {
+                return Ok(Consistency::Changed);
+            }
+            total = told.or(total);
             let is_counted = matches!(collection.pager, Pager::Count { .. });
             let is_all = is_counted && total == Some(rows.len() as u64);
             let Some(next) = next.filter(|_| !is_all) else { break };
@@ -191,9 +206,15 @@ impl Api {
             None if collection.total_at.is_some() => {
                 Err(Unread::failed("the answer does not say how many rows there are"))
             }
-            Some(_) | None => Ok(()),
+            Some(_) | None => Ok(Consistency::Steady),
         }
     }
+}
+
+/// Whether a list stayed the same while it was read.
+enum Consistency {
+    Steady,
+    Changed,
 }
 
 /// Where the next page is.

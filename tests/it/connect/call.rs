@@ -1,7 +1,7 @@
 //! Calls of a vendor that misbehaves: what each kind of fault leaves.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -448,6 +448,32 @@ fn counted_pages_end_with_an_empty_one_or_with_the_total() {
             assert_eq!(vendor.asked().len(), n_asked, "{n}");
         }
     }
+}
+
+#[test]
+fn a_list_that_changes_while_it_is_read_is_read_again() {
+    let counted = || {
+        let pager = Pager::Count { parameter: Cow::Borrowed("page"), first: 0 };
+        let total_at = Some(Cow::Borrowed("/total"));
+        Collection { total_at, ..items("/v1/items", pager) }
+    };
+    // After each of the first answers the first row is deleted: row 10 then is on the page that was read.
+    let deleting = |n_times: u64| {
+        let n_answers = AtomicU64::new(0);
+        Vendor::start(move |request: &Request| {
+            let gone = n_answers.fetch_add(1, Ordering::SeqCst).min(n_times);
+            let nth = parameter(request, "page").parse().unwrap_or(0_u64);
+            let found = rows((gone + 10 * nth).min(25), 25.min(gone + 10 * (nth + 1)));
+            page(&json!({"items": found, "total": 25 - gone}))
+        })
+    };
+    let vendor = deleting(1);
+    assert_eq!(states(&read(&vendor, &counted())), (Complete, String::new(), 24));
+    assert_eq!(vendor.asked().len(), 2 + 3);
+    let vendor = deleting(9);
+    let (state, reason, n) = states(&read(&vendor, &counted()));
+    assert_eq!((state, n, vendor.asked().len()), (Failed, 0, 3 * 2));
+    assert!(reason.ends_with("the list changed 3 times while it was read"), "{reason}");
 }
 
 #[test]
