@@ -4,12 +4,13 @@
 mod credential;
 mod intake;
 mod network;
+mod packed;
 
 /// One target.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names that `tests/fuzz/Cargo.toml` and the folders in `tests/fuzz/seeds` have.
-pub const ALL: [(&str, Target); 11] = [
+pub const ALL: [(&str, Target); 12] = [
     ("asff", intake::asff),
     ("banner", network::banner),
     ("certificate", network::certificate),
@@ -17,6 +18,7 @@ pub const ALL: [(&str, Target); 11] = [
     ("facts", intake::facts),
     ("key", credential::key),
     ("nmap", intake::nmap),
+    ("packed", packed::unpack),
     ("prowler", intake::prowler),
     ("report", intake::about),
     ("token", credential::token),

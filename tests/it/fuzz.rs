@@ -115,6 +115,11 @@ fn any_report_of_a_vulnerability_scanner_is_read_or_refused_whole() {
 }
 
 #[test]
+fn any_compressed_file_is_unpacked_or_refused_with_a_reason() {
+    run("packed");
+}
+
+#[test]
 fn any_facts_are_taken_once_or_refused_whole() {
     run("facts");
 }
