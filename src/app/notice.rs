@@ -15,18 +15,21 @@ pub enum NoticeKind {
     /// Of the managed service provider itself.
     ConnectionFailing,
     CredentialExpiring,
+    /// The list of vulnerabilities that are known to be exploited.
+    ExploitedListOld,
     /// Files wait in it that are not taken.
     WatchFolder,
 }
 
 impl NoticeKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::BackupFailed,
         Self::BackupCommandFailed,
         Self::BackupDrillFailed,
         Self::ClockAhead,
         Self::ConnectionFailing,
         Self::CredentialExpiring,
+        Self::ExploitedListOld,
         Self::WatchFolder,
     ];
 
@@ -45,6 +48,7 @@ impl NoticeKind {
             Self::ClockAhead => "clock_ahead",
             Self::ConnectionFailing => "connection_failing",
             Self::CredentialExpiring => "credential_expiring",
+            Self::ExploitedListOld => "exploited_list_old",
             Self::WatchFolder => "watch_folder",
         }
     }

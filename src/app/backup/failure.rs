@@ -27,6 +27,7 @@ pub(in crate::app) fn notices_of(
         NoticeKind::ClockAhead
         | NoticeKind::ConnectionFailing
         | NoticeKind::CredentialExpiring
+        | NoticeKind::ExploitedListOld
         | NoticeKind::WatchFolder => false,
     })
 }
@@ -44,6 +45,7 @@ impl App {
             | NoticeKind::ClockAhead
             | NoticeKind::ConnectionFailing
             | NoticeKind::CredentialExpiring
+            | NoticeKind::ExploitedListOld
             | NoticeKind::WatchFolder => None,
         };
         if let Some(count) = count {

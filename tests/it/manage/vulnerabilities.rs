@@ -293,6 +293,23 @@ fn what_is_known_to_be_exploited_counts_as_critical() {
     let second = list("2026.03.09", "2026-03-09T15:00:00Z", &["CVE-2025-1000"], 1);
     assert_eq!(second.status, 200, "{}", second.text());
     assert!(names(&posture, &client, "exploited=true").is_empty(), "the list is replaced");
+    let notices = |posture: &Posture| {
+        posture.block_on(posture.app.note_exploited_list()).unwrap();
+        posture.operator("GET", "/api/system", &Value::Null).json()["data"]["notices"].clone()
+    };
+    posture.pass_days(29); // It is not 30 days old yet, by hours.
+    assert_eq!(notices(&posture), json!([]));
+    posture.pass_days(1);
+    let old = notices(&posture);
+    assert_eq!(old[0]["kind"], "exploited_list_old");
+    assert_eq!(old[0]["at"], "2026-04-08T15:00:00.000Z");
+    let message = old[0]["message"].as_str().unwrap();
+    assert!(message.contains("is of 2026-03-09") && message.contains("catalog kev"), "{message}");
+    let third = list("2026.04.08", "2026-04-08T15:00:00Z", &["cve-2025-3000"], 1);
+    assert_eq!(third.status, 200, "{}", third.text());
+    let system = posture.operator("GET", "/api/system", &Value::Null).json();
+    assert_eq!(system["data"]["notices"], json!([]));
+    assert_eq!(names(&posture, &client, "exploited=true"), ["web CVE-2025-3000"]);
 }
 
 #[test]
