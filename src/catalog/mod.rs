@@ -7,6 +7,7 @@ mod check;
 mod control;
 mod framework;
 mod item;
+mod score;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::toml_reader::TomlDocument;
 
 pub use self::control::PLATFORM_QUESTIONS;
 pub use self::framework::{N_OWN_ROWS_MAX, ROW_QUESTIONS};
+pub use self::score::control_of_score;
 pub use crate::toml_reader::Problem;
 
 /// Where the files are in the project, for messages.
@@ -32,7 +34,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 27] = embed!(
+const FILES: [(&str, &str); 29] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -58,6 +60,8 @@ const FILES: [(&str, &str); 27] = embed!(
     "checks/maester.toml",
     "checks/lynis.toml",
     "checks/securescore.toml",
+    "checks/zero-trust.toml",
+    "checks/defender-cloud.toml",
     "checks/pingcastle.toml",
     "checks/xccdf.toml",
 );

@@ -1,6 +1,8 @@
 //! Reports about one thing: a tenant, a domain or a host, which is the subject of each of their checks.
 
-use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX};
+use super::text::{
+    self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX, WHY_CHARS_MAX,
+};
 use super::{Check, CheckOutcome, CheckSubject, Record};
 use crate::clock::Time;
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
@@ -120,7 +122,7 @@ impl About {
 pub(super) fn no_result(word: &str, why: &str) -> String {
     match text::some_line(word, RESULT_CHARS_MAX) {
         None => "missing result".to_owned(),
-        Some(word) => format!("result {word}: {why}"),
+        Some(word) => format!("result {word}: {}", text::line(why, WHY_CHARS_MAX)),
     }
 }
 

@@ -15,13 +15,13 @@ use crate::error::{Error, Result};
 
 mod about;
 mod asff;
+mod cloud;
 mod document;
 pub mod fold;
 pub mod guess;
 pub mod host;
 mod json;
 mod lynis;
-mod maester;
 mod markup;
 mod moment;
 mod nmap;
@@ -31,8 +31,8 @@ mod prowler;
 mod ration;
 mod scalar;
 mod scap;
-mod scuba;
-mod securescore;
+mod sheet;
+mod tenant;
 mod text;
 pub mod unpack;
 pub mod vulnerability;
@@ -63,6 +63,10 @@ pub enum Format {
     Maester,
     /// Microsoft's secure score, from Microsoft Graph.
     SecureScore,
+    /// Microsoft's Zero Trust Assessment, JSON.
+    ZeroTrust,
+    /// Microsoft Defender for Cloud, CSV of its recommendations.
+    DefenderCloud,
     /// Lynis, `lynis-report.dat`.
     Lynis,
     /// PingCastle, the XML of a health check.
@@ -88,7 +92,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 21] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -97,6 +101,8 @@ impl Format {
         Self::Scuba,
         Self::Maester,
         Self::SecureScore,
+        Self::ZeroTrust,
+        Self::DefenderCloud,
         Self::Lynis,
         Self::PingCastle,
         Self::Xccdf,
@@ -121,6 +127,8 @@ impl Format {
             Self::Scuba => "scuba",
             Self::Maester => "maester",
             Self::SecureScore => "securescore",
+            Self::ZeroTrust => "zero-trust",
+            Self::DefenderCloud => "defender-cloud",
             Self::Lynis => "lynis",
             Self::PingCastle => "pingcastle",
             Self::Xccdf => "xccdf",
@@ -163,6 +171,8 @@ impl Format {
             | Self::Scuba
             | Self::Maester
             | Self::SecureScore
+            | Self::ZeroTrust
+            | Self::DefenderCloud
             | Self::PingCastle => false,
         }
     }
@@ -187,6 +197,8 @@ impl Format {
             | Self::Scuba
             | Self::Maester
             | Self::SecureScore
+            | Self::ZeroTrust
+            | Self::DefenderCloud
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf
@@ -342,24 +354,13 @@ pub fn detect(head: &[u8]) -> Option<Format> {
             is_xccdf.then_some(Format::Xccdf).or_else(|| vulnerability::detect_xml(head))
         }
         b'[' | b'{' => {
-            let known = detect_document(head).or_else(|| detect_json(head));
+            let known = tenant::detect(head).or_else(|| detect_json(head));
             known.or_else(|| vulnerability::detect_json(head))
         }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
-        _ => prowler::csv::is_header(head).then_some(Format::ProwlerCsv),
+        _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
+        _ => cloud::detect_table(head),
     }
-}
-
-fn detect_document(head: &[u8]) -> Option<Format> {
-    let has = |names: &[&str]| has_members(head, names);
-    if has(&["MetaData", "ScubaGear"]) || has(&["MetaData", "ScubaGoggles"]) {
-        return Some(Format::Scuba);
-    }
-    if has(&["PassedCount", "SkippedCount", "TenantId"]) || has(&["Tenants", "PassedCount"]) {
-        return Some(Format::Maester);
-    }
-    let is_score = contains(head, b"security/secureScore") || has(&["controlScores"]);
-    is_score.then_some(Format::SecureScore)
 }
 
 fn detect_json(head: &[u8]) -> Option<Format> {
@@ -424,9 +425,11 @@ pub fn read(
         Format::ProwlerJson => prowler::json::read(&mut input, records),
         Format::Asff => asff::read(&mut input, records),
         Format::Nmap => nmap::xml::read(&mut input, records),
-        Format::Scuba => scuba::read(&mut input, records),
-        Format::Maester => maester::read(&mut input, records),
-        Format::SecureScore => securescore::read(&mut input, records),
+        Format::Scuba => tenant::read_scuba(&mut input, records),
+        Format::Maester => tenant::read_maester(&mut input, records),
+        Format::SecureScore => tenant::read_securescore(&mut input, records),
+        Format::ZeroTrust => tenant::read_zerotrust(&mut input, records),
+        Format::DefenderCloud => cloud::read_defender(&mut input, records),
         Format::Lynis => lynis::read(&mut input, records),
         Format::PingCastle => pingcastle::read(&mut input, records),
         Format::Xccdf => scap::read(&mut input, records),

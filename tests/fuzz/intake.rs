@@ -47,6 +47,8 @@ pub fn about(bytes: &[u8]) {
         Format::Scuba,
         Format::Maester,
         Format::SecureScore,
+        Format::ZeroTrust,
+        Format::DefenderCloud,
         Format::Lynis,
         Format::PingCastle,
         Format::Xccdf,

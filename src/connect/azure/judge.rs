@@ -1,34 +1,39 @@
 //! What the controls of the secure score say of ours.
 
 use super::subscription::{ScoreControl, Subscription};
+use crate::catalog::control_of_score;
 use crate::connect::reading::{Judged, JudgedStatus};
 use crate::engine::fact::failing_line;
 
 struct Rule {
-    control: &'static str,
     check: &'static str,
-    /// Of the controls of the secure score that are about the same.
+    /// Of the controls of the secure score that are about the same. All of them decide the same control of ours.
     ids: &'static [&'static str],
 }
 
-const fn rule(control: &'static str, check: &'static str, ids: &'static [&'static str]) -> Rule {
-    Rule { control, check, ids }
+impl Rule {
+    fn control(&self) -> &'static str {
+        control_of_score(self.ids[0]).expect("the catalog maps it")
+    }
+}
+
+const fn rule(check: &'static str, ids: &'static [&'static str]) -> Rule {
+    Rule { check, ids }
 }
 
 const RULES: [Rule; 9] = [
-    rule("CLD-01", "enable_mfa", &["34a42fb3-e6db-409c-b56b-7b1db6b8aee0"]),
-    rule("CLD-10", "secure_management_ports", &["52901099-235c-4971-b9d5-a33fca3a936e"]),
-    rule("CLD-11", "manage_access_and_permissions", &["2d85f639-0bea-4a4a-b6c6-608952a1414a"]),
-    rule("CLD-12", "encryption_at_rest", &["8fd574ec-43cf-426e-a439-a67cbaf2d564"]),
-    rule("CLD-13", "unauthorized_network_access", &["f9d5432b-8f7b-45e9-b90c-e214a30f6a02"]),
+    rule("enable_mfa", &["34a42fb3-e6db-409c-b56b-7b1db6b8aee0"]),
+    rule("secure_management_ports", &["52901099-235c-4971-b9d5-a33fca3a936e"]),
+    rule("manage_access_and_permissions", &["2d85f639-0bea-4a4a-b6c6-608952a1414a"]),
+    rule("encryption_at_rest", &["8fd574ec-43cf-426e-a439-a67cbaf2d564"]),
+    rule("unauthorized_network_access", &["f9d5432b-8f7b-45e9-b90c-e214a30f6a02"]),
     rule(
-        "CLD-15",
         "updates_and_vulnerabilities",
         &["05daab2e-f074-4601-ac10-aadf5c9c50f6", "61702b76-1fab-41f2-bcbc-50b7870dcf38"],
     ),
-    rule("CLD-17", "encrypt_data_in_transit", &["0e55495e-034f-4abc-8293-767229250176"]),
-    rule("CLD-19", "auditing_and_logging", &["27b24961-75ba-4fe4-8909-97286d5dd5ee"]),
-    rule("END-05", "endpoint_protection", &["12136bd9-dc24-44f2-9587-7be3af6aac14"]),
+    rule("encrypt_data_in_transit", &["0e55495e-034f-4abc-8293-767229250176"]),
+    rule("auditing_and_logging", &["27b24961-75ba-4fe4-8909-97286d5dd5ee"]),
+    rule("endpoint_protection", &["12136bd9-dc24-44f2-9587-7be3af6aac14"]),
 ];
 
 /// Returns true if a rule is about this control of the secure score.
@@ -60,7 +65,7 @@ fn apply(rule: &Rule, subscriptions: &[Subscription]) -> Option<Judged> {
         let findings = format!(
             "Defender for Cloud finds nothing to do under \"{names}\". It looked at {n} resources."
         );
-        return Some(Judged::whole(rule.control, rule.check, JudgedStatus::Compliant, findings));
+        return Some(Judged::whole(rule.control(), rule.check, JudgedStatus::Compliant, findings));
     }
     // As with a list whose failing members are known.
     let status =
@@ -73,5 +78,5 @@ fn apply(rule: &Rule, subscriptions: &[Subscription]) -> Option<Judged> {
          and work through what it lists there.",
         failing_line(&failing, failing.len())
     );
-    Some(Judged::whole(rule.control, rule.check, status, findings))
+    Some(Judged::whole(rule.control(), rule.check, status, findings))
 }

@@ -1,15 +1,16 @@
 //! Prowler's CSV (version 3 and later), read by its header.
 
-use std::io::{self, BufRead, Read};
+use std::io::BufRead;
 
 use csv::ByteRecord;
 
 use super::record;
 use crate::error::{Error, Result};
+use crate::import::Record;
 use crate::import::moment;
 use crate::import::prowler::finding::Finding;
+use crate::import::sheet::Sheet;
 use crate::import::text::OrSkipped;
-use crate::import::{RECORD_BYTES_MAX, Record};
 
 /// Returns true if a file that starts so has the header of Prowler's findings.
 ///
@@ -44,19 +45,11 @@ pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
-    let mut rows = csv::ReaderBuilder::new()
-        .delimiter(b';')
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(RowWatch::new(input));
-    let mut header = ByteRecord::new();
-    rows.read_byte_record(&mut header).map_err(broken)?;
+    let mut sheet = Sheet::open(input, b';')?;
+    let header = sheet.header().clone();
     let columns = CsvColumns::of(&header)?;
-    let mut row = ByteRecord::new();
-    let mut at = 0;
-    while rows.read_byte_record(&mut row).map_err(broken)? {
-        at += 1;
-        if row == header {
+    while let Some((at, row)) = sheet.next_row()? {
+        if *row == header {
             return Err(Error::invalid(format!(
                 "the file contains more than one run (row {at} repeats the header): delete the file and run Prowler \
                  again, or use another output name (-F)"
@@ -67,81 +60,12 @@ pub(in crate::import) fn read(
             records(Record::Skipped { at, reason })?;
             continue;
         }
-        match columns.finding(&row) {
+        match columns.finding(row) {
             Ok(finding) => record::tell(at, &finding, records)?,
             Err(reason) => records(Record::Skipped { at, reason })?,
         }
     }
-    let watch = rows.get_ref();
-    if watch.quoted || !watch.at_line_start {
-        return Err(Error::invalid(format!(
-            "the file is truncated: it ends in row {at}; let the tool finish, or copy the file again (a complete file ends \
-             with a line break)"
-        )));
-    }
     Ok(())
-}
-
-/// An error from below the csv reader, which itself accepts any bytes.
-fn broken(error: csv::Error) -> Error {
-    let kind = error.into_kind();
-    if let csv::ErrorKind::Io(cause) = kind {
-        if cause.kind() == io::ErrorKind::FileTooLarge {
-            return Error::invalid(cause.to_string());
-        }
-        return crate::import::unreadable(cause);
-    }
-    Error::invalid("not a CSV file")
-}
-
-/// Passes bytes on and watches where rows end: the csv reader does not distinguish a truncated row from a complete one.
-struct RowWatch<'a> {
-    input: &'a mut dyn BufRead,
-    /// Inside quotes.
-    quoted: bool,
-    /// Nothing has been read, or a line break outside of quotes.
-    at_line_start: bool,
-    /// Of the current row.
-    n_bytes: usize,
-    /// Line breaks passed, whether they end rows or not.
-    n_lines: u64,
-}
-
-impl<'a> RowWatch<'a> {
-    fn new(input: &'a mut dyn BufRead) -> Self {
-        Self { input, quoted: false, at_line_start: true, n_bytes: 0, n_lines: 0 }
-    }
-}
-
-impl Read for RowWatch<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n_read = self.input.read(buffer)?;
-        for byte in &buffer[..n_read] {
-            self.n_bytes += 1;
-            match byte {
-                b'"' => self.quoted = !self.quoted,
-                b'\n' => {
-                    self.n_lines += 1;
-                    if !self.quoted {
-                        self.n_bytes = 0;
-                    }
-                }
-                _ => {}
-            }
-        }
-        if let Some(last) = buffer[..n_read].last() {
-            self.at_line_start = *last == b'\n' && !self.quoted;
-        }
-        if RECORD_BYTES_MAX < self.n_bytes {
-            let message = format!(
-                "invalid CSV: the row at line {} is longer than {} MiB; is a quote missing?",
-                self.n_lines + 1,
-                RECORD_BYTES_MAX >> 20
-            );
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
-        }
-        Ok(n_read)
-    }
 }
 
 /// The columns of the header. `None`: the release of Prowler does not write it.

@@ -5,4 +5,4 @@ pub(super) mod finding;
 pub(super) mod json;
 pub(super) mod ocsf;
 pub(super) mod record;
-mod resource;
+pub(super) mod resource;

@@ -138,9 +138,18 @@ fn the_catalogue_of_this_release_loads() {
         "{}",
         catalog.tools["prowler"].checks.len()
     );
-    for tool in
-        ["nmap", "prowler", "scuba", "maester", "lynis", "securescore", "pingcastle", "xccdf"]
-    {
+    for tool in [
+        "nmap",
+        "prowler",
+        "scuba",
+        "maester",
+        "lynis",
+        "securescore",
+        "pingcastle",
+        "xccdf",
+        "zero-trust",
+        "defender-cloud",
+    ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }
     let decided = |it: &posture::engine::framework::Framework| {

@@ -183,7 +183,8 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::WazuhVulnerabilities
             | Format::Scuba
             | Format::Maester
-            | Format::SecureScore => b"{\"a\": [",
+            | Format::SecureScore
+            | Format::ZeroTrust => b"{\"a\": [",
             Format::PingCastle => b"<HealthcheckData>",
             Format::Xccdf => b"<Benchmark>",
             Format::StigChecklist => b"<CHECKLIST>",
@@ -192,6 +193,7 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::ProwlerCsv
             | Format::ProwlerJson
             | Format::Asff
+            | Format::DefenderCloud
             | Format::Nmap => b"[{;<nmaprun",
         };
         let mut input = BufReader::new(start.chain(Broken));

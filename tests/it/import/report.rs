@@ -7,11 +7,13 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 8] = [
+const ALL: [(Format, &str); 10] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
     (Format::SecureScore, "report/securescore.json"),
+    (Format::ZeroTrust, "report/zerotrust.json"),
+    (Format::DefenderCloud, "report/defender-cloud.csv"),
     (Format::Lynis, "report/lynis.dat"),
     (Format::PingCastle, "report/pingcastle.xml"),
     (Format::Xccdf, "report/xccdf.xml"),
@@ -54,6 +56,23 @@ fn texts_lose_their_markup_and_keep_what_they_say() {
     let it = check(Format::SecureScore, "report/securescore.json", "AdminMFAV2");
     assert_eq!((it.remediation.as_deref(), it.severity), (Some("Require MFA."), Severity::High));
 
+    let it = check(Format::ZeroTrust, "report/zerotrust.json", "21808");
+    assert_eq!(it.detail.as_deref(), Some("Device code flow is restricted."), "and no user");
+    assert_eq!(it.remediation.as_deref(), Some("Block it (https://learn.example/block)"));
+    let it = check(Format::ZeroTrust, "report/zerotrust.json", "21804");
+    assert_eq!(it.detail.as_deref(), Some("Found weak authentication methods."));
+    assert_eq!(it.remediation.as_deref(), Some("Open the Entra admin center."));
+    let it = check(Format::ZeroTrust, "report/zerotrust.json", "21814");
+    assert_eq!((it.detail, it.remediation, it.severity), (None, None, Severity::Medium));
+
+    let ports =
+        "bc303248-3d14-44c2-96a0-55f5c326b5fe [azure-score:52901099-235c-4971-b9d5-a33fca3a936e]";
+    let it = check(Format::DefenderCloud, "report/defender-cloud.csv", ports);
+    assert_eq!(it.title, "Management ports should be closed on your virtual machines");
+    assert_eq!(it.remediation.as_deref(), Some("1. Open the port list.\n2. Close it."));
+    assert_eq!((it.outcome, it.subject.name.as_str()), (CheckOutcome::Accepted, "web-3"));
+    assert_eq!(it.observed_at.unwrap().to_string(), "2026-11-20T10:00:00.123Z");
+
     let it = check(Format::PingCastle, "report/pingcastle.xml", "A-MinPwdLen");
     let detail = "Policy where the password length is less than 8 & \"weak\"";
     assert_eq!((it.detail.as_deref(), it.severity), (Some(detail), Severity::High));
@@ -90,7 +109,7 @@ fn a_file_that_is_wrong_is_refused_with_what_is_wrong() {
             assert!(!message.is_empty(), "{name} as {other}");
         }
     }
-    for format in [Format::Scuba, Format::Maester, Format::SecureScore] {
+    for format in [Format::Scuba, Format::Maester, Format::SecureScore, Format::ZeroTrust] {
         let nested = format!("{{\"x\": {deep}");
         assert!(refusal(format, nested.as_bytes()).contains("nested too deeply"), "{format}");
         assert!(refusal(format, long.as_bytes()).contains("longer than 4 MiB"), "{format}");
@@ -119,6 +138,19 @@ fn files_of_several_tenants_or_without_results_are_refused_with_what_to_do() {
         ),
         (Format::Maester, r#"{"TenantId": "a"}"#, "it has no list of tests"),
         (Format::Maester, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
+        (Format::ZeroTrust, r#"{"TenantId": "a"}"#, "it has no list of tests"),
+        (Format::ZeroTrust, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
+        (
+            Format::ZeroTrust,
+            r#"{"TenantId": "a", "IsDemo": "true", "Tests": []}"#,
+            "the report is a demonstration",
+        ),
+        (Format::DefenderCloud, "subscriptionId,state\n", "the header has no column resourceId"),
+        (
+            Format::DefenderCloud,
+            "subscriptionId,resourceId,recommendationName,state\nsubscriptionId,resourceId,recommendationName,state\n",
+            "more than one table (row 1 repeats the header)",
+        ),
         (Format::SecureScore, r#"[{"azureTenantId": "a"}]"#, "expected an object"),
         (
             Format::SecureScore,
@@ -228,6 +260,9 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
         folder.ok(&["import", "--client", "Acme", "--observed-at", "now", path.to_str().unwrap()]);
     }
     assert_eq!(status(&folder, "ID-11"), "non_compliant", "S-Inactive of PingCastle");
+    assert_eq!(status(&folder, "ID-05"), "non_compliant", "21804 of the Zero Trust Assessment");
+    assert_eq!(status(&folder, "CLD-10"), "partial", "a control of the secure score of Azure");
+    assert_eq!(status(&folder, "CLD-13"), "compliant", "another one");
     let report = String::from_utf8(own("report/pingcastle.xml")).unwrap();
     let repaired = report.replace("S-Inactive", "S-Other").replace("2026-11-20", "2026-11-21");
     folder.write("again.xml", repaired.as_bytes());

@@ -62,8 +62,9 @@ const OWN: &[Expected] = {
         Workstation,
     };
     use Format::{
-        Asff, Lynis, Maester, Nmap, PingCastle, ProwlerCsv as Csv, ProwlerJson as Json,
-        ProwlerOcsf as Ocsf, Scuba, SecureScore, StigChecklist, Xccdf,
+        Asff, DefenderCloud, Lynis, Maester, Nmap, PingCastle, ProwlerCsv as Csv,
+        ProwlerJson as Json, ProwlerOcsf as Ocsf, Scuba, SecureScore, StigChecklist, Xccdf,
+        ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
@@ -152,6 +153,26 @@ const OWN: &[Expected] = {
         ]),
         expected("report/securescore.json", SecureScore, (4, 3), (1, 1, 1), M365)
             .skipped(&[("missing scoreInPercentage", 1)]),
+        expected("report/zerotrust.json", ZeroTrust, (8, 3), (1, 2, 0), M365).skipped(&[
+            ("result Error: the tool could not check it", 1),
+            ("result Investigate: needs a manual check", 1),
+            ("result Passed: NotApplicable", 1),
+            ("result Planned: UnderConstruction", 1),
+            ("result Skipped: NoCompatibleLicenseFound", 1),
+        ]),
+        expected(
+            "report/defender-cloud.csv",
+            DefenderCloud,
+            (9, 4),
+            (2, 3, 1),
+            &["azure/11111111-2222-4333-8444-555555555555"],
+        )
+        .skipped(&[
+            ("recommendationName is no GUID", 1),
+            ("result NotApplicable: does not apply to the resource", 1),
+            ("result Unknown: not a result", 1),
+        ])
+        .assets(&[(CloudResource, 1), (VirtualMachine, 3)]),
         expected(
             "report/lynis.dat",
             Lynis,
@@ -267,7 +288,8 @@ pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
         for end in positions.filter(|end| *end < whole) {
             let Ok(run) = folded(it.format, &file[..end]) else { continue };
             // A table says nowhere how many rows it has.
-            let between_rows = it.format == Format::ProwlerCsv && file[..end].ends_with(b"\n");
+            let is_table = matches!(it.format, Format::ProwlerCsv | Format::DefenderCloud);
+            let between_rows = is_table && file[..end].ends_with(b"\n");
             assert!(between_rows, "{} up to byte {end} of {whole}: {run:?}", it.file);
         }
     }

@@ -5,11 +5,11 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::about::{About, Told, guid, no_result, severity};
-use super::document::{Brief, Rows, parse};
-use super::text::OrSkipped;
-use super::{CheckOutcome, Record, moment, plain};
 use crate::error::{Error, Result};
+use crate::import::about::{About, Told, guid, no_result, severity};
+use crate::import::document::{Brief, Rows, parse};
+use crate::import::text::OrSkipped;
+use crate::import::{CheckOutcome, Record, moment, plain};
 
 const WHAT: &str = "Maester";
 /// In place of a tenant's id.
@@ -46,8 +46,8 @@ struct Detail {
     test_skipped: Brief,
 }
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {

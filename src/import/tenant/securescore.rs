@@ -5,12 +5,12 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::about::{About, Told, guid};
-use super::document::{Brief, Rows, parse};
-use super::{CheckOutcome, Record, markup, moment, plain};
 use crate::clock::Time;
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
+use crate::import::about::{About, Told, guid};
+use crate::import::document::{Brief, Rows, parse};
+use crate::import::{CheckOutcome, Record, markup, moment, plain};
 
 const WHAT: &str = "Microsoft's secure score";
 /// At least so many points make a control important. Microsoft gives up to ten.
@@ -76,8 +76,8 @@ struct StateUpdate {
     state: Brief,
 }
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {

@@ -4,12 +4,12 @@ use std::io::BufRead;
 
 use serde::Deserialize;
 
-use super::about::{About, Told, guid, no_result};
-use super::document::{Brief, Rows, Values, parse};
-use super::text::OrSkipped;
-use super::{CheckOutcome, Record, markup, moment};
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
+use crate::import::about::{About, Told, guid, no_result};
+use crate::import::document::{Brief, Rows, Values, parse};
+use crate::import::text::OrSkipped;
+use crate::import::{CheckOutcome, Record, markup, moment};
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -48,8 +48,8 @@ struct Control {
     details: Brief,
 }
 
-/// See [`super::read`].
-pub(super) fn read(
+/// See [`crate::import::read`].
+pub(in crate::import) fn read(
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {

@@ -1,0 +1,200 @@
+//! Tables of text with a header: CSV, read by the names of the columns.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, Read};
+
+use csv::ByteRecord;
+
+use super::text::OrSkipped;
+use super::{RECORD_BYTES_MAX, Record, unreadable};
+use crate::error::{Error, Result};
+
+/// A table that is read row by row.
+pub(super) struct Sheet<'a> {
+    rows: csv::Reader<RowWatch<'a>>,
+    header: ByteRecord,
+    row: ByteRecord,
+    /// Rows read, without the header.
+    at: u64,
+}
+
+impl<'a> Sheet<'a> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// `Invalid` if it is too long. `Unavailable` when reading fails.
+    pub(super) fn open(input: &'a mut dyn BufRead, delimiter: u8) -> Result<Self> {
+        let mut rows = csv::ReaderBuilder::new()
+            .delimiter(delimiter)
+            .has_headers(false)
+            .flexible(true)
+            .from_reader(RowWatch::new(input));
+        let mut header = ByteRecord::new();
+        rows.read_byte_record(&mut header).map_err(broken)?;
+        Ok(Self { rows, header, row: ByteRecord::new(), at: 0 })
+    }
+
+    pub(super) fn header(&self) -> &ByteRecord {
+        &self.header
+    }
+
+    /// The next row with its number, from 1. `None`: the table ends.
+    ///
+    /// # Errors
+    /// `Invalid` if the table is cut off, or a row is too long. `Unavailable` when reading fails.
+    pub(super) fn next_row(&mut self) -> Result<Option<(u64, &ByteRecord)>> {
+        if self.rows.read_byte_record(&mut self.row).map_err(broken)? {
+            self.at += 1;
+            return Ok(Some((self.at, &self.row)));
+        }
+        let watch = self.rows.get_ref();
+        if watch.quoted || !watch.at_line_start {
+            return Err(Error::invalid(format!(
+                "the file is truncated: it ends in row {}; let the tool finish, or copy the file again (a complete file ends \
+                 with a line break)",
+                self.at
+            )));
+        }
+        Ok(None)
+    }
+}
+
+/// Hands out each row that has all columns. Those that have fewer are skipped.
+///
+/// # Errors
+/// `Invalid` if a column in `needed` is missing, or the table is cut off or repeats its header. `Unavailable` when reading fails.
+/// Whatever `take` returns.
+pub(super) fn each(
+    input: &mut dyn BufRead,
+    what: &str,
+    needed: &[&str],
+    records: &mut dyn FnMut(Record) -> Result<()>,
+    take: &mut dyn FnMut(u64, Cells<'_>, &mut dyn FnMut(Record) -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    let mut sheet = Sheet::open(input, b',')?;
+    let header = sheet.header().clone();
+    let columns = Columns::of(&header);
+    if let Some(name) = needed.iter().find(|it| !columns.0.contains_key(**it)) {
+        return Err(Error::invalid(format!(
+            "not a table of {what}: the header has no column {name} (columns are separated by commas)"
+        )));
+    }
+    while let Some((at, row)) = sheet.next_row()? {
+        if *row == header {
+            return Err(Error::invalid(format!(
+                "the file has more than one table (row {at} repeats the header); import each of them"
+            )));
+        }
+        if row.len() < header.len() {
+            let reason = "fewer columns than the header".to_owned();
+            records(Record::Skipped { at, reason })?;
+            continue;
+        }
+        take(at, Cells { columns: &columns, row }, records)?;
+    }
+    Ok(())
+}
+
+/// Returns true if a file that starts so has all of these columns, which commas separate.
+pub(super) fn has_columns(head: &[u8], names: &[&str]) -> bool {
+    let line = head.split(|it| *it == b'\n').next().unwrap_or_default();
+    let Ok(line) = str::from_utf8(line) else { return false };
+    let columns: Vec<&str> = line.split(',').map(|it| it.trim().trim_matches('"')).collect();
+    names.iter().all(|it| columns.contains(it))
+}
+
+/// Where the columns are, by their names.
+struct Columns(HashMap<String, usize>);
+
+impl Columns {
+    /// Of columns with one name, the first counts.
+    fn of(header: &ByteRecord) -> Self {
+        let mut places = HashMap::new();
+        for (place, name) in header.iter().enumerate() {
+            let name = String::from_utf8_lossy(name).trim().to_owned();
+            places.entry(name).or_insert(place);
+        }
+        Self(places)
+    }
+}
+
+/// A row.
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'a> {
+    columns: &'a Columns,
+    row: &'a ByteRecord,
+}
+
+impl<'a> Cells<'a> {
+    /// What is in a column. Empty: the table does not have it.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(super) fn text(self, name: &str) -> OrSkipped<&'a str> {
+        let place = self.columns.0.get(name).copied();
+        let bytes = place.and_then(|it| self.row.get(it)).unwrap_or_default();
+        str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
+    }
+}
+
+/// An error from below the csv reader, which itself accepts any bytes.
+fn broken(error: csv::Error) -> Error {
+    let kind = error.into_kind();
+    if let csv::ErrorKind::Io(cause) = kind {
+        if cause.kind() == io::ErrorKind::FileTooLarge {
+            return Error::invalid(cause.to_string());
+        }
+        return unreadable(cause);
+    }
+    Error::invalid("not a CSV file")
+}
+
+/// Passes bytes on and watches where rows end: the csv reader does not distinguish a truncated row from a complete one.
+struct RowWatch<'a> {
+    input: &'a mut dyn BufRead,
+    /// Inside quotes.
+    quoted: bool,
+    /// Nothing has been read, or a line break outside of quotes.
+    at_line_start: bool,
+    /// Of the current row.
+    n_bytes: usize,
+    /// Line breaks passed, whether they end rows or not.
+    n_lines: u64,
+}
+
+impl<'a> RowWatch<'a> {
+    fn new(input: &'a mut dyn BufRead) -> Self {
+        Self { input, quoted: false, at_line_start: true, n_bytes: 0, n_lines: 0 }
+    }
+}
+
+impl Read for RowWatch<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_read = self.input.read(buffer)?;
+        for byte in &buffer[..n_read] {
+            self.n_bytes += 1;
+            match byte {
+                b'"' => self.quoted = !self.quoted,
+                b'\n' => {
+                    self.n_lines += 1;
+                    if !self.quoted {
+                        self.n_bytes = 0;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if let Some(last) = buffer[..n_read].last() {
+            self.at_line_start = *last == b'\n' && !self.quoted;
+        }
+        if RECORD_BYTES_MAX < self.n_bytes {
+            let message = format!(
+                "invalid CSV: the row at line {} is longer than {} MiB; is a quote missing?",
+                self.n_lines + 1,
+                RECORD_BYTES_MAX >> 20
+            );
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        Ok(n_read)
+    }
+}
