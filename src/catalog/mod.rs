@@ -34,7 +34,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 29] = embed!(
+const FILES: [(&str, &str); 32] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -62,6 +62,9 @@ const FILES: [(&str, &str); 29] = embed!(
     "checks/securescore.toml",
     "checks/zero-trust.toml",
     "checks/defender-cloud.toml",
+    "checks/scoutsuite.toml",
+    "checks/wazuh-sca.toml",
+    "checks/kube-bench.toml",
     "checks/pingcastle.toml",
     "checks/xccdf.toml",
 );

@@ -149,6 +149,9 @@ fn the_catalogue_of_this_release_loads() {
         "xccdf",
         "zero-trust",
         "defender-cloud",
+        "scoutsuite",
+        "wazuh-sca",
+        "kube-bench",
     ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }
