@@ -34,7 +34,8 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "CLIENT", required = true)]
     client: Option<String>,
     /// prowler-ocsf, prowler-csv, prowler-json, asff, nmap, scuba, maester, securescore, zero-trust, defender-cloud,
-    /// lynis, pingcastle, xccdf, stig-checklist, nessus, openvas, qualys, trivy, grype, defender-vulnerabilities, wazuh-vulnerabilities or facts.
+    /// scoutsuite, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca, kube-bench,
+    /// nessus, openvas, qualys, trivy, grype, defender-vulnerabilities, wazuh-vulnerabilities or facts.
     /// Default: detected from the file, except for facts.
     #[arg(long)]
     format: Option<String>,

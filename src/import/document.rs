@@ -317,6 +317,16 @@ pub(super) struct Rows<T, const MAX: usize>(pub(super) Vec<T>);
 #[derive(Debug)]
 pub(super) struct Values<T, const MAX: usize>(pub(super) Vec<T>);
 
+/// All values of an object with at most `MAX` names, with these names, cut.
+#[derive(Debug)]
+pub(super) struct Named<T, const MAX: usize>(pub(super) Vec<(String, T)>);
+
+impl<T, const MAX: usize> Default for Named<T, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
 impl<T, const MAX: usize> Default for Rows<T, MAX> {
     fn default() -> Self {
         Self(Vec::new())
@@ -391,5 +401,36 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ValuesVisitor<
             values.push(map.next_value()?);
         }
         Ok(Values(values))
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Named<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NamedVisitor(PhantomData))
+    }
+}
+
+struct NamedVisitor<T, const MAX: usize>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for NamedVisitor<T, MAX> {
+    type Value = Named<T, MAX>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Named::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while let Some(name) = map.next_key::<Name>()? {
+            if values.len() == MAX {
+                return Err(A::Error::custom(format!("an object has more than {MAX} names")));
+            }
+            values.push((name.0, map.next_value()?));
+        }
+        Ok(Named(values))
     }
 }

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 
 mod about;
 mod asff;
+mod baseline;
 mod cloud;
 mod document;
 pub mod fold;
@@ -67,6 +68,8 @@ pub enum Format {
     ZeroTrust,
     /// Microsoft Defender for Cloud, CSV of its recommendations.
     DefenderCloud,
+    /// `ScoutSuite`, `scoutsuite_results_*.js`.
+    ScoutSuite,
     /// Lynis, `lynis-report.dat`.
     Lynis,
     /// PingCastle, the XML of a health check.
@@ -75,6 +78,14 @@ pub enum Format {
     Xccdf,
     /// STIG Viewer, `.ckl`.
     StigChecklist,
+    /// STIG Viewer 3, `.cklb`.
+    StigChecklist3,
+    /// Chef `InSpec` and CINC Auditor, JSON.
+    Inspec,
+    /// Wazuh, results of its security configuration assessment.
+    WazuhSca,
+    /// kube-bench, JSON.
+    KubeBench,
     /// Nessus and other scanners of Tenable, `.nessus`.
     Nessus,
     /// `OpenVAS` and Greenbone, XML.
@@ -92,7 +103,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 26] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -103,10 +114,15 @@ impl Format {
         Self::SecureScore,
         Self::ZeroTrust,
         Self::DefenderCloud,
+        Self::ScoutSuite,
         Self::Lynis,
         Self::PingCastle,
         Self::Xccdf,
         Self::StigChecklist,
+        Self::StigChecklist3,
+        Self::Inspec,
+        Self::WazuhSca,
+        Self::KubeBench,
         Self::Nessus,
         Self::OpenVas,
         Self::Qualys,
@@ -129,10 +145,15 @@ impl Format {
             Self::SecureScore => "securescore",
             Self::ZeroTrust => "zero-trust",
             Self::DefenderCloud => "defender-cloud",
+            Self::ScoutSuite => "scoutsuite",
             Self::Lynis => "lynis",
             Self::PingCastle => "pingcastle",
             Self::Xccdf => "xccdf",
             Self::StigChecklist => "stig-checklist",
+            Self::StigChecklist3 => "cklb",
+            Self::Inspec => "inspec",
+            Self::WazuhSca => "wazuh-sca",
+            Self::KubeBench => "kube-bench",
             Self::Nessus => "nessus",
             Self::OpenVas => "openvas",
             Self::Qualys => "qualys",
@@ -146,7 +167,7 @@ impl Format {
     /// Returns true if a file always says all that there is in its scopes: what an earlier one said and this one does not is gone.
     #[must_use]
     pub const fn is_whole(self) -> bool {
-        matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist)
+        matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist | Self::StigChecklist3)
     }
 
     /// Returns true if a file is about hosts or images, and not about a tenant, account or domain of a vendor.
@@ -157,6 +178,10 @@ impl Format {
             | Self::Lynis
             | Self::Xccdf
             | Self::StigChecklist
+            | Self::StigChecklist3
+            | Self::Inspec
+            | Self::WazuhSca
+            | Self::KubeBench
             | Self::Nessus
             | Self::OpenVas
             | Self::Qualys
@@ -173,6 +198,7 @@ impl Format {
             | Self::SecureScore
             | Self::ZeroTrust
             | Self::DefenderCloud
+            | Self::ScoutSuite
             | Self::PingCastle => false,
         }
     }
@@ -182,7 +208,12 @@ impl Format {
     pub const fn has_times(self) -> bool {
         !matches!(
             self,
-            Self::StigChecklist | Self::DefenderVulnerabilities | Self::WazuhVulnerabilities
+            Self::StigChecklist
+                | Self::StigChecklist3
+                | Self::WazuhSca
+                | Self::KubeBench
+                | Self::DefenderVulnerabilities
+                | Self::WazuhVulnerabilities
         )
     }
 
@@ -191,7 +222,7 @@ impl Format {
     pub const fn tool(self) -> &'static str {
         match self {
             Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
-            Self::StigChecklist => "xccdf",
+            Self::StigChecklist | Self::StigChecklist3 | Self::Inspec => "xccdf",
             Self::Asff => asff::SECURITY_HUB,
             Self::Nmap
             | Self::Scuba
@@ -199,9 +230,12 @@ impl Format {
             | Self::SecureScore
             | Self::ZeroTrust
             | Self::DefenderCloud
+            | Self::ScoutSuite
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf
+            | Self::WazuhSca
+            | Self::KubeBench
             | Self::Nessus
             | Self::OpenVas
             | Self::Qualys
@@ -354,35 +388,15 @@ pub fn detect(head: &[u8]) -> Option<Format> {
             is_xccdf.then_some(Format::Xccdf).or_else(|| vulnerability::detect_xml(head))
         }
         b'[' | b'{' => {
-            let known = tenant::detect(head).or_else(|| detect_json(head));
+            let known = tenant::detect(head).or_else(|| prowler::detect_json(head));
+            let known =
+                known.or_else(|| scap::detect_json(head)).or_else(|| baseline::detect(head));
             known.or_else(|| vulnerability::detect_json(head))
         }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
-        _ => cloud::detect_table(head),
+        _ => cloud::detect(head),
     }
-}
-
-fn detect_json(head: &[u8]) -> Option<Format> {
-    if contains(head, b"\"FindingUniqueId\"") && contains(head, b"\"CheckID\"") {
-        return Some(Format::ProwlerJson);
-    }
-    let empty = head.strip_prefix(b"[").is_some_and(|it| it.trim_ascii() == b"]");
-    let finding = contains(head, b"\"event_code\"") && contains(head, b"\"Prowler\"");
-    // Prowler's compliance reports look alike, but are of class 2003.
-    if empty || finding && !contains(head, b"\"Compliance Finding\"") && !is_compliance(head) {
-        return Some(Format::ProwlerOcsf);
-    }
-    let is_asff = contains(head, b"\"SchemaVersion\"") && contains(head, b"\"2018-10-08\"");
-    is_asff.then_some(Format::Asff)
-}
-
-/// Returns true if the first `class_uid` is 2003 (Compliance Finding).
-fn is_compliance(head: &[u8]) -> bool {
-    let key = b"\"class_uid\"";
-    let Some(at) = head.windows(key.len()).position(|it| it == key) else { return false };
-    let value = head[at + key.len()..].trim_ascii_start();
-    value.strip_prefix(b":").is_some_and(|it| it.trim_ascii_start().starts_with(b"2003"))
 }
 
 /// Returns true if all of these names are in the start of a JSON file.
@@ -430,10 +444,15 @@ pub fn read(
         Format::SecureScore => tenant::read_securescore(&mut input, records),
         Format::ZeroTrust => tenant::read_zerotrust(&mut input, records),
         Format::DefenderCloud => cloud::read_defender(&mut input, records),
+        Format::ScoutSuite => cloud::read_scoutsuite(&mut input, records),
         Format::Lynis => lynis::read(&mut input, records),
         Format::PingCastle => pingcastle::read(&mut input, records),
         Format::Xccdf => scap::read(&mut input, records),
         Format::StigChecklist => scap::read_checklist(&mut input, records),
+        Format::StigChecklist3 => scap::read_cklb(&mut input, records),
+        Format::Inspec => baseline::read_inspec(&mut input, records),
+        Format::WazuhSca => baseline::read_wazuh(&mut input, records),
+        Format::KubeBench => baseline::read_kubebench(&mut input, records),
         Format::Nessus => vulnerability::read_nessus(&mut input, records),
         Format::OpenVas => vulnerability::read_openvas(&mut input, records),
         Format::Qualys => vulnerability::read_qualys(&mut input, records),

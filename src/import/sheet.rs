@@ -59,6 +59,9 @@ impl<'a> Sheet<'a> {
     }
 }
 
+/// Takes the records of a file.
+type Records<'a> = &'a mut dyn FnMut(Record) -> Result<()>;
+
 /// Hands out each row that has all columns. Those that have fewer are skipped.
 ///
 /// # Errors
@@ -68,8 +71,8 @@ pub(super) fn each(
     input: &mut dyn BufRead,
     what: &str,
     needed: &[&str],
-    records: &mut dyn FnMut(Record) -> Result<()>,
-    take: &mut dyn FnMut(u64, Cells<'_>, &mut dyn FnMut(Record) -> Result<()>) -> Result<()>,
+    records: Records<'_>,
+    take: &mut dyn FnMut(u64, Cells<'_>, Records<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut sheet = Sheet::open(input, b',')?;
     let header = sheet.header().clone();

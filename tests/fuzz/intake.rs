@@ -49,10 +49,15 @@ pub fn about(bytes: &[u8]) {
         Format::SecureScore,
         Format::ZeroTrust,
         Format::DefenderCloud,
+        Format::ScoutSuite,
         Format::Lynis,
         Format::PingCastle,
         Format::Xccdf,
         Format::StigChecklist,
+        Format::StigChecklist3,
+        Format::Inspec,
+        Format::WazuhSca,
+        Format::KubeBench,
     ] {
         report(format, bytes);
     }

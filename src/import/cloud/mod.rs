@@ -1,14 +1,19 @@
 //! Reports about accounts and subscriptions of a cloud.
 
 mod defender;
+mod scoutsuite;
 
 pub(super) use defender::read as read_defender;
+pub(super) use scoutsuite::read as read_scoutsuite;
 
 use super::Format;
 use super::sheet::has_columns;
 
-/// The format of a table that starts so.
-pub(super) fn detect_table(head: &[u8]) -> Option<Format> {
+/// The format of a file that starts so and is neither XML nor JSON.
+pub(super) fn detect(head: &[u8]) -> Option<Format> {
+    if head.starts_with(scoutsuite::NAME) {
+        return Some(Format::ScoutSuite);
+    }
     let is_defender = has_columns(head, &defender::COLUMNS);
     is_defender.then_some(Format::DefenderCloud)
 }

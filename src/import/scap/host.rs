@@ -9,20 +9,20 @@ use crate::import::host::is_global;
 use crate::import::text::{self, NAME_CHARS_MAX};
 
 /// As the report names it. Texts are empty where it does not say.
-#[derive(Debug, Default)]
-pub(super) struct Host {
-    pub(super) fqdn: String,
-    pub(super) name: String,
-    pub(super) target: String,
+#[derive(Clone, Debug, Default)]
+pub(in crate::import) struct Host {
+    pub(in crate::import) fqdn: String,
+    pub(in crate::import) name: String,
+    pub(in crate::import) target: String,
     /// The first that other hosts can reach.
-    pub(super) ip: String,
+    pub(in crate::import) ip: String,
     /// The first that a manufacturer assigned.
-    pub(super) mac: String,
-    pub(super) is_workstation: bool,
+    pub(in crate::import) mac: String,
+    pub(in crate::import) is_workstation: bool,
 }
 
 impl Host {
-    pub(super) fn take_ip(&mut self, text: &str) {
+    pub(in crate::import) fn take_ip(&mut self, text: &str) {
         let address = text.trim().parse::<std::net::IpAddr>().ok();
         let is_own = address.is_some_and(|it| !it.is_loopback() && !it.is_unspecified());
         if is_own && self.ip.is_empty() {
@@ -30,7 +30,7 @@ impl Host {
         }
     }
 
-    pub(super) fn take_mac(&mut self, text: &str) {
+    pub(in crate::import) fn take_mac(&mut self, text: &str) {
         let text = text.trim().to_lowercase().replace('-', ":");
         if self.mac.is_empty() && is_global(&text) {
             self.mac = text;
@@ -59,7 +59,7 @@ impl Host {
     ///
     /// # Errors
     /// `Invalid` if nothing names the host.
-    pub(super) fn about(&self, by: &str, observed_at: Option<Time>) -> Result<About> {
+    pub(in crate::import) fn about(&self, by: &str, observed_at: Option<Time>) -> Result<About> {
         let wrong = |reason: String| {
             Error::invalid(format!("it is not known which host the results are about: {reason}"))
         };
@@ -78,7 +78,7 @@ impl Host {
         Ok(About { scope, subject: CheckSubject { id, name }, observed_at })
     }
 
-    pub(super) fn asset(&self, about: &About) -> Seen {
+    pub(in crate::import) fn asset(&self, about: &About) -> Seen {
         let hostname = self.names().into_iter().find(|it| !it.is_empty() && !is_common(it));
         let some = |it: &String| (!it.is_empty()).then(|| it.clone());
         let asset_type =

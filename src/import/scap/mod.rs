@@ -1,8 +1,9 @@
-//! Results of SCAP: XCCDF of OpenSCAP and DISA SCC, also inside of ARF, and checklists of STIG Viewer.
+//! Results of SCAP: XCCDF of OpenSCAP and DISA SCC, also inside of ARF, and checklists of STIG Viewer 2 and 3.
 //!
 //! The rules come before the results in a file, or in another file. A file with results alone has no titles and references.
 
 mod checklist;
+mod cklb;
 mod host;
 mod reference;
 mod result;
@@ -11,12 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
 pub(super) use checklist::read as read_checklist;
-use reference::{of_cci, of_nist_800_53, of_nist_800_171};
-use result::{Rule, RuleResult, Run, outcome};
+pub(super) use cklb::read as read_cklb;
+pub(super) use host::Host;
+pub(super) use reference::of_cci;
+use reference::{of_nist_800_53, of_nist_800_171};
+use result::outcome;
+pub(super) use result::{Rule, RuleResult, Run};
 
 use super::text::ID_CHARS_MAX;
 use super::xml::{self, Node, Tag, append, not_a_report};
-use super::{Record, moment};
+use super::{Format, Record, contains, has_members, moment};
 use crate::error::{Error, Result};
 
 const WHAT: &str = "OpenSCAP or DISA SCC";
@@ -27,6 +32,13 @@ const N_RULES_MAX: usize = 50_000;
 const N_RESULTS_MAX: usize = 200_000;
 /// Of a longer text, the rest is not kept.
 const TEXT_BYTES_MAX: usize = 1_500;
+
+/// The format of a JSON file that starts so.
+pub(super) fn detect_json(head: &[u8]) -> Option<Format> {
+    let is_checklist =
+        has_members(head, &["stigs", "rules", "rule_id"]) || contains(head, b"\"cklb_version\"");
+    is_checklist.then_some(Format::StigChecklist3)
+}
 
 /// See [`super::read`].
 pub(super) fn read(

@@ -13,36 +13,36 @@ use crate::import::{CheckOutcome, Record, plain};
 
 /// A rule, as its publisher describes it. Texts are empty where the file has none.
 #[derive(Debug, Default)]
-pub(super) struct Rule {
-    pub(super) title: String,
-    pub(super) severity: String,
-    pub(super) repair: String,
-    pub(super) references: BTreeSet<String>,
+pub(in crate::import) struct Rule {
+    pub(in crate::import) title: String,
+    pub(in crate::import) severity: String,
+    pub(in crate::import) repair: String,
+    pub(in crate::import) references: BTreeSet<String>,
 }
 
 /// The results of one host by one profile.
 #[derive(Debug, Default)]
-pub(super) struct Run {
-    pub(super) host: Host,
+pub(in crate::import) struct Run {
+    pub(in crate::import) host: Host,
     /// The profile or the benchmark.
-    pub(super) by: String,
-    pub(super) at: Option<Time>,
+    pub(in crate::import) by: String,
+    pub(in crate::import) at: Option<Time>,
     /// By the id of the rule.
-    pub(super) results: BTreeMap<String, RuleResult>,
+    pub(in crate::import) results: BTreeMap<String, RuleResult>,
 }
 
 #[derive(Debug)]
-pub(super) struct RuleResult {
-    pub(super) outcome: OrSkipped<CheckOutcome>,
-    pub(super) severity: String,
-    pub(super) references: BTreeSet<String>,
-    pub(super) detail: String,
+pub(in crate::import) struct RuleResult {
+    pub(in crate::import) outcome: OrSkipped<CheckOutcome>,
+    pub(in crate::import) severity: String,
+    pub(in crate::import) references: BTreeSet<String>,
+    pub(in crate::import) detail: String,
 }
 
 impl Run {
     /// Of several results of one rule, such as those of its checks, the worst counts: one that is unknown is worse than one
     /// that passes.
-    pub(super) fn add(&mut self, rule: String, result: RuleResult) {
+    pub(in crate::import) fn add(&mut self, rule: String, result: RuleResult) {
         match self.results.get_mut(&rule) {
             None => {
                 self.results.insert(rule, result);
@@ -60,7 +60,7 @@ impl Run {
     ///
     /// # Errors
     /// `Invalid` if nothing names the host. Whatever `records` returns.
-    pub(super) fn tell(
+    pub(in crate::import) fn tell(
         &self,
         rules: &BTreeMap<String, Rule>,
         at: &mut u64,
@@ -102,7 +102,7 @@ fn rank(outcome: &OrSkipped<CheckOutcome>) -> u8 {
 }
 
 /// `None`: the profile does not select the rule. `is_waived`: a person replaced a result that failed.
-pub(super) fn outcome(word: &str, is_waived: bool) -> Option<OrSkipped<CheckOutcome>> {
+pub(in crate::import) fn outcome(word: &str, is_waived: bool) -> Option<OrSkipped<CheckOutcome>> {
     Some(match word.trim() {
         "pass" | "fixed" | "notapplicable" if is_waived => Ok(CheckOutcome::Accepted),
         "pass" | "fixed" => Ok(CheckOutcome::Pass),

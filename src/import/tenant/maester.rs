@@ -59,6 +59,9 @@ pub(in crate::import) fn read(
     let Some(tests) = report.tests else {
         return Err(Error::invalid(format!("not a report of {WHAT}: it has no list of tests")));
     };
+    if !tests.0.is_empty() && tests.0.iter().all(|it| it.id.0.is_empty()) {
+        return Err(Error::invalid(format!("not a report of {WHAT}: its tests have no Id")));
+    }
     let observed_at = moment::of_text(&report.executed_at.0);
     let about = match guid(&report.tenant_id.0) {
         Some(id) => About::new("m365", &id, &[&report.tenant_name.0], observed_at)?,

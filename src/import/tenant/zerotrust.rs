@@ -57,6 +57,9 @@ pub(in crate::import) fn read(
     let Some(tests) = report.tests else {
         return Err(Error::invalid(format!("not a report of {WHAT}: it has no list of tests")));
     };
+    if !tests.0.is_empty() && tests.0.iter().all(|it| it.id.0.is_empty()) {
+        return Err(Error::invalid(format!("not a report of {WHAT}: its tests have no TestId")));
+    }
     if report.is_demo.0.eq_ignore_ascii_case("true") {
         let rule = "the report is a demonstration: its results are made up; run the assessment in the tenant of the client";
         return Err(Error::invalid(rule));

@@ -184,11 +184,16 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::Scuba
             | Format::Maester
             | Format::SecureScore
-            | Format::ZeroTrust => b"{\"a\": [",
+            | Format::ZeroTrust
+            | Format::StigChecklist3
+            | Format::Inspec
+            | Format::WazuhSca
+            | Format::KubeBench => b"{\"a\": [",
             Format::PingCastle => b"<HealthcheckData>",
             Format::Xccdf => b"<Benchmark>",
             Format::StigChecklist => b"<CHECKLIST>",
             Format::Lynis => b"# Lynis Report\n",
+            Format::ScoutSuite => b"scoutsuite_results =\n{",
             Format::ProwlerOcsf
             | Format::ProwlerCsv
             | Format::ProwlerJson

@@ -7,17 +7,23 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 10] = [
+const ALL: [(Format, &str); 16] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
     (Format::SecureScore, "report/securescore.json"),
     (Format::ZeroTrust, "report/zerotrust.json"),
     (Format::DefenderCloud, "report/defender-cloud.csv"),
+    (Format::ScoutSuite, "report/scoutsuite.js"),
     (Format::Lynis, "report/lynis.dat"),
     (Format::PingCastle, "report/pingcastle.xml"),
     (Format::Xccdf, "report/xccdf.xml"),
     (Format::StigChecklist, "report/checklist.ckl"),
+    (Format::StigChecklist3, "report/checklist.cklb"),
+    (Format::Inspec, "report/inspec.json"),
+    (Format::WazuhSca, "report/wazuh-sca.json"),
+    (Format::WazuhSca, "report/wazuh-sca-alerts.json"),
+    (Format::KubeBench, "report/kube-bench.json"),
 ];
 
 fn check(format: Format, name: &str, id: &str) -> Check {
@@ -84,6 +90,49 @@ fn texts_lose_their_markup_and_keep_what_they_say() {
 }
 
 #[test]
+fn texts_of_baselines_say_what_was_found_and_what_to_do() {
+    let it = check(Format::ScoutSuite, "report/scoutsuite.js", "iam-user-without-mfa");
+    assert_eq!(it.detail.as_deref(), Some("2 of 9 items that were checked are flagged."));
+    assert_eq!((it.severity, it.title.as_str()), (Severity::High, "User without MFA"));
+    assert_eq!(it.subject.name, "Amazon Web Services 123456789012");
+    assert_eq!(it.observed_at.unwrap().to_string(), "2026-11-20T10:00:00.000Z");
+
+    let it = check(Format::KubeBench, "report/kube-bench.json", "1.1.1 [cis-kubernetes]");
+    assert_eq!(it.detail.as_deref(), Some("permissions=644"));
+    assert_eq!((it.remediation.as_deref(), it.observed_at), (Some("Run chmod 600."), None));
+
+    let locks = "15503 [cis_win11_enterprise cis_win11_enterprise:15503]";
+    let it = check(Format::WazuhSca, "report/wazuh-sca.json", locks);
+    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::Medium));
+    assert_eq!(
+        (it.detail.as_deref(), it.remediation.as_deref()),
+        (Some("It is 0."), Some("Set it to 5."))
+    );
+    assert_eq!(
+        (it.scope.as_str(), it.subject.id.as_str()),
+        ("host/lap-1/cis_win11_enterprise", "lap-1")
+    );
+    let newest = "28500 [cis_ubuntu22-04 cis_ubuntu22-04:28500]";
+    let it = check(Format::WazuhSca, "report/wazuh-sca-alerts.json", newest);
+    assert_eq!(it.outcome, CheckOutcome::Pass, "the newest alert counts");
+
+    let it = check(Format::Inspec, "report/inspec.json", "SV-1 [nist-800-53:AC-7]");
+    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::High));
+    assert_eq!(it.detail.as_deref(), Some("deny is expected to eq 3 expected: 3, got: 10"));
+    assert_eq!(it.observed_at.unwrap().to_string(), "2026-11-20T10:00:03.000Z");
+    let it = check(Format::Inspec, "report/inspec.json", "SV-4");
+    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::Critical));
+
+    let it =
+        check(Format::StigChecklist3, "report/checklist.cklb", "SV-1r1_rule [nist-800-53:AC-7]");
+    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::Low));
+    assert_eq!(
+        (it.detail.as_deref(), it.remediation.as_deref()),
+        (Some("deny is 10"), Some("Set deny = 3."))
+    );
+}
+
+#[test]
 fn a_file_that_is_wrong_is_refused_with_what_is_wrong() {
     let deep = "[".repeat(200);
     let long = format!("{{\"MetaData\": {{\"Tool\": \"{}\"}}}}", "x".repeat(5 << 20));
@@ -109,7 +158,14 @@ fn a_file_that_is_wrong_is_refused_with_what_is_wrong() {
             assert!(!message.is_empty(), "{name} as {other}");
         }
     }
-    for format in [Format::Scuba, Format::Maester, Format::SecureScore, Format::ZeroTrust] {
+    for format in [
+        Format::Scuba,
+        Format::Maester,
+        Format::SecureScore,
+        Format::ZeroTrust,
+        Format::StigChecklist3,
+        Format::Inspec,
+    ] {
         let nested = format!("{{\"x\": {deep}");
         assert!(refusal(format, nested.as_bytes()).contains("nested too deeply"), "{format}");
         assert!(refusal(format, long.as_bytes()).contains("longer than 4 MiB"), "{format}");
@@ -128,64 +184,100 @@ fn a_file_that_is_wrong_is_refused_with_what_is_wrong() {
     assert!(refusal(Format::Lynis, long.as_bytes()).contains("longer than 4 MiB"));
 }
 
+/// Files that are whole and say too little, with the words that say so.
+const REFUSED: &[(Format, &str, &str)] = &[
+    (
+        Format::Maester,
+        r#"{"Tenants": [{"TenantId": "a", "PassedCount": 1}]}"#,
+        "several tenants are merged",
+    ),
+    (Format::Maester, r#"{"TenantId": "a"}"#, "it has no list of tests"),
+    (Format::Maester, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
+    (Format::ZeroTrust, r#"{"TenantId": "a"}"#, "it has no list of tests"),
+    (Format::ZeroTrust, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
+    (
+        Format::ZeroTrust,
+        r#"{"TenantId": "a", "IsDemo": "true", "Tests": []}"#,
+        "the report is a demonstration",
+    ),
+    (
+        Format::ScoutSuite,
+        "{\"services\": {}}",
+        "does not start with scoutsuite_results; import scoutsuite_results_*.js",
+    ),
+    (Format::ScoutSuite, "scoutsuite_results =\n{}", "it has no services"),
+    (Format::ScoutSuite, "scoutsuite_results =\n{\"services\": {}}", "it has no provider_code"),
+    (
+        Format::ScoutSuite,
+        "scoutsuite_results =\n{\"services\": {}, \"provider_code\": \"aws\"}",
+        "missing id",
+    ),
+    (Format::StigChecklist3, r#"{"target_data": {"host_name": "a"}}"#, "it has no stigs"),
+    (
+        Format::StigChecklist3,
+        r#"{"stigs": [{"stig_id": "a", "rules": [{"rule_id": "b", "status": "open"}]}]}"#,
+        "it is not known which host the results are about",
+    ),
+    (Format::Inspec, r#"{"platform": {"name": "ubuntu"}}"#, "it has no profiles"),
+    (
+        Format::Inspec,
+        r#"{"platform": {"name": "aws"}, "profiles": []}"#,
+        "not about a host, but of the platform aws",
+    ),
+    (Format::Inspec, r#"{"platform": {"name": "ubuntu"}, "profiles": []}"#, "with --target-id"),
+    (Format::WazuhSca, "{}", "not a list of results of the configuration assessment"),
+    (
+        Format::WazuhSca,
+        r#"{"data": {"affected_items": [{"id": 1, "policy_id": "p", "result": "passed"}], "total_affected_items": 1}}"#,
+        "does not name its agent; add agent_name to each item",
+    ),
+    (
+        Format::WazuhSca,
+        r#"{"data": {"affected_items": [{"agent_name": "a", "id": 1, "policy_id": "p", "result": "passed"}], "total_affected_items": 2}}"#,
+        "the file has 1 of 2 results",
+    ),
+    (Format::KubeBench, r#"{"Controls": []}"#, "it has no tests"),
+    (Format::DefenderCloud, "subscriptionId,state\n", "the header has no column resourceId"),
+    (
+        Format::DefenderCloud,
+        "subscriptionId,resourceId,recommendationName,state\nsubscriptionId,resourceId,recommendationName,state\n",
+        "more than one table (row 1 repeats the header)",
+    ),
+    (Format::SecureScore, r#"[{"azureTenantId": "a"}]"#, "expected an object"),
+    (
+        Format::SecureScore,
+        r#"{"value": [{"controlScores": [{"controlName": "x"}]}, {"controlScores": [{"controlName": "x"}]}]}"#,
+        "not all of them have a createdDateTime",
+    ),
+    (
+        Format::Lynis,
+        "report_version_major=1\nfinish=true\nreport_version_major=1\n",
+        "the reports of several runs",
+    ),
+    (
+        Format::SecureScore,
+        r#"{"value": [{"azureTenantId": "a", "controlScores": [{"controlName": "x"}]}, {"azureTenantId": "b", "controlScores": [{"controlName": "x"}]}]}"#,
+        "the scores of several tenants",
+    ),
+    (
+        Format::SecureScore,
+        r#"{"value": [{"id": "AdminMFAV2", "title": "x"}]}"#,
+        "not the control profiles alone",
+    ),
+    (Format::Scuba, r#"{"MetaData": {"Tool": "Other"}}"#, "MetaData does not name the tool"),
+    (
+        Format::Scuba,
+        r#"{"MetaData": {"Tool": "ScubaGear"}}"#,
+        "it is not known what the report is about: missing id",
+    ),
+    (Format::Lynis, "hostname=a\ntests_executed=A-1|\n", "Lynis writes `finish=true` at its end"),
+    (Format::Lynis, "tests_executed=A-1|\nfinish=true\n", "missing id"),
+];
+
 #[test]
 fn files_of_several_tenants_or_without_results_are_refused_with_what_to_do() {
-    for (format, file, words) in [
-        (
-            Format::Maester,
-            r#"{"Tenants": [{"TenantId": "a", "PassedCount": 1}]}"#,
-            "several tenants are merged",
-        ),
-        (Format::Maester, r#"{"TenantId": "a"}"#, "it has no list of tests"),
-        (Format::Maester, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
-        (Format::ZeroTrust, r#"{"TenantId": "a"}"#, "it has no list of tests"),
-        (Format::ZeroTrust, r#"{"TenantId": "a", "Tests": []}"#, "does not name its tenant"),
-        (
-            Format::ZeroTrust,
-            r#"{"TenantId": "a", "IsDemo": "true", "Tests": []}"#,
-            "the report is a demonstration",
-        ),
-        (Format::DefenderCloud, "subscriptionId,state\n", "the header has no column resourceId"),
-        (
-            Format::DefenderCloud,
-            "subscriptionId,resourceId,recommendationName,state\nsubscriptionId,resourceId,recommendationName,state\n",
-            "more than one table (row 1 repeats the header)",
-        ),
-        (Format::SecureScore, r#"[{"azureTenantId": "a"}]"#, "expected an object"),
-        (
-            Format::SecureScore,
-            r#"{"value": [{"controlScores": [{"controlName": "x"}]}, {"controlScores": [{"controlName": "x"}]}]}"#,
-            "not all of them have a createdDateTime",
-        ),
-        (
-            Format::Lynis,
-            "report_version_major=1\nfinish=true\nreport_version_major=1\n",
-            "the reports of several runs",
-        ),
-        (
-            Format::SecureScore,
-            r#"{"value": [{"azureTenantId": "a", "controlScores": [{"controlName": "x"}]}, {"azureTenantId": "b", "controlScores": [{"controlName": "x"}]}]}"#,
-            "the scores of several tenants",
-        ),
-        (
-            Format::SecureScore,
-            r#"{"value": [{"id": "AdminMFAV2", "title": "x"}]}"#,
-            "not the control profiles alone",
-        ),
-        (Format::Scuba, r#"{"MetaData": {"Tool": "Other"}}"#, "MetaData does not name the tool"),
-        (
-            Format::Scuba,
-            r#"{"MetaData": {"Tool": "ScubaGear"}}"#,
-            "it is not known what the report is about: missing id",
-        ),
-        (
-            Format::Lynis,
-            "hostname=a\ntests_executed=A-1|\n",
-            "Lynis writes `finish=true` at its end",
-        ),
-        (Format::Lynis, "tests_executed=A-1|\nfinish=true\n", "missing id"),
-    ] {
-        let message = refusal(format, file.as_bytes());
+    for (format, file, words) in REFUSED {
+        let message = refusal(*format, file.as_bytes());
         assert!(message.contains(words), "{message}");
     }
 }
@@ -261,8 +353,15 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
     }
     assert_eq!(status(&folder, "ID-11"), "non_compliant", "S-Inactive of PingCastle");
     assert_eq!(status(&folder, "ID-05"), "non_compliant", "21804 of the Zero Trust Assessment");
-    assert_eq!(status(&folder, "CLD-10"), "partial", "a control of the secure score of Azure");
-    assert_eq!(status(&folder, "CLD-13"), "compliant", "another one");
+    assert_eq!(
+        status(&folder, "CLD-10"),
+        "non_compliant",
+        "a control of the secure score of Azure"
+    );
+    assert_eq!(status(&folder, "CLD-13"), "not_assessed", "one check that passes is too little");
+    assert_eq!(status(&folder, "CLD-01"), "compliant", "a rule of ScoutSuite");
+    assert_eq!(status(&folder, "CLD-03"), "non_compliant", "another one");
+    assert_eq!(status(&folder, "CLD-20"), "non_compliant", "a check of kube-bench");
     let report = String::from_utf8(own("report/pingcastle.xml")).unwrap();
     let repaired = report.replace("S-Inactive", "S-Other").replace("2026-11-20", "2026-11-21");
     folder.write("again.xml", repaired.as_bytes());

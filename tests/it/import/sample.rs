@@ -62,9 +62,9 @@ const OWN: &[Expected] = {
         Workstation,
     };
     use Format::{
-        Asff, DefenderCloud, Lynis, Maester, Nmap, PingCastle, ProwlerCsv as Csv,
-        ProwlerJson as Json, ProwlerOcsf as Ocsf, Scuba, SecureScore, StigChecklist, Xccdf,
-        ZeroTrust,
+        Asff, DefenderCloud, Inspec, KubeBench, Lynis, Maester, Nmap, PingCastle,
+        ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite, Scuba,
+        SecureScore, StigChecklist, StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
@@ -173,6 +173,61 @@ const OWN: &[Expected] = {
             ("result Unknown: not a result", 1),
         ])
         .assets(&[(CloudResource, 1), (VirtualMachine, 3)]),
+        expected("report/scoutsuite.js", ScoutSuite, (5, 3), (1, 2, 0), AWS)
+            .skipped(&[("missing checked_items or flagged_items", 1), ("nothing to check", 1)]),
+        expected(
+            "report/checklist.cklb",
+            StigChecklist3,
+            (4, 2),
+            (1, 1, 0),
+            &["host/db-2/EXAMPLE_STIG"],
+        )
+        .skipped(&[
+            ("result not_applicable: the rule does not apply to the host", 1),
+            ("result not_reviewed: nobody has checked it yet", 1),
+        ])
+        .assets(&[(Server, 1)]),
+        expected("report/inspec.json", Inspec, (9, 4), (1, 2, 1), &["host/web-7/example-baseline"])
+            .skipped(&[
+                ("result failed: the tool could not check it", 1),
+                ("result impact 0: the control does not apply to the host", 1),
+                ("result skipped: needs a manual check", 1),
+                ("result skipped: the test did not run", 1),
+                ("the control has no test", 1),
+            ])
+            .assets(&[(Server, 1)]),
+        expected(
+            "report/wazuh-sca.json",
+            WazuhSca,
+            (4, 2),
+            (1, 1, 0),
+            &["host/lap-1/cis_win11_enterprise", "host/web-1/cis_ubuntu22-04"],
+        )
+        .skipped(&[
+            ("result Not applicable: the check does not apply to the host", 1),
+            ("result not applicable: the check does not apply to the host", 1),
+        ])
+        .assets(&[(Workstation, 1)]),
+        expected(
+            "report/wazuh-sca-alerts.json",
+            WazuhSca,
+            (2, 2),
+            (1, 1, 0),
+            &["host/web-2/cis_ubuntu22-04"],
+        )
+        .assets(&[(Server, 1)]),
+        expected(
+            "report/kube-bench.json",
+            KubeBench,
+            (5, 2),
+            (1, 1, 0),
+            &["kubernetes/kube-bench"],
+        )
+        .skipped(&[
+            ("missing test_number", 1),
+            ("result INFO: the check only informs", 1),
+            ("result WARN: needs a manual check", 1),
+        ]),
         expected(
             "report/lynis.dat",
             Lynis,
@@ -236,7 +291,9 @@ pub fn comes_to_what_is_expected(read: Read, all: &[Expected]) {
             assert_eq!(observation.failing.len(), counts(observation).1 as usize);
             assert!(observation.failing.is_sorted());
             let has_time = observation.observed_at < Time::from_s(NOW_S);
-            assert_eq!(has_time, it.format.has_times(), "{}: time", it.file);
+            // Of Wazuh's files, the alerts have times.
+            let is_told = it.format.has_times() || it.file.ends_with("alerts.json");
+            assert_eq!(has_time, is_told, "{}: time", it.file);
         }
     }
 }
@@ -289,6 +346,8 @@ pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
             let Ok(run) = folded(it.format, &file[..end]) else { continue };
             // A table says nowhere how many rows it has.
             let is_table = matches!(it.format, Format::ProwlerCsv | Format::DefenderCloud);
+            // And a file of alerts, how many alerts.
+            let is_table = is_table || it.file.ends_with("alerts.json");
             let between_rows = is_table && file[..end].ends_with(b"\n");
             assert!(between_rows, "{} up to byte {end} of {whole}: {run:?}", it.file);
         }

@@ -1,5 +1,7 @@
 //! Other people's files.
 
+mod refused;
+
 use posture::engine::asset::AssetType;
 use posture::engine::fact::subject_hash;
 use posture::import::{self, Format};
@@ -8,7 +10,7 @@ use super::sample::{
     Expected, comes_to_what_is_expected, expected, is_refused_when_cut_off, reads_the_same,
     say_the_same,
 };
-use super::{LOOPBACK, MANUAL, TENANT, counts, folded, refusal, skipped, total};
+use super::{LOOPBACK, MANUAL, TENANT, counts, folded, skipped};
 use crate::harness::process::Folder;
 use crate::harness::sample::foreign;
 
@@ -175,7 +177,9 @@ const FOREIGN_ASFF: &[Expected] = {
 /// Reports about one tenant, domain or host.
 const FOREIGN_REPORTS: &[Expected] = {
     use AssetType::{CloudResource, Server};
-    use Format::{DefenderCloud, Lynis, Maester, PingCastle, Scuba, SecureScore, Xccdf};
+    use Format::{
+        DefenderCloud, KubeBench, Lynis, Maester, PingCastle, ScoutSuite, Scuba, SecureScore, Xccdf,
+    };
     const NO_RESULT: &str = "result N/A: needs a manual check";
     const NOT_APPLICABLE: &str = "result Pass: does not apply";
     const NOTHING: &str = "nothing to check";
@@ -251,6 +255,22 @@ const FOREIGN_REPORTS: &[Expected] = {
             &["azure/9cfbad7a-7369-42e4-bcce-7677c5b3a44b"],
         )
         .assets(&[(CloudResource, 2)]),
+        // One rule looked at 16 regions, and the others at nothing.
+        expected(
+            "scoutsuite/scoutsuite_sample.js",
+            ScoutSuite,
+            (8, 1),
+            (0, 1, 0),
+            &["aws/916481805664"],
+        )
+        .skipped(&[("nothing to check", 7)]),
+        expected(
+            "kubebench/many.json",
+            KubeBench,
+            (24, 24),
+            (20, 4, 0),
+            &["kubernetes/kube-bench"],
+        ),
         expected("lynis/dd_many.dat", Lynis, (233, 227), (196, 31, 0), CONTAINER)
             .skipped(&[(UNEXPECTED, 6)])
             .assets(&[(Server, 1)]),
@@ -380,31 +400,6 @@ fn a_file_without_results_says_so() {
 
 #[test]
 #[ignore = "needs other people's samples"]
-fn a_demonstration_decides_nothing() {
-    let file = foreign("zerotrustassessment/ZeroTrustAssessmentReport_sample.json");
-    assert_eq!(import::detect(&file[..import::HEAD_BYTES_MAX]), Some(Format::ZeroTrust));
-    assert!(refusal(Format::ZeroTrust, &file).contains("is a demonstration"));
-    let real = String::from_utf8(file).unwrap().replace("\"IsDemo\"", "\"Was\"");
-    let run = folded(Format::ZeroTrust, real.as_bytes()).unwrap();
-    assert_eq!((run.n_records, run.observations.len(), total(&run)), (295, 183, (87, 96, 0)));
-    assert_eq!(run.scopes, ["m365/aaaabbbb-0000-cccc-1111-dddd2222eeee"]);
-    assert_eq!(
-        skipped(&run),
-        [
-            ("result Error: the tool could not check it", 1),
-            ("result Investigate: needs a manual check", 1),
-            ("result Planned: UnderConstruction", 37),
-            ("result Skipped: NoCompatibleLicenseFound", 33),
-            ("result Skipped: NotApplicable", 30),
-            ("result Skipped: NotConnectedToService", 5),
-            ("result Skipped: NotLicensedEntraWorkloadID", 4),
-            ("result Skipped: NotSupported", 1),
-        ]
-    );
-}
-
-#[test]
-#[ignore = "needs other people's samples"]
 fn the_json_and_the_csv_of_one_run_say_the_same() {
     say_the_same(foreign, &["prowler/aws_moto_small", "prowler_m365/m365_unit_fixture"]);
 }
@@ -486,32 +481,4 @@ fn a_sample_reads_the_same_byte_by_byte() {
             "nmap/full_sudo6.xml",
         ],
     );
-}
-
-#[test]
-#[ignore = "needs other people's samples"]
-fn what_is_not_taken_is_named_for_what_it_looks_like() {
-    for (name, words) in [
-        ("csv_inventory/snipeit_assets.csv", "a list of assets"),
-        ("hardeningkitty/finding_list_cis_win11_23h2.csv", "a list of HardeningKitty"),
-        ("inspec_hdf/cis-aws-foundations-baseline.json", "results of InSpec"),
-        ("kubebench/many.json", "a report of kube-bench"),
-        ("openvas/report.csv", "a report of OpenVAS"),
-        ("oscal_ar/ifa_ar.json", "assessment results in OSCAL"),
-        ("oscal_ar/ifa_poam.json", "a plan of action in OSCAL"),
-        ("powerpipe/check.csv", "a report of Powerpipe"),
-        ("powerpipe/check.json", "a report of Powerpipe"),
-        ("sarif/no_runs.sarif", "SARIF"),
-        ("scoutsuite/scoutsuite_sample.js", "a report of ScoutSuite"),
-        ("wazuh_sca/api_policy_checks.json", "an answer of Wazuh"),
-        ("scubagear/ScubaResults_v1.8.0.csv", "a table of ScubaGear or ScubaGoggles"),
-        ("scubagear/TestResults_v1.8.0.json", "the raw results of ScubaGear or ScubaGoggles"),
-        ("prowler_compliance/aws_comp_hipaa_aws.csv", "a compliance report of Prowler"),
-        ("ocsf/okta_2004_v1.3.0.ocsf.json", "OCSF of another product than Prowler"),
-    ] {
-        let file = foreign(name);
-        let head = &file[..file.len().min(import::HEAD_BYTES_MAX)];
-        assert_eq!(import::detect(head), None, "{name}");
-        assert_eq!(import::guess::look(head).map(|it| it.0), Some(words), "{name}");
-    }
 }
