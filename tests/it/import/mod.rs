@@ -19,6 +19,9 @@ mod front;
 mod needs_samples;
 mod nmap;
 mod prowler;
+mod refused {
+    mod needs_samples;
+}
 mod report;
 mod sample;
 mod scap;

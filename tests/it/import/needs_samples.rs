@@ -1,7 +1,5 @@
 //! Other people's files.
 
-mod refused;
-
 use posture::engine::asset::AssetType;
 use posture::engine::fact::subject_hash;
 use posture::import::{self, Format};
