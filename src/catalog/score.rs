@@ -6,8 +6,9 @@ use std::sync::LazyLock;
 
 use toml::Table;
 
+use crate::engine::catalog::reference::AZURE_SCORE;
+
 const TEXT: &str = include_str!("../../assets/catalog/checks/defender-cloud.toml");
-const PREFIX: &str = "azure-score:";
 
 /// Code of our control, by the GUID of theirs.
 static BY_ID: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
@@ -15,7 +16,8 @@ static BY_ID: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     let controls = table["controls"].as_table().expect("a test loads it");
     let all = controls.iter().flat_map(|(code, ids)| {
         let ids = ids.as_array().into_iter().flatten().filter_map(|it| it.as_str());
-        ids.filter_map(|it| it.strip_prefix(PREFIX)).map(move |it| (it.to_owned(), code.clone()))
+        ids.filter_map(|it| it.strip_prefix(AZURE_SCORE))
+            .map(move |it| (it.to_owned(), code.clone()))
     });
     all.collect()
 });

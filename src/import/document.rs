@@ -5,9 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{
-    DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
-};
+use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::scalar::Scalar;
@@ -313,10 +311,6 @@ impl<'de> Deserialize<'de> for Brief {
 #[derive(Debug)]
 pub(super) struct Rows<T, const MAX: usize>(pub(super) Vec<T>);
 
-/// All values of an object with at most `MAX` names.
-#[derive(Debug)]
-pub(super) struct Values<T, const MAX: usize>(pub(super) Vec<T>);
-
 /// All values of an object with at most `MAX` names, with these names, cut.
 #[derive(Debug)]
 pub(super) struct Named<T, const MAX: usize>(pub(super) Vec<(String, T)>);
@@ -333,26 +327,13 @@ impl<T, const MAX: usize> Default for Rows<T, MAX> {
     }
 }
 
-impl<T, const MAX: usize> Default for Values<T, MAX> {
-    fn default() -> Self {
-        Self(Vec::new())
-    }
-}
-
 impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Rows<T, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(RowsVisitor(PhantomData))
     }
 }
 
-impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for Values<T, MAX> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ValuesVisitor(PhantomData))
-    }
-}
-
 struct RowsVisitor<T, const MAX: usize>(PhantomData<T>);
-struct ValuesVisitor<T, const MAX: usize>(PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for RowsVisitor<T, MAX> {
     type Value = Rows<T, MAX>;
@@ -378,29 +359,6 @@ impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for RowsVisitor<T,
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
         T::deserialize(MapAccessDeserializer::new(map)).map(|it| Rows(vec![it]))
-    }
-}
-
-impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for ValuesVisitor<T, MAX> {
-    type Value = Values<T, MAX>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(Values::default())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut values = Vec::new();
-        while map.next_key::<IgnoredAny>()?.is_some() {
-            if values.len() == MAX {
-                return Err(A::Error::custom(format!("an object has more than {MAX} names")));
-            }
-            values.push(map.next_value()?);
-        }
-        Ok(Values(values))
     }
 }
 

@@ -26,6 +26,7 @@ mod lynis;
 mod markup;
 mod moment;
 mod nmap;
+mod page;
 mod pingcastle;
 mod plain;
 mod prowler;

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 
 const START: &str = " [";
 const END: char = ']';
+/// Before the GUID of a control of Microsoft's secure score for Azure, in a reference to it.
+pub const AZURE_SCORE: &str = "azure-score:";
 
 /// The name of a rule with its references, none of which has a space.
 #[must_use]

@@ -8,8 +8,9 @@ use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::import::about::no_result;
 use crate::import::document::{Part, walk};
+use crate::import::page::{Missing, Pages};
 use crate::import::ration::refuse_beyond;
-use crate::import::scap::{Host, Rule, RuleResult, Run};
+use crate::import::scap::{Rule, RuleResult, Run};
 use crate::import::text::OrSkipped;
 use crate::import::{CheckOutcome, Record, moment};
 
@@ -38,7 +39,7 @@ pub(in crate::import) fn read(
                 list.item.take_document(field, text);
             }
             (["data", "total_affected_items"] | ["hits", "total", "value"], Part::Text(text)) => {
-                list.n_total = text.parse().ok();
+                list.pages.take_total(text);
             }
             ([], Part::Open) => list.item = Item::default(),
             ([], Part::Close) => list.end()?,
@@ -53,16 +54,10 @@ pub(in crate::import) fn read(
 
 #[derive(Default)]
 struct List {
-    n_items: usize,
+    pages: Pages,
     /// Items that are the result of a check, and those of them that say of which host, policy and check.
     n_results: usize,
     n_named: usize,
-    /// Of the answer that is read: how many items there are, of which it may have a part.
-    n_total: Option<usize>,
-    /// Items that are missing so far: pages of one list follow each other.
-    open: Option<(usize, usize)>,
-    /// Items before the answer that is read.
-    n_before: usize,
     /// The newest result by host, policy and check.
     results: BTreeMap<(String, String, String), Item>,
     /// The one that is read.
@@ -86,7 +81,7 @@ struct Item {
 
 impl List {
     fn add(&mut self) -> Result<()> {
-        self.n_items += 1;
+        self.pages.add_item();
         let mut item = std::mem::take(&mut self.item);
         // A name of a check ends with its references, which spaces separate.
         item.policy = item.policy.split_whitespace().collect::<Vec<_>>().join("_");
@@ -120,23 +115,7 @@ impl List {
         if !self.item.check.is_empty() {
             self.add()?;
         }
-        let n_here = self.n_items - self.n_before;
-        self.n_before = self.n_items;
-        let Some(n_total) = self.n_total.take() else { return Ok(()) };
-        let n_read = match self.open {
-            Some((total, _)) if total != n_total => return Err(self.incomplete()),
-            Some((_, n_read)) => n_read + n_here,
-            None => n_here,
-        };
-        self.open = (n_read < n_total).then_some((n_total, n_read));
-        Ok(())
-    }
-
-    fn incomplete(&self) -> Error {
-        let (n_total, n_read) = self.open.unwrap_or_default();
-        Error::invalid(format!(
-            "the file has {n_read} of {n_total} results; save all pages in one file, one after the other"
-        ))
+        self.pages.end().map_err(incomplete)
     }
 
     fn tell(self, records: &mut dyn FnMut(Record) -> Result<()>) -> Result<()> {
@@ -145,9 +124,7 @@ impl List {
                 "not a list of results of the configuration assessment of {WHAT}"
             )));
         }
-        if self.open.is_some() {
-            return Err(self.incomplete());
-        }
+        self.pages.finish().map_err(incomplete)?;
         if self.n_named < self.n_results {
             return Err(Error::invalid(
                 "it is not known which host each result is about, or of which policy and check: an answer of the API does not name \
@@ -165,6 +142,12 @@ impl List {
         }
         Ok(())
     }
+}
+
+fn incomplete(Missing { n_read, n_total }: Missing) -> Error {
+    Error::invalid(format!(
+        "the file has {n_read} of {n_total} results; save all pages in one file, one after the other"
+    ))
 }
 
 impl Item {
@@ -235,7 +218,8 @@ impl Item {
         let Self { agent, address, policy, check, title, reason, remediation, at, .. } = self;
         run.host.take_ip(&address);
         let is_workstation = WORKSTATIONS.iter().any(|it| policy.to_lowercase().contains(it));
-        run.host = Host { name: agent, is_workstation, ..std::mem::take(&mut run.host) };
+        run.host.name = agent;
+        run.host.is_workstation = is_workstation;
         run.at = run.at.max(at);
         let references = BTreeSet::from([policy.clone(), format!("{policy}:{check}")]);
         let rule = Rule { title, repair: remediation, ..Rule::default() };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 
-use crate::engine::asset::{ReportedFields, Seen};
-use crate::engine::catalog::reference::with_references;
+use crate::engine::asset::Seen;
+use crate::engine::catalog::reference::{AZURE_SCORE, with_references};
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::error::Result;
 use crate::import::about::{guid, no_result, severity};
@@ -18,8 +18,6 @@ const WHAT: &str = "Microsoft Defender for Cloud";
 /// The columns without which nothing is known.
 pub(super) const COLUMNS: [&str; 4] =
     ["subscriptionId", "resourceId", "recommendationName", "state"];
-/// Before the GUID of a control of the secure score that a recommendation belongs to.
-const SCORE: &str = "azure-score:";
 
 /// See [`crate::import::read`].
 pub(in crate::import) fn read(
@@ -68,21 +66,14 @@ fn understand(row: Cells<'_>) -> OrSkipped<Told> {
     let name = name.unwrap_or_else(|| text::line(&id, NAME_CHARS_MAX));
     let observed_at = moment::of_text(row.text("exportedTimestamp")?);
     let subject = CheckSubject { id, name };
-    let found = Finding { provider: "azure", resource_uid: uid, ..Finding::default() };
-    let asset = resource::asset_type(&found).map(|asset_type| Seen {
-        external_id: subject.id.clone(),
-        name: subject.name.clone(),
-        category: row.text("resourceType").ok().and_then(|it| text::some_line(it, NAME_CHARS_MAX)),
-        asset_type,
-        is_managed: false,
-        hostname: None,
-        ip: None,
-        mac: None,
-        serial: None,
-        scope: scope.clone(),
-        seen_at: observed_at,
-        reported: ReportedFields::default(),
-    });
+    let found = Finding {
+        provider: "azure",
+        service: row.text("resourceType").unwrap_or_default(),
+        resource_uid: uid,
+        observed_at,
+        ..Finding::default()
+    };
+    let asset = resource::asset(&found, &subject, &scope);
     let title = text::some_line(row.text("recommendationDisplayName")?, TITLE_CHARS_MAX);
     let check = Check {
         scope,
@@ -118,5 +109,5 @@ fn outcome(state: &str, reason: &str) -> OrSkipped<CheckOutcome> {
 /// The controls of the secure score that a recommendation belongs to: an object from their names to their GUIDs.
 fn score_controls(text: &str) -> BTreeSet<String> {
     let by_name: BTreeMap<String, String> = serde_json::from_str(text).unwrap_or_default();
-    by_name.values().filter_map(|it| guid(it)).map(|it| format!("{SCORE}{it}")).collect()
+    by_name.values().filter_map(|it| guid(it)).map(|it| format!("{AZURE_SCORE}{it}")).collect()
 }

@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use super::resource;
-use crate::engine::asset::{ReportedFields, Seen};
+use crate::engine::asset::Seen;
 use crate::engine::fact::REMEDIATION_CHARS_MAX;
 use crate::error::Result;
 use crate::import::about::{guid, severity};
@@ -44,20 +44,7 @@ fn understand(finding: &Finding, outcome: CheckOutcome) -> OrSkipped<(Option<See
     let check = text::id(finding.check, "check id")?;
     let scope = scope(finding)?;
     let subject = subject(finding)?;
-    let asset = resource::asset_type(finding).map(|asset_type| Seen {
-        external_id: subject.id.clone(),
-        name: subject.name.clone(),
-        category: text::some_line(finding.service, NAME_CHARS_MAX),
-        asset_type,
-        is_managed: false,
-        hostname: None,
-        ip: None,
-        mac: None,
-        serial: None,
-        scope: scope.clone(),
-        seen_at: finding.observed_at,
-        reported: ReportedFields::default(),
-    });
+    let asset = resource::asset(finding, &subject, &scope);
     let check = Check {
         title: text::some_line(&plain::title(finding.title), TITLE_CHARS_MAX)
             .unwrap_or_else(|| check.clone()),

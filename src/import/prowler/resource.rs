@@ -12,7 +12,10 @@ use std::borrow::Cow;
 use crate::engine::asset::AssetType::{
     self, CloudResource, Container, Database, FileShare, Identity, Mailbox, Server, VirtualMachine,
 };
+use crate::engine::asset::{ReportedFields, Seen};
+use crate::import::CheckSubject;
 use crate::import::prowler::finding::Finding;
+use crate::import::text::{self, NAME_CHARS_MAX};
 
 /// Service and kind of an ARN (`arn:<partition>:<service>:<region>:<account>:<kind>/<id>`, or `:`
 /// before the id). An empty kind: the whole last part is the id.
@@ -133,8 +136,30 @@ const BY_CHECK: &[(&str, &str, AssetType)] = &[
     ("m365", "exchange_user_mailbox_auditing_enabled", Mailbox),
 ];
 
+/// The resource of a finding as an asset. `None`: it is none.
+pub(in crate::import) fn asset(
+    finding: &Finding,
+    subject: &CheckSubject,
+    scope: &str,
+) -> Option<Seen> {
+    asset_type(finding).map(|asset_type| Seen {
+        external_id: subject.id.clone(),
+        name: subject.name.clone(),
+        category: text::some_line(finding.service, NAME_CHARS_MAX),
+        asset_type,
+        is_managed: false,
+        hostname: None,
+        ip: None,
+        mac: None,
+        serial: None,
+        scope: scope.to_owned(),
+        seen_at: finding.observed_at,
+        reported: ReportedFields::default(),
+    })
+}
+
 /// `None`: it is only a subject of checks.
-pub(in crate::import) fn asset_type(finding: &Finding) -> Option<AssetType> {
+fn asset_type(finding: &Finding) -> Option<AssetType> {
     let uid = finding.resource_uid.trim();
     if uid.is_empty() || uid == finding.account || uid == finding.organization {
         return None;

@@ -30,7 +30,7 @@ impl Host {
         }
     }
 
-    pub(in crate::import) fn take_mac(&mut self, text: &str) {
+    pub(super) fn take_mac(&mut self, text: &str) {
         let text = text.trim().to_lowercase().replace('-', ":");
         if self.mac.is_empty() && is_global(&text) {
             self.mac = text;
@@ -59,7 +59,7 @@ impl Host {
     ///
     /// # Errors
     /// `Invalid` if nothing names the host.
-    pub(in crate::import) fn about(&self, by: &str, observed_at: Option<Time>) -> Result<About> {
+    pub(super) fn about(&self, by: &str, observed_at: Option<Time>) -> Result<About> {
         let wrong = |reason: String| {
             Error::invalid(format!("it is not known which host the results are about: {reason}"))
         };
@@ -78,7 +78,7 @@ impl Host {
         Ok(About { scope, subject: CheckSubject { id, name }, observed_at })
     }
 
-    pub(in crate::import) fn asset(&self, about: &About) -> Seen {
+    pub(super) fn asset(&self, about: &About) -> Seen {
         let hostname = self.names().into_iter().find(|it| !it.is_empty() && !is_common(it));
         let some = |it: &String| (!it.is_empty()).then(|| it.clone());
         let asset_type =

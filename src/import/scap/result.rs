@@ -102,7 +102,7 @@ fn rank(outcome: &OrSkipped<CheckOutcome>) -> u8 {
 }
 
 /// `None`: the profile does not select the rule. `is_waived`: a person replaced a result that failed.
-pub(in crate::import) fn outcome(word: &str, is_waived: bool) -> Option<OrSkipped<CheckOutcome>> {
+pub(super) fn outcome(word: &str, is_waived: bool) -> Option<OrSkipped<CheckOutcome>> {
     Some(match word.trim() {
         "pass" | "fixed" | "notapplicable" if is_waived => Ok(CheckOutcome::Accepted),
         "pass" | "fixed" => Ok(CheckOutcome::Pass),

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use crate::engine::severity::Severity;
 use crate::error::{Error, Result};
 use crate::import::about::{About, Told, guid, no_result};
-use crate::import::document::{Brief, Rows, Values, parse};
+use crate::import::document::{Brief, Named, Rows, parse};
 use crate::import::text::OrSkipped;
 use crate::import::{CheckOutcome, Record, markup, moment};
 
@@ -18,7 +18,7 @@ struct Report {
     meta: MetaData,
     /// By product.
     #[serde(rename = "Results")]
-    results: Values<Rows<Policies, 100>, 30>,
+    results: Named<Rows<Policies, 100>, 30>,
 }
 
 #[derive(Deserialize, Default)]
@@ -69,7 +69,7 @@ pub(in crate::import) fn read(
     };
     let names = [&*meta.display_name.0, &*meta.domain_name.0];
     let about = About::new(kind, &id, &names, moment::of_text(&meta.timestamp_zulu.0))?;
-    let groups = report.results.0.into_iter().flat_map(|it| it.0);
+    let groups = report.results.0.into_iter().flat_map(|it| it.1.0);
     for (at, control) in (1..).zip(groups.flat_map(|it| it.controls.0)) {
         let requirement = control.requirement.0.split("<div").next().unwrap_or_default();
         let title = markup::plain(requirement);
