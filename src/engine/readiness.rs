@@ -144,8 +144,8 @@ fn earns_partial(row: &FrameworkRow, controls: &[AssessedControl<'_>]) -> bool {
         || (named.iter().all(|it| it.is_settled()) && named.contains(&Status::Compliant))
 }
 
-/// Returns the share of the applicable practices' points that is not lost, in percent, rounded down. 0 if nothing is
-/// applicable or nothing is assessed.
+/// Returns the share of the applicable practices' points that is not lost, in percent, rounded down. Of practices without
+/// points, the share that is met. 0 if nothing is applicable or nothing is assessed.
 fn earned_share(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> u8 {
     let applicable = || rows.iter().filter(|it| it.is_applicable());
     if applicable().all(|it| it.outcome.status == Status::NotAssessed) {
@@ -153,8 +153,10 @@ fn earned_share(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> u8 {
     }
     let points = |it: &Judged<'_>| it.row.sprs.map_or(0, |it| u32::from(it.weight));
     let all: u32 = applicable().map(points).sum();
+    if all == 0 {
+        return compliant_share(rows);
+    }
     let lost: u32 = applicable().map(|it| lost_points(it, controls)).sum();
-    // Practices without points lose none.
-    let share = (100 * (all - lost)).checked_div(all).unwrap_or(100);
+    let share = 100 * (all - lost) / all;
     u8::try_from(share).expect("a part is at most 100 % of the whole")
 }
