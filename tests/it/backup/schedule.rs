@@ -190,7 +190,8 @@ fn a_stop_ends_the_command_and_what_it_started() {
     // A process that ended and that nobody asked about is a zombie, without a command line.
     let line = Path::new("/proc").join(id.trim()).join("cmdline");
     let is_running = || std::fs::read(&line).is_ok_and(|it| !it.is_empty());
-    assert!(is_running());
+    // While it starts, it has no command line yet.
+    assert!(wait_until(SOON, is_running));
     drop(posture);
     assert!(wait_until(SOON, || !is_running()));
 }
