@@ -182,6 +182,9 @@ impl<'d> Table<'d> {
 
     /// The keys that nothing asked for, with their lines.
     pub fn unknown(&self) -> Vec<(&'d str, usize)> {
+        if self.values.keys().all(|it| self.known.contains(&it.get_ref().as_ref())) {
+            return Vec::new();
+        }
         let all = self.entries().into_iter().filter(|(key, _)| !self.known.contains(key));
         all.map(|(key, entry)| (key, entry.line)).collect()
     }

@@ -169,11 +169,13 @@ pub fn read_own(catalog: &Catalog, text: &str) -> Result<Framework, Vec<Problem>
 /// Adds each control as a support to the rows that a more general control of it is mapped to, unless that mapping is for
 /// the general control alone.
 fn link(framework: &mut Framework, controls: &[Control]) {
+    let has_general = |it: &(usize, &Control)| !it.1.also.is_empty();
+    let parts: Vec<_> = controls.iter().enumerate().filter(has_general).collect();
     for row in &mut framework.rows {
         let written: Vec<usize> = row.controls.iter().map(|it| it.control).collect();
         let followed: Vec<usize> =
             row.controls.iter().filter(|it| !it.alone).map(|it| it.control).collect();
-        for (index, control) in controls.iter().enumerate() {
+        for &(index, control) in &parts {
             let general = followed.iter().find(|it| control.also.contains(it));
             let Some(general) = general.filter(|_| !written.contains(&index)) else { continue };
             let general = &controls[*general];

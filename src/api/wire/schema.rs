@@ -14,6 +14,10 @@ const DEFINITIONS: &str = "#/components/schemas/";
 
 /// The schema of a struct or word, or of a list of them.
 pub fn reference<T: JsonSchema>() -> MetaSchemaRef {
+    // Every operation refers to the same few: their schemas are not made each time.
+    if !T::inline_schema() {
+        return MetaSchemaRef::Reference(T::schema_name().into_owned());
+    }
     reference_to(&generator(SchemaSettings::openapi3()).subschema_for::<T>())
 }
 
