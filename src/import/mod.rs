@@ -3,9 +3,7 @@
 //! `Result` is about the file as a whole: an `Err` means that it is truncated, invalid or of another format, and nothing of
 //! it may be kept. A bad record in an intact file is [`Record::Skipped`], with its reason.
 
-use std::fmt;
 use std::io::{BufRead, Read};
-use std::str::FromStr;
 
 use crate::clock::Time;
 use crate::engine::asset::Seen;
@@ -19,6 +17,7 @@ mod baseline;
 mod cloud;
 mod document;
 pub mod fold;
+mod format;
 pub mod guess;
 pub mod host;
 mod json;
@@ -40,242 +39,13 @@ pub mod unpack;
 pub mod vulnerability;
 mod xml;
 
+pub use format::{Format, known_formats};
+
 /// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
 /// or tag is refused.
 pub const RECORD_BYTES_MAX: usize = 4 << 20;
 /// [`detect`] reads at most this much of the start of a file.
 pub const HEAD_BYTES_MAX: usize = 64 << 10;
-
-/// A file format that [`read`] takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Prowler 4 and later, OCSF detection findings: an array, one object, or consecutive objects.
-    ProwlerOcsf,
-    /// Prowler 3 and later, `;` between columns, read by header.
-    ProwlerCsv,
-    /// Prowler 3, its own JSON: an array, or consecutive objects.
-    ProwlerJson,
-    /// AWS's security finding format, of Prowler or of AWS Security Hub: an array, an object with the array in it, or
-    /// consecutive objects.
-    Asff,
-    /// nmap `-oX`.
-    Nmap,
-    /// ScubaGear and ScubaGoggles, `ScubaResults*.json`.
-    Scuba,
-    Maester,
-    /// Microsoft's secure score, from Microsoft Graph.
-    SecureScore,
-    /// Microsoft's Zero Trust Assessment, JSON.
-    ZeroTrust,
-    /// Microsoft Defender for Cloud, CSV of its recommendations.
-    DefenderCloud,
-    /// `ScoutSuite`, `scoutsuite_results_*.js`.
-    ScoutSuite,
-    /// Lynis, `lynis-report.dat`.
-    Lynis,
-    /// PingCastle, the XML of a health check.
-    PingCastle,
-    /// XCCDF results of OpenSCAP and DISA SCC, alone or inside of ARF.
-    Xccdf,
-    /// STIG Viewer, `.ckl`.
-    StigChecklist,
-    /// STIG Viewer 3, `.cklb`.
-    StigChecklist3,
-    /// Chef `InSpec` and CINC Auditor, JSON.
-    Inspec,
-    /// Wazuh, results of its security configuration assessment.
-    WazuhSca,
-    /// kube-bench, JSON.
-    KubeBench,
-    /// Nessus and other scanners of Tenable, `.nessus`.
-    Nessus,
-    /// `OpenVAS` and Greenbone, XML.
-    OpenVas,
-    /// Qualys, the XML of an asset data report.
-    Qualys,
-    /// Trivy, JSON.
-    Trivy,
-    /// Grype, JSON.
-    Grype,
-    /// Microsoft Defender, vulnerabilities of machines from its API.
-    DefenderVulnerabilities,
-    /// Wazuh, vulnerabilities of agents from its API or its index.
-    WazuhVulnerabilities,
-}
-
-impl Format {
-    pub const ALL: [Self; 26] = [
-        Self::ProwlerOcsf,
-        Self::ProwlerCsv,
-        Self::ProwlerJson,
-        Self::Asff,
-        Self::Nmap,
-        Self::Scuba,
-        Self::Maester,
-        Self::SecureScore,
-        Self::ZeroTrust,
-        Self::DefenderCloud,
-        Self::ScoutSuite,
-        Self::Lynis,
-        Self::PingCastle,
-        Self::Xccdf,
-        Self::StigChecklist,
-        Self::StigChecklist3,
-        Self::Inspec,
-        Self::WazuhSca,
-        Self::KubeBench,
-        Self::Nessus,
-        Self::OpenVas,
-        Self::Qualys,
-        Self::Trivy,
-        Self::Grype,
-        Self::DefenderVulnerabilities,
-        Self::WazuhVulnerabilities,
-    ];
-
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ProwlerOcsf => "prowler-ocsf",
-            Self::ProwlerCsv => "prowler-csv",
-            Self::ProwlerJson => "prowler-json",
-            Self::Asff => "asff",
-            Self::Nmap => "nmap",
-            Self::Scuba => "scuba",
-            Self::Maester => "maester",
-            Self::SecureScore => "securescore",
-            Self::ZeroTrust => "zero-trust",
-            Self::DefenderCloud => "defender-cloud",
-            Self::ScoutSuite => "scoutsuite",
-            Self::Lynis => "lynis",
-            Self::PingCastle => "pingcastle",
-            Self::Xccdf => "xccdf",
-            Self::StigChecklist => "stig-checklist",
-            Self::StigChecklist3 => "cklb",
-            Self::Inspec => "inspec",
-            Self::WazuhSca => "wazuh-sca",
-            Self::KubeBench => "kube-bench",
-            Self::Nessus => "nessus",
-            Self::OpenVas => "openvas",
-            Self::Qualys => "qualys",
-            Self::Trivy => "trivy",
-            Self::Grype => "grype",
-            Self::DefenderVulnerabilities => "defender-vulnerabilities",
-            Self::WazuhVulnerabilities => "wazuh-vulnerabilities",
-        }
-    }
-
-    /// Returns true if a file always says all that there is in its scopes: what an earlier one said and this one does not is gone.
-    #[must_use]
-    pub const fn is_whole(self) -> bool {
-        matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist | Self::StigChecklist3)
-    }
-
-    /// Returns true if a file is about hosts or images, and not about a tenant, account or domain of a vendor.
-    #[must_use]
-    pub const fn is_about_hosts(self) -> bool {
-        match self {
-            Self::Nmap
-            | Self::Lynis
-            | Self::Xccdf
-            | Self::StigChecklist
-            | Self::StigChecklist3
-            | Self::Inspec
-            | Self::WazuhSca
-            | Self::KubeBench
-            | Self::Nessus
-            | Self::OpenVas
-            | Self::Qualys
-            | Self::Trivy
-            | Self::Grype
-            | Self::DefenderVulnerabilities
-            | Self::WazuhVulnerabilities => true,
-            Self::ProwlerOcsf
-            | Self::ProwlerCsv
-            | Self::ProwlerJson
-            | Self::Asff
-            | Self::Scuba
-            | Self::Maester
-            | Self::SecureScore
-            | Self::ZeroTrust
-            | Self::DefenderCloud
-            | Self::ScoutSuite
-            | Self::PingCastle => false,
-        }
-    }
-
-    /// Returns true if a file says when its results were found.
-    #[must_use]
-    pub const fn has_times(self) -> bool {
-        !matches!(
-            self,
-            Self::StigChecklist
-                | Self::StigChecklist3
-                | Self::WazuhSca
-                | Self::KubeBench
-                | Self::DefenderVulnerabilities
-                | Self::WazuhVulnerabilities
-        )
-    }
-
-    /// The catalog's name of the tool whose check ids the file has. A check of it may name another ([`Check::tool`]).
-    #[must_use]
-    pub const fn tool(self) -> &'static str {
-        match self {
-            Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
-            Self::StigChecklist | Self::StigChecklist3 | Self::Inspec => "xccdf",
-            Self::Asff => asff::SECURITY_HUB,
-            Self::Nmap
-            | Self::Scuba
-            | Self::Maester
-            | Self::SecureScore
-            | Self::ZeroTrust
-            | Self::DefenderCloud
-            | Self::ScoutSuite
-            | Self::Lynis
-            | Self::PingCastle
-            | Self::Xccdf
-            | Self::WazuhSca
-            | Self::KubeBench
-            | Self::Nessus
-            | Self::OpenVas
-            | Self::Qualys
-            | Self::Trivy
-            | Self::Grype => self.as_str(),
-            Self::DefenderVulnerabilities => "defender",
-            Self::WazuhVulnerabilities => "wazuh",
-        }
-    }
-
-    /// The name of the source of a file that starts so, if the caller does not say.
-    #[must_use]
-    pub fn source(self, head: &[u8]) -> &'static str {
-        if self == Self::Asff { asff::source(head) } else { self.tool() }
-    }
-}
-
-/// The names of all formats that can be asked for, also of that which has no assessor: our own facts.
-#[must_use]
-pub fn known_formats() -> String {
-    format!("{}, facts", Format::ALL.map(Format::as_str).join(", "))
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The error of an unknown name lists the known formats.
-impl FromStr for Format {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == text).ok_or_else(|| {
-            Error::invalid(format!("unknown format; use one of {}", known_formats()))
-        })
-    }
-}
 
 /// One piece of information in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
