@@ -49,8 +49,12 @@ pub enum Format {
     KubeBench,
     /// Nessus and other scanners of Tenable, `.nessus`.
     Nessus,
+    /// The same, CSV of a scan, or Tenable's of all findings.
+    NessusCsv,
     /// `OpenVAS` and Greenbone, XML.
     OpenVas,
+    /// The same, CSV with all levels.
+    OpenVasCsv,
     /// Qualys, the XML of an asset data report.
     Qualys,
     /// Trivy, JSON.
@@ -64,7 +68,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -85,7 +89,9 @@ impl Format {
         Self::WazuhSca,
         Self::KubeBench,
         Self::Nessus,
+        Self::NessusCsv,
         Self::OpenVas,
+        Self::OpenVasCsv,
         Self::Qualys,
         Self::Trivy,
         Self::Grype,
@@ -116,7 +122,9 @@ impl Format {
             Self::WazuhSca => "wazuh-sca",
             Self::KubeBench => "kube-bench",
             Self::Nessus => "nessus",
+            Self::NessusCsv => "nessus-csv",
             Self::OpenVas => "openvas",
+            Self::OpenVasCsv => "openvas-csv",
             Self::Qualys => "qualys",
             Self::Trivy => "trivy",
             Self::Grype => "grype",
@@ -144,7 +152,9 @@ impl Format {
             | Self::WazuhSca
             | Self::KubeBench
             | Self::Nessus
+            | Self::NessusCsv
             | Self::OpenVas
+            | Self::OpenVasCsv
             | Self::Qualys
             | Self::Trivy
             | Self::Grype
@@ -202,6 +212,8 @@ impl Format {
             | Self::Qualys
             | Self::Trivy
             | Self::Grype => self.as_str(),
+            Self::NessusCsv => "nessus",
+            Self::OpenVasCsv => "openvas",
             Self::DefenderVulnerabilities => "defender",
             Self::WazuhVulnerabilities => "wazuh",
         }

@@ -32,7 +32,6 @@ const LOOKS: &[Look] = &[
         "the raw results of ScubaGear or ScubaGoggles",
         RESULTS,
     ),
-    (&["NVT Name", "NVT OID"], "a report of OpenVAS", FACTS),
     (&["sarif"], "SARIF", FACTS),
     (&["\"assessment-results\""], "assessment results in OSCAL", FACTS),
     (&["\"plan-of-action-and-milestones\""], "a plan of action in OSCAL", FACTS),

@@ -166,7 +166,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
         }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
-        _ => cloud::detect(head),
+        _ => cloud::detect(head).or_else(|| vulnerability::detect_table(head)),
     }
 }
 
@@ -225,7 +225,9 @@ pub fn read(
         Format::WazuhSca => baseline::read_wazuh(&mut input, records),
         Format::KubeBench => baseline::read_kubebench(&mut input, records),
         Format::Nessus => vulnerability::read_nessus(&mut input, records),
+        Format::NessusCsv => vulnerability::read_nessus_csv(&mut input, records),
         Format::OpenVas => vulnerability::read_openvas(&mut input, records),
+        Format::OpenVasCsv => vulnerability::read_openvas_csv(&mut input, records),
         Format::Qualys => vulnerability::read_qualys(&mut input, records),
         Format::Trivy => vulnerability::read_trivy(&mut input, records),
         Format::Grype => vulnerability::read_grype(&mut input, records),

@@ -24,11 +24,16 @@ impl<'a> Sheet<'a> {
     /// # Errors
     /// `Invalid` if it is too long. `Unavailable` when reading fails.
     pub(super) fn open(input: &'a mut dyn BufRead, delimiter: u8) -> Result<Self> {
+        Self::continued(Vec::new(), input, delimiter)
+    }
+
+    /// The same of a table of which `start` has been read already.
+    fn continued(start: Vec<u8>, input: &'a mut dyn BufRead, delimiter: u8) -> Result<Self> {
         let mut rows = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
             .flexible(true)
-            .from_reader(RowWatch::new(input));
+            .from_reader(RowWatch::new(start, input));
         let mut header = ByteRecord::new();
         rows.read_byte_record(&mut header).map_err(broken)?;
         Ok(Self { rows, header, row: ByteRecord::new(), at: 0 })
@@ -62,11 +67,69 @@ impl<'a> Sheet<'a> {
 /// Takes the records of a file.
 type Records<'a> = &'a mut dyn FnMut(Record) -> Result<()>;
 
-/// Hands out each row that has all columns. Those that have fewer are skipped.
+/// A table whose columns are known by their names, and whose header says what separates them.
+pub(super) struct Table<'a> {
+    sheet: Sheet<'a>,
+    columns: Columns,
+}
+
+impl<'a> Table<'a> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// `Invalid` if it is too long. `Unavailable` when reading fails.
+    pub(super) fn open(input: &'a mut dyn BufRead) -> Result<Self> {
+        let mut line = Vec::new();
+        input.take(RECORD_BYTES_MAX as u64).read_until(b'\n', &mut line).map_err(unreadable)?;
+        let delimiter = delimiter(&line);
+        let sheet = Sheet::continued(line, input, delimiter)?;
+        Ok(Self { columns: Columns::of(sheet.header()), sheet })
+    }
+
+    pub(super) fn has_columns(&self, names: &[&str]) -> bool {
+        names.iter().all(|it| self.columns.0.contains_key(*it))
+    }
+
+    /// # Errors
+    /// `Invalid` if a column in `needed` is missing.
+    pub(super) fn require(&self, what: &str, needed: &[&str]) -> Result<()> {
+        let missing = needed.iter().find(|it| !self.columns.0.contains_key(**it));
+        missing.map_or(Ok(()), |name| {
+            Err(Error::invalid(format!("not a table of {what}: the header has no column {name}")))
+        })
+    }
+
+    /// Hands out each row that has all columns. Those that have fewer are skipped.
+    ///
+    /// # Errors
+    /// `Invalid` if the table is cut off or repeats its header. `Unavailable` when reading fails. Whatever `take` returns.
+    pub(super) fn each(
+        mut self,
+        records: Records<'_>,
+        take: &mut dyn FnMut(u64, Cells<'_>, Records<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let header = self.sheet.header().clone();
+        while let Some((at, row)) = self.sheet.next_row()? {
+            if *row == header {
+                return Err(Error::invalid(format!(
+                    "the file has more than one table (row {at} repeats the header); import each of them"
+                )));
+            }
+            if row.len() < header.len() {
+                let reason = "fewer columns than the header".to_owned();
+                records(Record::Skipped { at, reason })?;
+                continue;
+            }
+            take(at, Cells { columns: &self.columns, row }, records)?;
+        }
+        Ok(())
+    }
+}
+
+/// Hands out the rows of a table that has the columns in `needed`: see [`Table`].
 ///
 /// # Errors
-/// `Invalid` if a column in `needed` is missing, or the table is cut off or repeats its header. `Unavailable` when reading fails.
-/// Whatever `take` returns.
+/// As of [`Table::open`], [`Table::require`] and [`Table::each`].
 pub(super) fn each(
     input: &mut dyn BufRead,
     what: &str,
@@ -74,35 +137,29 @@ pub(super) fn each(
     records: Records<'_>,
     take: &mut dyn FnMut(u64, Cells<'_>, Records<'_>) -> Result<()>,
 ) -> Result<()> {
-    let mut sheet = Sheet::open(input, b',')?;
-    let header = sheet.header().clone();
-    let columns = Columns::of(&header);
-    if let Some(name) = needed.iter().find(|it| !columns.0.contains_key(**it)) {
-        return Err(Error::invalid(format!(
-            "not a table of {what}: the header has no column {name} (columns are separated by commas)"
-        )));
-    }
-    while let Some((at, row)) = sheet.next_row()? {
-        if *row == header {
-            return Err(Error::invalid(format!(
-                "the file has more than one table (row {at} repeats the header); import each of them"
-            )));
-        }
-        if row.len() < header.len() {
-            let reason = "fewer columns than the header".to_owned();
-            records(Record::Skipped { at, reason })?;
-            continue;
-        }
-        take(at, Cells { columns: &columns, row }, records)?;
-    }
-    Ok(())
+    let table = Table::open(input)?;
+    table.require(what, needed)?;
+    table.each(records, take)
 }
 
-/// Returns true if a file that starts so has all of these columns, which commas separate.
+/// What separates the columns of a table with this header: that of these which is in it most often.
+fn delimiter(header: &[u8]) -> u8 {
+    let count = |of: u8| header.split(|it| *it == of).count();
+    let mut most = b',';
+    for it in [b';', b'\t', b'|'] {
+        if count(most) < count(it) {
+            most = it;
+        }
+    }
+    most
+}
+
+/// Returns true if a file that starts so has all of these columns.
 pub(super) fn has_columns(head: &[u8], names: &[&str]) -> bool {
     let line = head.split(|it| *it == b'\n').next().unwrap_or_default();
+    let delimiter = char::from(delimiter(line));
     let Ok(line) = str::from_utf8(line) else { return false };
-    let columns: Vec<&str> = line.split(',').map(|it| it.trim().trim_matches('"')).collect();
+    let columns: Vec<&str> = line.split(delimiter).map(|it| it.trim().trim_matches('"')).collect();
     names.iter().all(|it| columns.contains(it))
 }
 
@@ -154,6 +211,8 @@ fn broken(error: csv::Error) -> Error {
 
 /// Passes bytes on and watches where rows end: the csv reader does not distinguish a truncated row from a complete one.
 struct RowWatch<'a> {
+    /// Comes before the input.
+    start: io::Cursor<Vec<u8>>,
     input: &'a mut dyn BufRead,
     /// Inside quotes.
     quoted: bool,
@@ -166,14 +225,18 @@ struct RowWatch<'a> {
 }
 
 impl<'a> RowWatch<'a> {
-    fn new(input: &'a mut dyn BufRead) -> Self {
-        Self { input, quoted: false, at_line_start: true, n_bytes: 0, n_lines: 0 }
+    fn new(start: Vec<u8>, input: &'a mut dyn BufRead) -> Self {
+        let start = io::Cursor::new(start);
+        Self { start, input, quoted: false, at_line_start: true, n_bytes: 0, n_lines: 0 }
     }
 }
 
 impl Read for RowWatch<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let n_read = self.input.read(buffer)?;
+        let n_read = match self.start.read(buffer)? {
+            0 => self.input.read(buffer)?,
+            n => n,
+        };
         for byte in &buffer[..n_read] {
             self.n_bytes += 1;
             match byte {

@@ -67,7 +67,9 @@ pub fn about(bytes: &[u8]) {
 pub fn vulnerability(bytes: &[u8]) {
     for format in [
         Format::Nessus,
+        Format::NessusCsv,
         Format::OpenVas,
+        Format::OpenVasCsv,
         Format::Qualys,
         Format::Trivy,
         Format::Grype,

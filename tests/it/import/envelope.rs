@@ -199,6 +199,8 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::ProwlerJson
             | Format::Asff
             | Format::DefenderCloud
+            | Format::NessusCsv
+            | Format::OpenVasCsv
             | Format::Nmap => b"[{;<nmaprun",
         };
         let mut input = BufReader::new(start.chain(Broken));

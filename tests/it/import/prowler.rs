@@ -255,7 +255,8 @@ fn a_format_is_known_by_its_name() {
     for format in Format::ALL {
         assert_eq!(format.as_str().parse::<Format>().unwrap(), format);
         let is_own = format.tool() == format.as_str();
-        let others = ["prowler", "securityhub", "xccdf", "defender", "wazuh"];
+        let others =
+            ["prowler", "securityhub", "xccdf", "nmap", "nessus", "openvas", "defender", "wazuh"];
         assert!(is_own || others.contains(&format.tool()), "{format}");
     }
     let message = "no-such-format".parse::<Format>().unwrap_err().to_string();

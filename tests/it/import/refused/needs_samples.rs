@@ -63,7 +63,6 @@ fn what_is_not_taken_is_named_for_what_it_looks_like() {
     for (name, words) in [
         ("csv_inventory/snipeit_assets.csv", "a list of assets"),
         ("hardeningkitty/finding_list_cis_win11_23h2.csv", "a list of HardeningKitty"),
-        ("openvas/report.csv", "a report of OpenVAS"),
         ("oscal_ar/ifa_ar.json", "assessment results in OSCAL"),
         ("oscal_ar/ifa_poam.json", "a plan of action in OSCAL"),
         ("powerpipe/check.csv", "a report of Powerpipe"),
