@@ -33,9 +33,9 @@ pub(super) struct ImportArgs {
     /// The client that the file is about, by name or id.
     #[arg(long, value_name = "CLIENT", required = true)]
     client: Option<String>,
-    /// prowler-ocsf, prowler-csv, prowler-json, asff, nmap, scuba, maester, securescore, zero-trust,
+    /// prowler-ocsf, prowler-csv, prowler-json, asff, nmap, masscan, scuba, maester, securescore, zero-trust,
     /// defender-cloud, scoutsuite, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca, kube-bench,
-    /// nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype, defender-vulnerabilities,
+    /// hardeningkitty, nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype, defender-vulnerabilities,
     /// wazuh-vulnerabilities or facts.
     /// Default: detected from the file, except for facts.
     #[arg(long)]

@@ -20,6 +20,8 @@ pub enum Format {
     Asff,
     /// nmap `-oX`.
     Nmap,
+    /// masscan, in any form.
+    Masscan,
     /// ScubaGear and ScubaGoggles, `ScubaResults*.json`.
     Scuba,
     Maester,
@@ -47,6 +49,8 @@ pub enum Format {
     WazuhSca,
     /// kube-bench, JSON.
     KubeBench,
+    /// `HardeningKitty`, CSV report.
+    HardeningKitty,
     /// Nessus and other scanners of Tenable, `.nessus`.
     Nessus,
     /// The same, CSV of a scan, or Tenable's of all findings.
@@ -68,12 +72,13 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 30] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
         Self::Asff,
         Self::Nmap,
+        Self::Masscan,
         Self::Scuba,
         Self::Maester,
         Self::SecureScore,
@@ -88,6 +93,7 @@ impl Format {
         Self::Inspec,
         Self::WazuhSca,
         Self::KubeBench,
+        Self::HardeningKitty,
         Self::Nessus,
         Self::NessusCsv,
         Self::OpenVas,
@@ -107,6 +113,7 @@ impl Format {
             Self::ProwlerJson => "prowler-json",
             Self::Asff => "asff",
             Self::Nmap => "nmap",
+            Self::Masscan => "masscan",
             Self::Scuba => "scuba",
             Self::Maester => "maester",
             Self::SecureScore => "securescore",
@@ -121,6 +128,7 @@ impl Format {
             Self::Inspec => "inspec",
             Self::WazuhSca => "wazuh-sca",
             Self::KubeBench => "kube-bench",
+            Self::HardeningKitty => "hardeningkitty",
             Self::Nessus => "nessus",
             Self::NessusCsv => "nessus-csv",
             Self::OpenVas => "openvas",
@@ -144,6 +152,7 @@ impl Format {
     pub const fn is_about_hosts(self) -> bool {
         match self {
             Self::Nmap
+            | Self::Masscan
             | Self::Lynis
             | Self::Xccdf
             | Self::StigChecklist
@@ -151,6 +160,7 @@ impl Format {
             | Self::Inspec
             | Self::WazuhSca
             | Self::KubeBench
+            | Self::HardeningKitty
             | Self::Nessus
             | Self::NessusCsv
             | Self::OpenVas
@@ -183,9 +193,16 @@ impl Format {
                 | Self::StigChecklist3
                 | Self::WazuhSca
                 | Self::KubeBench
+                | Self::HardeningKitty
                 | Self::DefenderVulnerabilities
                 | Self::WazuhVulnerabilities
         )
+    }
+
+    /// Returns true if a file does not say which host or cluster it is about: the name of its source does.
+    #[must_use]
+    pub const fn is_nameless(self) -> bool {
+        matches!(self, Self::KubeBench | Self::HardeningKitty)
     }
 
     /// The catalog's name of the tool whose check ids the file has. A check of it may name another ([`Check::tool`]).
@@ -195,6 +212,8 @@ impl Format {
             Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
             Self::StigChecklist | Self::StigChecklist3 | Self::Inspec => "xccdf",
             Self::Asff => asff::SECURITY_HUB,
+            // Its open ports are what nmap tells of them.
+            Self::Masscan => "nmap",
             Self::Nmap
             | Self::Scuba
             | Self::Maester
@@ -207,6 +226,7 @@ impl Format {
             | Self::Xccdf
             | Self::WazuhSca
             | Self::KubeBench
+            | Self::HardeningKitty
             | Self::Nessus
             | Self::OpenVas
             | Self::Qualys
@@ -222,7 +242,11 @@ impl Format {
     /// The name of the source of a file that starts so, if the caller does not say.
     #[must_use]
     pub fn source(self, head: &[u8]) -> &'static str {
-        if self == Self::Asff { asff::source(head) } else { self.tool() }
+        if self == Self::Asff {
+            return asff::source(head);
+        }
+        // It knows less than nmap, and must not replace what that told.
+        if self == Self::Masscan { self.as_str() } else { self.tool() }
     }
 }
 

@@ -38,7 +38,11 @@ const LOOKS: &[Look] = &[
     (&["\"affected_items\""], "an answer of Wazuh", FACTS),
     (&["group_id", "control_id"], "a report of Powerpipe", FACTS),
     (&["\"group_id\"", "\"summary\""], "a report of Powerpipe", FACTS),
-    (&["ID,Category,Name,"], "a list of HardeningKitty", FACTS),
+    (
+        &["ID,Category,Name,"],
+        "a list of HardeningKitty",
+        "import a report of it: Invoke-HardeningKitty -Mode Audit -Report",
+    ),
     (&["Asset Tag"], "a list of assets", FACTS),
 ];
 

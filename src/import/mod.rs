@@ -71,6 +71,22 @@ pub enum Record {
     },
 }
 
+impl Record {
+    /// The same of a report that does not say what it is about, which is called so.
+    #[must_use]
+    pub fn about(self, name: &str) -> Self {
+        let subject = CheckSubject { id: name.to_owned(), name: name.to_owned() };
+        match self {
+            Self::Check(check) => Self::Check(Check { subject, ..check }),
+            it @ (Self::Asset(_)
+            | Self::System(_)
+            | Self::Vulnerability(_)
+            | Self::Skipped { .. }
+            | Self::Silent { .. }) => it,
+        }
+    }
+}
+
 /// The outcome of a tool's check for one subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -149,6 +165,9 @@ pub struct CheckSubject {
 pub fn detect(head: &[u8]) -> Option<Format> {
     let head = &head[..head.len().min(HEAD_BYTES_MAX)];
     let head = head.strip_prefix(BOM).unwrap_or(head).trim_ascii_start();
+    if nmap::masscan::is_report(head) {
+        return Some(Format::Masscan);
+    }
     match head.first()? {
         b'<' if contains(head, b"<nmaprun") => Some(Format::Nmap),
         b'<' if contains(head, b"<HealthcheckData") => Some(Format::PingCastle),
@@ -166,7 +185,9 @@ pub fn detect(head: &[u8]) -> Option<Format> {
         }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
-        _ => cloud::detect(head).or_else(|| vulnerability::detect_table(head)),
+        _ => cloud::detect(head)
+            .or_else(|| vulnerability::detect_table(head))
+            .or_else(|| baseline::detect_table(head)),
     }
 }
 
@@ -210,6 +231,7 @@ pub fn read(
         Format::ProwlerJson => prowler::json::read(&mut input, records),
         Format::Asff => asff::read(&mut input, records),
         Format::Nmap => nmap::xml::read(&mut input, records),
+        Format::Masscan => nmap::masscan::read(&mut input, records),
         Format::Scuba => tenant::read_scuba(&mut input, records),
         Format::Maester => tenant::read_maester(&mut input, records),
         Format::SecureScore => tenant::read_securescore(&mut input, records),
@@ -224,6 +246,7 @@ pub fn read(
         Format::Inspec => baseline::read_inspec(&mut input, records),
         Format::WazuhSca => baseline::read_wazuh(&mut input, records),
         Format::KubeBench => baseline::read_kubebench(&mut input, records),
+        Format::HardeningKitty => baseline::read_hardeningkitty(&mut input, records),
         Format::Nessus => vulnerability::read_nessus(&mut input, records),
         Format::NessusCsv => vulnerability::read_nessus_csv(&mut input, records),
         Format::OpenVas => vulnerability::read_openvas(&mut input, records),

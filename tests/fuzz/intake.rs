@@ -39,6 +39,7 @@ pub fn asff(bytes: &[u8]) {
 
 pub fn nmap(bytes: &[u8]) {
     report(Format::Nmap, bytes);
+    report(Format::Masscan, bytes);
 }
 
 /// Reports about one tenant, domain or host.
@@ -58,6 +59,7 @@ pub fn about(bytes: &[u8]) {
         Format::Inspec,
         Format::WazuhSca,
         Format::KubeBench,
+        Format::HardeningKitty,
     ] {
         report(format, bytes);
     }

@@ -261,6 +261,12 @@ fn fold_records(
     let Some(format) = given.or_else(|| import::detect(&head)) else {
         return Err(unknown_format(&head));
     };
+    if format.is_nameless() && source.is_none() {
+        return Err(Error::invalid(
+            "the report does not say which host or cluster it is about; repeat with --source and a name for it, which stands \
+             for it from then on",
+        ));
+    }
     let source = source.unwrap_or_else(|| format.source(&head).to_owned());
     let mut fold = Fold::new(ImportOrigin {
         tool: format.tool(),
@@ -272,7 +278,7 @@ fn fold_records(
     let mut input = head.as_slice().chain(file);
     import::read(format, &mut input, &mut |record| {
         cancellation.check()?;
-        fold.add(record)
+        fold.add(if format.is_nameless() { record.about(&source) } else { record })
     })?;
     // What follows the last record belongs to the file's digest too.
     std::io::copy(&mut input, &mut std::io::sink()).map_err(|it| unreadable(&it))?;

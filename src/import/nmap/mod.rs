@@ -1,3 +1,4 @@
-//! nmap's XML.
+//! Port scanners: nmap's XML, and masscan's lists of open ports.
 
+pub(super) mod masscan;
 pub(super) mod xml;

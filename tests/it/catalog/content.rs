@@ -152,6 +152,7 @@ fn the_catalogue_of_this_release_loads() {
         "scoutsuite",
         "wazuh-sca",
         "kube-bench",
+        "hardeningkitty",
     ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }

@@ -199,9 +199,11 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::ProwlerJson
             | Format::Asff
             | Format::DefenderCloud
+            | Format::HardeningKitty
             | Format::NessusCsv
             | Format::OpenVasCsv
             | Format::Nmap => b"[{;<nmaprun",
+            Format::Masscan => b"#masscan\n",
         };
         let mut input = BufReader::new(start.chain(Broken));
         let error = folded_from(format, &mut input).unwrap_err();

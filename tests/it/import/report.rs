@@ -7,7 +7,7 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 16] = [
+const ALL: [(Format, &str); 17] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
@@ -24,6 +24,7 @@ const ALL: [(Format, &str); 16] = [
     (Format::WazuhSca, "report/wazuh-sca.json"),
     (Format::WazuhSca, "report/wazuh-sca-alerts.json"),
     (Format::KubeBench, "report/kube-bench.json"),
+    (Format::HardeningKitty, "report/hardeningkitty.csv"),
 ];
 
 fn check(format: Format, name: &str, id: &str) -> Check {
@@ -347,9 +348,13 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
     let folder = Folder::new();
     let _server = folder.serve();
     folder.client("Acme");
-    for (_, name) in ALL {
+    for (format, name) in ALL {
         let path = own_folder().join(name);
-        folder.ok(&["import", "--client", "Acme", "--observed-at", "now", path.to_str().unwrap()]);
+        let path = path.to_str().unwrap();
+        let (args, named) = (["import", "--client", "Acme", "--observed-at", "now"], ["--source"]);
+        let nameless = [&args[..], &named, &["cluster-1", path]].concat();
+        let args = if format.is_nameless() { nameless } else { [&args[..], &[path]].concat() };
+        folder.ok(&args);
     }
     assert_eq!(status(&folder, "ID-11"), "non_compliant", "S-Inactive of PingCastle");
     assert_eq!(status(&folder, "ID-05"), "non_compliant", "21804 of the Zero Trust Assessment");
@@ -362,6 +367,8 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
     assert_eq!(status(&folder, "CLD-01"), "compliant", "a rule of ScoutSuite");
     assert_eq!(status(&folder, "CLD-03"), "non_compliant", "another one");
     assert_eq!(status(&folder, "CLD-20"), "non_compliant", "a check of kube-bench");
+    assert_eq!(status(&folder, "END-14"), "compliant", "settings of HardeningKitty");
+    assert_eq!(status(&folder, "END-13"), "non_compliant", "another one");
     let report = String::from_utf8(own("report/pingcastle.xml")).unwrap();
     let repaired = report.replace("S-Inactive", "S-Other").replace("2026-11-20", "2026-11-21");
     folder.write("again.xml", repaired.as_bytes());
@@ -371,4 +378,21 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
         "not_assessed",
         "a rule that is not listed is not proven to be kept"
     );
+}
+
+#[test]
+fn what_a_report_does_not_name_is_called_as_its_source() {
+    let folder = Folder::new();
+    let _server = folder.serve();
+    folder.client("Acme");
+    let path = own_folder().join("report/hardeningkitty.csv");
+    let import = ["import", "--client", "Acme", "--observed-at", "now", path.to_str().unwrap()];
+    let refusal = folder.run(&import).err;
+    assert!(refusal.contains("does not say which host or cluster it is about"), "{refusal}");
+    folder.ok(&[&import[..], &["--source", "pc-1"]].concat());
+    folder.ok(&[&import[..], &["--source", "pc-2", "--again"]].concat());
+    let seen = folder.ok(&["observation", "list", "Acme", "--control", "END-13", "--json"]);
+    for name in ["pc-1", "pc-2"] {
+        assert!(seen.contains(&format!("\"findings\": \"{name}\\n")), "{seen}");
+    }
 }

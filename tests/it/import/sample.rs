@@ -62,8 +62,8 @@ const OWN: &[Expected] = {
         Workstation,
     };
     use Format::{
-        Asff, DefenderCloud, Inspec, KubeBench, Lynis, Maester, Nmap, PingCastle,
-        ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite, Scuba,
+        Asff, DefenderCloud, HardeningKitty, Inspec, KubeBench, Lynis, Maester, Masscan, Nmap,
+        PingCastle, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite, Scuba,
         SecureScore, StigChecklist, StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
@@ -138,6 +138,15 @@ const OWN: &[Expected] = {
         )
         .skipped(&[("host is down", 22)])
         .assets(&[(Device, 1), (NetworkDevice, 1), (Server, 1), (Workstation, 1)]),
+        expected("nmap/masscan.xml", Masscan, (4, 4), (0, 4, 0), MASSCAN)
+            .assets(&[(Device, 2), (Server, 1)]),
+        expected("nmap/masscan.json", Masscan, (4, 4), (0, 4, 0), MASSCAN)
+            .assets(&[(Device, 2), (Server, 1)]),
+        expected("nmap/masscan-ndjson.json", Masscan, (4, 4), (0, 4, 0), MASSCAN)
+            .assets(&[(Device, 2), (Server, 1)]),
+        expected("nmap/masscan.txt", Masscan, (5, 4), (0, 4, 0), MASSCAN)
+            .skipped(&[("no address", 1)])
+            .assets(&[(Device, 2), (Server, 1)]),
         expected("report/scuba.json", Scuba, (6, 4), (1, 2, 1), M365).skipped(&[
             ("result Error: the tool could not check it", 1),
             ("result N/A: needs a manual check", 1),
@@ -217,6 +226,14 @@ const OWN: &[Expected] = {
         )
         .assets(&[(Server, 1)]),
         expected(
+            "report/hardeningkitty.csv",
+            HardeningKitty,
+            (10, 9),
+            (7, 2, 0),
+            &["host/hardeningkitty"],
+        )
+        .skipped(&[("missing Name", 1)]),
+        expected(
             "report/kube-bench.json",
             KubeBench,
             (5, 2),
@@ -259,6 +276,7 @@ const OWN: &[Expected] = {
     ]
 };
 const M365: &[&str] = &["m365/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
+const MASSCAN: &[&str] = &["192.0.2.1", "192.0.2.3", "2001:db8::5"];
 const AZURE: &[&str] =
     &["azure/11111111-2222-4333-8444-555555555555", "azure/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
 const KUBERNETES: &[&str] = &["kubernetes/cluster-1"];
@@ -345,10 +363,15 @@ pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
         for end in positions.filter(|end| *end < whole) {
             let Ok(run) = folded(it.format, &file[..end]) else { continue };
             // A table says nowhere how many rows it has.
-            let is_table = matches!(it.format, Format::ProwlerCsv | Format::DefenderCloud);
+            let is_table = matches!(
+                it.format,
+                Format::ProwlerCsv | Format::DefenderCloud | Format::HardeningKitty
+            );
             // And a file of alerts, how many alerts.
             let is_table = is_table || it.file.ends_with("alerts.json");
-            let between_rows = is_table && file[..end].ends_with(b"\n");
+            let is_table = is_table || it.file.ends_with("ndjson.json");
+            let is_between = file[..end].ends_with(b"\n") || file[..end].ends_with(b"}");
+            let between_rows = is_table && is_between;
             assert!(between_rows, "{} up to byte {end} of {whole}: {run:?}", it.file);
         }
     }
