@@ -34,7 +34,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 33] = embed!(
+const FILES: [(&str, &str); 34] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -65,6 +65,7 @@ const FILES: [(&str, &str); 33] = embed!(
     "checks/scoutsuite.toml",
     "checks/wazuh-sca.toml",
     "checks/hardeningkitty.toml",
+    "checks/securityhub.toml",
     "checks/kube-bench.toml",
     "checks/pingcastle.toml",
     "checks/xccdf.toml",

@@ -33,10 +33,10 @@ pub(super) struct ImportArgs {
     /// The client that the file is about, by name or id.
     #[arg(long, value_name = "CLIENT", required = true)]
     client: Option<String>,
-    /// prowler-ocsf, prowler-csv, prowler-json, asff, nmap, masscan, scuba, maester, securescore, zero-trust,
-    /// defender-cloud, scoutsuite, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca, kube-bench,
-    /// hardeningkitty, nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype, defender-vulnerabilities,
-    /// wazuh-vulnerabilities or facts.
+    /// prowler-ocsf, prowler-csv, prowler-json, asff, securityhub-ocsf, nmap, masscan, scuba, maester, securescore,
+    /// zero-trust, defender-cloud, scoutsuite, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca,
+    /// kube-bench, hardeningkitty, nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype,
+    /// defender-vulnerabilities, wazuh-vulnerabilities or facts.
     /// Default: detected from the file, except for facts.
     #[arg(long)]
     format: Option<String>,

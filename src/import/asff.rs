@@ -13,7 +13,7 @@ use super::{Check, Record, contains, moment};
 use crate::clock::Time;
 use crate::error::Result;
 
-/// The tool of all findings but Prowler's. The catalog has no map of its checks.
+/// The tool of all findings but Prowler's.
 pub(super) const SECURITY_HUB: &str = "securityhub";
 const PROWLER: &str = "prowler";
 /// Before the check's id in a `GeneratorId` of Prowler.
@@ -278,12 +278,12 @@ fn service_of_check(check: &str) -> &str {
 }
 
 /// Empty for an id that is not an ARN.
-fn service_of_arn(id: &str) -> &str {
+pub(super) fn service_of_arn(id: &str) -> &str {
     id.strip_prefix("arn:").and_then(|it| it.split(':').nth(1)).unwrap_or_default()
 }
 
 /// The last part of an id, which a finding has instead of a name. Another id is its own name.
-fn name(id: &str) -> &str {
+pub(super) fn name(id: &str) -> &str {
     let is_path = id.starts_with("arn:") || id.starts_with("AWS::");
     let last = id.rsplit(['/', ':']).next().filter(|it| is_path && !it.is_empty());
     last.unwrap_or(id)

@@ -18,6 +18,8 @@ pub enum Format {
     /// AWS's security finding format, of Prowler or of AWS Security Hub: an array, an object with the array in it, or
     /// consecutive objects.
     Asff,
+    /// AWS Security Hub, OCSF compliance findings: an array, one object, or consecutive objects.
+    SecurityHubOcsf,
     /// nmap `-oX`.
     Nmap,
     /// masscan, in any form.
@@ -72,11 +74,12 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
         Self::Asff,
+        Self::SecurityHubOcsf,
         Self::Nmap,
         Self::Masscan,
         Self::Scuba,
@@ -112,6 +115,7 @@ impl Format {
             Self::ProwlerCsv => "prowler-csv",
             Self::ProwlerJson => "prowler-json",
             Self::Asff => "asff",
+            Self::SecurityHubOcsf => "securityhub-ocsf",
             Self::Nmap => "nmap",
             Self::Masscan => "masscan",
             Self::Scuba => "scuba",
@@ -174,6 +178,7 @@ impl Format {
             | Self::ProwlerCsv
             | Self::ProwlerJson
             | Self::Asff
+            | Self::SecurityHubOcsf
             | Self::Scuba
             | Self::Maester
             | Self::SecureScore
@@ -211,7 +216,7 @@ impl Format {
         match self {
             Self::ProwlerOcsf | Self::ProwlerCsv | Self::ProwlerJson => "prowler",
             Self::StigChecklist | Self::StigChecklist3 | Self::Inspec => "xccdf",
-            Self::Asff => asff::SECURITY_HUB,
+            Self::Asff | Self::SecurityHubOcsf => asff::SECURITY_HUB,
             // Its open ports are what nmap tells of them.
             Self::Masscan => "nmap",
             Self::Nmap

@@ -181,7 +181,8 @@ pub fn detect(head: &[u8]) -> Option<Format> {
             let known = tenant::detect(head).or_else(|| prowler::detect_json(head));
             let known =
                 known.or_else(|| scap::detect_json(head)).or_else(|| baseline::detect(head));
-            known.or_else(|| vulnerability::detect_json(head))
+            let known = known.or_else(|| vulnerability::detect_json(head));
+            known.or_else(|| cloud::detect_json(head))
         }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
@@ -230,6 +231,7 @@ pub fn read(
         Format::ProwlerCsv => prowler::csv::read(&mut input, records),
         Format::ProwlerJson => prowler::json::read(&mut input, records),
         Format::Asff => asff::read(&mut input, records),
+        Format::SecurityHubOcsf => cloud::read_ocsf(&mut input, records),
         Format::Nmap => nmap::xml::read(&mut input, records),
         Format::Masscan => nmap::masscan::read(&mut input, records),
         Format::Scuba => tenant::read_scuba(&mut input, records),

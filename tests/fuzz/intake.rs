@@ -35,6 +35,7 @@ pub fn prowler(bytes: &[u8]) {
 
 pub fn asff(bytes: &[u8]) {
     report(Format::Asff, bytes);
+    report(Format::SecurityHubOcsf, bytes);
 }
 
 pub fn nmap(bytes: &[u8]) {

@@ -1,13 +1,20 @@
 //! Reports about accounts and subscriptions of a cloud.
 
 mod defender;
+mod ocsf;
 mod scoutsuite;
 
 pub(super) use defender::read as read_defender;
+pub(super) use ocsf::read as read_ocsf;
 pub(super) use scoutsuite::read as read_scoutsuite;
 
 use super::Format;
 use super::sheet::has_columns;
+
+/// The format of a JSON file that starts so.
+pub(super) fn detect_json(head: &[u8]) -> Option<Format> {
+    ocsf::is_report(head).then_some(Format::SecurityHubOcsf)
+}
 
 /// The format of a file that starts so and is neither XML nor JSON.
 pub(super) fn detect(head: &[u8]) -> Option<Format> {

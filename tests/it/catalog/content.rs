@@ -153,6 +153,7 @@ fn the_catalogue_of_this_release_loads() {
         "wazuh-sca",
         "kube-bench",
         "hardeningkitty",
+        "securityhub",
     ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }

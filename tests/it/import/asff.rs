@@ -268,7 +268,7 @@ fn two_files_of_one_run_decide_the_same_controls() {
     assert!(seen[0].iter().any(|it| it.1 == "non_compliant"));
     assert_eq!(seen[0], seen[1]);
 
-    // An export of Security Hub is a source of its own, and its controls decide none of ours.
+    // An export of Security Hub is a source of its own.
     folder.client("Third");
     let path = own_folder().join("asff/securityhub.json");
     let path = path.to_str().unwrap();
@@ -277,5 +277,18 @@ fn two_files_of_one_run_decide_the_same_controls() {
     let all = statuses(&folder, "Third");
     let decided = all.iter().filter(|it| it.1 != "not_assessed").map(|it| it.0.as_str());
     let decided: Vec<&str> = decided.collect();
-    assert_eq!(decided, ["CLD-03", "CLD-08"], "by what Prowler sent to Security Hub");
+    assert_eq!(
+        decided,
+        ["CLD-03", "CLD-05", "CLD-08"],
+        "also by what Prowler sent to Security Hub"
+    );
+    folder.client("Fourth");
+    let path = own_folder().join("asff/securityhub-ocsf.json");
+    let path = path.to_str().unwrap();
+    let import = ["import", "--client", "Fourth", "--bind", "--observed-at", "now", path];
+    assert_eq!(folder.json(&import)["data"]["import"]["source"], "securityhub");
+    let all = statuses(&folder, "Fourth");
+    let status = |code: &str| all.iter().find(|it| it.0 == code).map(|it| it.1.as_str());
+    assert_eq!(status("CLD-01"), Some("non_compliant"), "IAM.9");
+    assert_eq!(status("CLD-06"), Some("compliant"), "CloudTrail.1");
 }

@@ -198,6 +198,7 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::ProwlerCsv
             | Format::ProwlerJson
             | Format::Asff
+            | Format::SecurityHubOcsf
             | Format::DefenderCloud
             | Format::HardeningKitty
             | Format::NessusCsv

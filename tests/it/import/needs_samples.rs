@@ -87,6 +87,14 @@ const FOREIGN_PROWLER: &[Expected] = {
         )
         .assets(&[(CloudResource, 1)]),
         expected(
+            "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
+            Format::SecurityHubOcsf,
+            (1, 1),
+            (0, 1, 0),
+            &["aws/111111111111"],
+        )
+        .tools(&["securityhub"]),
+        expected(
             "prowler_m365/m365_unit_fixture.ocsf.json",
             Ocsf,
             (172, 83),
@@ -442,7 +450,6 @@ fn files_that_look_alike_are_not_taken() {
         "prowler_compliance/aws_comp2_pci_4.0_aws.csv",
         "ocsf/okta_2004_v1.3.0.ocsf.json",
         "ocsf/sechub-guardduty_2004_v1.1.0.ocsf.json",
-        "ocsf/sechub-pci_2003_v1.1.0.ocsf.json",
         "scubagear/TestResults_v1.8.0.json",
         "scubagear/ScubaResults_v1.8.0.csv",
     ] {

@@ -260,5 +260,8 @@ fn a_format_is_known_by_its_name() {
         assert!(is_own || others.contains(&format.tool()), "{format}");
     }
     let message = "no-such-format".parse::<Format>().unwrap_err().to_string();
-    assert!(message.contains("prowler-ocsf, prowler-csv, prowler-json, asff, nmap"), "{message}");
+    assert!(
+        message.contains("prowler-ocsf, prowler-csv, prowler-json, asff, securityhub-ocsf"),
+        "{message}"
+    );
 }

@@ -64,7 +64,7 @@ const OWN: &[Expected] = {
     use Format::{
         Asff, DefenderCloud, HardeningKitty, Inspec, KubeBench, Lynis, Maester, Masscan, Nmap,
         PingCastle, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite, Scuba,
-        SecureScore, StigChecklist, StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
+        SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
@@ -122,6 +122,21 @@ const OWN: &[Expected] = {
             ])
             .assets(&[(CloudResource, 3), (Identity, 3)])
             .tools(&["prowler", "securityhub"]),
+        expected(
+            "asff/securityhub-ocsf.json",
+            SecurityHubOcsf,
+            (8, 3),
+            (1, 1, 2),
+            &["aws/111122223333"],
+        )
+        .skipped(&[
+            ("archived: it is no longer the current state", 1),
+            ("not a compliance finding (class 2003)", 1),
+            ("not produced by AWS Security Hub", 1),
+            ("status WARNING: the tool could not check it", 1),
+        ])
+        .assets(&[(CloudResource, 2)])
+        .tools(&["securityhub"]),
         expected("nmap/localhost.xml", Nmap, (1, 0), (0, 0, 0), LOCAL)
             .skipped(&[(LOOPBACK, 1)])
             .assets(&[(Server, 1)]),
