@@ -24,6 +24,7 @@ mod refused {
 }
 mod report;
 mod sample;
+mod sample_own;
 mod scap;
 mod table;
 mod text;
