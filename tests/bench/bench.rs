@@ -1,11 +1,12 @@
 //! What single things take: `cargo bench --bench bench`. Each time stands beside that of the same known work in the
-//! same run (SHA-256 of 1 MiB), so that figures of different machines compare.
+//! same run (SHA-256 of 1 MiB), so that figures of different machines compare. `-- formats` runs one part alone.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement says its figures")]
 
 mod assess;
 #[path = "../load/figure.rs"]
 mod figure;
+mod formats;
 #[allow(
     dead_code,
     unreachable_pub,
@@ -35,10 +36,21 @@ fn main() -> Result<(), String> {
         black_box(Sha256::digest(black_box(vec![7_u8; 1 << 20])));
     });
     Report::note("SHA-256 of 1 MiB (1.00 ref)", time(bench.reference));
-    assess::bench(&mut bench);
-    input::bench(&mut bench);
-    logins::bench(&mut bench);
-    start::bench(&mut bench);
+    type Part = fn(&mut Bench);
+    let parts: [(&str, Part); 5] = [
+        ("assess", assess::bench),
+        ("input", input::bench),
+        ("formats", formats::bench),
+        ("logins", logins::bench),
+        ("start", start::bench),
+    ];
+    // Cargo passes options of its own.
+    let named: Vec<String> = std::env::args().skip(1).filter(|it| !it.starts_with('-')).collect();
+    for (name, part) in parts {
+        if named.is_empty() || named.iter().any(|it| it == name) {
+            part(&mut bench);
+        }
+    }
     bench.report.finish()
 }
 
