@@ -227,6 +227,7 @@ impl App {
             file_name: ingestion.file_name.clone(),
             format: Some(FORMAT),
             source: None,
+            columns: None,
             observed_at: ObservedAt::File,
             again: false,
             complete: false,

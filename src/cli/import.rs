@@ -1,5 +1,6 @@
 //! `posture import`.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ Examples:
   posture import --client 'Acme Ltd' prowler-output.ocsf.json
   posture import --client 'Acme Ltd' --format facts facts.json
   posture import --client 'Acme Ltd' scan.xml.gz
+  posture import --client 'Acme Ltd' --format inventory --column name='Asset Name' assets.csv
   nmap -oX - 192.0.2.0/24 | posture import --client 'Acme Ltd' -")]
 pub(super) struct ImportArgs {
     #[command(subcommand)]
@@ -36,7 +38,7 @@ pub(super) struct ImportArgs {
     /// prowler-ocsf, prowler-csv, prowler-json, asff, securityhub-ocsf, nmap, masscan, scuba, maester, securescore,
     /// zero-trust, defender-cloud, scoutsuite, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca,
     /// kube-bench, hardeningkitty, nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype,
-    /// defender-vulnerabilities, wazuh-vulnerabilities or facts.
+    /// defender-vulnerabilities, wazuh-vulnerabilities, inventory or facts.
     /// Default: detected from the file, except for facts.
     #[arg(long)]
     format: Option<String>,
@@ -46,6 +48,11 @@ pub(super) struct ImportArgs {
     /// Name of the source. Default: the name of the tool.
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,
+    /// Which column of an inventory is what, such as name='Asset Name'; once for each field. A field is one of id, name,
+    /// type, os, hostname, ip, mac, serial, owner, description, tags, critical, managed and seen. Kept for the next
+    /// inventory of the source. Default: those kept, or else by usual names.
+    #[arg(long = "column", value_name = "FIELD=COLUMN")]
+    columns: Vec<String>,
     /// Import the file even if the same bytes were imported before.
     #[arg(long)]
     again: bool,
@@ -124,6 +131,9 @@ async fn import(
     ];
     query.extend(args.format.as_ref().map(|it| format!("format={}", encoded(it))));
     query.extend(args.source.as_ref().map(|it| format!("source={}", encoded(it))));
+    if let Some(columns) = columns(&args.columns)? {
+        query.push(format!("columns={}", encoded(&columns)));
+    }
     query.extend(args.again.then(|| "again=true".to_owned()));
     query.extend(args.complete.then(|| "complete=true".to_owned()));
     query.extend(args.bind.then(|| "bind=true".to_owned()));
@@ -136,6 +146,22 @@ async fn import(
     let answer = session.call(call).await;
     bar.finish_and_clear();
     answer
+}
+
+/// The columns as the API takes them. `None`: none are given.
+fn columns(given: &[String]) -> Result<Option<String>> {
+    if given.is_empty() {
+        return Ok(None);
+    }
+    let mut all = BTreeMap::new();
+    for it in given {
+        let Some((field, column)) = it.split_once('=') else {
+            let rule = format!("--column {it}: must be FIELD=COLUMN, such as name='Asset Name'");
+            return Err(Error::invalid(rule));
+        };
+        all.insert(field, column);
+    }
+    serde_json::to_string(&all).map(Some).map_err(Error::internal)
 }
 
 /// A file, or standard input, and how far it is read.

@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::ration::refuse_beyond;
 use super::text;
 use super::vulnerability::fold::SystemFold;
-use super::{Check, CheckOutcome, Record, ScannedSystem};
+use super::{Check, CheckOutcome, Format, Record, ScannedSystem};
 use crate::clock::Time;
 use crate::engine::asset::Seen;
 use crate::engine::fact;
@@ -84,7 +84,8 @@ pub struct Folded {
     pub scans: Vec<SystemScan>,
     /// Reason -> the number of records that were skipped for it.
     pub skipped: BTreeMap<String, u32>,
-    /// Checks, systems, vulnerabilities and skipped records. Assets come with checks and are not counted.
+    /// Checks, systems, vulnerabilities, assets of an inventory, and skipped records. Other assets come with checks and are not
+    /// counted.
     pub n_records: u64,
     /// Of checks and assets, sorted.
     pub scopes: Vec<String>,
@@ -154,7 +155,13 @@ impl Fold {
                 self.count_record()?;
                 self.add_check(check)
             }
-            Record::Asset(seen) => self.add_asset(seen),
+            Record::Asset(seen) => {
+                // Of an inventory, they are the records.
+                if self.origin.tool == Format::Inventory.tool() {
+                    self.count_record()?;
+                }
+                self.add_asset(seen)
+            }
             Record::System(system) => {
                 self.count_record()?;
                 let observed_at = self.time_of(system.observed_at);

@@ -71,10 +71,12 @@ pub enum Format {
     DefenderVulnerabilities,
     /// Wazuh, vulnerabilities of agents from its API or its index.
     WazuhVulnerabilities,
+    /// A list of assets, CSV or JSON: see [`super::inventory`].
+    Inventory,
 }
 
 impl Format {
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -106,6 +108,7 @@ impl Format {
         Self::Grype,
         Self::DefenderVulnerabilities,
         Self::WazuhVulnerabilities,
+        Self::Inventory,
     ];
 
     #[must_use]
@@ -142,6 +145,7 @@ impl Format {
             Self::Grype => "grype",
             Self::DefenderVulnerabilities => "defender-vulnerabilities",
             Self::WazuhVulnerabilities => "wazuh-vulnerabilities",
+            Self::Inventory => "inventory",
         }
     }
 
@@ -173,7 +177,8 @@ impl Format {
             | Self::Trivy
             | Self::Grype
             | Self::DefenderVulnerabilities
-            | Self::WazuhVulnerabilities => true,
+            | Self::WazuhVulnerabilities
+            | Self::Inventory => true,
             Self::ProwlerOcsf
             | Self::ProwlerCsv
             | Self::ProwlerJson
@@ -236,7 +241,8 @@ impl Format {
             | Self::OpenVas
             | Self::Qualys
             | Self::Trivy
-            | Self::Grype => self.as_str(),
+            | Self::Grype
+            | Self::Inventory => self.as_str(),
             Self::NessusCsv => "nessus",
             Self::OpenVasCsv => "openvas",
             Self::DefenderVulnerabilities => "defender",

@@ -43,7 +43,7 @@ const LOOKS: &[Look] = &[
         "a list of HardeningKitty",
         "import a report of it: Invoke-HardeningKitty -Mode Audit -Report",
     ),
-    (&["Asset Tag"], "a list of assets", FACTS),
+    (&["Asset Tag"], "a list of assets", "pass --format inventory"),
 ];
 
 /// What a file is that starts so, and what to do, as words for a sentence.

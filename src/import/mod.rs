@@ -20,6 +20,7 @@ pub mod fold;
 mod format;
 pub mod guess;
 pub mod host;
+pub mod inventory;
 mod json;
 mod lynis;
 mod markup;
@@ -40,6 +41,7 @@ pub mod vulnerability;
 mod xml;
 
 pub use format::{Format, known_formats};
+use inventory::Columns;
 
 /// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
 /// or tag is refused.
@@ -188,7 +190,8 @@ pub fn detect(head: &[u8]) -> Option<Format> {
         _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
         _ => cloud::detect(head)
             .or_else(|| vulnerability::detect_table(head))
-            .or_else(|| baseline::detect_table(head)),
+            .or_else(|| baseline::detect_table(head))
+            .or_else(|| inventory::is_table(head).then_some(Format::Inventory)),
     }
 }
 
@@ -212,6 +215,19 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// do. `Unavailable` when reading it fails. Whatever `records` returns.
 pub fn read(
     format: Format,
+    input: &mut dyn BufRead,
+    records: &mut dyn FnMut(Record) -> Result<()>,
+) -> Result<()> {
+    read_with(format, &Columns::default(), input, records)
+}
+
+/// [`read`], with the columns of an inventory.
+///
+/// # Errors
+/// As there.
+pub fn read_with(
+    format: Format,
+    columns: &Columns,
     input: &mut dyn BufRead,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
@@ -249,6 +265,7 @@ pub fn read(
         Format::WazuhSca => baseline::read_wazuh(&mut input, records),
         Format::KubeBench => baseline::read_kubebench(&mut input, records),
         Format::HardeningKitty => baseline::read_hardeningkitty(&mut input, records),
+        Format::Inventory => inventory::read(&mut input, columns, records),
         Format::Nessus => vulnerability::read_nessus(&mut input, records),
         Format::NessusCsv => vulnerability::read_nessus_csv(&mut input, records),
         Format::OpenVas => vulnerability::read_openvas(&mut input, records),

@@ -16,6 +16,10 @@ pub(super) struct Sheet<'a> {
     row: ByteRecord,
     /// Rows read, without the header.
     at: u64,
+    /// Columns of the row that was read last.
+    n_columns: usize,
+    /// The last row needs no line break if it has all columns.
+    is_open_ended: bool,
 }
 
 impl<'a> Sheet<'a> {
@@ -36,7 +40,9 @@ impl<'a> Sheet<'a> {
             .from_reader(RowWatch::new(start, input));
         let mut header = ByteRecord::new();
         rows.read_byte_record(&mut header).map_err(broken)?;
-        Ok(Self { rows, header, row: ByteRecord::new(), at: 0 })
+        let n_columns = header.len();
+        let (row, at, is_open_ended) = (ByteRecord::new(), 0, false);
+        Ok(Self { rows, header, row, at, n_columns, is_open_ended })
     }
 
     pub(super) fn header(&self) -> &ByteRecord {
@@ -50,10 +56,12 @@ impl<'a> Sheet<'a> {
     pub(super) fn next_row(&mut self) -> Result<Option<(u64, &ByteRecord)>> {
         if self.rows.read_byte_record(&mut self.row).map_err(broken)? {
             self.at += 1;
+            self.n_columns = self.row.len();
             return Ok(Some((self.at, &self.row)));
         }
         let watch = self.rows.get_ref();
-        if watch.quoted || !watch.at_line_start {
+        let is_whole = self.is_open_ended && self.n_columns == self.header.len();
+        if watch.quoted || !watch.at_line_start && !is_whole {
             return Err(Error::invalid(format!(
                 "the file is truncated: it ends in row {}; let the tool finish, or copy the file again (a complete file ends \
                  with a line break)",
@@ -80,10 +88,30 @@ impl<'a> Table<'a> {
     /// `Invalid` if it is too long. `Unavailable` when reading fails.
     pub(super) fn open(input: &'a mut dyn BufRead) -> Result<Self> {
         let mut line = Vec::new();
-        input.take(RECORD_BYTES_MAX as u64).read_until(b'\n', &mut line).map_err(unreadable)?;
+        loop {
+            let bytes = input.fill_buf().map_err(unreadable)?;
+            let end = bytes.iter().position(|it| is_line_end(*it));
+            let n = end.map_or(bytes.len(), |it| it + 1);
+            line.extend_from_slice(&bytes[..n]);
+            input.consume(n);
+            if n == 0 || end.is_some() || RECORD_BYTES_MAX < line.len() {
+                break;
+            }
+        }
         let delimiter = delimiter(&line);
         let sheet = Sheet::continued(line, input, delimiter)?;
         Ok(Self { columns: Columns::of(sheet.header()), sheet })
+    }
+
+    /// The same table, whose last row needs no line break if it has all columns: people edit it, and editors leave it out.
+    pub(super) fn open_ended(mut self) -> Self {
+        self.sheet.is_open_ended = true;
+        self
+    }
+
+    /// The names of the columns.
+    pub(super) fn header(&self) -> Vec<String> {
+        texts(self.sheet.header())
     }
 
     pub(super) fn has_columns(&self, names: &[&str]) -> bool {
@@ -156,11 +184,30 @@ fn delimiter(header: &[u8]) -> u8 {
 
 /// Returns true if a file that starts so has all of these columns.
 pub(super) fn has_columns(head: &[u8], names: &[&str]) -> bool {
-    let line = head.split(|it| *it == b'\n').next().unwrap_or_default();
-    let delimiter = char::from(delimiter(line));
-    let Ok(line) = str::from_utf8(line) else { return false };
-    let columns: Vec<&str> = line.split(delimiter).map(|it| it.trim().trim_matches('"')).collect();
-    names.iter().all(|it| columns.contains(it))
+    let columns = header_of(head);
+    names.iter().all(|it| columns.iter().any(|column| column == it))
+}
+
+/// The names of the columns of a table that starts so.
+pub(super) fn header_of(head: &[u8]) -> Vec<String> {
+    let line = head.split(|it| is_line_end(*it)).next().unwrap_or_default();
+    let mut rows = csv::ReaderBuilder::new()
+        .delimiter(delimiter(line))
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(line);
+    let mut header = ByteRecord::new();
+    let is_read = rows.read_byte_record(&mut header).unwrap_or_default();
+    if is_read { texts(&header) } else { Vec::new() }
+}
+
+fn texts(row: &ByteRecord) -> Vec<String> {
+    row.iter().map(|it| String::from_utf8_lossy(it).trim().to_owned()).collect()
+}
+
+/// Old systems end lines with a carriage return alone.
+const fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
 }
 
 /// Where the columns are, by their names.
@@ -170,8 +217,7 @@ impl Columns {
     /// Of columns with one name, the first counts.
     fn of(header: &ByteRecord) -> Self {
         let mut places = HashMap::new();
-        for (place, name) in header.iter().enumerate() {
-            let name = String::from_utf8_lossy(name).trim().to_owned();
+        for (place, name) in texts(header).into_iter().enumerate() {
             places.entry(name).or_insert(place);
         }
         Self(places)
@@ -191,8 +237,15 @@ impl<'a> Cells<'a> {
     /// # Errors
     /// The reason why it cannot be read.
     pub(super) fn text(self, name: &str) -> OrSkipped<&'a str> {
-        let place = self.columns.0.get(name).copied();
-        let bytes = place.and_then(|it| self.row.get(it)).unwrap_or_default();
+        self.columns.0.get(name).map_or(Ok(""), |place| self.at(*place))
+    }
+
+    /// What is in the column with this number.
+    ///
+    /// # Errors
+    /// The reason why it cannot be read.
+    pub(super) fn at(self, place: usize) -> OrSkipped<&'a str> {
+        let bytes = self.row.get(place).unwrap_or_default();
         str::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
     }
 }
@@ -241,8 +294,8 @@ impl Read for RowWatch<'_> {
             self.n_bytes += 1;
             match byte {
                 b'"' => self.quoted = !self.quoted,
-                b'\n' => {
-                    self.n_lines += 1;
+                b'\n' | b'\r' => {
+                    self.n_lines += u64::from(*byte == b'\n');
                     if !self.quoted {
                         self.n_bytes = 0;
                     }
@@ -251,7 +304,7 @@ impl Read for RowWatch<'_> {
             }
         }
         if let Some(last) = buffer[..n_read].last() {
-            self.at_line_start = *last == b'\n' && !self.quoted;
+            self.at_line_start = is_line_end(*last) && !self.quoted;
         }
         if RECORD_BYTES_MAX < self.n_bytes {
             let message = format!(

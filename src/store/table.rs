@@ -78,6 +78,7 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_READ`], source, scope, whether it is of accounts, at (falling), import. Value: `CompleteRead`.
 /// Key: [`FACT_LIST`], source, scope, at (falling), arrived at (falling), import, number. Value: `AccountRows`.
 /// Key: [`FACT_SCAN`], system, source, at (falling), number, import. Value: `ScanRow`, a part of what one scan found.
+/// Key: [`FACT_COLUMNS`], source. Value: pairs of a field and the name of its column.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
 /// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
 /// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
@@ -103,6 +104,7 @@ pub(super) const FACT_UNCOUNTED: u8 = 25;
 pub(super) const FACT_READ: u8 = 26;
 pub(super) const FACT_LIST: u8 = 27;
 pub(super) const FACT_SCAN: u8 = 28;
+pub(super) const FACT_COLUMNS: u8 = 29;
 
 /// The results of the last assessment.
 ///

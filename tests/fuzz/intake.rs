@@ -61,6 +61,7 @@ pub fn about(bytes: &[u8]) {
         Format::WazuhSca,
         Format::KubeBench,
         Format::HardeningKitty,
+        Format::Inventory,
     ] {
         report(format, bytes);
     }
@@ -121,7 +122,10 @@ fn report(format: Format, bytes: &[u8]) {
                 assert!(!it.check.is_empty() && !it.scope.is_empty(), "{it:?}");
                 is_shown(&[&it.title, &it.subject.name]);
             }
-            Record::Asset(it) => is_shown(&[&it.name]),
+            Record::Asset(it) => {
+                n_found += u64::from(format == Format::Inventory);
+                is_shown(&[&it.name]);
+            }
             Record::System(it) => {
                 n_found += 1;
                 is_shown(&[&it.seen.name]);

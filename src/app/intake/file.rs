@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use binding::Binding;
 
 use crate::app::App;
+use crate::app::intake::list::Lists;
 use crate::app::intake::run::{Discovery, Intake, IntakeOutcome, NewRun};
 use crate::blocking::Cancellation;
 use crate::clock::Time;
@@ -16,9 +17,11 @@ use crate::engine::vulnerability::{SCAN_DAYS, SystemScan};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
+use crate::import::inventory::{self, Columns};
 use crate::import::unpack::{self, Fault, Packing};
 use crate::import::{self, Format, guess, known_formats};
 use crate::store::ClientStore;
+use crate::store::per_client::columns::ColumnPairs;
 use crate::store::per_client::import::Import;
 
 /// A larger file is refused.
@@ -45,6 +48,8 @@ pub struct ImportRequest {
     pub format: Option<Format>,
     /// `None`: the name of the format's tool.
     pub source: Option<String>,
+    /// Which columns of an inventory are what. `None`: those of the source's inventory before.
+    pub columns: Option<ColumnPairs>,
     pub observed_at: ObservedAt,
     /// Import the file even if it was imported before.
     pub again: bool,
@@ -103,14 +108,14 @@ impl App {
     ) -> Result<Imported> {
         let id = ImportId::random();
         let now = self.clock.now();
-        let (given, source) = (order.format, order.source.clone());
+        let given = given(rows, &order).await?;
         let observed = match order.observed_at {
             ObservedAt::File => Observed::File { now },
             ObservedAt::Now => Observed::At(now),
             ObservedAt::At(time) => Observed::At(time.min(now)),
         };
         let read = move |cancellation: &Cancellation| {
-            let whole = read_whole(file, (given, source), id, observed, cancellation);
+            let whole = read_whole(file, given, id, observed, cancellation);
             // What a reader says of an error of its input is not the reason.
             whole.map_err(|error| cancellation.check().err().unwrap_or(error))
         };
@@ -124,6 +129,7 @@ impl App {
             return Ok(Imported::Known(Box::new(known)));
         }
         let format = whole.format;
+        keep_columns(rows, &order, format, &whole.source).await?;
         let intake = intake(whole, id, &order, now, |it| self.is_expired(it, now))?;
         let binding = Binding {
             client: rows.id(),
@@ -183,8 +189,39 @@ struct WholeFile {
     digest: [u8; 32],
 }
 
-/// What the caller says of a file: its format, and the name of its source.
-type Given = (Option<Format>, Option<String>);
+/// What the caller says of a file.
+struct Given {
+    format: Option<Format>,
+    source: Option<String>,
+    columns: Columns,
+}
+
+async fn given(rows: &ClientStore, order: &ImportRequest) -> Result<Given> {
+    let source = order.source.clone().unwrap_or_else(|| Format::Inventory.tool().to_owned());
+    let pairs = match &order.columns {
+        Some(pairs) => pairs.clone(),
+        None => rows.read(move |snapshot| snapshot.list_columns(&source)).await?,
+    };
+    Ok(Given { format: order.format, source: order.source.clone(), columns: Columns::of(&pairs)? })
+}
+
+/// Keeps the columns for the next inventory of the source.
+async fn keep_columns(
+    rows: &ClientStore,
+    order: &ImportRequest,
+    format: Format,
+    source: &str,
+) -> Result<()> {
+    let Some(pairs) = order.columns.clone() else { return Ok(()) };
+    if format != Format::Inventory {
+        return Err(Error::invalid(format!(
+            "the file is {format}; only an inventory has columns: pass --format {} if it is one",
+            Format::Inventory
+        )));
+    }
+    let source = source.to_owned();
+    rows.write(move |batch| batch.put_columns(&source, &pairs)).await
+}
 
 fn read_whole(
     file: impl Read + Seek,
@@ -250,7 +287,7 @@ impl<R: Read> Read for Cancelable<'_, R> {
 /// Reads the records of a file that is not compressed, to its end.
 fn fold_records(
     mut file: impl BufRead,
-    (given, source): Given,
+    Given { format, source, columns }: Given,
     import: ImportId,
     observed: Observed,
     cancellation: &Cancellation,
@@ -258,7 +295,7 @@ fn fold_records(
     let mut head = Vec::new();
     let mut start = Read::by_ref(&mut file).take(HEAD_BYTES as u64);
     start.read_to_end(&mut head).map_err(|it| unreadable(&it))?;
-    let Some(format) = given.or_else(|| import::detect(&head)) else {
+    let Some(format) = format.or_else(|| import::detect(&head)) else {
         return Err(unknown_format(&head));
     };
     if format.is_nameless() && source.is_none() {
@@ -276,7 +313,7 @@ fn fold_records(
         observed,
     });
     let mut input = head.as_slice().chain(file);
-    import::read(format, &mut input, &mut |record| {
+    import::read_with(format, &columns, &mut input, &mut |record| {
         cancellation.check()?;
         fold.add(if format.is_nameless() { record.about(&source) } else { record })
     })?;
@@ -365,7 +402,15 @@ fn intake(
     if is_complete {
         folded.observations.append(&mut folded.silent);
     }
+    let lists = (format == Format::Inventory).then(|| Lists {
+        scope: inventory::SCOPE.to_owned(),
+        at: seen_at,
+        complete: is_complete,
+        assets: Some(folded.assets.iter().map(|it| it.external_id.clone()).collect()),
+        ..Lists::default()
+    });
     let mut intake = Intake {
+        lists,
         seen_at,
         discovery: if format.is_about_hosts() {
             Discovery::OfKnownSource

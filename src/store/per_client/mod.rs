@@ -2,6 +2,7 @@
 
 pub mod account_list;
 pub mod asset;
+pub mod columns;
 pub mod condition;
 pub mod due;
 pub mod evidence;

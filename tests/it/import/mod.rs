@@ -16,6 +16,7 @@ mod binding;
 mod envelope;
 mod fold;
 mod front;
+mod inventory;
 mod needs_samples;
 mod nmap;
 mod prowler;

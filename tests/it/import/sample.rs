@@ -132,6 +132,10 @@ const N_CUTS: usize = 25;
 pub fn is_refused_when_cut_off(read: Read, all: &[Expected]) {
     for it in all {
         let file = read(it.file);
+        // Its last row may be cut.
+        if it.format == Format::Inventory {
+            continue;
+        }
         let whole = file.trim_ascii_end().len();
         let step = (whole / N_CUTS).max(1);
         let positions = (0..whole).step_by(step).chain(whole.saturating_sub(N_CUTS)..whole);

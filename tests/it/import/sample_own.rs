@@ -13,13 +13,21 @@ pub const OWN: &[Expected] = {
         Workstation,
     };
     use Format::{
-        Asff, DefenderCloud, HardeningKitty, Inspec, KubeBench, Lynis, Maester, Masscan, Nmap,
-        PingCastle, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite, Scuba,
-        SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
+        Asff, DefenderCloud, HardeningKitty, Inspec, Inventory, KubeBench, Lynis, Maester, Masscan,
+        Nmap, PingCastle, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite,
+        Scuba, SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3, WazuhSca, Xccdf,
+        ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
     &[
+        expected("inventory/assets.csv", Inventory, (5, 0), (0, 0, 0), INVENTORY)
+            .skipped(&[
+                ("no name", 1),
+                ("serial left out: a spreadsheet rounded it", 1),
+                ("the same asset again", 1),
+            ])
+            .assets(&[(Server, 1), (Workstation, 1)]),
         expected("prowler/aws.ocsf.json", Ocsf, (123, 76), (48, 68, 0), AWS)
             .skipped(&[(MANUAL, 7)])
             .assets(&[(CloudResource, 4), (Identity, 3)]),
@@ -242,6 +250,7 @@ pub const OWN: &[Expected] = {
     ]
 };
 const M365: &[&str] = &["m365/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
+const INVENTORY: &[&str] = &["inventory"];
 const MASSCAN: &[&str] = &["192.0.2.1", "192.0.2.3", "2001:db8::5"];
 const AZURE: &[&str] =
     &["azure/11111111-2222-4333-8444-555555555555", "azure/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];

@@ -1,5 +1,6 @@
 //! Imports: import a file, list imports, undo an import.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
@@ -25,7 +26,9 @@ use crate::app::intake::upload::Upload;
 use crate::error::{Error, Result};
 use crate::id::ImportId;
 use crate::import::Format;
+use crate::import::inventory::Columns;
 use crate::store::ClientStore;
+use crate::store::per_client::columns::ColumnPairs;
 use crate::store::per_client::import::Import;
 
 /// One import of a file, push of facts, or scan.
@@ -171,6 +174,9 @@ impl Imports {
         format: Query<Option<Raw<FormatWord>>>,
         /// The name of the source. Default: the name of the tool.
         source: Query<Option<Raw<Text>>>,
+        /// Which columns of an inventory are what: an object from fields to names of columns, such as `{"name": "Asset Name"}`. Kept
+        /// for the next inventory of the source. Default: those kept, or else by usual names.
+        columns: Query<Option<Raw<Text>>>,
         /// The name of the file, for the list of imports.
         #[oai(name = "fileName")]
         file_name: Query<Option<Raw<Text>>>,
@@ -191,6 +197,7 @@ impl Imports {
         if format.as_deref() == Some("facts") {
             let own = [
                 ("source", source.0.is_some()),
+                ("columns", columns.0.is_some()),
                 ("complete", complete.0.is_some()),
                 ("bind", bind.0.is_some()),
             ];
@@ -212,6 +219,7 @@ impl Imports {
             file_name: text(file_name.0).unwrap_or_default(),
             format,
             source: text(source.0).map(source_name).transpose()?,
+            columns: text(columns.0).map(|it| column_pairs(&it)).transpose()?,
             observed_at: observed(text(observed_at.0).as_deref())?,
             again: param::only_true("again", again.0.as_ref())?,
             complete: param::only_true("complete", complete.0.as_ref())?,
@@ -296,6 +304,17 @@ async fn import_facts(
 
 fn format_named(word: &str) -> Result<Format> {
     word.parse().map_err(|error: Error| error.about("format"))
+}
+
+fn column_pairs(text: &str) -> Result<ColumnPairs> {
+    let all: BTreeMap<String, String> = serde_json::from_str(text).map_err(|_| {
+        let rule =
+            "must be an object from fields to names of columns, such as {\"name\": \"Asset Name\"}";
+        Error::invalid_field("columns", rule)
+    })?;
+    let pairs: ColumnPairs = all.into_iter().collect();
+    Columns::of(&pairs).map_err(|error| error.about("columns"))?;
+    Ok(pairs)
 }
 
 fn observed(text: Option<&str>) -> Result<ObservedAt> {

@@ -176,6 +176,7 @@ impl App {
             file_name: name.to_string_lossy().into_owned(),
             format: None,
             source: None,
+            columns: None,
             observed_at: ObservedAt::File,
             again: false,
             complete: false,
