@@ -34,7 +34,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 34] = embed!(
+const FILES: [(&str, &str); 35] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -66,6 +66,7 @@ const FILES: [(&str, &str); 34] = embed!(
     "checks/wazuh-sca.toml",
     "checks/hardeningkitty.toml",
     "checks/securityhub.toml",
+    "checks/powerpipe.toml",
     "checks/kube-bench.toml",
     "checks/pingcastle.toml",
     "checks/xccdf.toml",

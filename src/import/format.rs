@@ -35,6 +35,8 @@ pub enum Format {
     DefenderCloud,
     /// `ScoutSuite`, `scoutsuite_results_*.js`.
     ScoutSuite,
+    /// Powerpipe, JSON.
+    Powerpipe,
     /// Lynis, `lynis-report.dat`.
     Lynis,
     /// PingCastle, the XML of a health check.
@@ -76,7 +78,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -90,6 +92,7 @@ impl Format {
         Self::ZeroTrust,
         Self::DefenderCloud,
         Self::ScoutSuite,
+        Self::Powerpipe,
         Self::Lynis,
         Self::PingCastle,
         Self::Xccdf,
@@ -127,6 +130,7 @@ impl Format {
             Self::ZeroTrust => "zero-trust",
             Self::DefenderCloud => "defender-cloud",
             Self::ScoutSuite => "scoutsuite",
+            Self::Powerpipe => "powerpipe",
             Self::Lynis => "lynis",
             Self::PingCastle => "pingcastle",
             Self::Xccdf => "xccdf",
@@ -190,6 +194,7 @@ impl Format {
             | Self::ZeroTrust
             | Self::DefenderCloud
             | Self::ScoutSuite
+            | Self::Powerpipe
             | Self::PingCastle => false,
         }
     }
@@ -204,6 +209,7 @@ impl Format {
                 | Self::WazuhSca
                 | Self::KubeBench
                 | Self::HardeningKitty
+                | Self::Powerpipe
                 | Self::DefenderVulnerabilities
                 | Self::WazuhVulnerabilities
         )
@@ -231,6 +237,7 @@ impl Format {
             | Self::ZeroTrust
             | Self::DefenderCloud
             | Self::ScoutSuite
+            | Self::Powerpipe
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf

@@ -36,8 +36,7 @@ const LOOKS: &[Look] = &[
     (&["\"assessment-results\""], "assessment results in OSCAL", FACTS),
     (&["\"plan-of-action-and-milestones\""], "a plan of action in OSCAL", FACTS),
     (&["\"affected_items\""], "an answer of Wazuh", FACTS),
-    (&["group_id", "control_id"], "a report of Powerpipe", FACTS),
-    (&["\"group_id\"", "\"summary\""], "a report of Powerpipe", FACTS),
+    (&["group_id", "control_id"], "a table of Powerpipe", "export the report as JSON"),
     (
         &["ID,Category,Name,"],
         "a list of HardeningKitty",

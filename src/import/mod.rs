@@ -256,6 +256,7 @@ pub fn read_with(
         Format::ZeroTrust => tenant::read_zerotrust(&mut input, records),
         Format::DefenderCloud => cloud::read_defender(&mut input, records),
         Format::ScoutSuite => cloud::read_scoutsuite(&mut input, records),
+        Format::Powerpipe => cloud::read_powerpipe(&mut input, records),
         Format::Lynis => lynis::read(&mut input, records),
         Format::PingCastle => pingcastle::read(&mut input, records),
         Format::Xccdf => scap::read(&mut input, records),

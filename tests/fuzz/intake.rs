@@ -61,6 +61,7 @@ pub fn about(bytes: &[u8]) {
         Format::WazuhSca,
         Format::KubeBench,
         Format::HardeningKitty,
+        Format::Powerpipe,
         Format::Inventory,
     ] {
         report(format, bytes);

@@ -2,10 +2,12 @@
 
 mod defender;
 mod ocsf;
+mod powerpipe;
 mod scoutsuite;
 
 pub(super) use defender::read as read_defender;
 pub(super) use ocsf::read as read_ocsf;
+pub(super) use powerpipe::read as read_powerpipe;
 pub(super) use scoutsuite::read as read_scoutsuite;
 
 use super::Format;
@@ -13,6 +15,9 @@ use super::sheet::has_columns;
 
 /// The format of a JSON file that starts so.
 pub(super) fn detect_json(head: &[u8]) -> Option<Format> {
+    if powerpipe::is_report(head) {
+        return Some(Format::Powerpipe);
+    }
     ocsf::is_report(head).then_some(Format::SecurityHubOcsf)
 }
 

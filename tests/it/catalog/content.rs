@@ -154,6 +154,7 @@ fn the_catalogue_of_this_release_loads() {
         "kube-bench",
         "hardeningkitty",
         "securityhub",
+        "powerpipe",
     ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }

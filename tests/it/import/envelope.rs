@@ -188,6 +188,7 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::StigChecklist3
             | Format::Inspec
             | Format::WazuhSca
+            | Format::Powerpipe
             | Format::KubeBench => b"{\"a\": [",
             Format::PingCastle => b"<HealthcheckData>",
             Format::Xccdf => b"<Benchmark>",

@@ -7,7 +7,7 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 17] = [
+const ALL: [(Format, &str); 18] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
@@ -24,6 +24,7 @@ const ALL: [(Format, &str); 17] = [
     (Format::WazuhSca, "report/wazuh-sca.json"),
     (Format::WazuhSca, "report/wazuh-sca-alerts.json"),
     (Format::KubeBench, "report/kube-bench.json"),
+    (Format::Powerpipe, "report/powerpipe.json"),
     (Format::HardeningKitty, "report/hardeningkitty.csv"),
 ];
 
@@ -367,6 +368,7 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
     assert_eq!(status(&folder, "CLD-01"), "compliant", "a rule of ScoutSuite");
     assert_eq!(status(&folder, "CLD-03"), "non_compliant", "another one");
     assert_eq!(status(&folder, "CLD-20"), "non_compliant", "a check of kube-bench");
+    assert_eq!(status(&folder, "CLD-05"), "non_compliant", "a control of Powerpipe");
     assert_eq!(status(&folder, "END-14"), "compliant", "settings of HardeningKitty");
     assert_eq!(status(&folder, "END-13"), "non_compliant", "another one");
     let report = String::from_utf8(own("report/pingcastle.xml")).unwrap();

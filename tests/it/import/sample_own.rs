@@ -14,9 +14,9 @@ pub const OWN: &[Expected] = {
     };
     use Format::{
         Asff, DefenderCloud, HardeningKitty, Inspec, Inventory, KubeBench, Lynis, Maester, Masscan,
-        Nmap, PingCastle, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf, ScoutSuite,
-        Scuba, SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3, WazuhSca, Xccdf,
-        ZeroTrust,
+        Nmap, PingCastle, Powerpipe, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf,
+        ScoutSuite, Scuba, SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3, WazuhSca,
+        Xccdf, ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
@@ -158,6 +158,13 @@ pub const OWN: &[Expected] = {
         .assets(&[(CloudResource, 1), (VirtualMachine, 3)]),
         expected("report/scoutsuite.js", ScoutSuite, (5, 3), (1, 2, 0), AWS)
             .skipped(&[("missing checked_items or flagged_items", 1), ("nothing to check", 1)]),
+        expected("report/powerpipe.json", Powerpipe, (5, 2), (1, 1, 0), AWS)
+            .skipped(&[
+                ("missing account id", 1),
+                ("status error: not a result", 1),
+                ("status info: not a result", 1),
+            ])
+            .assets(&[(CloudResource, 1)]),
         expected(
             "report/checklist.cklb",
             StigChecklist3,
