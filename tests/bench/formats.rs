@@ -13,8 +13,8 @@ use super::{Bench, micros};
 const MIB: usize = 1024 * 1024;
 /// Files of up to 256 MiB are taken.
 const FILE_BYTES: usize = 250 * MIB;
-/// Files of up to a million records are taken.
-const N_RECORDS: usize = 900_000;
+/// Files of up to a million results are taken.
+const N_RESULTS: usize = 900_000;
 /// What the server may hold at most.
 const MEMORY_KIB_MAX: u64 = 200 * 1024;
 
@@ -28,6 +28,8 @@ struct Repeated {
     /// The identifier in it to which a number is added, and how many different numbers.
     id: &'static str,
     n_ids: usize,
+    /// How many results it has.
+    n_results: usize,
 }
 
 const fn json(
@@ -36,7 +38,7 @@ const fn json(
     to: &'static str,
     id: &'static str,
 ) -> Repeated {
-    Repeated { file, from, to, between: ",", id, n_ids: 40_000 }
+    Repeated { file, from, to, between: ",", id, n_ids: 40_000, n_results: 1 }
 }
 
 const fn text(
@@ -45,16 +47,19 @@ const fn text(
     to: &'static str,
     id: &'static str,
 ) -> Repeated {
-    Repeated { file, from, to, between: "", id, n_ids: 40_000 }
+    Repeated { file, from, to, between: "", id, n_ids: 40_000, n_results: 1 }
 }
 
 const ALL: &[Repeated] = &[
-    json(
-        "asff/securityhub-ocsf.json",
-        "{\"activity_id\": 1, \"class_uid\": 2003, \"cloud\": {\"account\": {\"uid\": \"111122223333\"}}, \"compliance\": {\"control\": \"S3.8\"",
-        "1795169999000}",
-        "public-site",
-    ),
+    Repeated {
+        n_results: 2,
+        ..json(
+            "asff/securityhub-ocsf.json",
+            "{\"activity_id\": 1, \"class_uid\": 2003, \"cloud\": {\"account\": {\"uid\": \"111122223333\"}}, \"compliance\": {\"control\": \"S3.8\"",
+            "1795169999000}",
+            "public-site",
+        )
+    },
     json(
         "report/scuba.json",
         "{\"Control ID\": \"MS.AAD.3.1v1\"",
@@ -111,6 +116,7 @@ const ALL: &[Repeated] = &[
     // A host has a dozen checks.
     Repeated {
         n_ids: 3_000,
+        n_results: 13,
         ..text("nmap/network.xml", "<host starttime=\"1795160010\"", "</host>", "192.0.2.1")
     },
     text("nmap/masscan.xml", "<host endtime=", "</host>", ""),
@@ -183,7 +189,7 @@ fn write(folder: &Folder, it: &Repeated) -> usize {
     let mut file = BufWriter::new(File::create(folder.path().join("large")).unwrap());
     file.write_all(sample[..begin].as_bytes()).unwrap();
     let mut n_bytes = sample.len();
-    for n in 0..N_RECORDS {
+    for n in 0..N_RESULTS / it.n_results {
         let record = match it.id {
             "" => record.to_owned(),
             id => record.replace(id, &format!("{id}{}", n % it.n_ids)),
