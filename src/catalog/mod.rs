@@ -34,7 +34,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 35] = embed!(
+const FILES: [(&str, &str); 36] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -67,6 +67,7 @@ const FILES: [(&str, &str); 35] = embed!(
     "checks/hardeningkitty.toml",
     "checks/securityhub.toml",
     "checks/powerpipe.toml",
+    "checks/sarif.toml",
     "checks/kube-bench.toml",
     "checks/pingcastle.toml",
     "checks/xccdf.toml",

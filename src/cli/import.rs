@@ -36,7 +36,7 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "CLIENT", required = true)]
     client: Option<String>,
     /// prowler-ocsf, prowler-csv, prowler-json, asff, securityhub-ocsf, nmap, masscan, scuba, maester, securescore,
-    /// zero-trust, defender-cloud, scoutsuite, powerpipe, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca,
+    /// zero-trust, defender-cloud, scoutsuite, powerpipe, sarif, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca,
     /// kube-bench, hardeningkitty, nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype,
     /// defender-vulnerabilities, wazuh-vulnerabilities, inventory or facts.
     /// Default: detected from the file, except for facts.

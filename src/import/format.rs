@@ -37,6 +37,8 @@ pub enum Format {
     ScoutSuite,
     /// Powerpipe, JSON.
     Powerpipe,
+    /// SARIF of scanners of source code.
+    Sarif,
     /// Lynis, `lynis-report.dat`.
     Lynis,
     /// PingCastle, the XML of a health check.
@@ -78,7 +80,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -93,6 +95,7 @@ impl Format {
         Self::DefenderCloud,
         Self::ScoutSuite,
         Self::Powerpipe,
+        Self::Sarif,
         Self::Lynis,
         Self::PingCastle,
         Self::Xccdf,
@@ -131,6 +134,7 @@ impl Format {
             Self::DefenderCloud => "defender-cloud",
             Self::ScoutSuite => "scoutsuite",
             Self::Powerpipe => "powerpipe",
+            Self::Sarif => "sarif",
             Self::Lynis => "lynis",
             Self::PingCastle => "pingcastle",
             Self::Xccdf => "xccdf",
@@ -156,7 +160,14 @@ impl Format {
     /// Returns true if a file always says all that there is in its scopes: what an earlier one said and this one does not is gone.
     #[must_use]
     pub const fn is_whole(self) -> bool {
-        matches!(self, Self::PingCastle | Self::Xccdf | Self::StigChecklist | Self::StigChecklist3)
+        matches!(
+            self,
+            Self::PingCastle
+                | Self::Xccdf
+                | Self::StigChecklist
+                | Self::StigChecklist3
+                | Self::Sarif
+        )
     }
 
     /// Returns true if a file is about hosts or images, and not about a tenant, account or domain of a vendor.
@@ -182,6 +193,7 @@ impl Format {
             | Self::Grype
             | Self::DefenderVulnerabilities
             | Self::WazuhVulnerabilities
+            | Self::Sarif
             | Self::Inventory => true,
             Self::ProwlerOcsf
             | Self::ProwlerCsv
@@ -210,9 +222,16 @@ impl Format {
                 | Self::KubeBench
                 | Self::HardeningKitty
                 | Self::Powerpipe
+                | Self::Sarif
                 | Self::DefenderVulnerabilities
                 | Self::WazuhVulnerabilities
         )
+    }
+
+    /// Returns true if only the name of its source tells a file's cluster, host or repository from another's.
+    #[must_use]
+    pub const fn needs_source(self) -> bool {
+        self.is_nameless() || matches!(self, Self::Sarif)
     }
 
     /// Returns true if a file does not say which host or cluster it is about: the name of its source does.
@@ -238,6 +257,7 @@ impl Format {
             | Self::DefenderCloud
             | Self::ScoutSuite
             | Self::Powerpipe
+            | Self::Sarif
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf

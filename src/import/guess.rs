@@ -32,7 +32,6 @@ const LOOKS: &[Look] = &[
         "the raw results of ScubaGear or ScubaGoggles",
         RESULTS,
     ),
-    (&["sarif"], "SARIF", FACTS),
     (&["\"assessment-results\""], "assessment results in OSCAL", FACTS),
     (&["\"plan-of-action-and-milestones\""], "a plan of action in OSCAL", FACTS),
     (&["\"affected_items\""], "an answer of Wazuh", FACTS),

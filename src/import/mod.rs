@@ -15,6 +15,7 @@ mod about;
 mod asff;
 mod baseline;
 mod cloud;
+mod code;
 mod document;
 pub mod fold;
 mod format;
@@ -184,7 +185,8 @@ pub fn detect(head: &[u8]) -> Option<Format> {
             let known =
                 known.or_else(|| scap::detect_json(head)).or_else(|| baseline::detect(head));
             let known = known.or_else(|| vulnerability::detect_json(head));
-            known.or_else(|| cloud::detect_json(head))
+            let known = known.or_else(|| cloud::detect_json(head));
+            known.or_else(|| code::is_report(head).then_some(Format::Sarif))
         }
         b'#' | b'r' if contains(head, b"report_version_major=") => Some(Format::Lynis),
         _ if prowler::csv::is_header(head) => Some(Format::ProwlerCsv),
@@ -257,6 +259,7 @@ pub fn read_with(
         Format::DefenderCloud => cloud::read_defender(&mut input, records),
         Format::ScoutSuite => cloud::read_scoutsuite(&mut input, records),
         Format::Powerpipe => cloud::read_powerpipe(&mut input, records),
+        Format::Sarif => code::read(&mut input, records),
         Format::Lynis => lynis::read(&mut input, records),
         Format::PingCastle => pingcastle::read(&mut input, records),
         Format::Xccdf => scap::read(&mut input, records),

@@ -62,6 +62,7 @@ pub fn about(bytes: &[u8]) {
         Format::KubeBench,
         Format::HardeningKitty,
         Format::Powerpipe,
+        Format::Sarif,
         Format::Inventory,
     ] {
         report(format, bytes);

@@ -298,10 +298,10 @@ fn fold_records(
     let Some(format) = format.or_else(|| import::detect(&head)) else {
         return Err(unknown_format(&head));
     };
-    if format.is_nameless() && source.is_none() {
+    if format.needs_source() && source.is_none() {
         return Err(Error::invalid(
-            "the report does not say which host or cluster it is about; repeat with --source and a name for it, which stands \
-             for it from then on",
+            "the report does not say which host, cluster or repository it is about; repeat with --source and a name for it, \
+             which stands for it from then on",
         ));
     }
     let source = source.unwrap_or_else(|| format.source(&head).to_owned());

@@ -155,6 +155,7 @@ fn the_catalogue_of_this_release_loads() {
         "hardeningkitty",
         "securityhub",
         "powerpipe",
+        "sarif",
     ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }

@@ -189,6 +189,7 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::Inspec
             | Format::WazuhSca
             | Format::Powerpipe
+            | Format::Sarif
             | Format::KubeBench => b"{\"a\": [",
             Format::PingCastle => b"<HealthcheckData>",
             Format::Xccdf => b"<Benchmark>",

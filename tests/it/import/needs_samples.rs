@@ -184,7 +184,8 @@ const FOREIGN_ASFF: &[Expected] = {
 const FOREIGN_REPORTS: &[Expected] = {
     use AssetType::{CloudResource, Server};
     use Format::{
-        DefenderCloud, KubeBench, Lynis, Maester, PingCastle, ScoutSuite, Scuba, SecureScore, Xccdf,
+        DefenderCloud, KubeBench, Lynis, Maester, PingCastle, Sarif, ScoutSuite, Scuba,
+        SecureScore, Xccdf,
     };
     const NO_RESULT: &str = "result N/A: needs a manual check";
     const NOT_APPLICABLE: &str = "result Pass: does not apply";
@@ -198,6 +199,7 @@ const FOREIGN_REPORTS: &[Expected] = {
     const PORA: &[&str] = &["m365/0817c655-a853-4d8f-9723-3a333b5b9235"];
     // Not a GUID: four characters too many, as others removed it.
     const SCORED: &[&str] = &["m365/12345678-1234-1234-1234-1234567890abcd"];
+    const CODE: &[&str] = &["code/flawfinder"];
     const CONTAINER: &[&str] = &["host/82103dde74c7"];
     &[
         expected("scubagear/ScubaResults_v1.6.0.json", Scuba, (126, 78), (57, 21, 0), GEAR)
@@ -277,6 +279,7 @@ const FOREIGN_REPORTS: &[Expected] = {
             (20, 4, 0),
             &["kubernetes/kube-bench"],
         ),
+        expected("sarif/flawfinder_sarif_input.sarif", Sarif, (78, 22), (1, 42, 0), CODE),
         expected("lynis/dd_many.dat", Lynis, (233, 227), (196, 31, 0), CONTAINER)
             .skipped(&[(UNEXPECTED, 6)])
             .assets(&[(Server, 1)]),

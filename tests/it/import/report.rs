@@ -7,7 +7,7 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 18] = [
+const ALL: [(Format, &str); 19] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
@@ -25,6 +25,7 @@ const ALL: [(Format, &str); 18] = [
     (Format::WazuhSca, "report/wazuh-sca-alerts.json"),
     (Format::KubeBench, "report/kube-bench.json"),
     (Format::Powerpipe, "report/powerpipe.json"),
+    (Format::Sarif, "report/gitleaks.sarif"),
     (Format::HardeningKitty, "report/hardeningkitty.csv"),
 ];
 
@@ -354,7 +355,7 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
         let path = path.to_str().unwrap();
         let (args, named) = (["import", "--client", "Acme", "--observed-at", "now"], ["--source"]);
         let nameless = [&args[..], &named, &["cluster-1", path]].concat();
-        let args = if format.is_nameless() { nameless } else { [&args[..], &[path]].concat() };
+        let args = if format.needs_source() { nameless } else { [&args[..], &[path]].concat() };
         folder.ok(&args);
     }
     assert_eq!(status(&folder, "ID-11"), "non_compliant", "S-Inactive of PingCastle");
@@ -369,6 +370,7 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
     assert_eq!(status(&folder, "CLD-03"), "non_compliant", "another one");
     assert_eq!(status(&folder, "CLD-20"), "non_compliant", "a check of kube-bench");
     assert_eq!(status(&folder, "CLD-05"), "non_compliant", "a control of Powerpipe");
+    assert_eq!(status(&folder, "DEV-07"), "non_compliant", "a secret in SARIF");
     assert_eq!(status(&folder, "END-14"), "compliant", "settings of HardeningKitty");
     assert_eq!(status(&folder, "END-13"), "non_compliant", "another one");
     let report = String::from_utf8(own("report/pingcastle.xml")).unwrap();
@@ -390,7 +392,7 @@ fn what_a_report_does_not_name_is_called_as_its_source() {
     let path = own_folder().join("report/hardeningkitty.csv");
     let import = ["import", "--client", "Acme", "--observed-at", "now", path.to_str().unwrap()];
     let refusal = folder.run(&import).err;
-    assert!(refusal.contains("does not say which host or cluster it is about"), "{refusal}");
+    assert!(refusal.contains("does not say which host, cluster or repository"), "{refusal}");
     folder.ok(&[&import[..], &["--source", "pc-1"]].concat());
     folder.ok(&[&import[..], &["--source", "pc-2", "--again"]].concat());
     let seen = folder.ok(&["observation", "list", "Acme", "--control", "END-13", "--json"]);

@@ -15,8 +15,8 @@ pub const OWN: &[Expected] = {
     use Format::{
         Asff, DefenderCloud, HardeningKitty, Inspec, Inventory, KubeBench, Lynis, Maester, Masscan,
         Nmap, PingCastle, Powerpipe, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf,
-        ScoutSuite, Scuba, SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3, WazuhSca,
-        Xccdf, ZeroTrust,
+        Sarif, ScoutSuite, Scuba, SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3,
+        WazuhSca, Xccdf, ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
@@ -158,6 +158,18 @@ pub const OWN: &[Expected] = {
         .assets(&[(CloudResource, 1), (VirtualMachine, 3)]),
         expected("report/scoutsuite.js", ScoutSuite, (5, 3), (1, 2, 0), AWS)
             .skipped(&[("missing checked_items or flagged_items", 1), ("nothing to check", 1)]),
+        expected(
+            "report/gitleaks.sarif",
+            Sarif,
+            (7, 4),
+            (2, 1, 1),
+            &["code/gitleaks", "code/semgrep-oss"],
+        )
+        .skipped(&[
+            ("kind review: not a result", 1),
+            ("level none: the rule only informs", 1),
+            ("missing ruleId", 1),
+        ]),
         expected("report/powerpipe.json", Powerpipe, (5, 2), (1, 1, 0), AWS)
             .skipped(&[
                 ("missing account id", 1),

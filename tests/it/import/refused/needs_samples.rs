@@ -66,7 +66,6 @@ fn what_is_not_taken_is_named_for_what_it_looks_like() {
         ("oscal_ar/ifa_ar.json", "assessment results in OSCAL"),
         ("oscal_ar/ifa_poam.json", "a plan of action in OSCAL"),
         ("powerpipe/check.csv", "a table of Powerpipe"),
-        ("sarif/no_runs.sarif", "SARIF"),
         ("scubagear/ScubaResults_v1.8.0.csv", "a table of ScubaGear or ScubaGoggles"),
         ("scubagear/TestResults_v1.8.0.json", "the raw results of ScubaGear or ScubaGoggles"),
         ("prowler_compliance/aws_comp_hipaa_aws.csv", "a compliance report of Prowler"),

@@ -1,0 +1,5 @@
+//! Results of tools that look at source code.
+
+mod sarif;
+
+pub(super) use sarif::{is_report, read};
