@@ -30,13 +30,14 @@ use sha2::{Digest, Sha256};
 
 use figure::{Report, median, quotient, time};
 
+type Part = fn(&mut Bench);
+
 fn main() -> Result<(), String> {
     let mut bench = Bench { report: Report::default(), reference: 0 };
     bench.reference = median_micros(50, || {
         black_box(Sha256::digest(black_box(vec![7_u8; 1 << 20])));
     });
     Report::note("SHA-256 of 1 MiB (1.00 ref)", time(bench.reference));
-    type Part = fn(&mut Bench);
     let parts: [(&str, Part); 5] = [
         ("assess", assess::bench),
         ("input", input::bench),
