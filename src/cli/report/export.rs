@@ -1,15 +1,13 @@
 //! `posture export`: everything about a client or all clients, as lines of JSON.
 
-use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use super::file::{PartFile, require_replaceable, unwritable};
 use crate::cli::call::{Call, with_session};
 use crate::cli::serve::stop_signal;
 use crate::cli::{client_name, print};
@@ -39,7 +37,7 @@ pub(in crate::cli) struct ExportArgs {
 pub(in crate::cli) fn run(options: &Config, json: bool, args: &ExportArgs) -> Result<()> {
     let to_stdout = args.output == Path::new("-");
     if !to_stdout {
-        require_replaceable(&args.output)?;
+        require_replaceable(&args.output, "all.ndjson")?;
     }
     let (n_lines, part) = with_session(options, async |session| {
         let path = match &args.client {
@@ -66,60 +64,6 @@ pub(in crate::cli) fn run(options: &Config, json: bool, args: &ExportArgs) -> Re
         }
         Some(_) | None => Ok(()),
     }
-}
-
-/// # Errors
-/// `Invalid` if there is something other than a file, which the export could not or should not replace.
-fn require_replaceable(target: &Path) -> Result<()> {
-    match std::fs::metadata(target) {
-        Ok(it) if it.is_dir() => Err(Error::invalid(format!(
-            "{} is a directory; name a file in it, such as {}",
-            target.display(),
-            target.join("all.ndjson").display()
-        ))),
-        Ok(it) if !it.is_file() => Err(Error::invalid(format!(
-            "{} is not a regular file; use --output - to write to standard output",
-            target.display()
-        ))),
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-/// The file beside the final one that an export is written to. It is removed unless it is renamed.
-struct PartFile {
-    path: PathBuf,
-    file: File,
-    is_renamed: bool,
-}
-
-impl PartFile {
-    fn create(target: &Path) -> Result<Self> {
-        let mut name = target.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.part", std::process::id()));
-        let path = target.with_file_name(name);
-        let made = File::options().write(true).create_new(true).mode(0o600).open(&path);
-        let file = made.map_err(|it| unwritable(path.display(), &it))?;
-        Ok(Self { path, file, is_renamed: false })
-    }
-
-    fn rename(mut self, target: &Path) -> Result<()> {
-        std::fs::rename(&self.path, target).map_err(|it| unwritable(target.display(), &it))?;
-        self.is_renamed = true;
-        Ok(())
-    }
-}
-
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        if !self.is_renamed {
-            // The error that led here is reported.
-            drop(std::fs::remove_file(&self.path));
-        }
-    }
-}
-
-fn unwritable(name: impl Display, error: &io::Error) -> Error {
-    Error::invalid(format!("{name}: cannot be written: {error}"))
 }
 
 /// The lines on their way to a file or to standard output. Only the last one is held.

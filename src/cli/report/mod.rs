@@ -3,6 +3,7 @@
 pub(super) mod change;
 pub(super) mod event;
 pub(super) mod export;
+mod file;
 mod newest;
 pub(super) mod observation;
 pub(super) mod portfolio;
