@@ -9,11 +9,12 @@ use crate::app::assessment::statement::Statements;
 use crate::app::client::settings::Settings;
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
-use crate::engine::fact::{Profile, RowDecision};
+use crate::engine::fact::{Attestation, Profile, RowDecision};
 use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::ControlOutcome;
 use crate::error::{Error, Result};
 use crate::store::ClientSnapshot;
+use crate::store::per_client::evidence::Evidence;
 
 /// Everything about one client that explains its requirements.
 pub struct ClientReport {
@@ -22,11 +23,11 @@ pub struct ClientReport {
     pub controls: Vec<ControlOutcome>,
     /// Those that the client must meet.
     pub frameworks: Vec<FrameworkId>,
-    decisions: Vec<RowDecision>,
+    pub now: Time,
+    statements: Statements,
     profile: Profile,
     /// Platforms that a source reported about.
     seen: BTreeSet<String>,
-    now: Time,
 }
 
 impl ClientReport {
@@ -38,7 +39,23 @@ impl ClientReport {
 
     #[must_use]
     pub fn find_decision(&self, framework: FrameworkId, reference: &str) -> Option<&RowDecision> {
-        self.decisions.iter().find(|it| it.is_about(framework, reference))
+        self.statements.decisions.iter().find(|it| it.is_about(framework, reference))
+    }
+
+    /// Returns what was attested about a control, with the evidence that counts. `None`: nothing, or it has expired.
+    #[must_use]
+    pub fn find_attestation(&self, code: &str) -> Option<Attestation> {
+        let is_valid =
+            |it: &Attestation| it.control == code && it.until.is_none_or(|end| self.now < end);
+        let found = self.statements.attested.iter().find(|it| is_valid(&it.attestation))?;
+        let evidence = self.statements.evidence_of(found, self.now).map(str::to_owned);
+        Some(Attestation { evidence, ..found.attestation.clone() })
+    }
+
+    /// Lists the valid entries of the evidence register about a control.
+    pub fn evidence_of(&self, code: &str) -> impl Iterator<Item = &Evidence> {
+        let all = self.statements.evidence.iter();
+        all.filter(move |it| it.control == code && it.is_valid(self.now))
     }
 }
 
@@ -51,7 +68,7 @@ impl App {
         Ok(ClientReport {
             controls: self.control_outcomes(rows)?,
             frameworks: settings.frameworks(),
-            decisions: Statements::read(rows, &catalog)?.decisions,
+            statements: Statements::read(rows, &catalog)?,
             profile: settings.profile(),
             seen: rows.list_sources()?.iter().filter_map(|it| platform_of(&it.scope)).collect(),
             now: self.clock.now(),
