@@ -8,6 +8,7 @@ pub mod kpi;
 pub mod log;
 pub mod observation;
 pub mod orphan;
+pub mod oscal;
 pub mod portfolio;
 pub mod posture;
 pub mod vulnerability;
