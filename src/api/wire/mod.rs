@@ -1,6 +1,7 @@
 //! What goes over the wire: bodies, parameters, replies, problems.
 
 pub mod body;
+pub mod file;
 pub mod framework;
 pub mod input;
 pub mod kind;
@@ -10,5 +11,6 @@ pub mod problem;
 pub mod reference;
 pub mod reply;
 pub mod schema;
+pub mod table;
 pub mod upload;
 pub mod view;

@@ -164,7 +164,11 @@ const LIMIT_HEADERS: [(&str, &str); 4] = [
     ("RateLimit-Policy", "All windows, as limit;w=seconds."),
 ];
 
-fn success(status: u16, description: &'static str, schema: MetaSchemaRef) -> MetaResponses {
+pub(super) fn success(
+    status: u16,
+    description: &'static str,
+    schema: MetaSchemaRef,
+) -> MetaResponses {
     let header = |(name, description): (&str, &str)| MetaHeader {
         name: name.to_owned(),
         description: Some(description.to_owned()),

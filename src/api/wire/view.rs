@@ -6,6 +6,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::file::FileFormat;
 use super::kind;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
@@ -325,6 +326,14 @@ word!(
     /// is no longer stored.
     DeliveryStatusView, &'static str, "DeliveryStatus",
     ["waiting", "sending", "delivered", "exhausted", "skipped"], same
+);
+word!(
+    /// `csv` and `xlsx`: a table with one row per requirement. `oscal`: assessment results in the JSON format of NIST.
+    ReportFormatView, FileFormat, "ReportFormat", FileFormat::ALL, FileFormat::as_str
+);
+word!(
+    /// The format of a table.
+    TableFormatView, FileFormat, "TableFormat", FileFormat::TABLES, FileFormat::as_str
 );
 word!(
     /// The state of a network scan. A running scan continues after a restart of the service.

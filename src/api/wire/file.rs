@@ -1,0 +1,125 @@
+//! Answers that are files to save.
+
+use std::marker::PhantomData;
+
+use poem::http::header;
+use poem::{IntoResponse, Response};
+use poem_openapi::ApiResponse;
+use poem_openapi::registry::{MetaMediaType, MetaResponses, MetaSchema, MetaSchemaRef, Registry};
+use poem_openapi::types::Type;
+
+use super::reply::{JSON, success};
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileFormat {
+    Csv,
+    Xlsx,
+    Oscal,
+}
+
+impl FileFormat {
+    pub const ALL: [Self; 3] = [Self::Csv, Self::Xlsx, Self::Oscal];
+    pub const TABLES: [Self; 2] = [Self::Csv, Self::Xlsx];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Xlsx => "xlsx",
+            Self::Oscal => "oscal",
+        }
+    }
+
+    const fn content_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+            Self::Oscal => JSON,
+        }
+    }
+
+    const fn extension(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Xlsx => "xlsx",
+            Self::Oscal => "oscal.json",
+        }
+    }
+
+    fn schema(self) -> MetaSchemaRef {
+        match self {
+            Self::Csv => String::schema_ref(),
+            Self::Xlsx => {
+                MetaSchemaRef::Inline(Box::new(MetaSchema::new_with_format("string", "binary")))
+            }
+            Self::Oscal => MetaSchemaRef::Inline(Box::new(MetaSchema::new("object"))),
+        }
+    }
+}
+
+/// Which formats an operation answers with.
+pub trait Formats: Send {
+    const ALL: &'static [FileFormat];
+}
+
+/// A table or OSCAL.
+pub struct AnyFormat;
+/// A table.
+pub struct TableFormat;
+
+impl Formats for AnyFormat {
+    const ALL: &'static [FileFormat] = &FileFormat::ALL;
+}
+
+impl Formats for TableFormat {
+    const ALL: &'static [FileFormat] = &FileFormat::TABLES;
+}
+
+/// `200` with a file. Never cached.
+pub struct FileReply<F> {
+    name: String,
+    format: FileFormat,
+    content: Vec<u8>,
+    formats: PhantomData<F>,
+}
+
+impl<F> FileReply<F> {
+    /// The file's name consists of the words.
+    pub fn of(words: &[&str], format: FileFormat, content: Vec<u8>) -> Self {
+        let name = words.iter().map(|it| plain(it)).collect::<Vec<_>>().join("-");
+        let name = format!("{name}.{}", format.extension());
+        Self { name, format, content, formats: PhantomData }
+    }
+}
+
+/// The letters and digits of a text, and hyphens for everything between them.
+fn plain(text: &str) -> String {
+    let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("-")
+}
+
+impl<F: Formats> IntoResponse for FileReply<F> {
+    fn into_response(self) -> Response {
+        let disposition = format!("attachment; filename=\"{}\"", self.name);
+        Response::builder()
+            .content_type(self.format.content_type())
+            .header(header::CONTENT_DISPOSITION, disposition)
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(self.content)
+    }
+}
+
+impl<F: Formats> ApiResponse for FileReply<F> {
+    fn meta() -> MetaResponses {
+        let content = |it: &FileFormat| MetaMediaType {
+            content_type: it.content_type(),
+            schema: it.schema(),
+        };
+        let mut file = success(200, "The report, as a file.", String::schema_ref());
+        file.responses.iter_mut().for_each(|it| it.content = F::ALL.iter().map(content).collect());
+        file
+    }
+
+    fn register(_: &mut Registry) {}
+}
