@@ -13,6 +13,7 @@ use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
 use poem::{Endpoint, EndpointExt, IntoEndpoint, Request, Response, Route};
 use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
+use tokio::sync::Semaphore;
 
 use crate::app::App;
 use crate::error::Result;
@@ -63,6 +64,8 @@ pub struct Web {
     pub metrics_token: Option<MetricsToken>,
     /// Peers whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
+    /// One report about the portfolio is made at a time: a large one takes much memory.
+    pub portfolio_report: Semaphore,
     /// Set once the log said that a proxy is not configured.
     untrusted_proxy: Once,
 }
@@ -72,8 +75,15 @@ impl Web {
         let WebOptions { trusted_proxies, metrics_token } = options;
         let cache = PageCache::new(edge::page_cache::CACHE_BYTES);
         let metrics = Metrics::new(traffic);
-        let untrusted_proxy = Once::new();
-        Arc::new(Self { app, cache, metrics, metrics_token, trusted_proxies, untrusted_proxy })
+        Arc::new(Self {
+            app,
+            cache,
+            metrics,
+            metrics_token,
+            trusted_proxies,
+            portfolio_report: Semaphore::new(1),
+            untrusted_proxy: Once::new(),
+        })
     }
 
     /// Returns the cached answer, or renders it off the async threads and caches it. The key's versions are read before
@@ -144,6 +154,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::client::export::Exports,
             manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
+            manage::report::reports::Reports,
             manage::client::observations::Observations,
             manage::client::vulnerabilities::Vulnerabilities,
         ),

@@ -3,3 +3,6 @@
 pub mod compliance;
 pub mod kpis;
 pub mod portfolio;
+mod portfolio_table;
+pub mod reports;
+mod requirement_table;
