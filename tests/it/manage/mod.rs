@@ -31,6 +31,7 @@ mod programs;
 mod queries;
 mod reads;
 mod references;
+mod reports;
 mod requirements;
 mod retention;
 mod risk_acceptance;
