@@ -24,6 +24,7 @@ mod lapse;
 mod observations;
 mod order;
 mod orphans;
+mod oscal;
 mod own_frameworks;
 mod portfolio;
 mod posture;
