@@ -38,6 +38,20 @@ pub(super) fn line(text: &str) -> Result<()> {
     }
 }
 
+/// Prints bytes as they are. On a terminal, invisible characters other than line breaks and tabs are escaped.
+///
+/// # Errors
+/// As [`line`].
+pub(super) fn bytes(content: &[u8]) -> Result<()> {
+    if io::stdout().is_terminal() {
+        return line(String::from_utf8_lossy(content).trim_end_matches('\n'));
+    }
+    match io::stdout().lock().write_all(content) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::internal(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Returns true if standard output is a pipe or a terminal that has no reader anymore.
 pub(super) fn is_closed() -> bool {
     let out = io::stdout();

@@ -7,6 +7,7 @@ mod export;
 mod framework;
 mod help;
 mod input;
+mod report;
 mod result;
 mod serve;
 mod story;

@@ -1,4 +1,4 @@
-//! `posture export`: everything about a client or all clients, as lines of JSON.
+//! `posture export`: everything about a client or all clients, as lines of JSON, or a report about one framework.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -7,8 +7,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use super::download::{self, ReportFormat};
 use super::file::{PartFile, require_replaceable, unwritable};
-use crate::cli::call::{Call, with_session};
+use crate::cli::call::{Call, encoded, with_session};
 use crate::cli::serve::stop_signal;
 use crate::cli::{client_name, print};
 use crate::config::Config;
@@ -22,19 +23,48 @@ const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 Examples:
   posture export --output all.ndjson
   posture export --client 'Acme Ltd' | jq -r 'select(.kind == \"risk\") | .data.title'
+  posture export --client 'Acme Ltd' --framework SOC2 --format xlsx --output acme-soc2.xlsx
 
-Each line is {\"kind\", \"clientId\", \"data\"}; the last one, of the kind `end`, counts the others. FILE appears when the
-export is complete: an interrupted one leaves none.")]
+Without --framework, each line is {\"kind\", \"clientId\", \"data\"}; the last one, of the kind `end`, counts the others.
+FILE appears when the export is complete: an interrupted one leaves none.")]
 pub(in crate::cli) struct ExportArgs {
     /// Only this client, by name or id. Default: all clients.
     #[arg(long, value_name = "CLIENT")]
     client: Option<String>,
+    /// A report about this framework of the client instead, such as SOC2: each requirement with its status, its controls
+    /// and why.
+    #[arg(long, requires = "client", value_name = "FRAMEWORK")]
+    framework: Option<String>,
+    /// Format of the report. Default: csv.
+    #[arg(long, value_enum, requires = "framework")]
+    format: Option<ReportFormat>,
     /// File to write, or - for standard output. A file that exists is replaced.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     output: PathBuf,
 }
 
 pub(in crate::cli) fn run(options: &Config, json: bool, args: &ExportArgs) -> Result<()> {
+    match (&args.client, &args.framework) {
+        (Some(client), Some(framework)) => report(options, json, args, client, framework),
+        _ => lines(options, json, args),
+    }
+}
+
+fn report(
+    options: &Config,
+    json: bool,
+    args: &ExportArgs,
+    client: &str,
+    framework: &str,
+) -> Result<()> {
+    let format = args.format.unwrap_or(ReportFormat::Csv);
+    download::run(options, json, (format, &args.output), async |session| {
+        let client = client_name::path(session, client).await?;
+        Ok(format!("{client}/reports/{}", encoded(framework)))
+    })
+}
+
+fn lines(options: &Config, json: bool, args: &ExportArgs) -> Result<()> {
     let to_stdout = args.output == Path::new("-");
     if !to_stdout {
         require_replaceable(&args.output, "all.ndjson")?;

@@ -1,10 +1,13 @@
 //! `posture portfolio`: all clients, those that need work first.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use super::download::{self, ReportFormat};
 use crate::api::manage::client::posture::COVERAGE_MIN;
-use crate::cli::call::with_session;
+use crate::cli::call::{ServerSession, with_session};
 use crate::cli::print;
 use crate::config::Config;
 use crate::error::Result;
@@ -15,11 +18,36 @@ use crate::page::PULL_LIMIT_MAX;
 Examples:
   posture portfolio
   posture portfolio --sort risks
+  posture portfolio --format xlsx --output portfolio.xlsx
   posture portfolio --json | jq -r '.data[] | select(.provisional) | .clientName'")]
 pub(in crate::cli) struct PortfolioArgs {
     /// Order of the clients. Ties are ordered by name.
     #[arg(long, value_enum, default_value_t = PortfolioOrder::Score)]
     sort: PortfolioOrder,
+    /// A report with all figures instead, in the order in which the clients were added.
+    #[arg(long, value_enum, conflicts_with = "sort")]
+    format: Option<TableFormat>,
+    /// File to write the report to, or - for standard output. A file that exists is replaced.
+    #[arg(long, short, default_value = "-", requires = "format", value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// The format of the report.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum TableFormat {
+    /// A table as text.
+    Csv,
+    /// A table as a spreadsheet.
+    Xlsx,
+}
+
+impl TableFormat {
+    const fn report(self) -> ReportFormat {
+        match self {
+            Self::Csv => ReportFormat::Csv,
+            Self::Xlsx => ReportFormat::Xlsx,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -35,6 +63,10 @@ enum PortfolioOrder {
 }
 
 pub(in crate::cli) fn run(options: &Config, json: bool, args: &PortfolioArgs) -> Result<()> {
+    if let Some(format) = args.format {
+        let path = async |_: &ServerSession| Ok("/api/portfolio/report".to_owned());
+        return download::run(options, json, (format.report(), &args.output), path);
+    }
     let mut all = with_session(options, async |session| {
         session.list("/api/portfolio/scores", PULL_LIMIT_MAX).await
     })?;
