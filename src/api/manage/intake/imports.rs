@@ -172,7 +172,8 @@ impl Imports {
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// Default: detected from the beginning of the file. `facts` is not detected.
         format: Query<Option<Raw<FormatWord>>>,
-        /// The name of the source. Default: the name of the tool.
+        /// The name of the source. Default: the name of the tool. Required for `kube-bench`, `hardeningkitty` and `sarif`, whose
+        /// files do not say what they are about.
         source: Query<Option<Raw<Text>>>,
         /// Which columns of an inventory are what: an object from fields to names of columns, such as `{"name": "Asset Name"}`. Kept
         /// for the next inventory of the source. Default: those kept, or else by usual names.
