@@ -81,7 +81,9 @@ struct Found {
     kind: String,
     message: String,
     file: String,
-    is_suppressed: bool,
+    has_suppression: bool,
+    /// One of its suppressions is rejected or under review.
+    is_disputed: bool,
 }
 
 impl Run {
@@ -121,11 +123,11 @@ impl Run {
                 &mut it.file
             }
             ["suppressions"] => {
-                it.is_suppressed |= matches!(part, Part::Open);
+                it.has_suppression |= matches!(part, Part::Open);
                 return Ok(());
             }
             ["suppressions", "status"] => {
-                it.is_suppressed &= matches!(part, Part::Text("accepted"));
+                it.is_disputed |= !matches!(part, Part::Text("accepted"));
                 return Ok(());
             }
             [] => {
@@ -187,7 +189,9 @@ impl Run {
         let outcome = match (found.kind.as_str(), level) {
             ("pass", _) => CheckOutcome::Pass,
             ("" | "fail", "none") => return Err("level none: the rule only informs".to_owned()),
-            ("" | "fail", _) if found.is_suppressed => CheckOutcome::Accepted,
+            ("" | "fail", _) if found.has_suppression && !found.is_disputed => {
+                CheckOutcome::Accepted
+            }
             ("" | "fail", _) => CheckOutcome::Fail,
             (kind, _) => return Err(format!("kind {}: not a result", text::line(kind, 40))),
         };

@@ -385,6 +385,26 @@ fn reports_decide_controls_and_a_rule_that_is_gone_is_not_held_against_a_domain(
 }
 
 #[test]
+fn a_suppression_counts_if_nobody_disputes_one() {
+    for (suppressions, outcome) in [
+        ("[]", CheckOutcome::Fail),
+        ("null", CheckOutcome::Fail),
+        (r#"[{"kind": "inSource"}]"#, CheckOutcome::Accepted),
+        (r#"[{"status": "accepted"}, {"kind": "inSource"}]"#, CheckOutcome::Accepted),
+        (r#"[{"status": "rejected"}]"#, CheckOutcome::Fail),
+        (r#"[{"status": "underReview"}, {"status": "accepted"}]"#, CheckOutcome::Fail),
+        (r#"[{"status": "accepted"}, {"status": "underReview"}]"#, CheckOutcome::Fail),
+    ] {
+        let result = format!(r#"{{"ruleId": "a", "suppressions": {suppressions}}}"#);
+        let run = format!(r#"{{"tool": {{"driver": {{"name": "x"}}}}, "results": [{result}]}}"#);
+        let file = format!(r#"{{"runs": [{run}]}}"#);
+        let all = records(Format::Sarif, &mut file.as_bytes()).unwrap();
+        let Record::Check(check) = &all[1] else { panic!("{all:?}") };
+        assert_eq!(check.outcome, outcome, "{suppressions}");
+    }
+}
+
+#[test]
 fn what_a_report_does_not_name_is_called_as_its_source() {
     let folder = Folder::new();
     let _server = folder.serve();
