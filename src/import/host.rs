@@ -77,6 +77,15 @@ fn seen(host: &HostEvidence, address: &str) -> OrSkipped<Seen> {
     })
 }
 
+/// An address of a network card that its manufacturer assigned, however it is written, in lower case with colons.
+#[must_use]
+pub fn mac(text: &str) -> Option<String> {
+    let digits: String = text.chars().filter(|it| !matches!(it, ':' | '-' | '.' | ' ')).collect();
+    let octets = hex::decode(&digits).ok().filter(|it| it.len() == 6)?;
+    let mac = octets.iter().map(|it| format!("{it:02x}")).collect::<Vec<_>>().join(":");
+    is_global(&mac).then_some(mac)
+}
+
 /// Returns true if the manufacturer assigned the MAC address. One of the last two bits of its first byte is set if software
 /// assigned it, or if it is the address of a group.
 pub(super) fn is_global(mac: &str) -> bool {

@@ -35,6 +35,12 @@ pub(super) fn id(text: &str, what: &str) -> OrSkipped<String> {
     Ok(text.to_owned())
 }
 
+/// The words of a text, which have ASCII letters and digits alone, in lower case with hyphens between them.
+pub(super) fn slug(text: &str) -> String {
+    let words = text.split(|it: char| !it.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
+    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
 /// Control characters, and those that turn the direction of text or have no width: two ids that look alike must be the
 /// same. Narrower than what [`crate::text::visible`] escapes: an id may hold a no-break space or a character that Unicode did not
 /// assign when this was built.

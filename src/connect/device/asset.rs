@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use super::{Device, Last};
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
+use crate::import::host::mac;
 
 /// What makers and hypervisors write where a serial number belongs, in lower case.
 const JUNK_SERIALS: [&str; 19] = [
@@ -85,17 +86,6 @@ fn serial(text: &str) -> Option<String> {
         || JUNK_SERIALS.contains(&&*lower)
         || JUNK_SERIAL_STARTS.iter().any(|it| lower.starts_with(it));
     (!is_junk).then(|| text.to_owned())
-}
-
-/// The lowest bits of the first octet: of a group of cards, and made up on the machine.
-const GROUP_BITS: u32 = 2;
-
-/// In lower case with colons. `None`: it is not the address of a network card.
-fn mac(text: &str) -> Option<String> {
-    let digits: String = text.chars().filter(|it| !matches!(it, ':' | '-' | '.' | ' ')).collect();
-    let octets = hex::decode(&digits).ok().filter(|it| it.len() == 6)?;
-    let is_of_a_card = GROUP_BITS <= octets[0].trailing_zeros() && octets.iter().any(|it| *it != 0);
-    is_of_a_card.then(|| octets.iter().map(|it| format!("{it:02x}")).collect::<Vec<_>>().join(":"))
 }
 
 /// The first address that others can reach it by.

@@ -7,7 +7,7 @@ use crate::engine::catalog::reference::with_references;
 use crate::error::Result;
 use crate::import::about::{About, Told, no_result, severity};
 use crate::import::sheet::{self, Cells, has_columns};
-use crate::import::text::OrSkipped;
+use crate::import::text::{OrSkipped, slug};
 use crate::import::{CheckOutcome, CheckSubject, Record};
 
 const WHAT: &str = "HardeningKitty";
@@ -76,7 +76,7 @@ impl<'a> Setting<'a> {
             remediation: "",
             detail: &detail,
         });
-        let references = BTreeSet::from([LIST.to_owned(), format!("{LIST}:{}", slug(self.name))]);
+        let references = BTreeSet::from([LIST.to_owned(), reference(self.name)]);
         about.tell(at, &with_references(self.name, &references), told, records)
     }
 
@@ -95,8 +95,7 @@ impl<'a> Setting<'a> {
 }
 
 /// The name of a setting as a reference, which has no space: lists number settings each in its own way, and name them alike.
-fn slug(name: &str) -> String {
-    let words = name.split(|it: char| !it.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
-    let slug = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
-    slug.chars().take(REFERENCE_CHARS_MAX).collect()
+fn reference(name: &str) -> String {
+    let slug: String = slug(name).chars().take(REFERENCE_CHARS_MAX).collect();
+    format!("{LIST}:{slug}")
 }

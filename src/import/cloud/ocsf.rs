@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::import::asff;
 use crate::import::json::{self, JsonItem};
 use crate::import::prowler::finding::Finding;
+use crate::import::prowler::ocsf::{OcsfUid, Product};
 use crate::import::prowler::record::{self, no_status};
 use crate::import::scalar::Scalar;
 use crate::import::text::OrSkipped;
@@ -69,23 +70,9 @@ struct Metadata<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Product<'a> {
-    #[serde(borrow)]
-    name: Scalar<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
 struct Cloud<'a> {
     #[serde(borrow)]
-    account: Option<Account<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Account<'a> {
-    #[serde(borrow)]
-    uid: Scalar<'a>,
+    account: Option<OcsfUid<'a>>,
 }
 
 #[derive(Deserialize, Default)]

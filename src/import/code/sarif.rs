@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::import::document::{Part, walk};
 use crate::import::ration::refuse_beyond;
 use crate::import::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped, TITLE_CHARS_MAX};
+use crate::import::vulnerability::by_score;
 use crate::import::{Check, CheckOutcome, CheckSubject, Record, contains, has_members};
 
 const WHAT: &str = "SARIF";
@@ -153,8 +154,7 @@ impl Run {
         let tool = text::id(&self.tool, "name of the tool");
         let tool =
             tool.map_err(|reason| Error::invalid(format!("not a report of {WHAT}: {reason}")))?;
-        let words = tool.split(|it: char| !it.is_ascii_alphanumeric()).filter(|it| !it.is_empty());
-        let slug = words.collect::<Vec<_>>().join("-").to_ascii_lowercase();
+        let slug = text::slug(&tool);
         let of_tool = BTreeSet::from([format!("sarif:{slug}")]);
         let scope = format!("code/{slug}");
         let scope = text::id(&scope, "scope").map_err(Error::invalid)?;
@@ -218,13 +218,9 @@ impl Run {
 
 /// By the score that a rule has for security, or else by the level, which is `warning` if the file does not say.
 fn severity(score: &str, level: &str) -> Severity {
-    let levels = [(9.0, Severity::Critical), (7.0, Severity::High), (4.0, Severity::Medium)];
-    if let Ok(score) = score.trim().parse::<f64>() {
-        return levels.iter().find(|it| it.0 <= score).map_or(Severity::Low, |it| it.1);
-    }
-    match level {
+    by_score(score).unwrap_or(match level {
         "error" => Severity::High,
         "note" => Severity::Low,
         _ => Severity::Medium,
-    }
+    })
 }

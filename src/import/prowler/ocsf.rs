@@ -71,9 +71,9 @@ struct Metadata<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Product<'a> {
+pub(in crate::import) struct Product<'a> {
     #[serde(borrow)]
-    name: Scalar<'a>,
+    pub(in crate::import) name: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]
@@ -109,9 +109,9 @@ struct Cloud<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct OcsfUid<'a> {
+pub(in crate::import) struct OcsfUid<'a> {
     #[serde(borrow)]
-    uid: Scalar<'a>,
+    pub(in crate::import) uid: Scalar<'a>,
 }
 
 #[derive(Deserialize, Default)]

@@ -166,6 +166,18 @@ fn the_catalogue_of_this_release_loads() {
 }
 
 #[test]
+fn controls_of_powerpipe_decide_what_those_of_security_hub_with_the_same_ids_do() {
+    let catalog = embedded().unwrap();
+    let of_hub = catalog.tools["securityhub"].checks.iter();
+    let of_hub = of_hub.map(|(id, links)| {
+        (format!("fsbp:{}", id.to_lowercase().replace('.', "_")), format!("{links:?}"))
+    });
+    let of_powerpipe = catalog.tools["powerpipe"].checks.iter();
+    let of_powerpipe = of_powerpipe.map(|(id, links)| (id.clone(), format!("{links:?}")));
+    assert_eq!(of_powerpipe.collect::<BTreeMap<_, _>>(), of_hub.collect::<BTreeMap<_, _>>());
+}
+
+#[test]
 fn frameworks_have_the_contract_s_names_and_the_product_s_readiness_rules() {
     let names = [
         "SOC 2 Type II",
