@@ -3,9 +3,10 @@
 use super::columns::Field;
 use super::{OrSkipped, SCOPE};
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
-use crate::import::host::{hostname, is_global};
+use crate::import::host::{hostname, mac};
 use crate::import::moment;
 use crate::import::text::{self, NAME_CHARS_MAX};
+use crate::import::vulnerability::type_of_os;
 
 /// Of a longer list of tags, the rest is not kept.
 const N_TAGS_MAX: usize = 20;
@@ -14,7 +15,6 @@ const DESCRIPTION_CHARS_MAX: usize = 500;
 
 /// The type of an asset by a word that what the list calls its type has, or else its operating system: the first that fits.
 const TYPES: &[(&str, AssetType)] = &[
-    ("windows server", AssetType::Server),
     ("server", AssetType::Server),
     ("virtual", AssetType::VirtualMachine),
     ("laptop", AssetType::Workstation),
@@ -36,20 +36,8 @@ const TYPES: &[(&str, AssetType)] = &[
     ("container", AssetType::Container),
     ("database", AssetType::Database),
 ];
-const SYSTEMS: &[(&str, AssetType)] = &[
-    ("server", AssetType::Server),
-    ("windows", AssetType::Workstation),
-    ("macos", AssetType::Workstation),
-    ("mac os", AssetType::Workstation),
-    ("ios", AssetType::Mobile),
-    ("ipados", AssetType::Mobile),
-    ("android", AssetType::Mobile),
-    ("linux", AssetType::Server),
-    ("ubuntu", AssetType::Server),
-    ("debian", AssetType::Server),
-    ("red hat", AssetType::Server),
-    ("esxi", AssetType::Server),
-];
+/// The same of operating systems that are not in reports of scanners.
+const SYSTEMS: &[(&str, AssetType)] = &[("server", AssetType::Server), ("ios", AssetType::Mobile)];
 
 /// The asset, and why a part of the row is left out. `cell`: what the list says of a field, if anything.
 ///
@@ -118,17 +106,7 @@ fn first_address(text: &str) -> Option<String> {
 }
 
 fn first_mac(text: &str) -> Option<String> {
-    let all = text.split([',', ';', ' ', '\n', '|']).map(|it| it.trim().to_lowercase());
-    all.map(|it| with_colons(&it)).find(|it| is_global(it))
-}
-
-/// `00-1b-2c-00-00-01`, `001b.2c00.0001` and `001b2c000001` as `00:1b:2c:00:00:01`.
-fn with_colons(mac: &str) -> String {
-    let digits: Vec<char> = mac.chars().filter(char::is_ascii_hexdigit).collect();
-    if digits.len() != 12 {
-        return mac.to_owned();
-    }
-    digits.chunks(2).map(|it| it.iter().collect::<String>()).collect::<Vec<_>>().join(":")
+    text.split([',', ';', ' ', '\n', '|']).find_map(mac)
 }
 
 fn tags(text: &str) -> Vec<String> {
@@ -151,5 +129,7 @@ fn asset_type(kind: &str, os: &str) -> AssetType {
         words.iter().find(|it| text.contains(it.0)).map(|it| it.1)
     };
     let named = AssetType::ALL.into_iter().find(|it| it.as_str().eq_ignore_ascii_case(kind));
-    named.or_else(|| find(kind, TYPES)).or_else(|| find(os, SYSTEMS)).unwrap_or(AssetType::Device)
+    let of_kind = named.or_else(|| find(kind, TYPES));
+    let of_os = || type_of_os(&os.to_lowercase()).or_else(|| find(os, SYSTEMS));
+    of_kind.or_else(of_os).unwrap_or(AssetType::Device)
 }

@@ -99,6 +99,23 @@ fn a_list_without_a_column_says_which_it_has() {
     assert_eq!(bytes.assets[0].serial.as_deref(), Some("=1+1"), "cells are texts");
 }
 
+#[test]
+fn an_operating_system_says_what_it_runs_on() {
+    for (os, asset_type) in [
+        ("Windows 11 Pro", AssetType::Workstation),
+        ("Windows Server 2022", AssetType::Server),
+        ("Ubuntu 24.04", AssetType::Server),
+        ("iOS 18", AssetType::Mobile),
+        ("iPadOS", AssetType::Mobile),
+        ("FortiOS 7.4", AssetType::NetworkDevice),
+        ("Cisco IOS XE", AssetType::NetworkDevice),
+        ("", AssetType::Device),
+    ] {
+        let all = assets(format!("name,os\na,{os}\n").as_bytes(), &[]).unwrap();
+        assert_eq!(all[0].asset_type, asset_type, "{os}");
+    }
+}
+
 fn names(folder: &Folder, client: &str) -> Vec<String> {
     let all = folder.ask(&format!("/api/v1/clients/{client}/assets"));
     let shown =
