@@ -1,5 +1,7 @@
 //! Accounts and apps as a source reported them, and what changed between two reads.
 
+pub mod leaver;
+
 use bincode::{Decode, Encode};
 
 use super::fact::{ControlVerdict, Status, Verdict};
