@@ -79,6 +79,8 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_LIST`], source, scope, at (falling), arrived at (falling), import, number. Value: `AccountRows`.
 /// Key: [`FACT_SCAN`], system, source, at (falling), number, import. Value: `ScanRow`, a part of what one scan found.
 /// Key: [`FACT_COLUMNS`], source. Value: pairs of a field and the name of its column.
+/// Key: [`FACT_LEAVER`], source, at (falling), arrived at (falling), import, number. Value: `LeaverRow`, a part of a list of people
+/// who left.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
 /// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
 /// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
@@ -105,6 +107,7 @@ pub(super) const FACT_READ: u8 = 26;
 pub(super) const FACT_LIST: u8 = 27;
 pub(super) const FACT_SCAN: u8 = 28;
 pub(super) const FACT_COLUMNS: u8 = 29;
+pub(super) const FACT_LEAVER: u8 = 30;
 
 /// The results of the last assessment.
 ///

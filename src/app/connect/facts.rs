@@ -98,6 +98,7 @@ impl RunLabel<'_> {
             identities: group.accounts.clone(),
             apps: group.apps.clone(),
             assets: group.assets.as_ref().filter(|_| group.is_whole).map(ids),
+            leavers: None,
         }
     }
 

@@ -69,6 +69,7 @@ impl App {
                 identities: Some(Vec::new()),
                 apps: Some(Vec::new()),
                 assets: Some(Vec::new()),
+                leavers: None,
             };
             let empty = Group { scope, ..Group::default() };
             let intake = feed.label.intake(&self.catalog(), &[&empty], true, Run::Quiet);

@@ -31,6 +31,7 @@ impl Shrunk {
             ListKind::Observations | ListKind::Assets => ("device counts", "devices"),
             ListKind::Identities => ("account counts", "accounts"),
             ListKind::Apps => ("app counts", "apps"),
+            ListKind::Leavers => ("people who left", "people"),
         }
     }
 }

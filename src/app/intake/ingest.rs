@@ -19,6 +19,7 @@ use crate::app::intake::source::Run;
 use crate::app::{App, ClientLock};
 use crate::clock::Time;
 use crate::engine::fact::{CompleteRead, Observation, ObservedThing, SourceFacts};
+use crate::engine::identity::leaver::Leavers;
 use crate::engine::vulnerability::Exploited;
 use crate::error::{Code, Error, Result};
 use crate::store::per_client::fact::ObservationKey;
@@ -163,7 +164,8 @@ impl App {
                 quiet: intake.run == Run::Quiet,
             };
             let catalog = &subject.catalog;
-            let judge = AccountJudge { rules: &rules, catalog, now };
+            let leavers = leavers_for(snapshot, &intake)?;
+            let judge = AccountJudge { rules: &rules, catalog, leavers: &leavers, now };
             let mut lists = match &intake.lists {
                 Some(lists) => roster::plan(snapshot, origin, lists, &judge)?,
                 None if intake.is_undoing() => {
@@ -206,6 +208,16 @@ impl App {
             IntakePlan::of(snapshot, intake, assessment, lists, present, &baseline, now)
         })
         .await
+    }
+}
+
+/// Returns who left, if the run has accounts to compare them with.
+fn leavers_for(rows: &ClientSnapshot, intake: &Intake) -> Result<Leavers> {
+    let lists_accounts = intake.lists.as_ref().is_some_and(|it| it.identities.is_some());
+    if lists_accounts || intake.is_undoing() {
+        roster::read_leavers(rows)
+    } else {
+        Ok(Leavers::default())
     }
 }
 

@@ -25,6 +25,8 @@ pub const N_IDENTITIES_MAX: usize = 200_000;
 pub const N_APPS_MAX: usize = 100_000;
 /// Of the newest scan of each system and source.
 pub const N_VULNERABILITIES_MAX: usize = 500_000;
+/// Of all lists of people who left that are kept.
+pub const N_LEAVERS_MAX: usize = 100_000;
 /// How many rows the lists of accounts of a client may take. Each has up to 500 accounts.
 pub const N_LIST_ROWS_MAX: usize = 20_000;
 
@@ -65,7 +67,7 @@ pub(super) fn require_members(rows: &ClientSnapshot, part: ListKind, moved: &Mov
     let max = match part {
         ListKind::Identities => N_IDENTITIES_MAX,
         ListKind::Apps => N_APPS_MAX,
-        ListKind::Observations | ListKind::Assets => return Ok(()),
+        ListKind::Observations | ListKind::Assets | ListKind::Leavers => return Ok(()),
     };
     if moved.n_added <= moved.n_gone {
         return Ok(());
@@ -90,6 +92,18 @@ pub(super) fn require_vulnerabilities(n: usize) -> Result<()> {
     Err(Error::too_large(format!(
         "vulnerabilities: the client would have {n}, and {N_VULNERABILITIES_MAX} is the most; undo imports of scans that \
          are no longer needed (DELETE /api/clients/{{clientId}}/imports/{{importId}})"
+    )))
+}
+
+/// # Errors
+/// `TooLarge` if the lists of people who left would have too many rows.
+pub(super) fn require_leavers(n: usize) -> Result<()> {
+    if n <= N_LEAVERS_MAX {
+        return Ok(());
+    }
+    Err(Error::too_large(format!(
+        "leavers: the lists that are kept for the client would have {n} people, and {N_LEAVERS_MAX} is the most; undo imports of \
+         lists that are no longer needed (DELETE /api/clients/{{clientId}}/imports/{{importId}})"
     )))
 }
 

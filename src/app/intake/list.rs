@@ -2,6 +2,7 @@
 
 use crate::clock::Time;
 use crate::engine::catalog::Catalog;
+use crate::engine::identity::leaver::{Leaver, Leavers};
 use crate::engine::identity::{AppUse, Identity};
 
 /// What one run of a source listed.
@@ -17,6 +18,8 @@ pub struct Lists {
     pub apps: Option<Vec<AppUse>>,
     /// External ids of the assets.
     pub assets: Option<Vec<String>>,
+    /// People who left or leave, and people who came back.
+    pub leavers: Option<Vec<Leaver>>,
 }
 
 /// Whether complete lists are believed that have far fewer members than before.
@@ -52,6 +55,7 @@ pub struct Rules {
 pub struct AccountJudge<'a> {
     pub rules: &'a Rules,
     pub catalog: &'a Catalog,
+    pub leavers: &'a Leavers,
     pub now: Time,
 }
 

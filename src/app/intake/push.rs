@@ -217,6 +217,7 @@ impl FactsReader<'_> {
                 identities,
                 apps,
                 assets: ids,
+                leavers: None,
             }),
             idempotent,
             ..intake

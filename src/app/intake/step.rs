@@ -15,6 +15,7 @@ use crate::id::AssetId;
 use crate::store::ClientBatch;
 use crate::store::per_client::account_list::{AccountRows, ListMark};
 use crate::store::per_client::import::SourceScope;
+use crate::store::per_client::leaver::{LeaverKey, LeaverRow};
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
 use crate::store::per_client::scan::{ScanKey, ScanRow};
 
@@ -61,6 +62,10 @@ pub(super) enum Step {
     Scan(ScanRow),
     /// A scan that is no longer kept.
     ForgetScan(ScanKey),
+    /// A list of people who left that is no longer kept.
+    ForgetLeavers(LeaverKey),
+    /// A part of a list of people who left.
+    KeepLeavers(LeaverRow),
 }
 
 impl Step {
@@ -69,6 +74,7 @@ impl Step {
         match self {
             Self::KeepAccounts { rows, .. } => rows.accounts.len().max(1),
             Self::Scan(row) => row.n_found().max(1),
+            Self::KeepLeavers(row) => row.n_leavers().max(1),
             Self::Reads { .. }
             | Self::Identity(_)
             | Self::App(_)
@@ -79,7 +85,8 @@ impl Step {
             | Self::Met(_)
             | Self::ForgetReads { .. }
             | Self::ForgetList(_)
-            | Self::ForgetScan(_) => 1,
+            | Self::ForgetScan(_)
+            | Self::ForgetLeavers(_) => 1,
         }
     }
 }
@@ -186,6 +193,8 @@ impl StepContext {
             }
             Step::Scan(row) => batch.put_scan_row(row)?,
             Step::ForgetScan(key) => batch.remove_scan(key)?,
+            Step::ForgetLeavers(key) => batch.remove_leaver_list(key)?,
+            Step::KeepLeavers(row) => batch.put_leaver_row(row)?,
             Step::ForgetReads { scope, part } => {
                 batch.remove_reads(Roster { source: &self.source, scope, part: *part })?;
             }

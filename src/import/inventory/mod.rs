@@ -15,6 +15,8 @@ use columns::Names;
 
 /// The scope of all assets of an inventory.
 pub const SCOPE: &str = "inventory";
+/// The scope of all lists of people who left.
+pub const LEAVERS_SCOPE: &str = "leavers";
 /// Of the columns of a file, an error names so many.
 const N_NAMED_MAX: usize = 40;
 /// Of the name of a column, an error has so many characters.

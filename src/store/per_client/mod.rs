@@ -10,6 +10,7 @@ pub mod fact;
 pub mod handle;
 pub mod history;
 pub mod import;
+pub mod leaver;
 pub mod posture;
 pub mod read;
 pub mod reference;

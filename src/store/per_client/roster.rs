@@ -18,6 +18,7 @@ pub enum ListKind {
     Identities,
     Apps,
     Assets,
+    Leavers,
 }
 
 impl ListKind {
@@ -28,6 +29,7 @@ impl ListKind {
             Self::Identities => "identities",
             Self::Apps => "apps",
             Self::Assets => "assets",
+            Self::Leavers => "leavers",
         }
     }
 }

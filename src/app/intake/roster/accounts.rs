@@ -9,13 +9,15 @@ use crate::app::intake::derived;
 use crate::app::intake::list::{AccountJudge, Lists};
 use crate::app::intake::shrink::{ReadKind, judge as judge_read};
 use crate::clock::Time;
-use crate::engine::fact::{CompleteRead, Observation};
+use crate::engine::fact::{CompleteRead, DERIVED_CHECK, Observation, Subject};
+use crate::engine::identity::leaver::DEPROVISIONED;
 use crate::engine::identity::{self, AccountCondition, Identity, Transition};
 use crate::error::Result;
 use crate::id::ImportId;
 use crate::store::ClientSnapshot;
 use crate::store::per_client::account_list::{AccountList, ListMark, N_LISTS_KEPT};
 use crate::store::per_client::fact::ObservationKey;
+use crate::store::per_client::import::SourceScope;
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
 
 /// Plans what a list changes.
@@ -48,7 +50,7 @@ pub(super) fn plan(
     if list.is_complete {
         accept(plan, place, &list);
         let run = (source, import);
-        plan.observations = derived::observations(judge.catalog, run, lists, judge.rules, &merged);
+        plan.observations = derived::observations(run, lists, &merged, judge);
     }
     if marks.is_empty() && (reads.is_some() || !known.is_empty()) {
         // Lists before this one were not kept.
@@ -330,7 +332,7 @@ impl Replay {
             let lists = Lists { scope: scope.to_owned(), at: list.mark.at, ..Lists::default() };
             let known: Vec<Identity> = after.values().cloned().collect();
             let run = (source, list.mark.import);
-            let shown = derived::observations(judge.catalog, run, &lists, judge.rules, &known);
+            let shown = derived::observations(run, &lists, &known, judge);
             self.observations.extend(shown.into_iter().map(|it| (ObservationKey::from(&it), it)));
         }
         self.accounts = after;
@@ -376,6 +378,36 @@ fn restate(
     }
     let removed = before.observations.into_keys();
     plan.corrected.removed.extend(removed.filter(|it| !after.observations.contains_key(it)));
+    Ok(())
+}
+
+/// Plans what the lists of accounts that are kept show about people who left, now that others are known to have left.
+pub(super) fn rejudge(
+    plan: &mut ListsPlan,
+    rows: &ClientSnapshot,
+    judge: &AccountJudge<'_>,
+) -> Result<()> {
+    let subject = Subject::Control(DEPROVISIONED.to_owned());
+    for SourceScope { source, scope, .. } in rows.list_sources()? {
+        let place = (source.as_str(), scope.as_str());
+        let marks = rows.list_account_lists(&source, &scope)?;
+        let Some(newest) = marks.last() else { continue };
+        let shown = Replay::of(&read_all(rows, place, &marks)?, place, judge).observations;
+        let key = ObservationKey {
+            subject: subject.clone(),
+            source: source.clone(),
+            scope: scope.clone(),
+            check: DERIVED_CHECK.to_owned(),
+            observed_at: newest.at,
+            import: newest.import,
+        };
+        let stored = rows.list_observations_like(&key)?;
+        let is_kept = |key: &ObservationKey| marks.iter().any(|it| it.import == key.import);
+        let outdated = stored.iter().map(ObservationKey::from).filter(is_kept);
+        plan.corrected.removed.extend(outdated.filter(|it| !shown.contains_key(it)));
+        let now = shown.into_values().filter(|it| it.subject == subject && !stored.contains(it));
+        plan.corrected.replaced.extend(now);
+    }
     Ok(())
 }
 

@@ -16,6 +16,7 @@ use crate::store::per_client::account_list::{AccountList, ListMark};
 use crate::store::per_client::evidence::Evidence;
 use crate::store::per_client::fact::ObservationKey;
 use crate::store::per_client::import::Import;
+use crate::store::per_client::leaver::{LeaverKey, LeaverList};
 use crate::store::per_client::roster::{ListKind, Reads, Roster};
 use crate::store::per_client::scan::{ScanKey, StoredScan};
 
@@ -33,6 +34,8 @@ pub struct ListsPlan {
     pub(super) forgotten_reads: Vec<(String, ListKind)>,
     pub(super) forgotten_lists: Vec<ListMark>,
     pub(super) kept_lists: Vec<AccountList>,
+    pub(super) forgotten_leavers: Vec<LeaverKey>,
+    pub(super) kept_leavers: Vec<LeaverList>,
     pub(super) scans: Vec<StoredScan>,
     pub(super) forgotten_scans: Vec<ScanKey>,
     pub(super) changes: Vec<ConditionChange>,
@@ -235,7 +238,10 @@ impl ListsPlan {
         let forgotten_scans = self.forgotten_scans.into_iter().map(Step::ForgetScan);
         let scans = self.scans.into_iter().flat_map(StoredScan::into_rows).map(Step::Scan);
         let members = identities.chain(apps).chain(assets).chain(gone);
-        reads.chain(members).chain(forgotten_scans).chain(scans)
+        let forgotten_leavers = self.forgotten_leavers.into_iter().map(Step::ForgetLeavers);
+        let leavers = self.kept_leavers.into_iter().flat_map(LeaverList::into_rows);
+        let leavers = forgotten_leavers.chain(leavers.map(Step::KeepLeavers));
+        reads.chain(members).chain(forgotten_scans).chain(scans).chain(leavers)
     }
 
     pub(super) fn plan_conditions(&mut self, rows: &ClientSnapshot, now: Time) -> Result<()> {

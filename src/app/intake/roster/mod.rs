@@ -2,6 +2,7 @@
 //! Absence means gone only in a complete read that is accepted.
 
 mod accounts;
+mod leavers;
 mod lists_plan;
 mod systems;
 
@@ -17,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::store::ClientSnapshot;
 use crate::store::per_client::roster::{ListKind, Roster};
+pub(in crate::app) use leavers::read as read_leavers;
 use lists_plan::ConditionChange;
 pub use lists_plan::{Corrections, ListsPlan};
 pub(in crate::app) use systems::{ScanJudge, plan as plan_scans, undo as undo_scans};
@@ -65,6 +67,9 @@ pub(in crate::app) fn plan(
         }
         plan.moved.entry(ListKind::Assets).or_default().n_gone = plan.n_gone(ListKind::Assets);
     }
+    if let Some(people) = &lists.leavers {
+        leavers::plan(&mut plan, rows, run, lists, people, judge)?;
+    }
     plan.plan_conditions(rows, judge.now)?;
     Ok(plan)
 }
@@ -85,6 +90,7 @@ pub(in crate::app) fn undo(
             break;
         }
     }
+    leavers::undo(&mut plan, rows, run, judge)?;
     plan.plan_conditions(rows, judge.now)?;
     Ok(plan)
 }
