@@ -28,6 +28,7 @@ Examples:
   posture import --client 'Acme Ltd' --format facts facts.json
   posture import --client 'Acme Ltd' scan.xml.gz
   posture import --client 'Acme Ltd' --format inventory --column name='Asset Name' assets.csv
+  posture import --client 'Acme Ltd' --format leavers people.csv
   nmap -oX - 192.0.2.0/24 | posture import --client 'Acme Ltd' -")]
 pub(super) struct ImportArgs {
     #[command(subcommand)]
@@ -38,7 +39,7 @@ pub(super) struct ImportArgs {
     /// prowler-ocsf, prowler-csv, prowler-json, asff, securityhub-ocsf, nmap, masscan, scuba, maester, securescore,
     /// zero-trust, defender-cloud, scoutsuite, powerpipe, sarif, lynis, pingcastle, xccdf, stig-checklist, cklb, inspec, wazuh-sca,
     /// kube-bench, hardeningkitty, nessus, nessus-csv, openvas, openvas-csv, qualys, trivy, grype,
-    /// defender-vulnerabilities, wazuh-vulnerabilities, inventory or facts.
+    /// defender-vulnerabilities, wazuh-vulnerabilities, inventory, leavers or facts.
     /// Default: detected from the file, except for facts.
     #[arg(long)]
     format: Option<String>,
@@ -50,8 +51,9 @@ pub(super) struct ImportArgs {
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,
     /// Which column of an inventory is what, such as name='Asset Name'; once for each field. A field is one of id, name,
-    /// type, os, hostname, ip, mac, serial, owner, description, tags, critical, managed and seen. Kept for the next
-    /// inventory of the source. Default: those kept, or else by usual names.
+    /// type, os, hostname, ip, mac, serial, owner, description, tags, critical, managed and seen; of a list of people
+    /// who left, one of email, login, employee and last-day. Kept for the next list of the source. Default: those kept,
+    /// or else by usual names.
     #[arg(long = "column", value_name = "FIELD=COLUMN")]
     columns: Vec<String>,
     /// Import the file even if the same bytes were imported before.

@@ -132,6 +132,7 @@ impl ToolRun<'_> {
     fn folded(&self, scope: String) -> Folded {
         Folded {
             scans: Vec::new(),
+            leavers: Vec::new(),
             observations: Vec::new(),
             assets: Vec::new(),
             silent: Vec::new(),

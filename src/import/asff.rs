@@ -195,6 +195,7 @@ impl AsffRecord<'_> {
             it @ (Record::Asset(_)
             | Record::System(_)
             | Record::Vulnerability(_)
+            | Record::Leaver(_)
             | Record::Skipped { .. }) => records(it),
         };
         let account = [AsffResource::default()];

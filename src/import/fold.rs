@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::inventory;
 use super::ration::refuse_beyond;
 use super::text;
 use super::vulnerability::fold::SystemFold;
@@ -15,6 +16,7 @@ use crate::engine::fact;
 use crate::engine::fact::{
     FINDINGS_CHARS_MAX, N_FAILING_MAX, N_NAMED_MAX, Observation, Subject, Verdict,
 };
+use crate::engine::identity::leaver::Leaver;
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::SystemScan;
 use crate::error::Result;
@@ -26,6 +28,8 @@ pub const N_RECORDS_MAX: u64 = 1_000_000;
 pub const N_OBSERVATIONS_MAX: usize = 50_000;
 /// A file with more assets is refused.
 pub const N_ASSETS_MAX: usize = 200_000;
+/// A file with more people is refused.
+pub const N_LEAVERS_MAX: usize = 20_000;
 /// At most this many different reasons are counted separately. Others are counted as [`OTHER_REASONS`].
 pub const N_REASONS_MAX: usize = 50;
 pub const OTHER_REASONS: &str = "other reasons";
@@ -82,6 +86,8 @@ pub struct Folded {
     pub assets: Vec<Seen>,
     /// One for each system that a vulnerability scanner looked at, in the order of the external ids.
     pub scans: Vec<SystemScan>,
+    /// In the file's order.
+    pub leavers: Vec<Leaver>,
     /// Reason -> the number of records that were skipped for it.
     pub skipped: BTreeMap<String, u32>,
     /// Checks, systems, vulnerabilities, assets of an inventory, and skipped records. Other assets come with checks and are not
@@ -105,6 +111,7 @@ pub struct Fold {
     outcomes: HashMap<u64, CheckOutcome>,
     assets: BTreeMap<String, Seen>,
     systems: SystemFold,
+    leavers: Vec<Leaver>,
     skipped: BTreeMap<String, u32>,
     n_records: u64,
     scopes: BTreeSet<String>,
@@ -138,6 +145,7 @@ impl Fold {
             outcomes: HashMap::new(),
             assets: BTreeMap::new(),
             systems: SystemFold::default(),
+            leavers: Vec::new(),
             skipped: BTreeMap::new(),
             n_records: 0,
             scopes: BTreeSet::new(),
@@ -173,6 +181,19 @@ impl Fold {
             Record::Vulnerability(found) => {
                 self.count_record()?;
                 self.systems.add(found)
+            }
+            Record::Leaver(leaver) => {
+                // One who has not left comes with a skipped record.
+                if leaver.last_day.is_some() {
+                    self.count_record()?;
+                }
+                if self.leavers.is_empty() {
+                    self.scopes.insert(inventory::LEAVERS_SCOPE.to_owned());
+                }
+                let is_within = self.leavers.len() < N_LEAVERS_MAX;
+                refuse_beyond(is_within, N_LEAVERS_MAX as u64, "people")?;
+                self.leavers.push(leaver);
+                Ok(())
             }
             Record::Silent { scope, tool, check, observed_at } => {
                 let observed_at = self.time_of(observed_at);
@@ -286,6 +307,7 @@ impl Fold {
             silent,
             assets: self.assets.into_values().collect(),
             scans: systems.finish(|it| it.unwrap_or(otherwise)),
+            leavers: self.leavers,
             skipped: self.skipped,
             n_records: self.n_records,
             scopes: self.scopes.into_iter().collect(),

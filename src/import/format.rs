@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::asff;
+use super::inventory::Kind;
 use crate::error::{Error, Result};
 
 /// A file format that [`super::read`] takes.
@@ -77,10 +78,12 @@ pub enum Format {
     WazuhVulnerabilities,
     /// A list of assets, CSV or JSON: see [`super::inventory`].
     Inventory,
+    /// A list of people who left, CSV or JSON: see [`super::inventory`].
+    Leavers,
 }
 
 impl Format {
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -115,6 +118,7 @@ impl Format {
         Self::DefenderVulnerabilities,
         Self::WazuhVulnerabilities,
         Self::Inventory,
+        Self::Leavers,
     ];
 
     #[must_use]
@@ -154,6 +158,7 @@ impl Format {
             Self::DefenderVulnerabilities => "defender-vulnerabilities",
             Self::WazuhVulnerabilities => "wazuh-vulnerabilities",
             Self::Inventory => "inventory",
+            Self::Leavers => "leavers",
         }
     }
 
@@ -170,7 +175,7 @@ impl Format {
         )
     }
 
-    /// Returns true if a file is about hosts or images, and not about a tenant, account or domain of a vendor.
+    /// Returns true if a file is about hosts, images or people, and not about a tenant, account or domain of a vendor.
     #[must_use]
     pub const fn is_about_hosts(self) -> bool {
         match self {
@@ -194,7 +199,8 @@ impl Format {
             | Self::DefenderVulnerabilities
             | Self::WazuhVulnerabilities
             | Self::Sarif
-            | Self::Inventory => true,
+            | Self::Inventory
+            | Self::Leavers => true,
             Self::ProwlerOcsf
             | Self::ProwlerCsv
             | Self::ProwlerJson
@@ -208,6 +214,18 @@ impl Format {
             | Self::ScoutSuite
             | Self::Powerpipe
             | Self::PingCastle => false,
+        }
+    }
+
+    /// What the rows of a file are. `None`: it is not a list whose columns a source names.
+    #[must_use]
+    pub const fn list_kind(self) -> Option<Kind> {
+        if matches!(self, Self::Inventory) {
+            Some(Kind::Assets)
+        } else if matches!(self, Self::Leavers) {
+            Some(Kind::Leavers)
+        } else {
+            None
         }
     }
 
@@ -269,7 +287,8 @@ impl Format {
             | Self::Qualys
             | Self::Trivy
             | Self::Grype
-            | Self::Inventory => self.as_str(),
+            | Self::Inventory
+            | Self::Leavers => self.as_str(),
             Self::NessusCsv => "nessus",
             Self::OpenVasCsv => "openvas",
             Self::DefenderVulnerabilities => "defender",

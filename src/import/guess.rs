@@ -42,6 +42,11 @@ const LOOKS: &[Look] = &[
         "import a report of it: Invoke-HardeningKitty -Mode Audit -Report",
     ),
     (&["Asset Tag"], "a list of assets", "pass --format inventory"),
+    (
+        &["Email", "End Date"],
+        "a list of people",
+        "pass --format leavers if it says when people leave",
+    ),
 ];
 
 /// What a file is that starts so, and what to do, as words for a sentence.

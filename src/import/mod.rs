@@ -7,6 +7,7 @@ use std::io::{BufRead, Read};
 
 use crate::clock::Time;
 use crate::engine::asset::Seen;
+use crate::engine::identity::leaver::Leaver;
 use crate::engine::severity::Severity;
 use crate::engine::vulnerability::SystemKind;
 use crate::error::{Error, Result};
@@ -42,7 +43,7 @@ pub mod vulnerability;
 mod xml;
 
 pub use format::{Format, known_formats};
-use inventory::Columns;
+use inventory::{Columns, Kind};
 
 /// Longer records (a finding, a row, an XML tag) are not kept in memory: a longer finding is skipped; a file with a longer row
 /// or tag is refused.
@@ -58,6 +59,7 @@ pub enum Record {
     /// A vulnerability scanner looked at a system. What it found there are further records, before or after.
     System(ScannedSystem),
     Vulnerability(FoundVulnerability),
+    Leaver(Leaver),
     /// A record that was skipped, and why. The same reason always has the same words.
     Skipped {
         /// Number of the record in the file (finding, row or host), from 1.
@@ -84,6 +86,7 @@ impl Record {
             it @ (Self::Asset(_)
             | Self::System(_)
             | Self::Vulnerability(_)
+            | Self::Leaver(_)
             | Self::Skipped { .. }
             | Self::Silent { .. }) => it,
         }
@@ -193,6 +196,7 @@ pub fn detect(head: &[u8]) -> Option<Format> {
         _ => cloud::detect(head)
             .or_else(|| vulnerability::detect_table(head))
             .or_else(|| baseline::detect_table(head))
+            .or_else(|| inventory::is_leavers(head).then_some(Format::Leavers))
             .or_else(|| inventory::is_table(head).then_some(Format::Inventory)),
     }
 }
@@ -269,7 +273,8 @@ pub fn read_with(
         Format::WazuhSca => baseline::read_wazuh(&mut input, records),
         Format::KubeBench => baseline::read_kubebench(&mut input, records),
         Format::HardeningKitty => baseline::read_hardeningkitty(&mut input, records),
-        Format::Inventory => inventory::read(&mut input, columns, records),
+        Format::Inventory => inventory::read(&mut input, Kind::Assets, columns, records),
+        Format::Leavers => inventory::read(&mut input, Kind::Leavers, columns, records),
         Format::Nessus => vulnerability::read_nessus(&mut input, records),
         Format::NessusCsv => vulnerability::read_nessus_csv(&mut input, records),
         Format::OpenVas => vulnerability::read_openvas(&mut input, records),

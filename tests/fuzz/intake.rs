@@ -64,6 +64,7 @@ pub fn about(bytes: &[u8]) {
         Format::Powerpipe,
         Format::Sarif,
         Format::Inventory,
+        Format::Leavers,
     ] {
         report(format, bytes);
     }
@@ -136,6 +137,11 @@ fn report(format: Format, bytes: &[u8]) {
                 n_found += 1;
                 assert!(!it.id.is_empty() && !it.system.is_empty(), "{it:?}");
                 is_shown(&[&it.id, &it.title]);
+            }
+            Record::Leaver(it) => {
+                // One without a last day comes with a skipped record.
+                n_found += u64::from(it.last_day.is_some());
+                assert!(!it.names.is_empty());
             }
             Record::Silent { scope, check, .. } => assert!(!scope.is_empty() && !check.is_empty()),
             Record::Skipped { reason, .. } => {

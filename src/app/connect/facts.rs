@@ -53,6 +53,7 @@ impl RunLabel<'_> {
         };
         let folded = Folded {
             scans: Vec::new(),
+            leavers: Vec::new(),
             n_records: (observations.len() + assets.len()) as u64,
             observations,
             assets,

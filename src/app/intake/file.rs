@@ -17,12 +17,12 @@ use crate::engine::vulnerability::{SCAN_DAYS, SystemScan};
 use crate::error::{Error, Result};
 use crate::id::{ClientId, ImportId};
 use crate::import::fold::{Fold, Folded, ImportOrigin, Observed};
-use crate::import::inventory::{self, Columns};
+use crate::import::inventory::{self, Columns, Kind};
 use crate::import::unpack::{self, Fault, Packing};
 use crate::import::{self, Format, guess, known_formats};
-use crate::store::ClientStore;
 use crate::store::per_client::columns::ColumnPairs;
 use crate::store::per_client::import::Import;
+use crate::store::{ClientSnapshot, ClientStore};
 
 /// A larger file is refused.
 pub const FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -48,7 +48,7 @@ pub struct ImportRequest {
     pub format: Option<Format>,
     /// `None`: the name of the format's tool.
     pub source: Option<String>,
-    /// Which columns of an inventory are what. `None`: those of the source's inventory before.
+    /// Which columns of an inventory or list of people who left are what. `None`: those of the source's list before.
     pub columns: Option<ColumnPairs>,
     pub observed_at: ObservedAt,
     /// Import the file even if it was imported before.
@@ -197,15 +197,23 @@ struct Given {
 }
 
 async fn given(rows: &ClientStore, order: &ImportRequest) -> Result<Given> {
-    let source = order.source.clone().unwrap_or_else(|| Format::Inventory.tool().to_owned());
-    let pairs = match &order.columns {
-        Some(pairs) => pairs.clone(),
-        None => rows.read(move |snapshot| snapshot.list_columns(&source)).await?,
+    let pairs = match (&order.columns, order.source.clone()) {
+        (Some(pairs), _) => pairs.clone(),
+        (None, Some(source)) => rows.read(move |snapshot| snapshot.list_columns(&source)).await?,
+        // The format may not be known yet.
+        (None, None) => {
+            let read = |rows: &ClientSnapshot| {
+                let mut pairs = rows.list_columns(Format::Inventory.tool())?;
+                pairs.extend(rows.list_columns(Format::Leavers.tool())?);
+                Ok(pairs)
+            };
+            rows.read(read).await?
+        }
     };
     Ok(Given { format: order.format, source: order.source.clone(), columns: Columns::of(&pairs)? })
 }
 
-/// Keeps the columns for the next inventory of the source.
+/// Keeps the columns for the next list of the source.
 async fn keep_columns(
     rows: &ClientStore,
     order: &ImportRequest,
@@ -213,12 +221,15 @@ async fn keep_columns(
     source: &str,
 ) -> Result<()> {
     let Some(pairs) = order.columns.clone() else { return Ok(()) };
-    if format != Format::Inventory {
+    let Some(kind) = format.list_kind() else {
         return Err(Error::invalid(format!(
-            "the file is {format}; only an inventory has columns: pass --format {} if it is one",
-            Format::Inventory
+            "the file is {format}; only an inventory and a list of people who left have columns: pass --format {} or --format {} \
+             if it is one",
+            Format::Inventory,
+            Format::Leavers
         )));
-    }
+    };
+    Columns::of(&pairs)?.require(kind)?;
     let source = source.to_owned();
     rows.write(move |batch| batch.put_columns(&source, &pairs)).await
 }
@@ -348,6 +359,7 @@ fn unknown_format(head: &[u8]) -> Error {
 fn refuse_skipped(folded: &Folded) -> Result<()> {
     let says_nothing =
         folded.observations.is_empty() && folded.assets.is_empty() && folded.scans.is_empty();
+    let says_nothing = says_nothing && folded.leavers.is_empty();
     if folded.n_records == 0 || !says_nothing {
         return Ok(());
     }
@@ -402,12 +414,20 @@ fn intake(
     if is_complete {
         folded.observations.append(&mut folded.silent);
     }
-    let lists = (format == Format::Inventory).then(|| Lists {
-        scope: inventory::SCOPE.to_owned(),
-        at: seen_at,
-        complete: is_complete,
-        assets: Some(folded.assets.iter().map(|it| it.external_id.clone()).collect()),
-        ..Lists::default()
+    let lists = format.list_kind().map(|kind| {
+        let lists = Lists { at: seen_at, complete: is_complete, ..Lists::default() };
+        match kind {
+            Kind::Assets => Lists {
+                scope: inventory::SCOPE.to_owned(),
+                assets: Some(folded.assets.iter().map(|it| it.external_id.clone()).collect()),
+                ..lists
+            },
+            Kind::Leavers => Lists {
+                scope: inventory::LEAVERS_SCOPE.to_owned(),
+                leavers: Some(folded.leavers.clone()),
+                ..lists
+            },
+        }
     });
     let mut intake = Intake {
         lists,

@@ -192,6 +192,7 @@ impl FactsReader<'_> {
         };
         let folded = Folded {
             scans: Vec::new(),
+            leavers: Vec::new(),
             observations,
             assets,
             silent: Vec::new(),

@@ -2,12 +2,53 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::Kind;
 use crate::error::{Error, Result};
 
 /// Longer names of columns are refused.
 const COLUMN_CHARS_MAX: usize = 200;
 
-/// What a column can say of an asset.
+/// What columns of people who left are called: see [`Field::usual_names`].
+const EMAIL: &[&str] = &[
+    "email",
+    "emailaddress",
+    "workemail",
+    "workemailaddress",
+    "companyemail",
+    "primaryworkemail",
+    "businessemail",
+    "mail",
+];
+const LOGIN: &[&str] = &[
+    "userprincipalname",
+    "upn",
+    "login",
+    "loginname",
+    "username",
+    "samaccountname",
+    "accountname",
+    "user",
+];
+const EMPLOYEE: &[&str] =
+    &["employeeid", "employeenumber", "employeeno", "personnelnumber", "staffid", "workerid"];
+const LAST_DAY: &[&str] = &[
+    "lastday",
+    "lastworkingday",
+    "lastworkday",
+    "lastdayofwork",
+    "lastdayworked",
+    "terminationdate",
+    "dateofleaving",
+    "leavedate",
+    "leavingdate",
+    "exitdate",
+    "departuredate",
+    "separationdate",
+    "employeeleavedatetime",
+    "enddate",
+];
+
+/// What a column can say of an asset, or of a person who left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     Id,
@@ -24,10 +65,14 @@ pub enum Field {
     Critical,
     Managed,
     Seen,
+    Email,
+    Login,
+    Employee,
+    LastDay,
 }
 
 impl Field {
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 18] = [
         Self::Id,
         Self::Name,
         Self::Type,
@@ -42,6 +87,10 @@ impl Field {
         Self::Critical,
         Self::Managed,
         Self::Seen,
+        Self::Email,
+        Self::Login,
+        Self::Employee,
+        Self::LastDay,
     ];
 
     #[must_use]
@@ -61,6 +110,32 @@ impl Field {
             Self::Critical => "critical",
             Self::Managed => "managed",
             Self::Seen => "seen",
+            Self::Email => "email",
+            Self::Login => "login",
+            Self::Employee => "employee",
+            Self::LastDay => "last-day",
+        }
+    }
+
+    /// The rows that can have it.
+    #[must_use]
+    pub const fn kind(self) -> Kind {
+        match self {
+            Self::Id
+            | Self::Name
+            | Self::Type
+            | Self::Os
+            | Self::Hostname
+            | Self::Ip
+            | Self::Mac
+            | Self::Serial
+            | Self::Owner
+            | Self::Description
+            | Self::Tags
+            | Self::Critical
+            | Self::Managed
+            | Self::Seen => Kind::Assets,
+            Self::Email | Self::Login | Self::Employee | Self::LastDay => Kind::Leavers,
         }
     }
 
@@ -117,6 +192,10 @@ impl Field {
             Self::Seen => {
                 &["lastseen", "lastcheckin", "lastcontact", "lastcheckindate", "lastsync"]
             }
+            Self::Email => EMAIL,
+            Self::Login => LOGIN,
+            Self::Employee => EMPLOYEE,
+            Self::LastDay => LAST_DAY,
         }
     }
 }
@@ -150,9 +229,24 @@ impl Columns {
         Ok(Self(all))
     }
 
-    /// The named columns.
-    pub(super) fn named(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(String::as_str).filter(|it| !it.is_empty())
+    /// The named columns of rows of a kind. The same source may also send lists of another one.
+    pub(super) fn named(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let named = self.0.iter().filter(move |it| it.0.kind() == kind);
+        named.map(|it| it.1.as_str()).filter(|it| !it.is_empty())
+    }
+
+    /// # Errors
+    /// `Invalid` if rows of this kind do not have one of the fields.
+    pub fn require(&self, kind: Kind) -> Result<()> {
+        let Some(other) = self.0.keys().find(|it| it.kind() != kind) else { return Ok(()) };
+        let fields = Field::ALL.into_iter().filter(|it| it.kind() == kind);
+        let fields: Vec<&str> = fields.map(Field::as_str).collect();
+        Err(Error::invalid(format!(
+            "the list is one of {} and has no field {}; a column of it can be {}",
+            kind.noun(),
+            other.as_str(),
+            fields.join(", ")
+        )))
     }
 }
 

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
-use super::asset::of_row;
 use super::columns::{Columns, Field, Names};
-use super::{OrSkipped, without_column};
+use super::{Kind, OrSkipped, asset, leaver, without_column, without_field};
 use crate::error::Result;
 use crate::import::Record;
 use crate::import::document::{Part, walk};
 use crate::import::ration::refuse_beyond;
 use crate::import::sheet::Table;
 
-const WHAT: &str = "an inventory";
 /// Records with more members are refused.
 const N_MEMBERS_MAX: usize = 500;
 /// Members of an object that hold the list, in answers of known tools.
@@ -21,20 +19,23 @@ const LISTS: [&str; 7] = ["value", "data", "items", "assets", "devices", "rows",
 /// A table, whose header says what separates its columns.
 pub(super) fn read_table(
     input: &mut dyn BufRead,
+    kind: Kind,
     columns: &Columns,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     let table = Table::open(input)?.open_ended();
     let header = table.header();
     let names = Names::of(&header);
-    if let Some(missing) = columns.named().find(|it| !names.has(it)) {
-        return Err(without_column(Some(missing), header.iter().map(String::as_str)));
+    let columns_of_file = || header.iter().map(String::as_str);
+    if let Some(missing) = columns.named(kind).find(|it| !names.has(it)) {
+        return Err(without_column(missing, columns_of_file()));
     }
     let places = Field::ALL.map(|it| names.place(it, columns));
-    if places[Field::Name as usize].is_none() && places[Field::Hostname as usize].is_none() {
-        return Err(without_column(None, header.iter().map(String::as_str)));
+    let is_met = |fields: &[Field]| fields.iter().any(|it| places[*it as usize].is_some());
+    if let Some(unmet) = kind.needs().iter().find(|it| !is_met(it.1)) {
+        return Err(without_field(*unmet, columns_of_file()));
     }
-    let mut known = Known::default();
+    let mut known = Known::of(kind);
     table.each(records, &mut |at, row, records| {
         let cell = |field: Field| places[field as usize].map_or(Ok(""), |it| row.at(it));
         known.tell(at, cell, records)
@@ -44,13 +45,15 @@ pub(super) fn read_table(
 /// An array of objects, objects one after the other, or an object with a member that is the list.
 pub(super) fn read_json(
     input: &mut dyn BufRead,
+    kind: Kind,
     columns: &Columns,
     records: &mut dyn FnMut(Record) -> Result<()>,
 ) -> Result<()> {
     let mut row = Row::default();
     let mut met = BTreeSet::new();
-    let (mut known, mut at, mut has_list, mut has_names) = (Known::default(), 0, false, false);
-    walk(input, WHAT, &mut |path, part| {
+    let (mut known, mut at, mut has_list) = (Known::of(kind), 0, false);
+    let mut unmet = kind.needs().to_vec();
+    walk(input, "a list", &mut |path, part| {
         let (is_listed, inner) = match path {
             [list, inner @ ..] if LISTS.contains(list) => (true, inner),
             path => (false, path),
@@ -65,12 +68,12 @@ pub(super) fn read_json(
             ([], Part::Close) => {
                 at += 1;
                 let names = Names::of(&row.names);
-                let wanted = columns.named().filter(|it| names.has(it));
+                let wanted = columns.named(kind).filter(|it| names.has(it));
                 met.extend(wanted.map(str::to_owned));
                 let cell = |field: Field| {
                     names.place(field, columns).map_or("", |it| row.values[it].as_str())
                 };
-                has_names |= [Field::Name, Field::Hostname].iter().any(|it| !cell(*it).is_empty());
+                unmet.retain(|it| it.1.iter().all(|it| cell(*it).is_empty()));
                 known.tell(at, |field| Ok(cell(field)), records)?;
                 known.note(&row.names);
             }
@@ -79,7 +82,7 @@ pub(super) fn read_json(
                 row.names.push(name.join("."));
                 row.values.push(text.to_owned());
                 let is_within = row.names.len() <= N_MEMBERS_MAX;
-                refuse_beyond(is_within, N_MEMBERS_MAX as u64, "members of one asset")?;
+                refuse_beyond(is_within, N_MEMBERS_MAX as u64, "members of one object")?;
             }
             (_, Part::Open | Part::Close) => (),
         }
@@ -87,12 +90,12 @@ pub(super) fn read_json(
     })?;
     let columns_of_file = || known.columns.iter().map(String::as_str);
     if at != 0
-        && let Some(missing) = columns.named().find(|it| !met.contains(*it))
+        && let Some(missing) = columns.named(kind).find(|it| !met.contains(*it))
     {
-        return Err(without_column(Some(missing), columns_of_file()));
+        return Err(without_column(missing, columns_of_file()));
     }
-    if at != 0 && !has_names {
-        return Err(without_column(None, columns_of_file()));
+    if let Some(unmet) = unmet.first().filter(|_| at != 0) {
+        return Err(without_field(*unmet, columns_of_file()));
     }
     Ok(())
 }
@@ -105,29 +108,37 @@ struct Row {
 }
 
 /// What was handed out.
-#[derive(Default)]
 struct Known {
-    /// External ids.
+    kind: Kind,
+    /// External ids of assets.
     ids: BTreeSet<String>,
     /// Columns of the first records.
     columns: BTreeSet<String>,
 }
 
 impl Known {
+    const fn of(kind: Kind) -> Self {
+        Self { kind, ids: BTreeSet::new(), columns: BTreeSet::new() }
+    }
+
     fn tell<'a>(
         &mut self,
         at: u64,
         cell: impl Fn(Field) -> OrSkipped<&'a str>,
         records: &mut dyn FnMut(Record) -> Result<()>,
     ) -> Result<()> {
-        match of_row(cell) {
+        let read = match self.kind {
+            Kind::Assets => asset::of_row(cell).map(|(it, note)| (Record::Asset(it), note)),
+            Kind::Leavers => leaver::of_row(cell).map(|(it, note)| (Record::Leaver(it), note)),
+        };
+        match read {
             Err(reason) => records(Record::Skipped { at, reason }),
-            Ok((seen, _)) if !self.ids.insert(seen.external_id.clone()) => {
+            Ok((Record::Asset(seen), _)) if !self.ids.insert(seen.external_id.clone()) => {
                 records(Record::Skipped { at, reason: "the same asset again".to_owned() })
             }
-            Ok((seen, left_out)) => {
-                records(Record::Asset(seen))?;
-                left_out.map_or(Ok(()), |reason| records(Record::Skipped { at, reason }))
+            Ok((record, note)) => {
+                records(record)?;
+                note.map_or(Ok(()), |reason| records(Record::Skipped { at, reason }))
             }
         }
     }

@@ -208,6 +208,7 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::Nmap => b"[{;<nmaprun",
             Format::Masscan => b"#masscan\n",
             Format::Inventory => b"name,serial\n",
+            Format::Leavers => b"email,last day\n",
         };
         let mut input = BufReader::new(start.chain(Broken));
         let error = folded_from(format, &mut input).unwrap_err();

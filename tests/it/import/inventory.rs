@@ -162,7 +162,12 @@ fn columns_are_kept_for_the_next_list_of_the_source() {
     let scan = ["import", "--client", "Acme", "--column", "name=a", "--observed-at", "now"];
     folder.write("scan.xml", &own("nmap/network.xml"));
     let refused = folder.run(&[&scan[..], &["scan.xml"]].concat()).err;
-    assert!(refused.contains("the file is nmap; only an inventory has columns"), "{refused}");
+    assert!(
+        refused.contains(
+            "the file is nmap; only an inventory and a list of people who left have columns"
+        ),
+        "{refused}"
+    );
 }
 
 mod needs_samples {

@@ -188,6 +188,7 @@ fn what_comes_and_goes_or_only_grants_is_no_asset() {
             Record::Check(_)
             | Record::System(_)
             | Record::Vulnerability(_)
+            | Record::Leaver(_)
             | Record::Skipped { .. }
             | Record::Silent { .. } => None,
         })

@@ -36,6 +36,7 @@ fn check(format: Format, name: &str, id: &str) -> Check {
         Record::Asset(_)
         | Record::System(_)
         | Record::Vulnerability(_)
+        | Record::Leaver(_)
         | Record::Skipped { .. }
         | Record::Silent { .. } => None,
     });
@@ -296,6 +297,7 @@ fn passes(format: Format, file: &str) -> (Vec<String>, Vec<String>) {
             | Record::Asset(_)
             | Record::System(_)
             | Record::Vulnerability(_)
+            | Record::Leaver(_)
             | Record::Silent { .. } => (),
         }
     }

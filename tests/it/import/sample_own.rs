@@ -13,10 +13,10 @@ pub const OWN: &[Expected] = {
         Workstation,
     };
     use Format::{
-        Asff, DefenderCloud, HardeningKitty, Inspec, Inventory, KubeBench, Lynis, Maester, Masscan,
-        Nmap, PingCastle, Powerpipe, ProwlerCsv as Csv, ProwlerJson as Json, ProwlerOcsf as Ocsf,
-        Sarif, ScoutSuite, Scuba, SecureScore, SecurityHubOcsf, StigChecklist, StigChecklist3,
-        WazuhSca, Xccdf, ZeroTrust,
+        Asff, DefenderCloud, HardeningKitty, Inspec, Inventory, KubeBench, Leavers, Lynis, Maester,
+        Masscan, Nmap, PingCastle, Powerpipe, ProwlerCsv as Csv, ProwlerJson as Json,
+        ProwlerOcsf as Ocsf, Sarif, ScoutSuite, Scuba, SecureScore, SecurityHubOcsf, StigChecklist,
+        StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
     };
     const AWS: &[&str] = &["aws/123456789012"];
     const LOCAL: &[&str] = &["127.0.0.1"];
@@ -28,6 +28,11 @@ pub const OWN: &[Expected] = {
                 ("the same asset again", 1),
             ])
             .assets(&[(Server, 1), (Workstation, 1)]),
+        expected("inventory/leavers.csv", Leavers, (5, 0), (0, 0, 0), LEAVERS).skipped(&[
+            ("no e-mail address, login or employee id", 1),
+            ("no last day: the person has not left", 1),
+            ("the last day is not a date such as 2026-11-20", 1),
+        ]),
         expected("prowler/aws.ocsf.json", Ocsf, (123, 76), (48, 68, 0), AWS)
             .skipped(&[(MANUAL, 7)])
             .assets(&[(CloudResource, 4), (Identity, 3)]),
@@ -270,6 +275,7 @@ pub const OWN: &[Expected] = {
 };
 const M365: &[&str] = &["m365/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];
 const INVENTORY: &[&str] = &["inventory"];
+const LEAVERS: &[&str] = &["leavers"];
 const MASSCAN: &[&str] = &["192.0.2.1", "192.0.2.3", "2001:db8::5"];
 const AZURE: &[&str] =
     &["azure/11111111-2222-4333-8444-555555555555", "azure/5c8d1f20-7f3e-4c0a-9a55-3b1f0e6d2a11"];

@@ -14,6 +14,7 @@ fn checks(format: Format, file: &[u8]) -> Vec<Check> {
         Record::Asset(_)
         | Record::System(_)
         | Record::Vulnerability(_)
+        | Record::Leaver(_)
         | Record::Skipped { .. }
         | Record::Silent { .. } => None,
     };

@@ -175,8 +175,8 @@ impl Imports {
         /// The name of the source. Default: the name of the tool. Required for `kube-bench`, `hardeningkitty` and `sarif`, whose
         /// files do not say what they are about.
         source: Query<Option<Raw<Text>>>,
-        /// Which columns of an inventory are what: an object from fields to names of columns, such as `{"name": "Asset Name"}`. Kept
-        /// for the next inventory of the source. Default: those kept, or else by usual names.
+        /// Which columns of an inventory or a list of people who left are what: an object from fields to names of columns, such as
+        /// `{"name": "Asset Name"}`. Kept for the next list of the source. Default: those kept, or else by usual names.
         columns: Query<Option<Raw<Text>>>,
         /// The name of the file, for the list of imports.
         #[oai(name = "fileName")]
