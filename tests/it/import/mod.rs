@@ -17,6 +17,7 @@ mod envelope;
 mod fold;
 mod front;
 mod inventory;
+mod leavers;
 mod needs_samples;
 mod nmap;
 mod prowler;

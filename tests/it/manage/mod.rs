@@ -21,6 +21,7 @@ mod imports;
 mod keys;
 mod kpis;
 mod lapse;
+mod leavers;
 mod observations;
 mod order;
 mod orphans;
