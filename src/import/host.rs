@@ -1,11 +1,47 @@
-//! The records of a scanned host: an asset, and one record for each check.
+//! The records of a scanned host: an asset, and one record for each check. What a name or an address says about a host.
 
 use super::text::{self, DETAIL_CHARS_MAX, NAME_CHARS_MAX, OrSkipped};
 use super::{Check, CheckOutcome, CheckSubject, Record};
-use crate::engine::asset::{ReportedFields, Seen};
+use crate::engine::asset::{AssetType, ReportedFields, Seen};
 use crate::engine::network::host::HostEvidence;
 use crate::engine::network::service::ProtocolPorts;
 use crate::error::Result;
+
+/// What an operating system runs on, by a word of its name: the first that fits.
+const OF_SYSTEMS: &[(&str, AssetType)] = &[
+    ("windows server", AssetType::Server),
+    ("windowsserver", AssetType::Server),
+    ("windows 200", AssetType::Server),
+    ("windows 201", AssetType::Server),
+    ("windows 202", AssetType::Server),
+    ("windows", AssetType::Workstation),
+    ("mac os", AssetType::Workstation),
+    ("macos", AssetType::Workstation),
+    // Before OS X, which is in the name of IOS XE.
+    ("cisco", AssetType::NetworkDevice),
+    ("os x", AssetType::Workstation),
+    ("embedded", AssetType::Device),
+    ("android", AssetType::Mobile),
+    ("iphone", AssetType::Mobile),
+    ("ipad", AssetType::Mobile),
+    ("fortios", AssetType::NetworkDevice),
+    ("fortinet", AssetType::NetworkDevice),
+    ("junos", AssetType::NetworkDevice),
+    ("pan-os", AssetType::NetworkDevice),
+    ("routeros", AssetType::NetworkDevice),
+    ("big-ip", AssetType::NetworkDevice),
+    ("linux", AssetType::Server),
+    ("ubuntu", AssetType::Server),
+    ("debian", AssetType::Server),
+    ("centos", AssetType::Server),
+    ("red hat", AssetType::Server),
+    ("rhel", AssetType::Server),
+    ("suse", AssetType::Server),
+    ("bsd", AssetType::Server),
+    ("solaris", AssetType::Server),
+    ("esxi", AssetType::Server),
+    ("aix", AssetType::Server),
+];
 
 /// Hands out the records of the host with number `at`. `covered` are the ports that the scan asked.
 ///
@@ -103,4 +139,9 @@ pub(super) fn hostname(name: &str) -> Option<String> {
     let name = name.trim().trim_end_matches('.').to_lowercase();
     let common = name == "localhost" || name.starts_with("localhost.");
     (!name.is_empty() && !common).then_some(name)
+}
+
+/// What an operating system runs on, by its name in lower case. `None`: the name says nothing of it.
+pub(super) fn type_of_os(name: &str) -> Option<AssetType> {
+    OF_SYSTEMS.iter().find(|it| name.contains(it.0)).map(|it| it.1)
 }

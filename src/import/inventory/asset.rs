@@ -3,10 +3,9 @@
 use super::columns::Field;
 use super::{OrSkipped, SCOPE};
 use crate::engine::asset::{AssetType, ReportedFields, Seen};
-use crate::import::host::{hostname, mac};
+use crate::import::host::{hostname, mac, type_of_os};
 use crate::import::moment;
 use crate::import::text::{self, NAME_CHARS_MAX};
-use crate::import::vulnerability::type_of_os;
 
 /// Of a longer list of tags, the rest is not kept.
 const N_TAGS_MAX: usize = 20;
