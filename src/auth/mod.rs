@@ -1,6 +1,7 @@
 //! Authentication, authorization and rate limits.
 
 pub mod caller;
+pub mod console_session;
 pub mod key;
 pub mod keyring;
 pub mod limit;

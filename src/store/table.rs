@@ -176,6 +176,11 @@ pub(super) const KEYS: &str = "keys";
 /// Key: user id. Value: `User`. Invariant: no two have a name in common, without regard to case.
 pub(super) const USERS: &str = "users";
 
+/// Sessions of the console; digests, never secrets.
+///
+/// Key: the digest. Value: `ConsoleSession`. Rows of sessions that have ended go with the next one that begins.
+pub(super) const CONSOLE_SESSIONS: &str = "console_sessions";
+
 /// Checkpoints of the rate limits.
 ///
 /// Key: key id. Value: `Windows`.

@@ -1,6 +1,7 @@
 //! Keys, users, sessions, and the audit log.
 
 pub mod audit;
+pub mod console_session;
 pub mod key;
 pub mod session;
 pub mod tally;
@@ -9,6 +10,7 @@ pub mod user;
 use std::sync::Arc;
 
 use crate::auth::caller::Account;
+use crate::auth::console_session::ConsoleSessions;
 use crate::auth::keyring::Keyring;
 use crate::auth::limit::{Limiter, Operation};
 use crate::auth::password::Hasher;
@@ -23,6 +25,7 @@ use tally::AuditTally;
 pub struct Access {
     pub keyring: Arc<Keyring>,
     pub people: Arc<People>,
+    pub(in crate::app) console_sessions: ConsoleSessions,
     /// Of the versioned interface.
     pub limiter: Limiter,
     /// Of the management API. Starts empty with the process.
@@ -46,6 +49,7 @@ impl Access {
         Ok(Self {
             keyring: Arc::new(Keyring::of(snapshot.list_keys()?)?),
             people: Arc::new(People::of(snapshot.list_users()?)),
+            console_sessions: ConsoleSessions::of(snapshot.list_console_sessions()?),
             limiter: Limiter::resume(snapshot.list_windows()?),
             management_limiter: Limiter::default(),
             operation_limiter: Limiter::default(),

@@ -148,6 +148,16 @@ impl PendingAct {
         by.clone_into(&mut self.lock().act.by);
     }
 
+    /// Sets what is done, for requests that are no operations of the API.
+    pub fn set_action(&self, action: &'static str) {
+        action.clone_into(&mut self.lock().act.action);
+    }
+
+    #[must_use]
+    pub fn action(&self) -> String {
+        self.lock().act.action.clone()
+    }
+
     /// Sets what the act is about, if the path of its request does not say.
     pub fn set_subject(&self, about: &str) {
         about.clone_into(&mut self.lock().act.about);

@@ -8,6 +8,7 @@ pub mod certificate;
 pub mod change;
 pub mod client;
 pub mod connection;
+pub mod console_session;
 pub mod delivery;
 pub mod erasure;
 pub mod event;
