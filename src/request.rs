@@ -79,6 +79,10 @@ impl fmt::Debug for RequestId {
     }
 }
 
+/// On an answer: what refused the request has noted it for the audit log.
+#[derive(Clone, Copy, Debug)]
+pub struct Noted;
+
 /// Answers a request: while `answer` runs, [`id`] is this one.
 pub fn answering<T>(id: RequestId, answer: impl Future<Output = T>) -> impl Future<Output = T> {
     CURRENT.scope(Current { id, operation: Cell::new(None) }, answer)

@@ -173,16 +173,19 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
         .server(ServerObject::new("/").description("This service"))
 }
 
+/// Answers requests, with what all answers have in common.
+pub type Answering = Arc<BoxEndpoint<'static, Response>>;
+
 /// The operations, and what is not part of the API. Each has routes of its own, so that a call of an operation is looked
 /// up once.
-struct Site<E> {
-    operations: E,
+struct Site {
+    operations: Answering,
     /// The interface of Prowler.
-    ingestions: Route,
-    pages: Route,
+    ingestions: Answering,
+    pages: Answering,
 }
 
-impl<E: Endpoint<Output = Response>> Endpoint for Site<E> {
+impl Endpoint for Site {
     type Output = Response;
 
     async fn call(&self, request: Request) -> poem::Result<Response> {
@@ -199,25 +202,47 @@ impl<E: Endpoint<Output = Response>> Endpoint for Site<E> {
     }
 }
 
-/// All routes, with every error in the contract's shape. `pages` answers what is not part of the API.
+/// All routes, with every error in the contract's shape. `pages` makes what answers outside of the API; it may call the
+/// operations.
 #[must_use]
-pub fn mount(app: Arc<App>, options: WebOptions, pages: Route) -> SharedService {
+pub fn mount(
+    app: Arc<App>,
+    options: WebOptions,
+    pages: impl FnOnce(Answering) -> Route,
+) -> SharedService {
     let service = service();
     let document = document::document();
-    let operations = edge::operation::Operations::of(&document);
-    let traffic = Arc::new(Traffic::of(operations.ids()));
+    let known = edge::operation::Operations::of(&document);
+    let traffic = Arc::new(Traffic::of(known.ids()));
     let web = Web::new(app, options, Arc::clone(&traffic));
-    let pages = pages
+    let operations = at_the_edge(service, &known, &web);
+    let pages = pages(Arc::clone(&operations))
         .at("/openapi.json", edge::layer::static_text("application/json", document))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())
         .at("/metrics", edge::layer::metrics());
-    let ingestions = ingestion::routes();
-    let endpoint = Site { operations: service.into_endpoint(), ingestions, pages }
+    let pages = at_the_edge(pages, &known, &web);
+    let ingestions = at_the_edge(ingestion::routes(), &known, &web);
+    let endpoint = Site { operations, ingestions, pages }.boxed();
+    SharedService { endpoint: Arc::new(endpoint), traffic }
+}
+
+fn at_the_edge<E>(
+    endpoint: E,
+    operations: &edge::operation::Operations,
+    web: &Arc<Web>,
+) -> Answering
+where
+    E: IntoEndpoint,
+    E::Endpoint: 'static,
+{
+    let (operations, web) = (operations.clone(), Arc::clone(web));
+    let endpoint = endpoint
+        .into_endpoint()
         .data(Arc::clone(&web))
         .data(operations.clone())
         .catch_all_error(wire::problem::as_problem)
         .with(edge::layer::AtTheEdge { operations, web })
         .boxed();
-    SharedService { endpoint: Arc::new(endpoint), traffic }
+    Arc::new(endpoint)
 }

@@ -155,6 +155,11 @@ fn operator(request: &Request) -> Option<Principal> {
     }
 }
 
+/// The user in whose name a page of the console sends the request. No request that came over a network has one.
+fn signed_in(request: &Request) -> Option<Principal> {
+    request.data::<Principal>().cloned()
+}
+
 /// The credential of a request.
 enum Credential<'a> {
     Key(&'a str),
@@ -226,6 +231,7 @@ fn identify<R: Right>(request: &Request) -> Result<Principal> {
     match shown {
         Credential::Key(key) => web.app.access.keyring.verify(key, now).map(Principal::Key),
         Credential::Token(token) => web.app.bearer(token).map(Principal::User),
+        Credential::Nothing if !is_versioned && let Some(user) = signed_in(request) => Ok(user),
         Credential::Nothing => operator(request).ok_or_else(|| {
             Error::unauthenticated(if is_versioned {
                 "API key missing or invalid"

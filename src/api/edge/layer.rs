@@ -89,8 +89,11 @@ async fn finish(
         response.headers_mut().remove(header::CONTENT_TYPE);
     }
     let Noted { standing, caller } = slot.take();
-    if let Some(outcome) = counted_outcome(response.status(), &method, &path) {
-        let action = operations.action(&method, &path);
+    let is_noted = response.extensions().get::<request::Noted>().is_some();
+    let outcome = counted_outcome(response.status(), &method, &path);
+    if let Some(outcome) = outcome.filter(|_| !is_noted) {
+        let named = act.as_ref().map(PendingAct::action);
+        let action = named.unwrap_or_else(|| operations.action(&method, &path));
         let about = act.map(|it| it.subject()).filter(|it| *it != path).unwrap_or_default();
         let act = Act { action, about, ..Act::default() };
         match caller {
