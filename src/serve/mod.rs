@@ -29,6 +29,7 @@ use crate::serve::http::limit::ConnectionLimits;
 use crate::serve::http::listen::Listener;
 use crate::serve::supervisor::Supervisor;
 use crate::store::{self, Store};
+use crate::web::console::Console;
 use crate::{catalog, web, work};
 
 /// The control socket's name in the data directory.
@@ -106,7 +107,9 @@ impl Opened {
             trusted_proxies: options.trusted_proxies.clone(),
             metrics_token: options.metrics_token.clone(),
         };
-        let service = api::mount(Arc::clone(&app), web_options, web::pages());
+        let (shown, proxies) = (Arc::clone(&app), options.trusted_proxies.clone());
+        let pages = |operations| web::pages(&Console::new(shown, operations, proxies));
+        let service = api::mount(Arc::clone(&app), web_options, pages);
         Ok(Self { app, service, store })
     }
 

@@ -1,13 +1,10 @@
 //! The guides and the API reference. Everything is in the executable; nothing is loaded from outside.
 
 use std::fmt::Write as _;
-use std::sync::OnceLock;
 
-use bytes::Bytes;
-use poem::http::header::{self, HeaderValue};
-use poem::{Response, Route, RouteMethod, get};
-use xxhash_rust::xxh3::xxh3_128;
+use poem::Route;
 
+use crate::web::asset::{CSS, HTML, PLAIN, SCRIPT, file, page};
 use crate::web::guide::{self, Guide};
 
 /// A guide may load only its stylesheet.
@@ -17,11 +14,6 @@ const GUIDE_POLICY: &str = "default-src 'none'; style-src 'self'; frame-ancestor
 const REFERENCE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
                                 img-src 'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; \
                                 form-action 'none'";
-
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const PLAIN: &str = "text/plain; charset=utf-8";
 
 macro_rules! file {
     ($name:literal) => {
@@ -50,7 +42,10 @@ const GUIDES: [(&str, &[(&str, &str)]); 4] = [
         "Connect to it",
         &[file!("api.md"), file!("events.md"), file!("webhooks.md"), file!("facts.md")],
     ),
-    ("Understand results", &[file!("shell.md"), file!("assessment.md"), file!("scanning.md")]),
+    (
+        "Understand results",
+        &[file!("console.md"), file!("shell.md"), file!("assessment.md"), file!("scanning.md")],
+    ),
     ("Work on it", &[file!("architecture.md"), file!("changelog.md")]),
 ];
 
@@ -169,31 +164,4 @@ fn address(link: &str) -> Option<String> {
     let guide = path.strip_suffix(".md").filter(|name| guides().any(|it| it.0 == *name));
     let receiver = RECEIVERS.iter().map(|it| it.0).find(|it| *it == path);
     guide.or(receiver).map(|name| format!("/docs/{name}{anchor}"))
-}
-
-fn file(content_type: &'static str, policy: &'static str, bytes: &'static [u8]) -> RouteMethod {
-    page(content_type, policy, move || Bytes::from_static(bytes))
-}
-
-/// A page that is made when it is first asked for, and kept.
-fn page(
-    content_type: &'static str,
-    policy: &'static str,
-    make: impl Fn() -> Bytes + Send + Sync + 'static,
-) -> RouteMethod {
-    let kept = OnceLock::new();
-    get(poem::endpoint::make_sync(move |_| {
-        let (bytes, etag) = kept.get_or_init(|| tagged(make()));
-        Response::builder()
-            .content_type(content_type)
-            .header(header::CACHE_CONTROL, "no-cache")
-            .header(header::CONTENT_SECURITY_POLICY, policy)
-            .header(header::ETAG, etag)
-            .body(bytes.clone())
-    }))
-}
-
-fn tagged(bytes: Bytes) -> (Bytes, HeaderValue) {
-    let etag = format!("\"{:032x}\"", xxh3_128(&bytes));
-    (bytes, HeaderValue::from_str(&etag).expect("hexadecimal digits are visible"))
 }

@@ -1,4 +1,4 @@
-//! Where the links of events lead: to the resource of the management API, until there are pages for people.
+//! Where the links of events lead: to the pages of the console.
 
 use std::str::FromStr;
 
@@ -18,46 +18,46 @@ const REFERENCE_CHARS_MAX: usize = 100;
 /// are kept in tickets, so each works in all later releases; where it leads to may change.
 ///
 /// - `client/<client>`: the client.
-/// - `risk/<client>/<risk>`: the open risks of the client. The list has no filter for one risk.
-/// - `task/<task>`: the tasks. The list has no filter for one task.
-/// - `requirement/<client>/<framework>[/<reference>]`: the portfolio in this framework, with the status of the
-///   requirement. The list has no filter for one client, and only the portfolio shows frameworks to users.
+/// - `risk/<client>/<risk>`: the risk.
+/// - `task/<task>`: the tasks. There is no page of one task.
+/// - `requirement/<client>/<framework>[/<reference>]`: the framework, or the requirement.
 /// - `scan/<scan>`: the scan.
-/// - `source/<client>/<source>`: the imports of the client. The list has no filter for one source.
+/// - `source/<client>/<source>`: the observations of the source.
 pub(super) fn destination(link: &str) -> Option<String> {
     let parts: Vec<&str> = link.split('/').collect();
     match parts.as_slice() {
-        ["client", client] => Some(format!("/api/clients/{}", id::<ClientId>(client)?)),
+        ["client", client] => page_of(client),
         ["risk", client, risk] => {
-            id::<RiskId>(risk)?;
-            Some(format!("/api/clients/{}/risks", id::<ClientId>(client)?))
+            Some(format!("{}/risks/{}", page_of(client)?, id::<RiskId>(risk)?))
         }
         ["task", task] => {
             id::<TaskId>(task)?;
-            Some("/api/tasks".to_owned())
+            Some("/tasks".to_owned())
         }
-        ["requirement", client, framework] => {
-            id::<ClientId>(client)?;
-            portfolio(framework)
-        }
+        ["requirement", client, framework] => page_in(client, framework),
         ["requirement", client, framework, reference] => {
-            id::<ClientId>(client)?;
             let reference = text(reference, REFERENCE_CHARS_MAX)?;
             let reference = utf8_percent_encode(&reference, NON_ALPHANUMERIC);
-            Some(format!("{}&requirement={reference}", portfolio(framework)?))
+            Some(format!("{}/{reference}", page_in(client, framework)?))
         }
-        ["scan", scan] => Some(format!("/api/scan/{}/status", id::<ScanId>(scan)?)),
+        ["scan", scan] => Some(format!("/scans/{}", id::<ScanId>(scan)?)),
         ["source", client, source] => {
-            text(source, SOURCE_CHARS_MAX)?;
-            Some(format!("/api/clients/{}/imports", id::<ClientId>(client)?))
+            let source = text(source, SOURCE_CHARS_MAX)?;
+            let source = utf8_percent_encode(&source, NON_ALPHANUMERIC);
+            Some(format!("{}/observations?source={source}", page_of(client)?))
         }
         _ => None,
     }
 }
 
-fn portfolio(framework: &str) -> Option<String> {
+fn page_of(client: &str) -> Option<String> {
+    Some(format!("/clients/{}", id::<ClientId>(client)?))
+}
+
+fn page_in(client: &str, framework: &str) -> Option<String> {
     let framework: FrameworkId = framework.parse().ok()?;
-    Some(format!("/api/portfolio/compliance?framework={}", framework.as_str()))
+    let framework = utf8_percent_encode(framework.as_str(), NON_ALPHANUMERIC);
+    Some(format!("{}/frameworks/{framework}", page_of(client)?))
 }
 
 fn id<T: FromStr>(text: &str) -> Option<T> {

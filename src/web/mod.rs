@@ -1,17 +1,21 @@
 //! Pages for people, and the links that events carry.
 
+mod asset;
+pub mod console;
 mod docs;
 mod guide;
 mod link;
 
+use std::sync::Arc;
+
 use poem::http::{StatusCode, header};
 use poem::{Response, Route, RouteMethod, get};
 
-/// What answers outside of the API: the guides under `/docs`, the links under `/go`, and `/`, which leads to the guides.
+/// What answers outside of the API: the console, the guides under `/docs`, and the links under `/go`.
 #[must_use]
-pub fn pages() -> Route {
-    let start = get(poem::endpoint::make_sync(|_| see_other("/docs/")));
-    Route::new().at("/", start).nest("/docs", docs::routes()).at("/go/*link", follow())
+pub fn pages(console: &Arc<console::Console>) -> Route {
+    let routes = Route::new().nest("/docs", docs::routes()).at("/go/*link", follow());
+    console::routes(routes, console)
 }
 
 /// Leads to the resource that a link names. Anything that is not a link is as unknown as any other path.

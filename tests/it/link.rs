@@ -1,9 +1,8 @@
-//! The links that events carry: stable addresses that lead to resources of the management API.
+//! The links that events carry: stable addresses that lead to pages of the console.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
+use crate::console::browser::{Browser, add_user, encode};
 use crate::harness::{Answer, Posture, send};
 use crate::manage::all_events;
 
@@ -19,21 +18,20 @@ fn get(posture: &Posture, path: &str) -> Answer {
 fn links_lead_where_they_always_led() {
     let posture = Posture::start();
     for (link, wanted) in [
-        (format!("/go/client/{A}"), format!("/api/clients/{A}")),
-        (format!("/go/risk/{A}/{B}"), format!("/api/clients/{A}/risks")),
-        (format!("/go/task/{B}"), "/api/tasks".to_owned()),
-        (
-            format!("/go/requirement/{A}/PCI_DSS"),
-            "/api/portfolio/compliance?framework=PCI_DSS".to_owned(),
-        ),
+        (format!("/go/client/{A}"), format!("/clients/{A}")),
+        (format!("/go/risk/{A}/{B}"), format!("/clients/{A}/risks/{B}")),
+        (format!("/go/task/{B}"), "/tasks".to_owned()),
+        (format!("/go/requirement/{A}/PCI_DSS"), format!("/clients/{A}/frameworks/PCI%5FDSS")),
         (
             format!("/go/requirement/{A}/HIPAA/164.308(a)(2)"),
-            "/api/portfolio/compliance?framework=HIPAA&requirement=164%2E308%28a%29%282%29"
-                .to_owned(),
+            format!("/clients/{A}/frameworks/HIPAA/164%2E308%28a%29%282%29"),
         ),
-        (format!("/go/scan/{B}"), format!("/api/scan/{B}/status")),
-        (format!("/go/source/{A}/entra"), format!("/api/clients/{A}/imports")),
-        (format!("/go/source/{A}/nmap%20%2F%C3%A9"), format!("/api/clients/{A}/imports")),
+        (format!("/go/scan/{B}"), format!("/scans/{B}")),
+        (format!("/go/source/{A}/entra"), format!("/clients/{A}/observations?source=entra")),
+        (
+            format!("/go/source/{A}/nmap%20%2F%C3%A9"),
+            format!("/clients/{A}/observations?source=nmap%20%2F%C3%A9"),
+        ),
     ] {
         for method in ["GET", "HEAD"] {
             let answer = send(posture.address, method, &link, &[], b"");
@@ -50,14 +48,17 @@ fn the_form_of_a_link_is_checked_and_what_it_names_is_not() {
     let upper = A.to_uppercase();
     let known = posture.client("A");
     for (link, wanted) in [
-        (format!("/go/client/{known}"), format!("/api/clients/{known}")),
-        (format!("/go/client/{upper}"), format!("/api/clients/{A}")),
-        (format!("/go/client/{A}?x=1"), format!("/api/clients/{A}")),
+        (format!("/go/client/{known}"), format!("/clients/{known}")),
+        (format!("/go/client/{upper}"), format!("/clients/{A}")),
+        (format!("/go/client/{A}?x=1"), format!("/clients/{A}")),
         (
             format!("/go/requirement/{A}/hipaa/%22%0d%0a%26x%3d1"),
-            "/api/portfolio/compliance?framework=HIPAA&requirement=%22%0D%0A%26x%3D1".to_owned(),
+            format!("/clients/{A}/frameworks/HIPAA/%22%0D%0A%26x%3D1"),
         ),
-        (format!("/go/source/{A}/{}", "s".repeat(200)), format!("/api/clients/{A}/imports")),
+        (
+            format!("/go/source/{A}/{}", "s".repeat(200)),
+            format!("/clients/{A}/observations?source={}", "s".repeat(200)),
+        ),
     ] {
         let answer = get(&posture, &link);
         assert_eq!((answer.status, answer.header("location")), (303, Some(&*wanted)), "{link}");
@@ -110,12 +111,8 @@ fn the_link_of_every_event_type_opens_with_a_login_and_not_without() {
     });
     let story = all_events::tell(posture);
     let posture = &story.posture;
-    let body = json!({
-        "email": "ann@example.com", "role": "viewer", "password": "nine purple trains at dawn",
-    });
-    let added = posture.operator("POST", "/api/users", &body);
-    assert_eq!(added.status, 201, "{}", added.text());
-    let token = posture.log_in("ann@example.com", "nine purple trains at dawn");
+    add_user(posture, "ann", "viewer", &[]);
+    let browser = Browser::signed_in(posture.address, "ann");
     let mut links = BTreeMap::new();
     for event in posture.events() {
         let kind = event["type"].as_str().unwrap().to_owned();
@@ -127,8 +124,10 @@ fn the_link_of_every_event_type_opens_with_a_login_and_not_without() {
         let answer = get(posture, link);
         assert_eq!(answer.status, 303, "{kind}: {link}");
         let target = answer.header("location").unwrap();
-        assert_eq!(get(posture, target).status, 401, "{kind}: {target}");
-        let shown = posture.as_user(&token, "GET", target, &Value::Null);
+        let sign_in = get(posture, target);
+        let next = format!("/sign-in?next={}", encode(target));
+        assert_eq!(sign_in.header("location"), Some(&*next), "{kind}: {target}");
+        let shown = browser.get(target);
         assert_eq!(shown.status, 200, "{kind}: {target}: {}", shown.text());
     }
 }

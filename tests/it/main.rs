@@ -12,6 +12,7 @@ mod cli;
 mod clock;
 mod config;
 mod connect;
+mod console;
 mod crash;
 mod disk;
 mod document;

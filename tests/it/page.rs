@@ -214,11 +214,11 @@ fn an_unknown_guide_is_as_unknown_as_any_other_path() {
 }
 
 #[test]
-fn the_start_of_the_service_leads_to_the_guides() {
+fn the_start_of_the_service_leads_to_the_sign_in() {
     let posture = Posture::start();
     for method in ["GET", "HEAD"] {
         let answer = send(posture.address, method, "/", &[], b"");
-        assert_eq!((answer.status, answer.header("location")), (303, Some("/docs/")));
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/sign-in")));
         assert!(answer.body.is_empty());
     }
     assert_eq!(get(&posture, "/docs").body, get(&posture, "/docs/").body);

@@ -67,7 +67,9 @@ impl App {
         let mut ended = sessions.expired(now);
         let others = sessions.of_user(user.id).into_iter().filter(|it| it.is_live(now));
         ended.extend(others.skip(N_PER_USER_MAX - 1).map(|it| it.digest));
-        ended.iter().for_each(|it| sessions.remove(it));
+        for it in &ended {
+            sessions.remove(it);
+        }
         let session = Arc::new(session);
         sessions.put(Arc::clone(&session));
         let write = move |batch: &mut Batch| {

@@ -116,7 +116,10 @@ fn write_request(
     body: &[u8],
 ) {
     let length = body.len().to_string();
-    let mut lines = vec![format!("{method} {path} HTTP/1.1"), "Host: posture".to_owned()];
+    let mut lines = vec![format!("{method} {path} HTTP/1.1")];
+    if headers.iter().all(|it| it.0 != "Host") {
+        lines.push("Host: posture".to_owned());
+    }
     lines.push("Connection: close".to_owned());
     lines.extend(headers.iter().map(|(name, value)| format!("{name}: {value}")));
     if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {

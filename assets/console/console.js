@@ -1,0 +1,68 @@
+"use strict";
+// What makes the pages better. Everything works without it.
+
+// Times in the reader's zone. The exact one stays in the title.
+function showTimes(root) {
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+  const time = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  for (const it of root.querySelectorAll("time[data-shown]")) {
+    const at = new Date(it.dateTime);
+    if (it.dataset.shown === "time") it.textContent = time.format(at);
+    if (it.dataset.shown === "day") it.textContent = day.format(at);
+  }
+}
+
+// A question before what cannot be undone, and a word about what is waited for.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.dataset.confirm && !window.confirm(form.dataset.confirm)) {
+    event.preventDefault();
+    return;
+  }
+  if (form.method !== "post") return;
+  const button = event.submitter ?? form.querySelector("button");
+  window.setTimeout(() => {
+    if (button) button.disabled = true;
+    if (!form.dataset.wait) return;
+    const said = document.createElement("p");
+    said.setAttribute("role", "status");
+    said.textContent = form.dataset.wait;
+    form.append(said);
+  });
+});
+
+// Filters act when they are changed.
+document.addEventListener("change", (event) => {
+  const form = event.target.closest("form.filters");
+  if (form && event.target.matches("select")) form.requestSubmit();
+});
+
+// Parts of a page that change by themselves: what is in an element with data-refresh is read again after so many seconds.
+function refresh(part) {
+  window.setTimeout(async () => {
+    try {
+      const answer = await fetch(window.location.href, { headers: { Accept: "text/html" } });
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const fresh = page.getElementById(part.id);
+      if (!answer.ok || answer.redirected || !fresh) return;
+      part.replaceWith(fresh);
+      showTimes(fresh);
+      if (fresh.dataset.refresh) refresh(fresh);
+    } catch {
+      refresh(part);
+    }
+  }, Number(part.dataset.refresh) * 1000);
+}
+
+// A file can be dropped on its form.
+for (const form of document.querySelectorAll("form[enctype='multipart/form-data']")) {
+  const input = form.querySelector("input[type=file]");
+  form.addEventListener("dragover", (event) => event.preventDefault());
+  form.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (event.dataTransfer.files.length) input.files = event.dataTransfer.files;
+  });
+}
+
+showTimes(document);
+for (const part of document.querySelectorAll("[data-refresh][id]")) refresh(part);

@@ -1,0 +1,155 @@
+//! Calls of the API in the name of who is signed in. They have the same rights, limits and audit entries as from outside.
+
+use bytes::Bytes;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use poem::http::{HeaderValue, Method, StatusCode, header};
+use poem::{Body, Endpoint, Request, Response};
+use serde_json::Value;
+
+use super::Answering;
+use crate::auth::caller::Principal;
+use crate::peer::Peer;
+use crate::request::{self, RequestId};
+
+const JSON: &str = "application/json";
+
+/// In whose name operations are called, and from where.
+#[derive(Clone)]
+pub(super) struct Caller {
+    principal: Principal,
+    peer: Option<Peer>,
+    forwarded: Vec<HeaderValue>,
+}
+
+impl Caller {
+    /// The user as the one who sent this request.
+    pub(super) fn of(principal: Principal, request: &Request) -> Self {
+        let forwarded = request.headers().get_all("X-Forwarded-For").iter().cloned().collect();
+        Self { principal, peer: request.data::<Peer>().copied(), forwarded }
+    }
+}
+
+/// What is sent with a call.
+pub(super) enum Sent {
+    Nothing,
+    Json(Value),
+    /// A file as it is.
+    File(Body),
+}
+
+/// What an operation answered.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) body: Value,
+    /// When it may be called again, as the header has it.
+    pub(super) retry_after: Option<HeaderValue>,
+}
+
+impl Answer {
+    /// What is wrong, as the operation says it. `None` if nothing is.
+    pub(super) fn message(&self) -> Option<&str> {
+        if self.status.is_success() {
+            return None;
+        }
+        Some(
+            self.body["error"]["message"]
+                .as_str()
+                .unwrap_or("The service did not answer as it should."),
+        )
+    }
+}
+
+/// Calls an operation. `target` is its path and query.
+pub(super) async fn call(
+    operations: &Answering,
+    by: &Caller,
+    method: Method,
+    target: &str,
+    sent: Sent,
+) -> Answer {
+    read_answer(call_as_is(operations, by, method, target, sent).await).await
+}
+
+/// [`call`], with the answer as it is.
+pub(super) async fn call_as_is(
+    operations: &Answering,
+    by: &Caller,
+    method: Method,
+    target: &str,
+    sent: Sent,
+) -> Response {
+    let mut request =
+        Request::builder().method(method).uri_str(target).extension(by.principal.clone());
+    if let Some(peer) = by.peer {
+        request = request.extension(peer);
+    }
+    for hop in &by.forwarded {
+        request = request.header("X-Forwarded-For", hop);
+    }
+    let request = match sent {
+        Sent::Nothing => request.finish(),
+        Sent::Json(body) => request.content_type(JSON).body(body.to_string()),
+        Sent::File(body) => request.content_type("application/octet-stream").body(body),
+    };
+    // The operation is noted for a request of its own: the one that a person sent is counted as a page.
+    let id = request::id().unwrap_or_else(RequestId::fresh);
+    let answered = request::answering(id, operations.call(request)).await;
+    answered.unwrap_or_else(poem::Error::into_response)
+}
+
+/// Reads the JSON of an answer.
+pub(super) async fn read_answer(mut answered: Response) -> Answer {
+    let status = answered.status();
+    let retry_after = answered.headers().get(header::RETRY_AFTER).cloned();
+    let Ok(bytes) = answered.take_body().into_bytes().await else { return broken() };
+    match parse(&bytes) {
+        Some(body) => Answer { status, body, retry_after },
+        None => broken(),
+    }
+}
+
+fn parse(bytes: &Bytes) -> Option<Value> {
+    if bytes.is_empty() { Some(Value::Null) } else { serde_json::from_slice(bytes).ok() }
+}
+
+/// Stands for an answer that broke off, as when the process is stopping.
+fn broken() -> Answer {
+    Answer { status: StatusCode::SERVICE_UNAVAILABLE, body: Value::Null, retry_after: None }
+}
+
+/// Fills in a target: `:name` is a part of the page's path, `?name` what its query says. A parameter without a value is
+/// left out.
+pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
+    let (path, parameters) = template.split_once('?').unwrap_or((template, ""));
+    let segments = path.split('/').map(|it| match it.strip_prefix(':') {
+        Some(name) => encoded(find(parts, name).unwrap_or_default()),
+        None => it.to_owned(),
+    });
+    let target = segments.collect::<Vec<_>>().join("/");
+    let given = parameters.split('&').filter_map(|it| {
+        let (name, value) = it.split_once('=')?;
+        let value = match (value.strip_prefix('?'), value.strip_prefix(':')) {
+            (Some(asked), _) => find(query, asked).filter(|it| !it.is_empty())?,
+            (None, Some(part)) => find(parts, part)?,
+            (None, None) => value,
+        };
+        Some(format!("{name}={}", encoded(value)))
+    });
+    let given = given.collect::<Vec<_>>().join("&");
+    if given.is_empty() { target } else { format!("{target}?{given}") }
+}
+
+/// Names and values, as a path, a query or a form has them.
+pub(super) type Pairs = Vec<(String, String)>;
+
+/// The first value of this name.
+pub(super) fn find<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
+    pairs.iter().find(|it| it.0 == name).map(|it| it.1.as_str())
+}
+
+/// What is encoded in a part of an address: all but what RFC 3986 calls unreserved.
+const RESERVED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, &RESERVED).to_string()
+}

@@ -1,0 +1,180 @@
+//! The console: pages for the people of an MSP. They show what the API answers, and do what it does, in the name of who is
+//! signed in; there is no other way to the data.
+
+mod action;
+mod call;
+mod chart;
+mod download;
+mod form;
+mod page;
+mod session;
+mod tables;
+mod template;
+mod upload;
+mod way;
+
+use std::sync::Arc;
+
+use ipnetwork::IpNetwork;
+use minijinja::Environment;
+use poem::endpoint::BoxEndpoint;
+use poem::http::{Method, StatusCode, header};
+use poem::{Endpoint, Request, Response, Route, RouteMethod};
+
+use crate::app::App;
+use crate::web::asset::{CSS, SCRIPT, SVG, file};
+use action::Action;
+use download::Download;
+use page::{Page, Shown, see_other};
+use session::{CONFIRM, Gate, PASSWORD, SIGN_IN, SIGN_OUT};
+
+/// The operations of the API, as one endpoint.
+pub type Answering = Arc<BoxEndpoint<'static, Response>>;
+
+/// A file of the console loads nothing.
+const OWN: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// What all pages share.
+pub struct Console {
+    app: Arc<App>,
+    operations: Answering,
+    /// Proxies that are believed about whom a request is from, and whether it came over HTTPS.
+    trusted_proxies: Vec<IpNetwork>,
+    templates: Environment<'static>,
+}
+
+impl Console {
+    #[must_use]
+    pub fn new(app: Arc<App>, operations: Answering, trusted_proxies: Vec<IpNetwork>) -> Arc<Self> {
+        let templates = template::environment(&app);
+        Arc::new(Self { app, operations, trusted_proxies, templates })
+    }
+}
+
+/// Adds the pages to other routes.
+pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
+    for page in tables::pages() {
+        let action = tables::actions().find(|it| it.path == page.path);
+        routes = routes.at(page.path, at(console, Place::Page(page, action)));
+    }
+    for action in tables::actions() {
+        if tables::pages().all(|it| it.path != action.path) {
+            routes = routes.at(action.path, at(console, Place::Form(action)));
+        }
+    }
+    for file in tables::downloads() {
+        routes = routes.at(file.path, at(console, Place::File(file)));
+    }
+    routes
+        .at(SIGN_IN, at(console, Place::SignIn))
+        .at(CONFIRM, at(console, Place::Confirm))
+        .at(PASSWORD, at(console, Place::Password))
+        .at(SIGN_OUT, at(console, Place::SignOut))
+        .at(
+            "/console/console.css",
+            file(CSS, OWN, include_bytes!("../../../assets/console/console.css")),
+        )
+        .at(
+            "/console/console.js",
+            file(SCRIPT, OWN, include_bytes!("../../../assets/console/console.js")),
+        )
+        .at("/console/icon.svg", file(SVG, OWN, include_bytes!("../../../assets/console/icon.svg")))
+        .at("/:unknown", at(console, Place::Nowhere))
+        .at("/:unknown/*rest", at(console, Place::Nowhere))
+}
+
+/// What is at an address.
+#[derive(Clone, Copy)]
+enum Place {
+    Page(&'static Page, Option<&'static Action>),
+    /// Only a form is sent here. Who comes back to it sees the page of the form.
+    Form(&'static Action),
+    File(&'static Download),
+    SignIn,
+    Confirm,
+    Password,
+    SignOut,
+    Nowhere,
+}
+
+/// Answers requests for one address.
+struct Here {
+    console: Arc<Console>,
+    place: Place,
+}
+
+impl Here {
+    fn of(console: &Arc<Console>, place: Place) -> Self {
+        Self { console: Arc::clone(console), place }
+    }
+}
+
+fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
+    let method = RouteMethod::new().get(Here::of(console, place));
+    match place {
+        Place::Page(_, None) | Place::File(_) | Place::Nowhere => method,
+        Place::Page(_, Some(_))
+        | Place::Form(_)
+        | Place::SignIn
+        | Place::Confirm
+        | Place::Password
+        | Place::SignOut => method.post(Here::of(console, place)),
+    }
+}
+
+impl Endpoint for Here {
+    type Output = Response;
+
+    async fn call(&self, mut request: Request) -> poem::Result<Response> {
+        let (console, request) = (&*self.console, &mut request);
+        let is_sent = *request.method() == Method::POST;
+        Ok(match self.place {
+            Place::Page(page, Some(action)) if is_sent => {
+                action::act(console, action, page, request).await
+            }
+            Place::Page(page, _) => show(console, page, request).await,
+            Place::Form(action) if is_sent => {
+                let page = tables::pages().find(|it| it.path == action.page);
+                let page = page.expect("tests/it/console sends each form");
+                action::act(console, action, page, request).await
+            }
+            Place::Form(action) => go_back(console, action, request).await,
+            Place::File(file) => download::send(console, file, request).await,
+            Place::SignIn if is_sent => session::sign_in(console, request).await,
+            Place::SignIn => session::show_sign_in(console, request).await,
+            Place::Confirm if is_sent => session::confirm(console, request).await,
+            Place::Confirm => session::show_confirm(console, request).await,
+            Place::Password if is_sent => session::change_password(console, request).await,
+            Place::Password => session::show_password(console, request).await,
+            Place::SignOut if is_sent => session::sign_out(console, request).await,
+            Place::SignOut => see_other("/"),
+            Place::Nowhere => return nowhere(console, request).await,
+        })
+    }
+}
+
+async fn show(console: &Console, page: &Page, request: &Request) -> Response {
+    let gate = if page.guarded { Gate::Confirmed } else { Gate::Usual };
+    match session::enter(console, request, gate).await {
+        Ok(visit) => page::show(console, page, &visit, &Shown::PLAIN).await,
+        Err(instead) => *instead,
+    }
+}
+
+async fn go_back(console: &Console, action: &Action, request: &Request) -> Response {
+    match session::enter(console, request, Gate::Usual).await {
+        Ok(visit) => see_other(&call::fill(action.page, &visit.parts, &visit.query)),
+        Err(instead) => *instead,
+    }
+}
+
+/// A page for people, and for programs the error of the API.
+async fn nowhere(console: &Console, request: &Request) -> poem::Result<Response> {
+    let accepted = request.header(header::ACCEPT).unwrap_or_default();
+    if !accepted.contains("text/html") {
+        return Err(poem::error::NotFoundError.into());
+    }
+    let visit = session::enter(console, request, Gate::SignedIn).await.ok();
+    let message = "There is nothing at this address.";
+    Ok(page::problem(console, visit.as_ref(), StatusCode::NOT_FOUND, message))
+}

@@ -1,0 +1,212 @@
+//! A page: what it reads from the API, and the template that shows it.
+
+use std::collections::BTreeMap;
+
+use futures_util::future::join_all;
+use minijinja::Value;
+use minijinja::value::Serde;
+use poem::http::{HeaderValue, Method, StatusCode, header};
+use poem::{IntoResponse, Response};
+
+use super::call::{Answer, Pairs, Sent, call, fill, find};
+use super::session::Visit;
+use super::{Console, tables};
+use crate::store::global::user::Role;
+
+/// A page may load only from this service, and runs nothing that is written in it.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+                      form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+const HTML: &str = "text/html; charset=utf-8";
+
+/// A page. It may be seen by whom the operations answer that it reads.
+pub(super) struct Page {
+    /// With `:name` for the parts that are read.
+    pub(super) path: &'static str,
+    pub(super) template: &'static str,
+    pub(super) reads: &'static [Read],
+    /// Shown only to a user who gave the password a short while ago: what can be done here gives access to others.
+    pub(super) guarded: bool,
+}
+
+/// An answer that a page shows.
+pub(super) struct Read {
+    /// What the template calls it.
+    pub(super) name: &'static str,
+    /// What is called; see [`fill`].
+    pub(super) target: &'static str,
+    pub(super) need: Need,
+}
+
+/// Whether a page can do without an answer. Its template then finds nothing.
+#[derive(Clone, Copy)]
+pub(super) enum Need {
+    Always,
+    /// It is read only if the page's query has a value of this name.
+    IfAsked(&'static str),
+    /// There may be no such thing.
+    IfThere,
+}
+
+/// What a page shows beside what it reads.
+pub(super) struct Shown<'a> {
+    pub(super) status: StatusCode,
+    /// What is wrong with what the person sent.
+    pub(super) error: Option<&'a str>,
+    /// What the person sent.
+    pub(super) form: &'a Pairs,
+    /// What the operation answered that the person called.
+    pub(super) answer: &'a serde_json::Value,
+}
+
+impl Shown<'_> {
+    /// Nothing was sent.
+    pub(super) const PLAIN: Shown<'static> = Shown {
+        status: StatusCode::OK,
+        error: None,
+        form: &Pairs::new(),
+        answer: &serde_json::Value::Null,
+    };
+}
+
+/// What a template finds by names.
+pub(super) type Model = BTreeMap<&'static str, Value>;
+
+/// Shows a page.
+pub(super) async fn show(
+    console: &Console,
+    page: &Page,
+    visit: &Visit,
+    shown: &Shown<'_>,
+) -> Response {
+    let has = |name| find(&visit.query, name).is_some_and(|it| !it.is_empty());
+    let is_asked = |it: &&Read| match it.need {
+        Need::IfAsked(name) => has(name),
+        Need::Always | Need::IfThere => true,
+    };
+    let reads = page.reads.iter().filter(is_asked);
+    let answers = join_all(reads.clone().map(|it| {
+        let target = fill(it.target, &visit.parts, &visit.query);
+        async move {
+            call(&console.operations, &visit.caller, Method::GET, &target, Sent::Nothing).await
+        }
+    }));
+    let answers = answers.await;
+    let is_wrong = |(read, answer): &(&Read, &Answer)| match read.need {
+        Need::IfThere => !matches!(answer.status, StatusCode::NOT_FOUND | StatusCode::CONFLICT),
+        Need::Always | Need::IfAsked(_) => true,
+    } && answer.message().is_some();
+    if let Some((_, refused)) = reads.clone().zip(&answers).find(is_wrong) {
+        return refusal(console, Some(visit), refused);
+    }
+    let mut model = model(console, visit);
+    for it in page.reads {
+        model.insert(it.name, Value::from(()));
+    }
+    for (read, answer) in reads.zip(&answers).filter(|it| it.1.message().is_none()) {
+        model.insert(read.name, Value::from(Serde(&answer.body)));
+    }
+    model.insert("error", Value::from(Serde(shown.error)));
+    let form: BTreeMap<_, _> = shown.form.iter().map(|it| (&it.0, &it.1)).collect();
+    model.insert("form", Value::from(Serde(form)));
+    model.insert("answer", Value::from(Serde(shown.answer)));
+    render(console, page.template, shown.status, &model)
+}
+
+/// What every page of somebody who is signed in has.
+pub(super) fn model(console: &Console, visit: &Visit) -> Model {
+    let user = &visit.signed_in.user;
+    let pairs = |it: &Pairs| Value::from(it.iter().cloned().collect::<BTreeMap<_, _>>());
+    let done = find(&visit.query, "done").and_then(tables::done);
+    let mut model = bare(console);
+    model.extend([
+        ("me", Value::from(user.display_name.clone().unwrap_or_else(|| user.email.clone()))),
+        ("role", Value::from(user.role.as_str())),
+        ("is_analyst", Value::from(Role::Analyst <= user.role)),
+        ("is_admin", Value::from(Role::Admin <= user.role)),
+        ("token", Value::from(visit.secret.form_token())),
+        ("path", Value::from(visit.path.clone())),
+        ("query", pairs(&visit.query)),
+        ("at", pairs(&visit.parts)),
+        ("done", Value::from(Serde(done))),
+        ("session", Value::from(visit.signed_in.session.id())),
+    ]);
+    model
+}
+
+/// What a page has that is shown to anyone.
+pub(super) fn bare(console: &Console) -> Model {
+    let empty = || Value::from(BTreeMap::<String, String>::new());
+    BTreeMap::from([
+        ("now", Value::from(console.app.clock.now().to_string())),
+        ("version", Value::from(env!("CARGO_PKG_VERSION"))),
+        ("me", Value::from(())),
+        ("path", Value::from("")),
+        ("query", empty()),
+        ("at", empty()),
+        // Templates that a page of a client shares with one of all clients.
+        ("client", Value::from(())),
+        ("done", Value::from(())),
+        ("error", Value::from(())),
+        ("form", empty()),
+        ("answer", Value::from(())),
+    ])
+}
+
+/// The page that says why there is no other.
+pub(super) fn refusal(console: &Console, visit: Option<&Visit>, answer: &Answer) -> Response {
+    let message = answer.message().unwrap_or_default();
+    let mut response = problem(console, visit, answer.status, message);
+    if let Some(retry_after) = &answer.retry_after {
+        response.headers_mut().insert(header::RETRY_AFTER, retry_after.clone());
+    }
+    if matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        // The operation that refused has noted it for the audit log.
+        response.extensions_mut().insert(crate::request::Noted);
+    }
+    response
+}
+
+/// A page that says what is wrong.
+pub(super) fn problem(
+    console: &Console,
+    visit: Option<&Visit>,
+    status: StatusCode,
+    message: &str,
+) -> Response {
+    let mut model = visit.map_or_else(|| bare(console), |it| model(console, it));
+    model.insert("status", Value::from(status.as_u16()));
+    model.insert("message", Value::from(message));
+    render(console, "problem", status, &model)
+}
+
+pub(super) fn render(
+    console: &Console,
+    template: &str,
+    status: StatusCode,
+    model: &Model,
+) -> Response {
+    let found = console.templates.get_template(template);
+    let html = match found.and_then(|it| it.render(model)) {
+        Ok(html) => html,
+        Err(error) => {
+            tracing::error!("the page `{template}` cannot be shown: {error:#}");
+            let text = "This page cannot be shown. The log of the service says why.";
+            return with_headers(StatusCode::INTERNAL_SERVER_ERROR, text.to_owned());
+        }
+    };
+    with_headers(status, html)
+}
+
+fn with_headers(status: StatusCode, html: String) -> Response {
+    let mut response = html.with_status(status).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(HTML));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    response
+}
+
+/// Leads to another page.
+pub(super) fn see_other(location: &str) -> Response {
+    Response::builder().status(StatusCode::SEE_OTHER).header(header::LOCATION, location).finish()
+}

@@ -1,0 +1,347 @@
+//! Who looks at a page: the session in the browser's cookie, and the pages that begin and end one.
+
+use std::collections::BTreeMap;
+
+use minijinja::Value;
+use minijinja::value::Serde;
+use poem::http::{HeaderValue, Method, StatusCode, header};
+use poem::{Request, Response};
+use serde_json::json;
+use subtle::ConstantTimeEq;
+
+use super::call::{Caller, Pairs, Sent, call, find};
+use super::page::{self, Model, problem, see_other};
+use super::way::{Way, is_own_form};
+use super::{Console, form};
+use crate::app::access::console_session::{Browser, SignedIn};
+use crate::auth::caller::Principal;
+use crate::auth::console_session::SessionSecret;
+use crate::auth::network::{CallerAddress, client_address};
+use crate::error::{Code, Error};
+use crate::peer::Peer;
+use crate::store::global::audit::PendingAct;
+
+pub(super) const SIGN_IN: &str = "/sign-in";
+pub(super) const SIGN_OUT: &str = "/sign-out";
+pub(super) const CONFIRM: &str = "/confirm";
+pub(super) const PASSWORD: &str = "/me/password";
+/// The field of a form that only this session's pages can have.
+pub(super) const TOKEN: &str = "token";
+
+const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HTTP from another machine, and everybody \
+                        on the way could read your password. Turn HTTPS on with server.tls_cert or server.acme_domains of the configuration, or put a proxy with \
+                        HTTPS in front and name it in server.trusted_proxies; the guide “Install” says how. On the \
+                        machine of the service itself, http://localhost works.";
+pub(super) const FOREIGN_FORM: &str = "This form was sent from another site, or by a browser that does not say from where. \
+                            Nothing was done. Open the page here and try again.";
+pub(super) const OLD_FORM: &str = "This form is of a session that has ended. Nothing was done. Go back, reload the page and try again.";
+
+/// A request of somebody who is signed in.
+pub(super) struct Visit {
+    pub(super) way: Way,
+    pub(super) signed_in: SignedIn,
+    pub(super) secret: SessionSecret,
+    pub(super) caller: Caller,
+    pub(super) path: String,
+    /// The parts of the path that have names.
+    pub(super) parts: Pairs,
+    pub(super) query: Pairs,
+}
+
+/// How much a page asks of who looks at it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// Also before an initial password was replaced.
+    SignedIn,
+    Usual,
+    /// The password was given a short while ago.
+    Confirmed,
+}
+
+/// Finds out who sent a request.
+///
+/// # Errors
+/// What to answer instead: the way to sign in, to replace an initial password, or to give the password again.
+pub(super) async fn enter(
+    console: &Console,
+    request: &Request,
+    gate: Gate,
+) -> Result<Visit, Box<Response>> {
+    let way = Way::of(request, &console.trusted_proxies);
+    let here = request.uri().path_and_query().map_or("/", |it| it.as_str());
+    let resumed = match cookie(request, way) {
+        Some(secret) => {
+            let found = console.app.resume_console_session(&secret).await;
+            found.map(|it| (it, secret))
+        }
+        None => None,
+    };
+    let Some((signed_in, secret)) = resumed.filter(|_| way != Way::Open) else {
+        return Err(Box::new(lead(SIGN_IN, request, here)));
+    };
+    if gate != Gate::SignedIn && signed_in.user.must_change_password {
+        return Err(Box::new(see_other(PASSWORD)));
+    }
+    if gate == Gate::Confirmed && !signed_in.session.is_confirmed(console.app.clock.now()) {
+        return Err(Box::new(lead(CONFIRM, request, here)));
+    }
+    let caller = Caller::of(Principal::User(signed_in.user.clone()), request);
+    let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
+    Ok(Visit {
+        way,
+        signed_in,
+        secret,
+        caller,
+        path: request.uri().path().to_owned(),
+        parts: parts.into_iter().collect(),
+        query: query(request),
+    })
+}
+
+/// Leads to a page that leads back here, if this is a page.
+fn lead(to: &str, request: &Request, here: &str) -> Response {
+    if *request.method() != Method::GET || here == "/" {
+        return see_other(to);
+    }
+    see_other(&format!("{to}?next={}", super::call::encoded(here)))
+}
+
+/// [`enter`], and the form that the visit sends.
+///
+/// # Errors
+/// What to answer instead, if the form is not one of this session's pages.
+pub(super) async fn enter_with_form(
+    console: &Console,
+    request: &mut Request,
+    gate: Gate,
+) -> Result<(Visit, Pairs), Box<Response>> {
+    let visit = enter(console, request, gate).await?;
+    let refuse = |message| Box::new(problem(console, Some(&visit), StatusCode::FORBIDDEN, message));
+    if !is_own_form(request, visit.way) {
+        return Err(refuse(FOREIGN_FORM));
+    }
+    let form = form::read(request).await.map_err(|message| {
+        Box::new(problem(console, Some(&visit), StatusCode::BAD_REQUEST, message))
+    })?;
+    if !has_token(&visit, &form) {
+        return Err(refuse(OLD_FORM));
+    }
+    Ok((visit, form))
+}
+
+pub(super) fn has_token(visit: &Visit, form: &Pairs) -> bool {
+    let given = find(form, TOKEN).unwrap_or_default();
+    bool::from(given.as_bytes().ct_eq(visit.secret.form_token().as_bytes()))
+}
+
+pub(super) fn query(request: &Request) -> Pairs {
+    let query = request.uri().query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// The secret in the cookie that belongs to this way. With several of one name none counts: another site may have set one.
+fn cookie(request: &Request, way: Way) -> Option<SessionSecret> {
+    let headers = request.headers().get_all(header::COOKIE);
+    let cookies = headers.iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
+    let mut named =
+        cookies.filter_map(|it| it.trim().split_once('=')).filter(|it| it.0 == way.cookie());
+    let (only, more) = (named.next()?, named.next());
+    SessionSecret::read(only.1).filter(|_| more.is_none())
+}
+
+/// Where to go after a sign-in: a page of this console, never another site.
+fn next(given: Option<&str>) -> &str {
+    let is_page = |it: &&str| {
+        it.starts_with('/')
+            && !it.starts_with("//")
+            && !it.starts_with(SIGN_IN)
+            && it.bytes().all(|it| it.is_ascii_graphic() && it != b'\\')
+    };
+    given.filter(is_page).unwrap_or("/")
+}
+
+fn browser(console: &Console, request: &Request) -> Browser {
+    let forwarded = request.headers().get_all("X-Forwarded-For");
+    let forwarded: Vec<_> = forwarded.iter().map(HeaderValue::as_bytes).collect();
+    let address = match request.data::<Peer>() {
+        Some(Peer::Tcp(peer)) => client_address(peer.ip(), &forwarded, &console.trusted_proxies),
+        Some(Peer::Socket { .. }) | None => CallerAddress::Socket,
+    };
+    let agent = request.header(header::USER_AGENT).unwrap_or_default().to_owned();
+    Browser { address, agent }
+}
+
+/// The act that a request is, as the audit log shows it.
+fn act(request: &Request, action: &'static str) -> PendingAct {
+    let act = request.data::<PendingAct>().cloned().unwrap_or_default();
+    act.set_action(action);
+    act
+}
+
+/// `GET /sign-in`
+pub(super) async fn show_sign_in(console: &Console, request: &Request) -> Response {
+    if Way::of(request, &console.trusted_proxies) == Way::Open {
+        return problem(console, None, StatusCode::FORBIDDEN, OPEN_WAY);
+    }
+    let query = query(request);
+    let next = next(find(&query, "next"));
+    if enter(console, request, Gate::SignedIn).await.is_ok() {
+        return see_other(next);
+    }
+    render(console, "sign-in", page::bare(console), (StatusCode::OK, None), next)
+}
+
+/// `POST /sign-in`
+pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Response {
+    let way = Way::of(request, &console.trusted_proxies);
+    if way == Way::Open {
+        return problem(console, None, StatusCode::FORBIDDEN, OPEN_WAY);
+    }
+    if !is_own_form(request, way) {
+        return problem(console, None, StatusCode::FORBIDDEN, FOREIGN_FORM);
+    }
+    let form = match form::read(request).await {
+        Ok(form) => form,
+        Err(message) => return problem(console, None, StatusCode::BAD_REQUEST, message),
+    };
+    let (name, password) = (find(&form, "name"), find(&form, "password"));
+    let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
+    let next = next(find(&form, "next"));
+    let (browser, act) = (browser(console, request), act(request, "POST /sign-in"));
+    match console.app.sign_in(name, password, &browser, act).await {
+        Ok(secret) => {
+            if let Some(before) = cookie(request, way) {
+                console.app.forget_console_session(&before).await;
+            }
+            with_cookie(see_other(next), way, secret.expose())
+        }
+        Err(error) => {
+            let mut model = page::bare(console);
+            model.insert("form", Value::from(BTreeMap::from([("name", name.to_owned())])));
+            render(console, "sign-in", model, refused(&error), next)
+        }
+    }
+}
+
+/// `POST /sign-out`
+pub(super) async fn sign_out(console: &Console, request: &mut Request) -> Response {
+    let (visit, _) = match enter_with_form(console, request, Gate::SignedIn).await {
+        Ok(entered) => entered,
+        Err(instead) => return *instead,
+    };
+    console.app.forget_console_session(&visit.secret).await;
+    with_cookie(see_other(SIGN_IN), visit.way, "")
+}
+
+/// `GET /confirm`
+pub(super) async fn show_confirm(console: &Console, request: &Request) -> Response {
+    match enter(console, request, Gate::Usual).await {
+        Ok(visit) => {
+            let next = next(find(&visit.query, "next"));
+            render(console, "confirm", page::model(console, &visit), (StatusCode::OK, None), next)
+        }
+        Err(instead) => *instead,
+    }
+}
+
+/// `POST /confirm`
+pub(super) async fn confirm(console: &Console, request: &mut Request) -> Response {
+    let (visit, form) = match enter_with_form(console, request, Gate::Usual).await {
+        Ok(entered) => entered,
+        Err(instead) => return *instead,
+    };
+    let next = next(find(&form, "next"));
+    let password = find(&form, "password").unwrap_or_default();
+    let browser = browser(console, request);
+    let confirmed = console.app.confirm_console_session(
+        &visit.signed_in,
+        password,
+        &browser,
+        act(request, "POST /confirm"),
+    );
+    match confirmed.await {
+        Ok(()) => see_other(next),
+        Err(error) => {
+            render(console, "confirm", page::model(console, &visit), refused(&error), next)
+        }
+    }
+}
+
+/// `GET /me/password`
+pub(super) async fn show_password(console: &Console, request: &Request) -> Response {
+    match enter(console, request, Gate::SignedIn).await {
+        Ok(visit) => show_password_form(console, &visit, (StatusCode::OK, None)),
+        Err(instead) => *instead,
+    }
+}
+
+/// `POST /me/password`. All sessions of the user end; this browser gets another one.
+pub(super) async fn change_password(console: &Console, request: &mut Request) -> Response {
+    let (visit, form) = match enter_with_form(console, request, Gate::SignedIn).await {
+        Ok(entered) => entered,
+        Err(instead) => return *instead,
+    };
+    let (current, new) = (find(&form, "currentPassword"), find(&form, "newPassword"));
+    if new != find(&form, "repeated") {
+        let error = "The new password and its repetition differ.";
+        return show_password_form(console, &visit, (StatusCode::BAD_REQUEST, Some(error)));
+    }
+    let body = Sent::Json(json!({ "currentPassword": current, "newPassword": new }));
+    let answer =
+        call(&console.operations, &visit.caller, Method::PUT, "/api/me/password", body).await;
+    if let Some(message) = answer.message() {
+        return show_password_form(console, &visit, (answer.status, Some(message)));
+    }
+    let browser = browser(console, request);
+    match console.app.renew_console_session(&visit.signed_in, &browser).await {
+        Some(secret) => {
+            with_cookie(see_other("/?done=change-password"), visit.way, secret.expose())
+        }
+        None => see_other(SIGN_IN),
+    }
+}
+
+fn show_password_form(
+    console: &Console,
+    visit: &Visit,
+    (status, error): (StatusCode, Option<&str>),
+) -> Response {
+    let mut model = page::model(console, visit);
+    let is_initial = visit.signed_in.user.must_change_password;
+    model.insert("is_initial", Value::from(is_initial));
+    render(console, "password", model, (status, error), "/")
+}
+
+fn refused(error: &Error) -> (StatusCode, Option<&str>) {
+    let status = match error.code {
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
+        Code::Invalid => StatusCode::BAD_REQUEST,
+        Code::Forbidden
+        | Code::NotFound
+        | Code::Conflict
+        | Code::TooLarge
+        | Code::UnsupportedMediaType
+        | Code::Unavailable
+        | Code::Internal => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, Some(error.message()))
+}
+
+fn render(
+    console: &Console,
+    template: &str,
+    mut model: Model,
+    (status, error): (StatusCode, Option<&str>),
+    next: &str,
+) -> Response {
+    model.insert("next", Value::from(next));
+    model.insert("error", Value::from(Serde(error)));
+    page::render(console, template, status, &model)
+}
+
+fn with_cookie(mut response: Response, way: Way, value: &str) -> Response {
+    let cookie = HeaderValue::from_str(&way.set_cookie(value)).expect("base64 is ASCII");
+    response.headers_mut().insert(header::SET_COOKIE, cookie);
+    response
+}

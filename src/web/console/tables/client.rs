@@ -1,0 +1,343 @@
+//! Pages about one client.
+
+use poem::http::Method;
+
+use super::{read, read_if_there};
+use crate::web::console::action::{Action, Sending, Then};
+use crate::web::console::form::Field;
+use crate::web::console::form::Kind::{
+    Always, Day, Flag, NumberOrNull, Part, Several, Text, TextOrNull, TrueOrFalse,
+};
+use crate::web::console::page::{Page, Read};
+
+const CLIENT: Read = read("client", "/api/clients/:client");
+const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");
+
+pub(super) const PAGES: &[Page] = &[
+    Page {
+        path: "/clients/:client",
+        template: "client",
+        reads: &[
+            CLIENT,
+            FRAMEWORKS,
+            read("posture", "/api/clients/:client/posture"),
+            read("risks", "/api/clients/:client/risks?limit=10"),
+            read("events", "/api/events?clientId=:client&newest=true&limit=10"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/controls",
+        template: "controls",
+        reads: &[CLIENT, read("controls", "/api/clients/:client/controls?status=?status")],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/controls/:control",
+        template: "control",
+        reads: &[
+            CLIENT,
+            read("control", "/api/clients/:client/controls/:control"),
+            read("observations", "/api/clients/:client/observations?control=:control&limit=50"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/frameworks/:framework",
+        template: "framework",
+        reads: &[
+            CLIENT,
+            read("framework", "/api/clients/:client/compliance/:framework?status=?status"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/frameworks/:framework/:requirement",
+        template: "requirement",
+        reads: &[
+            CLIENT,
+            read("requirement", "/api/clients/:client/compliance/:framework/:requirement"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/risks",
+        template: "client-risks",
+        reads: &[
+            CLIENT,
+            read(
+                "risks",
+                "/api/clients/:client/risks?severity=?severity&accepted=?accepted&offset=?offset&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/risks/:risk",
+        template: "risk",
+        reads: &[CLIENT, read_if_there("risk", "/api/clients/:client/risks/:risk")],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/tasks",
+        template: "tasks",
+        reads: &[
+            CLIENT,
+            read("tasks", "/api/tasks?clientId=:client&status=?status&after=?after&limit=50"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/observations",
+        template: "observations",
+        reads: &[
+            CLIENT,
+            read(
+                "observations",
+                "/api/clients/:client/observations?control=?control&source=?source&failing=?failing&after=?after&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/vulnerabilities",
+        template: "vulnerabilities",
+        reads: &[
+            CLIENT,
+            read(
+                "vulnerabilities",
+                "/api/clients/:client/vulnerabilities?severity=?severity&id=?id&after=?after&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/imports",
+        template: "imports",
+        reads: &[CLIENT, read("imports", "/api/clients/:client/imports?offset=?offset&limit=50")],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/connections",
+        template: "connections",
+        reads: &[
+            CLIENT,
+            read("connections", "/api/connections?clientId=:client"),
+            read("kinds", "/api/connection-kinds"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/evidence",
+        template: "evidence",
+        reads: &[CLIENT, read("evidence", "/api/clients/:client/evidence?offset=?offset&limit=50")],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/timeline",
+        template: "timeline",
+        reads: &[
+            CLIENT,
+            read(
+                "scores",
+                "/api/events?clientId=:client&type=security_score_changed&newest=true&limit=60",
+            ),
+            read("events", "/api/events?clientId=:client&newest=true&limit=60"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/settings",
+        template: "client-settings",
+        reads: &[CLIENT, FRAMEWORKS],
+        guarded: false,
+    },
+];
+
+/// The questions of a client's profile.
+macro_rules! answers {
+    ($($name:literal),* $(,)?) => {
+        &[
+            Field("name", Text),
+            Field("industry", TextOrNull),
+            Field("employeeCount", NumberOrNull),
+            Field("active", TrueOrFalse),
+            Field("settings.frameworks", Several),
+            $(Field(concat!("settings.profile.", $name), Text)),*
+        ]
+    };
+}
+
+const SETTINGS: &[Field] = answers![
+    "m365",
+    "google",
+    "otherIdentity",
+    "aws",
+    "azure",
+    "gcp",
+    "kubernetes",
+    "saas",
+    "onPremNetwork",
+    "mobileDevices",
+    "servers",
+    "customerWebApps",
+    "softwareDevelopment",
+    "cardPayments",
+    "criminalJusticeInformation",
+    "educationRecords",
+];
+
+pub(super) const ACTIONS: &[Action] = &[
+    Action {
+        name: "import",
+        path: "/clients/:client/imports",
+        page: "/clients/:client/imports",
+        method: Method::POST,
+        target: "/api/clients/:client/imports?format=?format&source=?source&fileName=?fileName&complete=?complete&bind=?bind&again=?again",
+        sent: Sending::File,
+        then: Then::Show,
+    },
+    Action {
+        name: "undo-import",
+        path: "/clients/:client/imports/:import/undo",
+        page: "/clients/:client/imports",
+        method: Method::DELETE,
+        target: "/api/clients/:client/imports/:import",
+        sent: Sending::Nothing,
+        then: Then::To(
+            "/clients/:client/imports",
+            "The import is undone: what it replaced counts again.",
+        ),
+    },
+    Action {
+        name: "attest",
+        path: "/clients/:client/controls/:control/attest",
+        page: "/clients/:client/controls/:control",
+        method: Method::PUT,
+        target: "/api/clients/:client/controls/:control",
+        sent: Sending::Fields(&[
+            Field("status", Text),
+            Field("reason", Text),
+            Field("evidence", Text),
+            Field("until", Day),
+            Field("override", Flag),
+        ]),
+        then: Then::To("/clients/:client/controls/:control", "The control is attested."),
+    },
+    Action {
+        name: "withdraw-attestation",
+        path: "/clients/:client/controls/:control/withdraw",
+        page: "/clients/:client/controls/:control",
+        method: Method::PUT,
+        target: "/api/clients/:client/controls/:control",
+        sent: Sending::Fields(&[Field("status", Always("null"))]),
+        then: Then::To("/clients/:client/controls/:control", "The attestation is withdrawn."),
+    },
+    Action {
+        name: "decide",
+        path: "/clients/:client/frameworks/:framework/:requirement/decide",
+        page: "/clients/:client/frameworks/:framework/:requirement",
+        method: Method::PUT,
+        target: "/api/clients/:client/compliance/:framework/:requirement",
+        sent: Sending::Fields(&[
+            Field("decision", Text),
+            Field("reason", Text),
+            Field("evidence", Text),
+            Field("until", Day),
+        ]),
+        then: Then::To(
+            "/clients/:client/frameworks/:framework/:requirement",
+            "The decision is recorded.",
+        ),
+    },
+    Action {
+        name: "withdraw-decision",
+        path: "/clients/:client/frameworks/:framework/:requirement/withdraw",
+        page: "/clients/:client/frameworks/:framework/:requirement",
+        method: Method::PUT,
+        target: "/api/clients/:client/compliance/:framework/:requirement",
+        sent: Sending::Fields(&[Field("decision", Always("null"))]),
+        then: Then::To(
+            "/clients/:client/frameworks/:framework/:requirement",
+            "The decision is withdrawn.",
+        ),
+    },
+    Action {
+        name: "accept-risk",
+        path: "/clients/:client/risks/:risk/accept",
+        page: "/clients/:client/risks/:risk",
+        method: Method::PATCH,
+        target: "/api/clients/:client/risks/:risk",
+        sent: Sending::Fields(&[
+            Field("accepted", Always("true")),
+            Field("reason", Text),
+            Field("until", Day),
+        ]),
+        then: Then::To("/clients/:client/risks/:risk", "The risk is accepted."),
+    },
+    Action {
+        name: "reopen-risk",
+        path: "/clients/:client/risks/:risk/reopen",
+        page: "/clients/:client/risks/:risk",
+        method: Method::PATCH,
+        target: "/api/clients/:client/risks/:risk",
+        sent: Sending::Fields(&[Field("accepted", Always("false"))]),
+        then: Then::To("/clients/:client/risks/:risk", "The acceptance has ended."),
+    },
+    Action {
+        name: "make-task",
+        path: "/clients/:client/risks/:risk/task",
+        page: "/clients/:client/risks/:risk",
+        method: Method::POST,
+        target: "/api/tasks",
+        sent: Sending::Fields(&[
+            Field("clientId", Part("client")),
+            Field("riskId", Part("risk")),
+            Field("title", Text),
+            Field("assignee", Text),
+            Field("dueAt", Day),
+        ]),
+        then: Then::To("/clients/:client/tasks", "The task is made."),
+    },
+    Action {
+        name: "add-evidence",
+        path: "/clients/:client/evidence",
+        page: "/clients/:client/evidence",
+        method: Method::POST,
+        target: "/api/clients/:client/evidence",
+        sent: Sending::Fields(&[
+            Field("controlCode", Text),
+            Field("title", Text),
+            Field("reference", Text),
+            Field("validUntil", Day),
+        ]),
+        then: Then::To("/clients/:client/evidence", "The evidence is in the register."),
+    },
+    Action {
+        name: "remove-evidence",
+        path: "/clients/:client/evidence/:evidence/remove",
+        page: "/clients/:client/evidence",
+        method: Method::DELETE,
+        target: "/api/clients/:client/evidence/:evidence",
+        sent: Sending::Nothing,
+        then: Then::To("/clients/:client/evidence", "The evidence is removed from the register."),
+    },
+    Action {
+        name: "change-client",
+        path: "/clients/:client/settings",
+        page: "/clients/:client/settings",
+        method: Method::PATCH,
+        target: "/api/clients/:client",
+        sent: Sending::Fields(SETTINGS),
+        then: Then::To("/clients/:client/settings", "The settings are changed."),
+    },
+    Action {
+        name: "remove-client",
+        path: "/clients/:client/settings/remove",
+        page: "/clients/:client/settings",
+        method: Method::DELETE,
+        target: "/api/clients/:client",
+        sent: Sending::Nothing,
+        then: Then::To("/clients", "The client and everything about it is being erased."),
+    },
+];

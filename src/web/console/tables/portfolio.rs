@@ -1,0 +1,262 @@
+//! Pages about all clients.
+
+use poem::http::Method;
+
+use super::{read, read_if, read_if_there};
+use crate::web::console::action::{Action, Sending, Then};
+use crate::web::console::form::Field;
+use crate::web::console::form::Kind::{
+    Always, Lines, LinesIfAny, Nested, Number, Part, Text, TrueOrFalse,
+};
+use crate::web::console::page::{Page, Read};
+
+const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
+const KINDS: Read = read("kinds", "/api/connection-kinds");
+pub(super) const PAGES: &[Page] = &[
+    Page {
+        path: "/",
+        template: "morning",
+        reads: &[
+            read("kpis", "/api/dashboard/kpis"),
+            read("alerts", "/api/alerts?limit=10"),
+            read("events", "/api/events?newest=true&limit=20"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients",
+        template: "clients",
+        reads: &[read("clients", "/api/portfolio/scores?after=?after&limit=50")],
+        guarded: false,
+    },
+    Page { path: "/clients/add", template: "client-add", reads: &[], guarded: false },
+    Page {
+        path: "/risks",
+        template: "risks",
+        reads: &[read("risks", "/api/portfolio/risks?severity=?severity&after=?after&limit=50")],
+        guarded: false,
+    },
+    Page {
+        path: "/tasks",
+        template: "tasks",
+        reads: &[read("tasks", "/api/tasks?status=?status&after=?after&limit=50")],
+        guarded: false,
+    },
+    Page {
+        path: "/across",
+        template: "across",
+        reads: &[
+            FRAMEWORKS,
+            read_if(
+                "rows",
+                "framework",
+                "/api/portfolio/compliance?framework=?framework&requirement=?requirement&status=?status&offset=?offset&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/scans",
+        template: "scans",
+        reads: &[read("scans", "/api/scan?offset=?offset&limit=50")],
+        guarded: false,
+    },
+    Page {
+        path: "/scans/:scan",
+        template: "scan",
+        reads: &[
+            read("scan", "/api/scan/:scan/status"),
+            read("results", "/api/scan/:scan/results?offset=?offset&limit=50"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/connections",
+        template: "connections",
+        reads: &[KINDS, read("connections", "/api/connections")],
+        guarded: false,
+    },
+    Page {
+        path: "/connections/add/:kind",
+        template: "connection-add",
+        reads: &[KINDS],
+        guarded: true,
+    },
+    Page {
+        path: "/connections/:connection",
+        template: "connection",
+        reads: &[
+            read("connection", "/api/connections/:connection"),
+            read_if_there("organizations", "/api/connections/:connection/organizations"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/alerts",
+        template: "alerts",
+        reads: &[
+            FRAMEWORKS,
+            read("alerts", "/api/alerts?after=?after&limit=50"),
+            read("rules", "/api/alert-rules"),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/catalog",
+        template: "catalog",
+        reads: &[FRAMEWORKS, read("controls", "/api/controls")],
+        guarded: false,
+    },
+    Page {
+        path: "/catalog/frameworks/:framework",
+        template: "catalog-framework",
+        reads: &[read("framework", "/api/frameworks/:framework")],
+        guarded: false,
+    },
+];
+
+/// Adds an alert rule: the type of its condition, and its fields.
+macro_rules! rule {
+    ($type:literal, $($field:expr),*) => {
+        Action {
+            name: concat!("add-rule-", $type),
+            path: concat!("/alerts/add/", $type),
+            page: "/alerts",
+            method: Method::POST,
+            target: "/api/alert-rules",
+            sent: Sending::Fields(&[
+                Field("name", Text),
+                Field("condition.type", Always(concat!("\"", $type, "\""))),
+                $($field),*
+            ]),
+            then: Then::To("/alerts", "The rule is added."),
+        }
+    };
+}
+
+pub(super) const ACTIONS: &[Action] = &[
+    Action {
+        name: "add-client",
+        path: "/clients/add",
+        page: "/clients/add",
+        method: Method::POST,
+        target: "/api/clients",
+        sent: Sending::Fields(&[
+            Field("name", Text),
+            Field("industry", Text),
+            Field("employeeCount", Number),
+        ]),
+        then: Then::To("/clients/:new", "The client is added. Now bring in first facts about it."),
+    },
+    Action {
+        name: "change-task",
+        path: "/tasks/:task",
+        page: "/tasks",
+        method: Method::PATCH,
+        target: "/api/tasks/:task",
+        sent: Sending::Fields(&[Field("status", Text)]),
+        then: Then::To("/tasks", "The task is changed."),
+    },
+    Action {
+        name: "start-scan",
+        path: "/scans",
+        page: "/scans",
+        method: Method::POST,
+        target: "/api/scan",
+        sent: Sending::Fields(&[
+            Field("targets", Lines),
+            Field("exclude", Lines),
+            Field("clientId", Text),
+            Field("name", Text),
+        ]),
+        then: Then::To("/scans", "The scan has begun."),
+    },
+    Action {
+        name: "cancel-scan",
+        path: "/scans/:scan/cancel",
+        page: "/scans/:scan",
+        method: Method::POST,
+        target: "/api/scan/:scan/cancel",
+        sent: Sending::Nothing,
+        then: Then::To("/scans/:scan", "The scan is being canceled."),
+    },
+    Action {
+        name: "add-connection",
+        path: "/connections/add/:kind",
+        page: "/connections/add/:kind",
+        method: Method::POST,
+        target: "/api/connections",
+        sent: Sending::Fields(&[
+            Field("kind", Part("kind")),
+            Field("clientId", Text),
+            Field("name", Text),
+            Field("domains", LinesIfAny),
+            Field("settings", Nested),
+        ]),
+        then: Then::To(
+            "/connections/:new",
+            "The connection is added, and reads for the first time.",
+        ),
+    },
+    Action {
+        name: "sync-connection",
+        path: "/connections/:connection/sync",
+        page: "/connections/:connection",
+        method: Method::POST,
+        target: "/api/connections/:connection/sync",
+        sent: Sending::Nothing,
+        then: Then::To(
+            "/connections/:connection",
+            "It is being read now. Reload the page in a moment.",
+        ),
+    },
+    Action {
+        name: "pause-connection",
+        path: "/connections/:connection/pause",
+        page: "/connections/:connection",
+        method: Method::PATCH,
+        target: "/api/connections/:connection",
+        sent: Sending::Fields(&[Field("paused", TrueOrFalse)]),
+        then: Then::To("/connections/:connection", "The connection is changed."),
+    },
+    Action {
+        name: "remove-connection",
+        path: "/connections/:connection/remove",
+        page: "/connections/:connection",
+        method: Method::DELETE,
+        target: "/api/connections/:connection",
+        sent: Sending::Nothing,
+        then: Then::To(
+            "/connections",
+            "The connection is removed; what it found no longer counts.",
+        ),
+    },
+    Action {
+        name: "change-rule",
+        path: "/alerts/:rule",
+        page: "/alerts",
+        method: Method::PATCH,
+        target: "/api/alert-rules/:rule",
+        sent: Sending::Fields(&[Field("enabled", TrueOrFalse)]),
+        then: Then::To("/alerts", "The rule is changed."),
+    },
+    Action {
+        name: "remove-rule",
+        path: "/alerts/:rule/remove",
+        page: "/alerts",
+        method: Method::DELETE,
+        target: "/api/alert-rules/:rule",
+        sent: Sending::Nothing,
+        then: Then::To("/alerts", "The rule is removed."),
+    },
+    rule!("score_below", Field("condition.value", Number)),
+    rule!("tasks_overdue_at_least", Field("condition.value", Number)),
+    rule!("source_silent", Field("condition.hours", Number)),
+    rule!("control_failing", Field("condition.controlCode", Text)),
+    rule!(
+        "open_risks_at_least",
+        Field("condition.value", Number),
+        Field("condition.severity", Text)
+    ),
+    rule!("readiness_below", Field("condition.value", Number), Field("condition.framework", Text)),
+];

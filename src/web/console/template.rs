@@ -1,0 +1,227 @@
+//! The templates of pages: HTML with gaps that answers of the API fill. A text in a gap is never read as HTML.
+
+use std::sync::Arc;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Kwargs, Serde};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
+
+use super::call::{Pairs, encoded};
+use super::chart;
+use crate::app::App;
+use crate::clock::Time;
+
+macro_rules! templates {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../assets/console/", $name, ".html")))),*]
+    };
+}
+
+const TEMPLATES: &[(&str, &str)] = &templates![
+    "across",
+    "alerts",
+    "audit",
+    "base",
+    "catalog",
+    "catalog-framework",
+    "client",
+    "client-add",
+    "client-risks",
+    "client-settings",
+    "clients",
+    "confirm",
+    "connection",
+    "connection-add",
+    "connections",
+    "control",
+    "controls",
+    "evidence",
+    "framework",
+    "imports",
+    "keys",
+    "me",
+    "morning",
+    "observations",
+    "parts",
+    "password",
+    "problem",
+    "requirement",
+    "risk",
+    "risks",
+    "scan",
+    "scans",
+    "sign-in",
+    "system",
+    "tasks",
+    "timeline",
+    "users",
+    "vulnerabilities",
+    "webhook",
+    "webhooks",
+];
+
+/// Names or times, each with a number.
+type Points = Serde<Vec<(String, i64)>>;
+
+/// All templates, read once.
+///
+/// A name that no answer has is an error, so that a gap is never silently empty; `null` is shown as nothing.
+pub(super) fn environment(app: &Arc<App>) -> Environment<'static> {
+    let mut all = Environment::new();
+    all.set_undefined_behavior(UndefinedBehavior::Strict);
+    all.set_auto_escape_callback(|_| AutoEscape::Html);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    all.set_syntax(syntax.expect("the usual marks differ"));
+    all.set_formatter(|out, _, value| match value.as_str() {
+        _ if value.is_none() => Ok(()),
+        Some(html) if value.is_safe() => Ok(out.write_str(html)?),
+        Some(text) => Ok(out.write_str(&chart::escaped(text))?),
+        None => Ok(out.write_str(&chart::escaped(&value.to_string()))?),
+    });
+    for (name, text) in TEMPLATES {
+        all.add_template(name, text).expect("tests/it/console renders each template");
+    }
+    all.add_filter("when", when);
+    all.add_filter("day", day);
+    all.add_filter("ago", ago);
+    all.add_filter("number", number);
+    all.add_filter("dollars", dollars);
+    all.add_filter("words", words);
+    all.add_filter("segment", |text: String| encoded(&text));
+    all.add_function("here", |state: &State<'_, '_>, changes: Kwargs| here(state, &changes));
+    all.add_function("bar", |parts: Points| Value::from_safe_string(chart::bar(&parts)));
+    all.add_function("line", |points: Points| line(&points));
+    all.add_filter("score_points", |events: Value| score_points(&events));
+    let app = Arc::clone(app);
+    all.add_function("client_name", move |id: &str| client_name(&app, id));
+    all
+}
+
+fn time(text: &str) -> Result<Time, Error> {
+    text.parse().map_err(|_| Error::new(ErrorKind::InvalidOperation, format!("not a time: {text}")))
+}
+
+/// A moment. A script of the page shows it in the reader's zone.
+fn when(text: Option<String>) -> Result<Value, Error> {
+    moment(text, |day, clock| format!("{day}, {clock} UTC"), "time")
+}
+
+/// The day of a moment.
+fn day(text: Option<String>) -> Result<Value, Error> {
+    moment(text, |day, _| day.to_owned(), "day")
+}
+
+fn moment(
+    text: Option<String>,
+    show: impl Fn(&str, &str) -> String,
+    kind: &str,
+) -> Result<Value, Error> {
+    let Some(text) = text else { return Ok(Value::from("")) };
+    let exact = time(&text)?.to_string();
+    let (day, clock) = (written_day(&exact), &exact[11..16]);
+    let shown = show(&day, clock);
+    Ok(Value::from_safe_string(format!(
+        r#"<time datetime="{exact}" title="{exact}" data-shown="{kind}">{shown}</time>"#
+    )))
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// `27 Nov 2026` of an exact time.
+fn written_day(exact: &str) -> String {
+    let month = exact[5..7].parse::<usize>().unwrap_or(1).clamp(1, 12);
+    format!("{} {} {}", exact[8..10].trim_start_matches('0'), MONTHS[month - 1], &exact[..4])
+}
+
+/// How long before or after `now` a moment is, in the largest unit that fits.
+fn ago(state: &State<'_, '_>, text: Option<String>) -> Result<Value, Error> {
+    let Some(text) = text else { return Ok(Value::from("never")) };
+    let at = time(&text)?;
+    let now = state.lookup("now").and_then(|it| it.as_str().map(str::to_owned)).unwrap_or_default();
+    let shown = distance(time(&now)?.s_since(at));
+    Ok(Value::from_safe_string(format!(
+        r#"<time datetime="{at}" title="{at}" data-shown="ago">{shown}</time>"#
+    )))
+}
+
+const UNITS_S: [(i64, &str); 4] = [(86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")];
+
+fn distance(s: i64) -> String {
+    let far = s.abs();
+    let Some((unit_s, unit)) = UNITS_S.into_iter().find(|it| it.0 <= far) else {
+        return "now".to_owned();
+    };
+    let n = far / unit_s;
+    let plural = if n == 1 { "" } else { "s" };
+    if s < 0 { format!("in {n} {unit}{plural}") } else { format!("{n} {unit}{plural} ago") }
+}
+
+/// A whole number with separators: `12,345`.
+fn number(value: Option<i64>) -> String {
+    value.map(chart::grouped).unwrap_or_default()
+}
+
+/// An amount in US dollars.
+fn dollars(value: Option<i64>) -> String {
+    value.map(|it| format!("${}", chart::grouped(it))).unwrap_or_default()
+}
+
+/// What people call a value of the API: `non_compliant` is "not compliant".
+fn words(value: Option<String>) -> String {
+    let value = value.unwrap_or_default();
+    match value.as_str() {
+        "non_compliant" => "not compliant".to_owned(),
+        "source_silent" => "source is silent".to_owned(),
+        other => other.replace('_', " "),
+    }
+}
+
+/// The address of this page with other values in its query: `here(status='open')`. `none` removes one. Always without the
+/// position in a list and without what was said.
+fn here(state: &State<'_, '_>, changes: &Kwargs) -> Result<String, Error> {
+    let path = state.lookup("path").and_then(|it| it.as_str().map(str::to_owned));
+    let query = state.lookup("query").unwrap_or_default();
+    let mut pairs = Pairs::new();
+    for name in query.try_iter()? {
+        let value = query.get_item(&name)?;
+        pairs.push((name.to_string(), value.to_string()));
+    }
+    pairs.retain(|it| !["after", "offset", "done"].contains(&it.0.as_str()));
+    for name in changes.args() {
+        let value: Value = changes.get(name)?;
+        pairs.retain(|it| it.0 != name);
+        if !value.is_none() {
+            pairs.push((name.to_owned(), value.to_string()));
+        }
+    }
+    changes.assert_all_used()?;
+    let given: Vec<_> = pairs.iter().map(|(n, v)| format!("{n}={}", encoded(v))).collect();
+    let path = path.unwrap_or_default();
+    Ok(if given.is_empty() { path } else { format!("{path}?{}", given.join("&")) })
+}
+
+/// The scores in events of the type `security_score_changed`, as points of a line.
+fn score_points(events: &Value) -> Result<Vec<Value>, Error> {
+    let mut points = Vec::new();
+    for event in events.try_iter()? {
+        let score = event.get_attr("data")?.get_attr("object")?.get_attr("overallScore")?;
+        points.push(Value::from(vec![event.get_attr("created")?, score]));
+    }
+    Ok(points)
+}
+
+/// The name of a client in an answer that has only its id.
+fn client_name(app: &App, id: &str) -> String {
+    let found = id.parse().ok().and_then(|it| app.clients.directory.find(it));
+    found.map_or_else(|| id.to_owned(), |it| it.name.clone())
+}
+
+/// A line of points, each `[time, value from 0 to 100]`.
+fn line(points: &[(String, i64)]) -> Result<Value, Error> {
+    let mut known = Vec::new();
+    for (at, value) in points {
+        known.push((time(at)?.s(), *value));
+    }
+    Ok(Value::from_safe_string(chart::line(&known)))
+}

@@ -1,0 +1,85 @@
+//! Forms with a file. The file goes to the operation while it arrives, so that it is never whole in memory.
+
+use poem::http::StatusCode;
+use poem::web::{Field, Multipart};
+use poem::{Body, FromRequest, Request, RequestBody, Response};
+use tokio::io::AsyncReadExt;
+
+use super::Console;
+use super::action::{Action, refused};
+use super::call::{Answer, Pairs, Sent, call, fill};
+use super::page::problem;
+use super::session::{FOREIGN_FORM, Gate, OLD_FORM, Visit, enter, has_token};
+use super::way::is_own_form;
+
+/// A form with more fields before its file is refused.
+const N_FIELDS_MAX: usize = 20;
+/// A longer field is refused.
+const FIELD_BYTES_MAX: u64 = 64 * 1024;
+/// The field that has the file. It is the last one.
+const FILE: &str = "file";
+/// What the file is called, for the target.
+const FILE_NAME: &str = "fileName";
+
+const NO_FILE: &str = "Choose a file first.";
+
+/// Calls the operation of an action with the file of the form.
+///
+/// # Errors
+/// What to answer instead, if the form is not one of this session's pages.
+pub(super) async fn call_with_file(
+    console: &Console,
+    action: &Action,
+    request: &mut Request,
+    gate: Gate,
+) -> Result<(Visit, Pairs, Answer), Box<Response>> {
+    let visit = enter(console, request, gate).await?;
+    let refuse = |status, message| Box::new(problem(console, Some(&visit), status, message));
+    if !is_own_form(request, visit.way) {
+        return Err(refuse(StatusCode::FORBIDDEN, FOREIGN_FORM));
+    }
+    let mut body = RequestBody::new(request.take_body());
+    let broken = || {
+        refuse(
+            StatusCode::BAD_REQUEST,
+            "The form is not one with a file, or it broke off on the way.",
+        )
+    };
+    let mut parts = Multipart::from_request(request, &mut body).await.map_err(|_| broken())?;
+    let mut form = Pairs::new();
+    loop {
+        let Some(part) = parts.next_field().await.map_err(|_| broken())? else {
+            return Ok((visit, form, refused(StatusCode::BAD_REQUEST, NO_FILE)));
+        };
+        let name = part.name().unwrap_or_default().to_owned();
+        if name != FILE {
+            let value = text(part).await.ok_or_else(broken)?;
+            form.push((name, value));
+            if N_FIELDS_MAX < form.len() {
+                return Err(broken());
+            }
+            continue;
+        }
+        if !has_token(&visit, &form) {
+            return Err(refuse(StatusCode::FORBIDDEN, OLD_FORM));
+        }
+        let Some(file_name) = part.file_name().filter(|it| !it.is_empty()).map(str::to_owned)
+        else {
+            return Ok((visit, form, refused(StatusCode::BAD_REQUEST, NO_FILE)));
+        };
+        form.push((FILE_NAME.to_owned(), file_name));
+        let target = fill(action.target, &visit.parts, &form);
+        let sent = Sent::File(Body::from_async_read(part.into_async_read()));
+        let method = action.method.clone();
+        let answer = call(&console.operations, &visit.caller, method, &target, sent).await;
+        return Ok((visit, form, answer));
+    }
+}
+
+/// The text of a field. `None`: it is too long, no text, or it broke off.
+async fn text(field: Field) -> Option<String> {
+    let mut text = String::new();
+    let mut read = field.into_async_read().take(FIELD_BYTES_MAX + 1);
+    read.read_to_string(&mut text).await.ok()?;
+    (text.len() as u64 <= FIELD_BYTES_MAX).then_some(text)
+}

@@ -1,0 +1,103 @@
+//! How a request reached the console: what others on the way could read or change.
+
+use std::net::IpAddr;
+
+use ipnetwork::IpNetwork;
+use poem::Request;
+use poem::http::uri::{Authority, Scheme};
+use poem::http::{HeaderMap, header};
+
+use crate::auth::network::holds;
+use crate::peer::Peer;
+
+/// The way of a request from the browser.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// HTTPS, up to this service or up to a trusted proxy.
+    Encrypted,
+    /// Plain HTTP that never left this machine.
+    Loopback,
+    /// Anything else: whoever is between can read a password.
+    Open,
+}
+
+/// Headers that a proxy adds.
+const PROXY_HEADERS: [&str; 5] =
+    ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"];
+
+impl Way {
+    pub(super) fn of(request: &Request, trusted_proxies: &[IpNetwork]) -> Self {
+        if *request.scheme() == Scheme::HTTPS {
+            return Self::Encrypted;
+        }
+        let Some(Peer::Tcp(peer)) = request.data::<Peer>() else { return Self::Open };
+        let headers = request.headers();
+        if holds(trusted_proxies, peer.ip()) {
+            let is_https = |it: &str| it.trim().eq_ignore_ascii_case("https");
+            let last = last_of(headers, "X-Forwarded-Proto");
+            return if last.is_some_and(is_https) { Self::Encrypted } else { Self::Open };
+        }
+        let is_direct = !PROXY_HEADERS.iter().any(|it| headers.contains_key(*it));
+        let names_loopback = host(request).is_some_and(|it| is_loopback(&it));
+        if peer.ip().is_loopback() && is_direct && names_loopback {
+            return Self::Loopback;
+        }
+        Self::Open
+    }
+
+    /// The cookie of the session. Browsers take the first name only over HTTPS, for one host, and from no other host.
+    pub(super) const fn cookie(self) -> &'static str {
+        match self {
+            Self::Encrypted => "__Host-posture",
+            Self::Loopback | Self::Open => "posture",
+        }
+    }
+
+    /// The `Set-Cookie` header that keeps a value. An empty one removes it.
+    pub(super) fn set_cookie(self, value: &str) -> String {
+        let secure = match self {
+            Self::Encrypted => "; Secure",
+            Self::Loopback | Self::Open => "",
+        };
+        let age = if value.is_empty() { "; Max-Age=0" } else { "" };
+        format!("{}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", self.cookie())
+    }
+}
+
+/// The host that the browser asked for.
+fn host(request: &Request) -> Option<Authority> {
+    let named = || request.header(header::HOST)?.parse().ok();
+    request.uri().authority().cloned().or_else(named)
+}
+
+/// Returns true for a name or an address of this machine.
+fn is_loopback(host: &Authority) -> bool {
+    let name = host.host().trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|it: IpAddr| it.is_loopback())
+}
+
+fn last_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get_all(name).iter().next_back()?.to_str().ok()?.rsplit(',').next()
+}
+
+/// Returns true if a page of this console sent the form, as the browser says. A form that comes from no browser is refused.
+pub(super) fn is_own_form(request: &Request, way: Way) -> bool {
+    match request.header(header::ORIGIN) {
+        Some(origin) => own_origins(request, way).iter().any(|it| it == origin),
+        None => request.header("Sec-Fetch-Site") == Some("same-origin"),
+    }
+}
+
+/// The origin of the console, by the name that the browser asked for and by the one that the proxy was asked for.
+fn own_origins(request: &Request, way: Way) -> Vec<String> {
+    let scheme = match way {
+        Way::Encrypted => "https",
+        Way::Loopback | Way::Open => "http",
+    };
+    let forwarded = last_of(request.headers(), "X-Forwarded-Host").map(str::trim);
+    // Only a trusted proxy makes a way encrypted that is not HTTPS up to here.
+    let is_proxied = way == Way::Encrypted && *request.scheme() != Scheme::HTTPS;
+    let forwarded = forwarded.filter(|_| is_proxied).map(str::to_owned);
+    let hosts = host(request).map(|it| it.to_string()).into_iter().chain(forwarded);
+    hosts.map(|it| format!("{scheme}://{it}")).collect()
+}

@@ -1,0 +1,180 @@
+//! What can be done on pages: it is what the API does, in the name of who is signed in.
+
+use serde_json::{Value, json};
+
+use super::browser::{Browser, add_user};
+use super::with_admin;
+use crate::harness::Posture;
+use crate::manage::prowler;
+
+/// A client with a failed control, as an import over a page leaves it.
+fn imported(posture: &Posture, browser: &Browser) -> String {
+    let client = posture.client("Fabrikam <b>&");
+    let token = browser.token(&format!("/clients/{client}/imports"));
+    let file = prowler(&[("iam_root_mfa_enabled", "FAIL", "critical", "root")]);
+    let path = format!("/clients/{client}/imports");
+    let answer = browser.upload(&path, &[("token", &token)], ("prowler.csv", &file));
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let page = answer.text();
+    assert!(page.contains("prowler.csv is imported"), "{page}");
+    client
+}
+
+fn api(posture: &Posture, path: &str) -> Value {
+    posture.operator("GET", path, &Value::Null).json()["data"].clone()
+}
+
+#[test]
+fn a_file_is_imported_and_undone() {
+    let (posture, mut browser) = with_admin();
+    let client = imported(&posture, &browser);
+    let imports = api(&posture, &format!("/api/clients/{client}/imports"));
+    assert_eq!(imports[0]["by"], "user ada@example.com");
+    assert_eq!(imports[0]["fileName"], "prowler.csv");
+    let page = format!("/clients/{client}/imports");
+    let token = browser.token(&page);
+    // The name of the client is text, not HTML.
+    let shown = browser.get(&page).text();
+    assert!(shown.contains("Fabrikam &lt;b&gt;&amp;") && !shown.contains("<b>"), "{shown}");
+    let undo = format!("{page}/{}/undo", imports[0]["id"].as_str().unwrap());
+    let undone = browser.post(&undo, &[("token", &token)]);
+    assert_eq!(
+        (undone.status, undone.header("location")),
+        (303, Some(&*format!("{page}?done=undo-import")))
+    );
+    assert!(browser.get(undone.header("location").unwrap()).text().contains("is undone"));
+    assert!(!api(&posture, &format!("/api/clients/{client}/imports"))[0]["undoneAt"].is_null());
+}
+
+#[test]
+fn a_form_with_a_file_is_refused_as_others_are() {
+    let (posture, browser) = with_admin();
+    let client = posture.client("A");
+    let path = format!("/clients/{client}/imports");
+    let token = browser.token(&path);
+    let file = ("a.txt", &b"nothing that any tool writes"[..]);
+    for (fields, file, status, said) in [
+        (vec![], file, 403, "session that has ended"),
+        (vec![("token", "x")], file, 403, "session that has ended"),
+        (vec![("token", token.as_str())], ("", &b""[..]), 400, "Choose a file first"),
+        (vec![("token", token.as_str())], file, 400, "not recognized"),
+        (vec![("token", token.as_str()), ("format", "nonsense")], file, 400, "format"),
+    ] {
+        let answer = browser.upload(&path, &fields, file);
+        let text = answer.text();
+        assert_eq!(answer.status, status, "{fields:?} {text}");
+        assert!(text.contains(said), "{fields:?} {text}");
+    }
+    let imports = posture.operator("GET", &format!("/api{path}"), &Value::Null).json();
+    assert_eq!(imports["pagination"]["total"], 0);
+}
+
+#[test]
+fn people_decide_on_pages() {
+    let (posture, mut browser) = with_admin();
+    let client = imported(&posture, &browser);
+    let token = browser.token("/me");
+    let risks = api(&posture, &format!("/api/clients/{client}/risks"));
+    let risk = risks[0]["id"].as_str().unwrap();
+    let path = format!("/clients/{client}/risks/{risk}");
+    // What is wrong is said on the page, with what was filled in.
+    let fields =
+        [("token", token.as_str()), ("reason", "a reason of ours"), ("until", "2020-01-01")];
+    let refused = browser.post(&format!("{path}/accept"), &fields);
+    assert_eq!(refused.status, 400);
+    let text = refused.text();
+    assert!(text.contains("role=\"alert\"") && text.contains("a reason of ours"), "{text}");
+    let fields =
+        [("token", token.as_str()), ("reason", "a reason of ours"), ("until", "2026-12-31")];
+    let accepted = browser.post(&format!("{path}/accept"), &fields);
+    assert_eq!(accepted.status, 303, "{}", accepted.text());
+    let acceptance = &api(&posture, &format!("/api{path}"))["acceptance"];
+    assert_eq!(acceptance["by"], "ada@example.com");
+    assert_eq!(acceptance["until"], "2026-12-31T23:59:59.000Z");
+    let task = [("token", token.as_str()), ("title", "Mend it"), ("assignee", "Bob")];
+    assert_eq!(browser.post(&format!("{path}/task"), &task).status, 303);
+    let tasks = api(&posture, "/api/tasks");
+    assert_eq!((&tasks[0]["riskId"], &tasks[0]["assignee"]), (&json!(risk), &json!("Bob")));
+
+    let control = format!("/clients/{client}/controls/GOV-04");
+    let attest = [
+        ("token", token.as_str()),
+        ("status", "compliant"),
+        ("reason", "read and signed"),
+        ("evidence", "policies/2026.pdf"),
+    ];
+    assert_eq!(browser.post(&format!("{control}/attest"), &attest).status, 303);
+    assert_eq!(api(&posture, &format!("/api{control}"))["status"], "compliant");
+    assert_eq!(browser.post(&format!("{control}/withdraw"), &[("token", &token)]).status, 303);
+    assert_eq!(api(&posture, &format!("/api{control}"))["attestation"], Value::Null);
+
+    let settings = [
+        ("token", token.as_str()),
+        ("name", "Fabrikam"),
+        ("industry", ""),
+        ("employeeCount", "40"),
+        ("active", "true"),
+        ("settings.frameworks", "HIPAA"),
+        ("settings.frameworks", "SOC2"),
+        ("settings.profile.aws", "used"),
+    ];
+    let changed = browser.post(&format!("/clients/{client}/settings"), &settings);
+    assert_eq!(changed.status, 303, "{}", changed.text());
+    let now = api(&posture, &format!("/api/clients/{client}"));
+    assert_eq!(now["name"], "Fabrikam");
+    assert_eq!(now["settings"]["frameworks"], json!(["HIPAA", "SOC2"]));
+    assert_eq!(now["settings"]["profile"]["aws"]["usage"], "used");
+}
+
+#[test]
+fn who_may_not_do_it_by_the_api_may_not_do_it_here() {
+    let (posture, browser) = with_admin();
+    let (mine, theirs) = (imported(&posture, &browser), posture.client("B"));
+    add_user(&posture, "vic", "viewer", &[&mine]);
+    let mut vic = Browser::signed_in(posture.address, "vic");
+    let token = vic.token("/me");
+    assert_eq!(vic.get(&format!("/clients/{mine}")).status, 200);
+    for page in
+        ["", "/controls", "/risks", "/imports", "/settings", "/timeline", "/tasks", "/evidence"]
+    {
+        let answer = vic.get(&format!("/clients/{theirs}{page}"));
+        assert!([403, 404].contains(&answer.status), "{page}: {}", answer.status);
+        assert!(!answer.text().contains("name=\"name\""), "{page}");
+    }
+    for (path, field) in [
+        ("/clients/add".to_owned(), "name"),
+        (format!("/clients/{mine}/settings"), "name"),
+        (format!("/clients/{mine}/settings/remove"), "name"),
+        (format!("/clients/{mine}/controls/GOV-04/attest"), "reason"),
+        ("/keys".to_owned(), "name"),
+        ("/users".to_owned(), "email"),
+    ] {
+        let answer = vic.post(&path, &[("token", &token), (field, "x@example.com")]);
+        assert_eq!(answer.status, 403, "{path}: {}", answer.text());
+    }
+    // Each refusal is in the audit log once, under the user's name.
+    let audit = api(&posture, "/api/audit?limit=100");
+    let by = |name: &str| {
+        let entries = audit.as_array().unwrap().iter();
+        entries.filter(|it| it["by"] == name && it["outcome"] != "done").count()
+    };
+    assert!(by("unauthenticated") == 0 && by("service") == 0, "{audit}");
+}
+
+#[test]
+fn a_form_that_is_no_form_is_refused() {
+    let (posture, browser) = with_admin();
+    let origin = format!("http://{}", posture.address);
+    let long = "x".repeat(300 * 1024);
+    let token = browser.token("/clients/add");
+    let fields = [("token", token.as_str()), ("name", long.as_str())];
+    let answer = browser.post_with("/clients/add", &fields, &[("Origin", &origin)]);
+    assert_eq!(answer.status, 400, "{}", answer.text());
+    // Who comes back to the address of a form sees its page.
+    let client = posture.client("A");
+    let back = browser.get(&format!("/clients/{client}/controls/GOV-04/attest"));
+    assert_eq!(
+        (back.status, back.header("location")),
+        (303, Some(&*format!("/clients/{client}/controls/GOV-04")))
+    );
+}
