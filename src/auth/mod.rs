@@ -6,6 +6,7 @@ pub mod key;
 pub mod keyring;
 pub mod limit;
 pub mod network;
+pub mod otp;
 pub mod password;
 pub mod people;
 pub mod throttle;

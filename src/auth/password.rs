@@ -26,8 +26,8 @@ const PASSES_MAX: u32 = 10;
 const LANES_MAX: u32 = 4;
 /// Letters and digits that cannot be confused with each other.
 const PLAIN: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-const GENERATED_GROUPS: usize = 5;
-const GENERATED_GROUP_CHARS: usize = 4;
+const GROUP_CHARS: usize = 4;
+const GENERATED_CHARS: usize = 20;
 
 /// Random bytes in the format of a hash, which no password has. It is verified for unknown users, so that they take as long
 /// as known ones.
@@ -123,8 +123,13 @@ pub fn check(field: &str, password: &str, about_owner: &[&str]) -> Result<()> {
 /// Generates a password of 100 random bits that is easy to type.
 #[must_use]
 pub fn generate() -> String {
-    let bytes: [u8; GENERATED_GROUPS * GENERATED_GROUP_CHARS] = secret::random();
+    plain_text::<GENERATED_CHARS>()
+}
+
+/// Generates text that is easy to type: groups of four characters, each of which is five random bits.
+pub(super) fn plain_text<const N_CHARS: usize>() -> String {
+    let bytes: [u8; N_CHARS] = secret::random();
     let chars = bytes.map(|it| char::from(PLAIN[usize::from(it) % PLAIN.len()]));
-    let groups = chars.chunks(GENERATED_GROUP_CHARS).map(|it| it.iter().collect::<String>());
+    let groups = chars.chunks(GROUP_CHARS).map(|it| it.iter().collect::<String>());
     groups.collect::<Vec<_>>().join("-")
 }

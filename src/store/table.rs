@@ -181,6 +181,11 @@ pub(super) const USERS: &str = "users";
 /// Key: the digest. Value: `ConsoleSession`. Rows of sessions that have ended go with the next one that begins.
 pub(super) const CONSOLE_SESSIONS: &str = "console_sessions";
 
+/// Second factors of users; their secrets are encrypted.
+///
+/// Key: user id. Value: `SecondFactor`. No row: the user has none.
+pub(super) const SECOND_FACTORS: &str = "second_factors";
+
 /// Checkpoints of the rate limits.
 ///
 /// Key: key id. Value: `Windows`.

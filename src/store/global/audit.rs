@@ -184,7 +184,8 @@ impl PendingAct {
         !it.is_recorded && !it.act.by.is_empty()
     }
 
-    pub(in crate::store) fn act(&self) -> Act {
+    #[must_use]
+    pub fn act(&self) -> Act {
         self.lock().act.clone()
     }
 

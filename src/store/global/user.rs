@@ -1,5 +1,7 @@
 //! Users, with hashes of their passwords.
 
+pub mod second_factor;
+
 use std::str::FromStr;
 
 use bincode::{Decode, Encode};
