@@ -11,6 +11,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Code {
     Invalid,
     Unauthenticated,
+    /// The password is right, and a code of the user's second factor is needed too.
+    CodeRequired,
     Forbidden,
     NotFound,
     Conflict,
@@ -38,7 +40,7 @@ pub struct Error {
     pub code: Code,
     /// Shown to the caller. It must not contain a path of the server, a secret, or a name of another client.
     message: Cow<'static, str>,
-    /// Shown to the caller with [`Code::Invalid`].
+    /// Shown to the caller with [`Code::Invalid`] and [`Code::CodeRequired`].
     pub details: Vec<Detail>,
     /// Logged once, by the API. Never shown to the caller.
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -78,6 +80,13 @@ impl Error {
 
     pub fn unauthenticated(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Unauthenticated, message)
+    }
+
+    /// A login with the right password that lacks a code.
+    pub fn code_required() -> Self {
+        let message = "a code of the second factor is required; send it as `otp`";
+        let detail = Detail { field: "otp".to_owned(), message: "is required".to_owned() };
+        Self { details: vec![detail], ..Self::new(Code::CodeRequired, message) }
     }
 
     pub fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {

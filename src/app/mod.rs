@@ -26,7 +26,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::auth::limit::Quota;
-use crate::auth::token::TokenKey;
 use crate::clock::Clock;
 use crate::engine::assess;
 use crate::engine::catalog::Catalog;
@@ -52,9 +51,6 @@ use upkeep::clock_watch::ClockWatch;
 use webhook::Webhooks;
 
 pub use client::ClientLock;
-
-/// What the key that signs session tokens is for.
-const SESSIONS: &str = "posture sessions 1";
 
 /// What the use cases need to know of the configuration.
 #[derive(Clone, Debug)]
@@ -116,8 +112,7 @@ impl App {
             Some(id) => id.clone(),
             None => snapshot.installation()?.msp_id,
         };
-        let token_key = TokenKey::of(sealer.derive(SESSIONS));
-        let access = Access::load(&snapshot, token_key)?;
+        let access = Access::load(&snapshot, sealer.clone())?;
         let clients = Clients::of(snapshot.list_clients()?);
         let (keyring, people) = (Arc::clone(&access.keyring), Arc::clone(&access.people));
         let directory = Arc::clone(&clients.directory);
@@ -126,7 +121,7 @@ impl App {
         let own = Arc::clone(&frameworks);
         store.on_reopened(move |snapshot| {
             own.replace_all(&snapshot.list_own_frameworks()?);
-            people.replace_all(snapshot.list_users()?);
+            people.replace_all(snapshot.list_users()?, snapshot.list_second_factors()?);
             directory.replace_all(snapshot.list_clients()?);
             keyring.replace_all(snapshot.list_keys()?)
         });

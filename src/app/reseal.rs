@@ -1,6 +1,6 @@
 //! Another key file: everything that is sealed is sealed anew.
 
-use super::{App, certificate, connect, webhook};
+use super::{App, access, certificate, connect, webhook};
 use crate::error::{Error, Result};
 use crate::secret::Sealer;
 use crate::store::{Batch, Snapshot};
@@ -35,6 +35,7 @@ impl App {
                     None => done.n_locked += 1,
                 };
             webhook::key_file::reseal(batch, &mut reseal)?;
+            access::mfa::reseal(batch, &mut reseal)?;
             certificate::reseal(batch, &mut reseal)?;
             connect::credential::reseal(batch, &mut reseal)?;
             batch.put_key_file(new.id())?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::keyring::HeldKey;
 use crate::error::{Error, Result};
 use crate::id::{ClientId, KeyId, UserId};
-use crate::store::global::audit::PendingAct;
+use crate::store::global::audit::{Act, PendingAct};
 use crate::store::global::key::Scope;
 use crate::store::global::user::{Role, User};
 use crate::store::{AccountKey, ClientStore, Store};
@@ -55,6 +55,13 @@ impl Caller {
     pub fn acting(self, act: PendingAct) -> Self {
         act.set_actor(&self.name());
         Self { act: Some(act), ..self }
+    }
+
+    /// The caller's act, to count as refused because of `about`. `None`: the edge counts what the caller does.
+    #[must_use]
+    pub fn refused(&self, about: &str) -> Option<Act> {
+        let Act { at, by, address, action, .. } = self.act.as_ref()?.act();
+        Some(Act { at, by, address, action, about: about.to_owned(), fields: Vec::new() })
     }
 
     /// The database, for this caller: its changes are recorded as the caller's, and its reads count as those of the

@@ -1,10 +1,11 @@
-//! All users in memory. They are found without disk access and changed after the commit.
+//! All users and their second factors in memory. They are found without disk access and changed after the commit.
 
 use std::collections::HashMap;
-use std::sync::{Arc, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::token::Session;
 use crate::id::UserId;
+use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::global::user::{Role, User};
 
 #[derive(Debug, Default)]
@@ -20,26 +21,37 @@ struct All {
     by_id: HashMap<UserId, Arc<User>>,
     /// In lower case.
     by_name: HashMap<String, UserId>,
+    second_factors: HashMap<UserId, Arc<SecondFactor>>,
 }
 
 impl People {
     #[must_use]
-    pub fn of(users: Vec<User>) -> Self {
+    pub fn of(users: Vec<User>, second_factors: Vec<SecondFactor>) -> Self {
         let people = Self::default();
+        for factor in second_factors {
+            people.put_second_factor(Arc::new(factor));
+        }
         for user in users {
             people.put(Arc::new(user));
         }
         people
     }
 
-    /// Replaces all users.
-    pub fn replace_all(&self, users: Vec<User>) {
-        let new = Self::of(users).all.into_inner().expect("no holder of this lock panics");
-        *self.all.write().expect("no holder of this lock panics") = new;
+    /// Replaces all users and second factors.
+    pub fn replace_all(&self, users: Vec<User>, second_factors: Vec<SecondFactor>) {
+        let new = Self::of(users, second_factors)
+            .all
+            .into_inner()
+            .expect("no holder of this lock panics");
+        *self.write() = new;
     }
 
     fn read(&self) -> RwLockReadGuard<'_, All> {
         self.all.read().expect("no holder of this lock panics")
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, All> {
+        self.all.write().expect("no holder of this lock panics")
     }
 
     pub fn find(&self, id: UserId) -> Option<Arc<User>> {
@@ -78,7 +90,7 @@ impl People {
 
     /// Call it after the commit that added or changed the user. It takes effect with the next request.
     pub fn put(&self, user: Arc<User>) {
-        let mut all = self.all.write().expect("no holder of this lock panics");
+        let mut all = self.write();
         if let Some(before) = all.by_id.get(&user.id).cloned() {
             for name in names(&before) {
                 all.by_name.remove(&name);
@@ -88,6 +100,25 @@ impl People {
             all.by_name.insert(name, user.id);
         }
         all.by_id.insert(user.id, user);
+    }
+
+    /// Whether it is confirmed or not.
+    pub fn find_second_factor(&self, user: UserId) -> Option<Arc<SecondFactor>> {
+        self.read().second_factors.get(&user).cloned()
+    }
+
+    pub fn list_second_factors(&self) -> Vec<Arc<SecondFactor>> {
+        self.read().second_factors.values().cloned().collect()
+    }
+
+    /// Call it after the commit, as [`People::put`]; a factor whose code was used may come before it.
+    pub fn put_second_factor(&self, factor: Arc<SecondFactor>) {
+        self.write().second_factors.insert(factor.user, factor);
+    }
+
+    /// Call it after the commit, as [`People::put`].
+    pub fn remove_second_factor(&self, user: UserId) {
+        self.write().second_factors.remove(&user);
     }
 }
 

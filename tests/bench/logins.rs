@@ -41,7 +41,13 @@ pub(super) fn bench(bench: &mut Bench) {
         clock.set(clock.now().plus_s(PAUSE_S));
         let mut login = None;
         let took = micros(|| {
-            login = Some(runtime.block_on(app.log_in(name, password, None, PendingAct::default())));
+            login = Some(runtime.block_on(app.log_in(
+                name,
+                password,
+                None,
+                None,
+                PendingAct::default(),
+            )));
         });
         assert_eq!(login.unwrap().is_ok(), is_right);
         took

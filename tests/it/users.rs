@@ -438,7 +438,8 @@ fn a_caller_who_leaves_in_the_middle_of_a_change_does_not_undo_it() {
             std::thread::sleep(Duration::from_millis(300));
             held.release();
         });
-        let login = app.log_in("ada@example.com", PASSWORD, None, PendingAct::default()).await;
+        let login =
+            app.log_in("ada@example.com", PASSWORD, None, None, PendingAct::default()).await;
         assert!(login.is_err(), "she was disabled before");
         assert!(!app.get_user(ada.id).unwrap().enabled);
     });
@@ -450,7 +451,7 @@ fn strangers_do_not_keep_somebody_out_of_the_own_session_or_a_known_place() {
     let (posture, _) = with_ada();
     let (home, away) = ("192.0.2.1".parse().unwrap(), "198.51.100.1".parse().unwrap());
     let try_from = |from, password: &str| {
-        let login = posture.app.log_in("ada", password, Some(from), PendingAct::default());
+        let login = posture.app.log_in("ada", password, None, Some(from), PendingAct::default());
         posture.block_on(login).map(|it| it.token)
     };
     let token = try_from(home, PASSWORD).unwrap();
@@ -463,7 +464,7 @@ fn strangers_do_not_keep_somebody_out_of_the_own_session_or_a_known_place() {
     for name in ["ada from 192.0.2.1", "ada@example.com from 192.0.2.1"] {
         for _ in 0..6 {
             let act = PendingAct::default();
-            let login = posture.app.log_in(name, OTHER, Some(away), act);
+            let login = posture.app.log_in(name, OTHER, None, Some(away), act);
             assert!(posture.block_on(login).is_err());
         }
     }

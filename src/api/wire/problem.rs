@@ -23,7 +23,7 @@ impl Kind {
     pub const fn of(code: Code) -> Self {
         match code {
             Code::Invalid => INVALID,
-            Code::Unauthenticated => UNAUTHORIZED,
+            Code::Unauthenticated | Code::CodeRequired => UNAUTHORIZED,
             Code::Forbidden => FORBIDDEN,
             Code::NotFound => NOT_FOUND,
             Code::Conflict => CONFLICT,
@@ -91,7 +91,7 @@ pub struct ErrorView {
     pub code: ErrorCodeView,
     /// A message for people.
     pub message: String,
-    /// With `VALIDATION_ERROR`: the fields that break a rule.
+    /// With `VALIDATION_ERROR`: the fields that break a rule. With `UNAUTHORIZED`: `otp` if a login lacks it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Vec<DetailView>>,
 }
@@ -166,7 +166,7 @@ pub fn respond(error: &Error) -> Response {
     let mut response = Kind::of(error.code).respond_with(&message, details);
     let headers = response.headers_mut();
     match error.code {
-        Code::Unauthenticated => {
+        Code::Unauthenticated | Code::CodeRequired => {
             let schemes = header::HeaderValue::from_static("ApiKey header=\"X-API-Key\", Bearer");
             headers.insert(header::WWW_AUTHENTICATE, schemes);
         }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::file::FileFormat;
 use super::kind;
+use crate::app::access::mfa::MfaState;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::catalog::Decider;
@@ -226,6 +227,10 @@ word!(
     /// What a user may do: a `viewer` reads; an `analyst` also works on clients; an `admin` also manages the
     /// installation.
     RoleView, Role, "Role", Role::ALL, Role::as_str
+);
+word!(
+    /// Whether a user has a second factor. `on`: logins need a code.
+    MfaStateView, MfaState, "MfaState", MfaState::ALL, MfaState::as_str
 );
 
 impl EventChoice {

@@ -35,7 +35,7 @@ pub struct SignedIn {
 }
 
 impl App {
-    /// Begins a session of the console if the password is right.
+    /// Begins a session of the console if the password is right, and the code of a user with a second factor.
     ///
     /// # Errors
     /// Those of [`App::log_in`].
@@ -43,10 +43,11 @@ impl App {
         &self,
         name: &str,
         password: &str,
+        otp: Option<&str>,
         browser: &Browser,
         act: PendingAct,
     ) -> Result<SessionSecret> {
-        let login = self.log_in(name, password, browser.address.ip(), act).await?;
+        let login = self.log_in(name, password, otp, browser.address.ip(), act).await?;
         Ok(self.begin_console_session(&login.user, browser).await)
     }
 
@@ -101,15 +102,16 @@ impl App {
     /// Notes that the user proved to be there again.
     ///
     /// # Errors
-    /// As a login: `Unauthenticated` for a wrong password, `RateLimited` after too many.
+    /// Those of [`App::log_in`].
     pub async fn confirm_console_session(
         &self,
         by: &SignedIn,
         password: &str,
+        otp: Option<&str>,
         browser: &Browser,
         act: PendingAct,
     ) -> Result<()> {
-        self.log_in(&by.user.email, password, browser.address.ip(), act).await?;
+        self.log_in(&by.user.email, password, otp, browser.address.ip(), act).await?;
         let now = self.clock.now();
         let session = ConsoleSession::clone(&by.session);
         let session = ConsoleSession { used_at: now, confirmed_at: now, ..session };

@@ -1,8 +1,9 @@
-//! Keys, users, sessions, and the audit log.
+//! Keys, users, second factors, sessions, and the audit log.
 
 pub mod audit;
 pub mod console_session;
 pub mod key;
+pub mod mfa;
 pub mod session;
 pub mod tally;
 pub mod user;
@@ -18,10 +19,11 @@ use crate::auth::people::People;
 use crate::auth::throttle::Throttle;
 use crate::auth::token::TokenKey;
 use crate::error::Result;
+use crate::secret::Sealer;
 use crate::store::Snapshot;
 use tally::AuditTally;
 
-/// Who may do what, and how often. Only this folder can access the token key and the password hashes.
+/// Who may do what, and how often. Only this folder can access the token key, the password hashes and the secrets of second factors.
 pub struct Access {
     pub keyring: Arc<Keyring>,
     pub people: Arc<People>,
@@ -37,18 +39,23 @@ pub struct Access {
     hasher: Hasher,
     throttle: Throttle,
     token_key: TokenKey,
+    sealer: Sealer,
     audit: AuditTally,
 }
+
+/// What the key that signs session tokens is for.
+const SESSIONS: &str = "posture sessions 1";
 
 impl Access {
     /// Loads keys, users and counters.
     ///
     /// # Errors
     /// `Internal` if the database cannot be read.
-    pub fn load(snapshot: &Snapshot, token_key: TokenKey) -> Result<Self> {
+    pub fn load(snapshot: &Snapshot, sealer: Sealer) -> Result<Self> {
+        let people = People::of(snapshot.list_users()?, snapshot.list_second_factors()?);
         Ok(Self {
             keyring: Arc::new(Keyring::of(snapshot.list_keys()?)?),
-            people: Arc::new(People::of(snapshot.list_users()?)),
+            people: Arc::new(people),
             console_sessions: ConsoleSessions::of(snapshot.list_console_sessions()?),
             limiter: Limiter::resume(snapshot.list_windows()?),
             management_limiter: Limiter::default(),
@@ -56,7 +63,8 @@ impl Access {
             wrong_network_limiter: Limiter::default(),
             hasher: Hasher::default(),
             throttle: Throttle::default(),
-            token_key,
+            token_key: TokenKey::of(sealer.derive(SESSIONS)),
+            sealer,
             audit: AuditTally::default(),
         })
     }

@@ -7,13 +7,12 @@ use crate::app::App;
 use crate::app::access::Access;
 use crate::app::access::user::NewPassword;
 use crate::auth::caller::{Caller, Principal};
-use crate::auth::network::CallerAddress;
 use crate::auth::password::BYTES_MAX;
 use crate::auth::token::Session;
 use crate::error::{Code, Error, Result};
 use crate::id::UserId;
 use crate::request;
-use crate::store::global::audit::{Act, AuditOutcome, PendingAct};
+use crate::store::global::audit::{AuditOutcome, PendingAct};
 use crate::store::global::user::User;
 
 /// No user has a longer name.
@@ -28,16 +27,17 @@ pub struct Login {
 }
 
 impl App {
-    /// Starts a session if the password is right. An unknown name takes as long and gets the same answer as a wrong
-    /// password.
+    /// Starts a session if the password is right, and the code of a user with a second factor. An unknown name takes as long
+    /// and gets the same answer as a wrong password.
     ///
     /// # Errors
-    /// `Unauthenticated`; `RateLimited` after too many attempts by name, by network or in total; `Unavailable` if too
-    /// many logins are in progress.
+    /// `Unauthenticated`; `CodeRequired` if only `otp` is missing; `RateLimited` after too many attempts by name, by network
+    /// or in total; `Unavailable` if too many logins are in progress.
     pub async fn log_in(
         &self,
         name: &str,
         password: &str,
+        otp: Option<&str>,
         address: Option<IpAddr>,
         act: PendingAct,
     ) -> Result<Login> {
@@ -55,20 +55,23 @@ impl App {
         let hash = known.as_ref().map(|it| it.password_hash.as_str());
         let is_right = self.access.hasher.verify(password.to_owned(), hash).await?;
         let known = known.filter(|_| is_right).ok_or_else(wrong)?;
-        self.access.throttle.succeeded(known.id, address, self.clock.now());
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(known.id)?);
         // The user may have changed while the password was verified.
         if !user.enabled || user.password_hash != known.password_hash {
             return Err(wrong());
         }
+        let proven = self.prove_login(&user, otp, &act)?;
+        self.access.throttle.succeeded(user.id, address, self.clock.now());
         user.last_login_at = Some(self.clock.now());
         let user = Arc::new(user);
         let by = Caller::new(Principal::User(Arc::clone(&user))).acting(act);
-        match self.store_user(&by.acting_on(&self.store), user, changing).await {
+        let by_recovery_code = proven.as_ref().is_some_and(|it| it.by_recovery_code);
+        match self.store_login(&by, user, proven, changing).await {
             Ok(user) => Ok(self.begin_session(user)),
-            // Logging in must work even if the disk is full, so that an administrator can find out why.
-            Err(error) if error.code == Code::Unavailable => {
+            // Logging in must work even if the disk is full, so that an administrator can find out why. But a recovery code
+            // that is not recorded as used could be used again.
+            Err(error) if error.code == Code::Unavailable && !by_recovery_code => {
                 let id = request::id();
                 tracing::warn!(
                     request_id = id.as_deref(),
@@ -103,21 +106,10 @@ impl App {
         id: UserId,
         present: &str,
         new: String,
-        address: CallerAddress,
     ) -> Result<Login> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let mut user = User::clone(&*self.get_user(id)?);
-        self.access.throttle.take_own(id, self.clock.now())?;
-        let is_right = BYTES_MAX >= present.len()
-            && self.access.hasher.verify(present.to_owned(), Some(&user.password_hash)).await?;
-        if !is_right {
-            let (by, about) = (by.name(), "wrong password".to_owned());
-            let address = address.shown();
-            let action = "PUT /api/me/password".to_owned();
-            let act = Act { by, address, action, about, ..Act::default() };
-            self.tally(act, AuditOutcome::Refused(400));
-            return Err(Error::invalid_field("currentPassword", "is wrong"));
-        }
+        self.require_own_password(by, &user, present).await?;
         self.access.throttle.succeeded_own(id);
         if new == present {
             return Err(Error::invalid_field(
@@ -129,6 +121,33 @@ impl App {
         user.updated_at = self.clock.now();
         let store = by.acting_on(&self.store).reserved();
         Ok(self.begin_session(self.store_user(&store, Arc::new(user), changing).await?))
+    }
+
+    /// Counts an attempt of a user who is logged in, and verifies the password.
+    ///
+    /// # Errors
+    /// `Invalid` if it is wrong; `RateLimited` after too many attempts.
+    pub(super) async fn require_own_password(
+        &self,
+        by: &Caller,
+        user: &User,
+        password: &str,
+    ) -> Result<()> {
+        self.access.throttle.take_own(user.id, self.clock.now())?;
+        let is_right = BYTES_MAX >= password.len()
+            && self.access.hasher.verify(password.to_owned(), Some(&user.password_hash)).await?;
+        if is_right {
+            return Ok(());
+        }
+        self.tally_wrong(by, "wrong password");
+        Err(Error::invalid_field("currentPassword", "is wrong"))
+    }
+
+    /// Counts a wrong password or code, which the status alone does not tell from other errors.
+    pub(super) fn tally_wrong(&self, by: &Caller, what: &str) {
+        if let Some(act) = by.refused(what) {
+            self.tally(act, AuditOutcome::Refused(400));
+        }
     }
 
     /// Returns the user of a session token.
@@ -157,7 +176,7 @@ impl App {
         Ok(caller.known_as(current.ok_or_else(ended)?))
     }
 
-    fn begin_session(&self, user: Arc<User>) -> Login {
+    pub(super) fn begin_session(&self, user: Arc<User>) -> Login {
         let now = self.clock.now();
         let (token, session) = self.access.token_key.issue(user.id, user.session_version, now);
         Login { token, session, user }

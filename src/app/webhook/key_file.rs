@@ -1,4 +1,4 @@
-//! What another key file than before breaks: the signing secrets of webhooks, and the sessions of users.
+//! What another key file than before breaks: the signing secrets of webhooks, and the sessions and second factors of users.
 
 use super::{endpoint, header};
 use crate::app::App;
@@ -33,7 +33,8 @@ impl App {
         Ok(all.filter(|it| it.needs_secret).map(|it| it.webhook.id).collect())
     }
 
-    /// Warns if the key file is not the one of the last start, or cannot open the secrets of webhooks, and remembers it.
+    /// Warns if the key file is not the one of the last start, or cannot open the secrets of webhooks or of second
+    /// factors, and remembers it.
     ///
     /// # Errors
     /// `Internal` if the database cannot be read.
@@ -56,6 +57,15 @@ impl App {
                 webhooks = %ids,
                 "posture.key cannot open the signing secrets of {} webhooks, which get no deliveries until they have a new one: \
                  {ids}; put the original key file back and restart, or run `posture webhook rotate ID` for each", locked.len()
+            );
+        }
+        let locked = self.users_with_locked_factor();
+        if !locked.is_empty() {
+            let ids = locked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            tracing::warn!(
+                users = %ids,
+                "posture.key cannot open the second factors of {} users, who can log in only with a recovery code: {ids}; put the \
+                 original key file back and restart, or reset each", locked.len()
             );
         }
         if known == Some(id) {

@@ -308,7 +308,11 @@ impl Posture {
     }
 
     pub fn try_log_in(&self, name: &str, password: &str) -> Answer {
-        let body = json!({ "username_or_email": name, "password": password }).to_string();
+        self.try_log_in_with(&json!({ "username_or_email": name, "password": password }))
+    }
+
+    pub fn try_log_in_with(&self, body: &Value) -> Answer {
+        let body = body.to_string();
         let headers = [("Content-Type", "application/json")];
         send(self.address, "POST", "/auth/login", &headers, body.as_bytes())
     }

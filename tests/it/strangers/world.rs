@@ -128,6 +128,11 @@ pub(crate) const TRIED: &[Tried] = &[
     ("log_out", Names::Nothing, "", 403),
     ("get_me", Names::Nothing, "", 200),
     ("change_own_password", Names::Nothing, "", 403),
+    ("enroll_mfa", Names::Nothing, "", 403),
+    ("confirm_mfa", Names::Nothing, "", 403),
+    ("replace_recovery_codes", Names::Nothing, "", 403),
+    ("remove_mfa", Names::Nothing, "", 403),
+    ("reset_mfa", Names::User, "", 204),
     ("list_users", Names::Nothing, "", 200),
     ("add_user", Names::Nothing, "", 201),
     ("change_user", Names::User, "", 200),
@@ -190,7 +195,25 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
 }
 
 /// Those that are about the own session, which the operator has none of.
-pub(crate) const OF_A_SESSION: [&str; 3] = ["log_out", "get_me", "change_own_password"];
+pub(crate) const OF_A_SESSION: [&str; 7] = [
+    "log_out",
+    "get_me",
+    "change_own_password",
+    "enroll_mfa",
+    "confirm_mfa",
+    "replace_recovery_codes",
+    "remove_mfa",
+];
+
+/// What they answer a user, whose password and code are wrong.
+pub(crate) fn of_a_session(id: &str) -> Option<u16> {
+    OF_A_SESSION.contains(&id).then_some(match id {
+        "log_out" => 204,
+        "get_me" => 200,
+        "confirm_mfa" => 409, // Nothing is to be confirmed.
+        _ => 400,
+    })
+}
 
 /// A password that is good enough.
 pub(crate) const PASSWORD: &str = "ochre kettle, nine moths";
@@ -375,6 +398,11 @@ impl World {
             "log_in" => login("canary@example.com", PASSWORD),
             "change_own_password" => {
                 json!({"currentPassword": "wrong", "newPassword": "nine ochre moths, kettle"})
+            }
+            "enroll_mfa" => json!({"currentPassword": "wrong"}),
+            "confirm_mfa" => json!({"otp": "123456"}),
+            "replace_recovery_codes" | "remove_mfa" => {
+                json!({"currentPassword": "wrong", "otp": "123456"})
             }
             "add_user" => user("new@example.com", "viewer"),
             "change_user" => json!({"displayName": "renamed"}),

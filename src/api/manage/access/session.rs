@@ -16,6 +16,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Gone, Null};
 use crate::api::wire::view::{CallerKind, CallerKindView, Uid, When};
 use crate::api::{Group, Web};
+use crate::app::App;
 use crate::app::access::session::Login;
 use crate::auth::caller::{Caller, Principal};
 use crate::error::Error;
@@ -23,7 +24,7 @@ use crate::id::UserId;
 use crate::store::global::user::User;
 
 /// A longer body of a login is refused.
-const LOGIN_BYTES_MAX: usize = 4 * 1024;
+pub const LOGIN_BYTES_MAX: usize = 4 * 1024;
 
 /// Who logs in.
 #[derive(JsonSchema, Deserialize)]
@@ -32,6 +33,9 @@ const LOGIN_BYTES_MAX: usize = 4 * 1024;
 pub struct LoginBody {
     username_or_email: String,
     password: String,
+    /// The six digits that the app of a user with a second factor shows, or a recovery code.
+    #[serde(default)]
+    otp: Null<String>,
 }
 
 example!(LoginBody, {"username_or_email": "ada@example.com", "password": "ochre kettle, nine moths"});
@@ -50,12 +54,12 @@ pub struct LoginView {
 }
 
 impl LoginView {
-    fn of(login: Login) -> Self {
+    pub fn of(app: &App, login: Login) -> Self {
         Self {
             token: login.token,
             token_type: "Bearer".to_owned(),
             expires_at: When(login.session.expires_at),
-            user: UserView::of(&login.user),
+            user: UserView::of(app, &login.user),
         }
     }
 }
@@ -70,6 +74,8 @@ pub struct MeView {
     name: String,
     /// Null for the operator.
     user: Null<UserView>,
+    /// How many recovery codes were not used. Null without a second factor.
+    recovery_codes_left: Null<u32>,
     /// The only clients that the caller may see. Null: all.
     client_ids: Null<Vec<Uid>>,
 }
@@ -97,6 +103,9 @@ impl Sessions {
     ///
     /// After five wrong passwords for a name, each further attempt must wait twice as long as the one before, up to 15
     /// minutes. At most 20 attempts per minute from one network, and 200 in total.
+    ///
+    /// A user with a second factor sends a code in `otp`. If only the code is missing, the answer is a 401 whose `details` name
+    /// `otp`. Each code is accepted once, and a wrong one counts like a wrong password.
     #[oai(path = "/auth/login", method = "post", operation_id = "log_in")]
     async fn log_in(
         &self,
@@ -104,10 +113,11 @@ impl Sessions {
         origin: Origin,
         body: Body<LoginBody, LOGIN_BYTES_MAX>,
     ) -> Result<Data<LoginView>, Failure> {
-        let LoginBody { username_or_email, password } = body.read()?;
+        let LoginBody { username_or_email, password, otp } = body.read()?;
         let Origin { address, act } = origin;
-        let login = web.app.log_in(&username_or_email, &password, address.ip(), act).await?;
-        Ok(Data::of(&LoginView::of(login)))
+        let (name, otp) = (&username_or_email, otp.0.as_deref());
+        let login = web.app.log_in(name, &password, otp, address.ip(), act).await?;
+        Ok(Data::of(&LoginView::of(&web.app, login)))
     }
 
     /// Log out
@@ -123,10 +133,15 @@ impl Sessions {
     ///
     /// Which user a token belongs to, and which clients that user may see.
     #[oai(path = "/api/me", method = "get", operation_id = "get_me")]
-    async fn get_me(&self, by: By<OwnSession>) -> Result<Data<MeView>, Failure> {
+    async fn get_me(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<OwnSession>,
+    ) -> Result<Data<MeView>, Failure> {
         let user = user(&by.0).ok();
         let allowed = by.0.allowed_clients();
         let ids = allowed.map(|it| it.iter().map(|id| Uid::of(id.as_bytes())).collect::<Vec<_>>());
+        let recovery_codes_left = user.and_then(|it| web.app.recovery_codes_left(it.id));
         Ok(Data::of(&MeView {
             kind: CallerKindView(if user.is_some() {
                 CallerKind::User
@@ -134,7 +149,8 @@ impl Sessions {
                 CallerKind::Operator
             }),
             name: by.0.name(),
-            user: user.map(UserView::of).into(),
+            user: user.map(|it| UserView::of(&web.app, it)).into(),
+            recovery_codes_left: recovery_codes_left.into(),
             client_ids: ids.into(),
         }))
     }
@@ -146,22 +162,20 @@ impl Sessions {
     async fn change_own_password(
         &self,
         web: Held<&Arc<Web>>,
-        origin: Origin,
         by: By<OwnSession>,
         body: Body<PasswordBody, LOGIN_BYTES_MAX>,
     ) -> Result<Data<LoginView>, Failure> {
         let id: UserId = user(&by.0)?.id;
         let PasswordBody { current_password, new_password } = body.read()?;
         let new = new_password.0;
-        let login = web.app.change_own_password(&by.0, id, &current_password, new, origin.address);
-        let login = login.await?;
-        Ok(Data::of(&LoginView::of(login)))
+        let login = web.app.change_own_password(&by.0, id, &current_password, new).await?;
+        Ok(Data::of(&LoginView::of(&web.app, login)))
     }
 }
 
 /// # Errors
 /// `Forbidden` for the operator, who has no session.
-fn user(caller: &Caller) -> Result<&User, Error> {
+pub fn user(caller: &Caller) -> Result<&User, Error> {
     match &caller.identity {
         Principal::User(user) => Ok(user),
         Principal::Key(_) | Principal::Operator { .. } => {

@@ -15,8 +15,9 @@ use crate::api::wire::input::{ClientIds, Email, Password};
 use crate::api::wire::param::{Id, Raw};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Data, Made, Null};
-use crate::api::wire::view::{RoleView, Uid, When};
+use crate::api::wire::view::{MfaStateView, RoleView, Uid, When};
 use crate::api::{Group, Web};
+use crate::app::App;
 use crate::app::access::user::{NewPassword, NewUser, UserChange};
 use crate::error::{Error, Result};
 use crate::id::UserId;
@@ -37,6 +38,7 @@ pub struct UserView {
     enabled: bool,
     /// The service generated the password. The user must replace it before doing anything else.
     must_change_password: bool,
+    mfa: MfaStateView,
     created_at: When,
     updated_at: When,
     last_login_at: Null<When>,
@@ -46,7 +48,7 @@ pub struct UserView {
 }
 
 impl UserView {
-    pub fn of(user: &User) -> Self {
+    pub fn of(app: &App, user: &User) -> Self {
         Self {
             id: Uid::of(user.id.as_bytes()),
             email: user.email.clone(),
@@ -56,6 +58,7 @@ impl UserView {
             client_ids: user.clients.iter().map(|it| Uid::of(it.as_bytes())).collect(),
             enabled: user.enabled,
             must_change_password: user.must_change_password,
+            mfa: MfaStateView(app.mfa_state(user)),
             created_at: When(user.created_at),
             updated_at: When(user.updated_at),
             last_login_at: user.last_login_at.map(When).into(),
@@ -63,8 +66,8 @@ impl UserView {
         }
     }
 
-    fn with_password((user, password): (Arc<User>, Option<String>)) -> Self {
-        Self { password, ..Self::of(&user) }
+    fn with_password(app: &App, (user, password): (Arc<User>, Option<String>)) -> Self {
+        Self { password, ..Self::of(app, &user) }
     }
 }
 
@@ -175,7 +178,7 @@ impl Users {
         _by: By<Administer>,
     ) -> Result<Data<Vec<UserView>>, Failure> {
         let all = web.app.access.people.list();
-        Ok(Data::of(&all.iter().map(|it| UserView::of(it)).collect::<Vec<_>>()))
+        Ok(Data::of(&all.iter().map(|it| UserView::of(&web.app, it)).collect::<Vec<_>>()))
     }
 
     /// Add a user
@@ -189,7 +192,8 @@ impl Users {
         body: Body<NewUserBody>,
     ) -> Result<Made<UserView>, Failure> {
         let new = body.read()?.new_user()?;
-        Ok(Made::Added(UserView::with_password(web.app.add_user(&by.0, new).await?)))
+        let added = web.app.add_user(&by.0, new).await?;
+        Ok(Made::Added(UserView::with_password(&web.app, added)))
     }
 
     /// Change a user
@@ -205,6 +209,7 @@ impl Users {
     ) -> Result<Data<UserView>, Failure> {
         let id = user_id.read::<UserId>()?;
         let change = || Ok(body.read()?.change());
-        Ok(Data::of(&UserView::with_password(web.app.change_user(&by.0, id, change).await?)))
+        let changed = web.app.change_user(&by.0, id, change).await?;
+        Ok(Data::of(&UserView::with_password(&web.app, changed)))
     }
 }

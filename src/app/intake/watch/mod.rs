@@ -217,7 +217,8 @@ fn is_final(error: &Error) -> bool {
         | Code::UnsupportedMediaType
         | Code::Conflict
         | Code::Forbidden
-        | Code::Unauthenticated => true,
+        | Code::Unauthenticated
+        | Code::CodeRequired => true,
         // The client was erased meanwhile, or the service cannot do it now.
         Code::NotFound | Code::RateLimited { .. } | Code::Unavailable | Code::Internal => false,
     }
