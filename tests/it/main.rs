@@ -33,6 +33,7 @@ mod limits;
 mod link;
 mod listen;
 mod manage;
+mod mfa;
 mod network;
 mod openapi;
 mod packaging;

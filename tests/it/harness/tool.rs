@@ -40,6 +40,13 @@ pub fn moto() -> PathBuf {
     python
 }
 
+/// A Python with the package pyotp.
+pub fn pyotp() -> PathBuf {
+    let python = cache().join("venv-pyotp-2.12.1/bin/python");
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
+}
+
 /// The program Schemathesis.
 pub fn schemathesis() -> PathBuf {
     let program = cache().join("venv-schemathesis-4.32.5/bin/st");

@@ -3,6 +3,7 @@
 use std::fs;
 
 use posture::api::edge::metrics_token::MetricsToken;
+use posture::clock::Clock;
 use serde_json::{Value, json};
 
 use crate::harness::http::send_socket;
@@ -85,6 +86,21 @@ fn people(folder: &Folder, server: &Server, secrets: &mut Secrets) {
     let changed = send(server.address, "PUT", "/api/me/password", &headers, change.as_bytes());
     assert_eq!(changed.status / 100, 2, "{}", changed.text());
     secrets.push(("a session token", token.rsplit('.').next().unwrap().to_owned()));
+    let token = text(&changed.json()["data"], "token");
+    let post = |path: &str, body: &Value| {
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str()), kind[0]];
+        let answer = send(server.address, "POST", path, &headers, body.to_string().as_bytes());
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()["data"].clone()
+    };
+    let factor = text(&post("/api/me/mfa", &json!({"currentPassword": NEXT_PASSWORD})), "secret");
+    let code = crate::mfa::code(&factor, Clock::System.now());
+    let confirmed = post("/api/me/mfa/confirm", &json!({ "otp": code }));
+    for it in confirmed["recoveryCodes"].as_array().unwrap() {
+        secrets.push(("a recovery code", it.as_str().unwrap().to_owned()));
+    }
+    secrets.push(("the secret of a second factor", factor));
     for it in [PASSWORD, NEXT_PASSWORD, WRONG_PASSWORD, IN_BROKEN_BODY] {
         secrets.push(("a password", it.to_owned()));
     }
