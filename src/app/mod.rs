@@ -34,6 +34,7 @@ use crate::engine::posture::ControlOutcome;
 use crate::error::Result;
 use crate::scan::Pace;
 use crate::secret::Sealer;
+use crate::store::global::user::Role;
 use crate::store::{Batch, Snapshot, Store};
 use access::Access;
 use backup::{BackupSettings, Backups};
@@ -57,6 +58,8 @@ pub use client::ClientLock;
 pub struct AppOptions {
     /// The limits of a key that was issued without its own.
     pub quota: Quota,
+    /// Users of these roles must set up a second factor before anything else.
+    pub require_mfa: Vec<Role>,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
     pub msp_id: Option<String>,
     /// The public address of this installation, without a slash at its end. If it is set, events contain links.

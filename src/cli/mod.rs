@@ -258,6 +258,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         supervisor: Supervisor::default(),
         app: crate::app::AppOptions {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
+            require_mfa: options.auth.require_mfa.clone(),
             msp_id: options.msp.id.clone(),
             public_url: options.server.public_url.clone(),
             settings: crate::app::client::settings::Defaults {

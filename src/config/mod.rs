@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 
 use self::file::utf8;
 pub use self::options::{
-    Assessment, BackupConfig, CertificateConfig, Config, ConnectConfig, DataConfig, ImportConfig,
-    LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,
+    Assessment, AuthConfig, BackupConfig, CertificateConfig, Config, ConnectConfig, DataConfig,
+    ImportConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,
 };
 use self::reader::ConfigReader;
 pub use self::rule::ByIndustry;

@@ -12,8 +12,12 @@ use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
     path, recipient, socket_addr, url,
 };
+use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
 
+const ROLES: [(&str, Role); 3] =
+    [("viewer", Role::Viewer), ("analyst", Role::Analyst), ("admin", Role::Admin)];
+const N_ROLES: RangeInclusive<usize> = 0..=ROLES.len();
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
@@ -59,6 +63,7 @@ pub struct Config {
     pub server: Server,
     pub data: DataConfig,
     pub msp: Msp,
+    pub auth: AuthConfig,
     pub limits: LimitConfig,
     pub scan: ScanConfig,
     pub webhooks: WebhookConfig,
@@ -126,6 +131,12 @@ impl DataConfig {
 pub struct Msp {
     /// `None`: it is generated once and kept.
     pub id: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthConfig {
+    /// Users of these roles must have a second factor.
+    pub require_mfa: Vec<Role>,
 }
 
 /// Requests of one API key in each window.
@@ -267,6 +278,9 @@ impl Config {
                 cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
             },
             msp: Msp { id: it.find("msp.id", text(MSP_ID_CHARS)) },
+            auth: AuthConfig {
+                require_mfa: it.get("auth.require_mfa", list(N_ROLES, word(&ROLES))),
+            },
             limits: limits(&mut it),
             scan: scan(&mut it),
             webhooks: webhooks(&mut it),

@@ -75,6 +75,7 @@ fn fill(folder: &Folder) {
         Clock::System,
         app::AppOptions {
             quota: [60, 1_000, 10_000],
+            require_mfa: Vec::new(),
             msp_id: None,
             public_url: None,
             settings: settings::Defaults::default(),

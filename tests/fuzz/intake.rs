@@ -208,6 +208,7 @@ impl Service {
         }
         let options = AppOptions {
             quota: [60, 1_000, 10_000],
+            require_mfa: Vec::new(),
             msp_id: None,
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),

@@ -10,6 +10,7 @@ use posture::app::client::loss::LossModel;
 use posture::config::{
     Config, EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, check, load, locate, parse, show,
 };
+use posture::store::global::user::Role;
 
 fn read(text: &str) -> Config {
     parse("posture.toml", text).unwrap_or_else(|problems| panic!("{problems:#?}"))
@@ -41,6 +42,7 @@ fn the_defaults_are_those_of_the_manual() {
     assert_eq!(it.server.connections_per_address, 128);
     assert_eq!((it.data.dir, it.data.cache_mib), (PathBuf::from("./data"), 32));
     assert_eq!((it.msp.id, it.data.key_file, it.import.watch), (None, None, None));
+    assert_eq!(it.auth.require_mfa, []);
     assert_eq!((it.limits.per_minute, it.limits.per_hour, it.limits.per_day), (60, 1000, 10000));
     assert!(it.scan.allow_attached);
     assert_eq!((it.scan.allowed_networks, it.scan.excluded_networks), (vec![], vec![]));
@@ -106,6 +108,7 @@ fn every_key_is_taken_from_the_file() {
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
          connections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\n\
+         [auth]\nrequire_mfa = [\"admin\", \"viewer\"]\n\
          [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
          [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
          packets_per_s = 1\nper_host_connections = 1\nconcurrent = 1\n\
@@ -132,6 +135,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.server.connections_per_address, 8);
     assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
     assert_eq!(options.msp.id.as_deref(), Some("Ä-1"));
+    assert_eq!(options.auth.require_mfa, [Role::Admin, Role::Viewer]);
     assert!(!options.scan.allow_attached);
     assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);
     assert_eq!(options.webhooks.retry_gaps_s, [0, 0]);
@@ -150,7 +154,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 41);
+    assert_eq!(n_keys, 42);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());
@@ -213,6 +217,13 @@ fn an_unknown_key_is_refused_with_the_nearest_name() {
     for (text, expected) in cases {
         refused(text, expected);
     }
+}
+
+#[test]
+fn a_second_factor_is_required_of_roles_that_there_are() {
+    let rule = "must be one of \"viewer\", \"analyst\", \"admin\", not \"root\"";
+    let text = "[auth]\nrequire_mfa = [\"admin\", \"root\"]\n";
+    refused(text, &format!("2: auth.require_mfa: {rule}"));
 }
 
 #[test]

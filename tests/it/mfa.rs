@@ -7,6 +7,7 @@ use std::fs;
 use posture::clock::Time;
 use posture::secret::Sealer;
 use posture::serve::ServeOptions;
+use posture::store::global::user::Role;
 use serde_json::{Value, json};
 use totp_rs::{Builder, Secret};
 
@@ -357,6 +358,38 @@ fn another_administrator_resets_a_factor_that_was_lost() {
     assert_eq!(ada.posture.operator("DELETE", absent, &Value::Null).status, 404);
     let told = audited(&ada.posture, "DELETE /api/users/{userId}/mfa");
     assert_eq!(told.iter().filter(|it| it.0 == "done").count(), 1, "{told:?}");
+}
+
+#[test]
+fn who_must_have_a_second_factor_sets_it_up_before_anything_else() {
+    let posture = Posture::start_with(|options| options.app.require_mfa = vec![Role::Admin]);
+    add_ada(&posture);
+    let token = posture.log_in(ADA, PASSWORD);
+    let keys = |token: &str| posture.as_user(token, "GET", "/api/keys", &Value::Null);
+    let refused = keys(&token);
+    let message = "set up a second factor first: POST /api/me/mfa";
+    assert_eq!((refused.status, refused.problem().1.as_str()), (403, message));
+    assert_eq!(me(&posture, &token).json()["data"]["user"]["mfa"], "missing");
+    let change = json!({"currentPassword": PASSWORD, "newPassword": "nine ochre moths, kettle"});
+    let changed = posture.as_user(&token, "PUT", "/api/me/password", &change);
+    assert_eq!(changed.status, 200);
+    let token = changed.json()["data"]["token"].as_str().unwrap().to_owned();
+    let back = json!({"currentPassword": change["newPassword"], "newPassword": PASSWORD});
+    let changed = posture.as_user(&token, "PUT", "/api/me/password", &back);
+    let token = changed.json()["data"]["token"].as_str().unwrap().to_owned();
+    let (_, told) = set_up(&posture, &token);
+    assert_eq!(keys(told["session"]["token"].as_str().unwrap()).status, 200);
+
+    posture.operator("POST", "/api/users", &user("bob@example.com", "viewer"));
+    let bob = posture.log_in("bob@example.com", PASSWORD);
+    assert_eq!(me(&posture, &bob).json()["data"]["user"]["mfa"], "off");
+    let clients = |token: &str| posture.as_user(token, "GET", "/api/clients", &Value::Null);
+    assert_eq!(clients(&bob).status, 200, "no other role must");
+    let id = me(&posture, &bob).json()["data"]["user"]["id"].as_str().unwrap().to_owned();
+    let promoted =
+        posture.operator("PATCH", &format!("/api/users/{id}"), &json!({"role": "admin"}));
+    assert_eq!(promoted.json()["data"]["mfa"], "missing");
+    assert_eq!(clients(&bob).status, 403, "from the next request on");
 }
 
 #[test]

@@ -75,7 +75,7 @@ impl<R: Right> By<R> {
     /// `Unauthenticated` or `Forbidden`. The network and the end of a session are looked at only when a request arrives.
     pub fn again(&self, app: &App) -> Result<Caller> {
         let caller = app.current(&self.0)?;
-        require_right::<R>(&caller)?;
+        require_right::<R>(app, &caller)?;
         Ok(caller)
     }
 }
@@ -185,7 +185,7 @@ pub(in crate::api) fn caller<R: Right>(request: &Request) -> Result<Caller> {
             return Err(Error::rate_limited(retry_s));
         }
     }
-    require_right::<R>(&caller)?;
+    require_right::<R>(app, &caller)?;
     refuse_encoding(request)?;
     if let Some(query) = request.uri().query().filter(|_| !ignores_unknown_parameters::<R>()) {
         let operations: &Operations = request.data().expect("mount gives every request these");
@@ -199,15 +199,18 @@ pub(in crate::api) fn caller<R: Right>(request: &Request) -> Result<Caller> {
     })
 }
 
-fn require_right<R: Right>(caller: &Caller) -> Result<()> {
+fn require_right<R: Right>(app: &App, caller: &Caller) -> Result<()> {
     caller.require(R::SCOPES, R::ROLE.unwrap_or(Role::Admin))?;
     match &caller.identity {
         Principal::Key(held) if R::FOR_ALL_CLIENTS && !held.key.clients.is_empty() => {
             Err(Error::forbidden("an API key that is limited to clients cannot do this"))
         }
-        Principal::User(user) if user.must_change_password && !R::BEFORE_NEW_PASSWORD => {
+        Principal::User(user) if user.must_change_password && !R::BEFORE_SET_UP => {
             let rule = "change your initial password first: PUT /api/me/password";
             Err(Error::forbidden(rule))
+        }
+        Principal::User(user) if !R::BEFORE_SET_UP && app.must_set_up_mfa(user) => {
+            Err(Error::forbidden("set up a second factor first: POST /api/me/mfa"))
         }
         Principal::Key(_) | Principal::User(_) | Principal::Operator { .. } => Ok(()),
     }

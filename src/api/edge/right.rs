@@ -16,8 +16,8 @@ pub trait Right: Send + Sync + 'static {
     const QUOTA: Option<(Operation, Quota)> = None;
     /// The interface of Prowler, which sends a key as `Authorization: Api-Key`. Its calls count as those of the management API.
     const OF_PROWLER: bool = false;
-    /// Allowed for a user who must replace the initial password first.
-    const BEFORE_NEW_PASSWORD: bool = false;
+    /// Allowed for a user who must first replace the initial password, or set up a second factor.
+    const BEFORE_SET_UP: bool = false;
 }
 
 macro_rules! rights {
@@ -168,6 +168,6 @@ rights! {
     /// What every user may do with the own session.
     OwnSession {
         const ROLE: Option<Role> = VIEWER;
-        const BEFORE_NEW_PASSWORD: bool = true;
+        const BEFORE_SET_UP: bool = true;
     }
 }

@@ -229,7 +229,8 @@ word!(
     RoleView, Role, "Role", Role::ALL, Role::as_str
 );
 word!(
-    /// Whether a user has a second factor. `on`: logins need a code.
+    /// Whether a user has a second factor. `on`: logins need a code. `missing`: the role requires one, which the user must set up
+    /// before doing anything else.
     MfaStateView, MfaState, "MfaState", MfaState::ALL, MfaState::as_str
 );
 

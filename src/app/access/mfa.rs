@@ -24,16 +24,19 @@ pub enum MfaState {
     /// Logins need a code.
     On,
     Off,
+    /// The role requires one. The user must set it up before anything else.
+    Missing,
 }
 
 impl MfaState {
-    pub const ALL: [Self; 2] = [Self::On, Self::Off];
+    pub const ALL: [Self; 3] = [Self::On, Self::Off, Self::Missing];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::On => "on",
             Self::Off => "off",
+            Self::Missing => "missing",
         }
     }
 }
@@ -78,7 +81,18 @@ pub(in crate::app) fn reseal(
 
 impl App {
     pub fn mfa_state(&self, user: &User) -> MfaState {
-        if self.confirmed_factor(user.id).is_some() { MfaState::On } else { MfaState::Off }
+        if self.confirmed_factor(user.id).is_some() {
+            MfaState::On
+        } else if self.must_set_up_mfa(user) {
+            MfaState::Missing
+        } else {
+            MfaState::Off
+        }
+    }
+
+    /// Returns true if the user's role requires a second factor and there is none.
+    pub fn must_set_up_mfa(&self, user: &User) -> bool {
+        self.options.require_mfa.contains(&user.role) && self.confirmed_factor(user.id).is_none()
     }
 
     /// How many recovery codes were not used. `None`: the user has no second factor.

@@ -140,7 +140,8 @@ impl SecondFactors {
 
     /// Remove your own second factor
     ///
-    /// Ends all sessions of the user and returns a new one.
+    /// Ends all sessions of the user and returns a new one. A user whose role requires a second factor must set up another one
+    /// before anything else.
     #[oai(path = "/me/mfa/remove", method = "post", operation_id = "remove_mfa")]
     async fn remove_mfa(
         &self,
