@@ -31,6 +31,11 @@ Example:
         #[arg(long)]
         password_stdin: bool,
     },
+    /// Remove the second factor of a user who lost it, and end all sessions of the user.
+    ResetMfa {
+        /// Id, email or user name.
+        user: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -97,6 +102,7 @@ pub(super) fn run(options: &Config, json: bool, command: UserCommand) -> Result<
             let password = if password_stdin { json!(read_password()?) } else { Value::Null };
             change(options, json, &user, json!({ "password": password }), &[])
         }
+        UserCommand::ResetMfa { user } => reset_mfa(options, json, &user),
     }
 }
 
@@ -118,6 +124,14 @@ fn change(
         client_name::change(session, &path, body, &[]).await
     })?;
     show(json, &answer)
+}
+
+fn reset_mfa(options: &Config, json: bool, user: &str) -> Result<()> {
+    let answer = with_session(options, async |session| {
+        let all = session.call(Call::get("/api/users")).await?;
+        session.call(Call::delete(format!("/api/users/{}/mfa", id_of(&all, user)?))).await
+    })?;
+    print::done(json, &answer, &format!("removed the second factor of {user}"))
 }
 
 /// The id of the user with this id, email or user name.
@@ -189,6 +203,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("role", "role"),
             ("clients", "clientIds"),
             ("enabled", "enabled"),
+            ("second factor", "mfa"),
         ],
     )?;
     match user["password"].as_str() {
@@ -206,10 +221,10 @@ fn list(json: bool, answer: &Value) -> Result<()> {
     let row = |it: &Value| {
         let mut user = it.clone();
         print::name_all(&mut user["clientIds"], "all");
-        ["id", "email", "username", "role", "clientIds", "enabled", "lastLoginAt"]
+        ["id", "email", "username", "role", "clientIds", "enabled", "mfa", "lastLoginAt"]
             .map(|name| print::cell(&user[name]))
             .to_vec()
     };
-    let heading = ["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "LAST LOGIN"];
+    let heading = ["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "MFA", "LAST LOGIN"];
     print::list(false, print::rows(&answer["data"]), ("no users", &heading), row)
 }

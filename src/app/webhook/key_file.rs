@@ -65,7 +65,7 @@ impl App {
             tracing::warn!(
                 users = %ids,
                 "posture.key cannot open the second factors of {} users, who can log in only with a recovery code: {ids}; put the \
-                 original key file back and restart, or reset each", locked.len()
+                 original key file back and restart, or run `posture user reset-mfa ID` for each", locked.len()
             );
         }
         if known == Some(id) {

@@ -3,6 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use posture::clock::Clock;
 use serde_json::{Value, json};
 
 use super::refusal;
@@ -42,6 +43,35 @@ fn a_user_that_was_added_logs_in_and_one_that_was_disabled_does_not() {
     assert_eq!(log_in(&server, "ada", password).json()["data"]["user"]["mustChangePassword"], true);
     let list = folder.ok(&["user", "list"]);
     assert!(list.contains("ada@example.com") && list.contains("analyst"), "{list}");
+}
+
+#[test]
+fn a_second_factor_that_was_lost_is_reset() {
+    let folder = Folder::new();
+    folder.feed(&ADD, &format!("{PASSWORD}\n"));
+    let server = folder.serve();
+    let answer = log_in(&server, "ada@example.com", PASSWORD);
+    let bearer = format!("Bearer {}", answer.json()["data"]["token"].as_str().unwrap());
+    let post = |path: &str, body: &Value| {
+        let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
+        http::send(server.address, "POST", path, &headers, body.to_string().as_bytes()).json()
+    };
+    let made = post("/api/me/mfa", &json!({"currentPassword": PASSWORD}));
+    let secret = made["data"]["secret"].as_str().unwrap();
+    let code = crate::mfa::code(secret, Clock::System.now());
+    let confirmed = post("/api/me/mfa/confirm", &json!({ "otp": code }));
+    assert!(confirmed["data"]["recoveryCodes"].is_array(), "{confirmed}");
+    assert_eq!(log_in(&server, "ada@example.com", PASSWORD).status, 401);
+    assert_eq!(folder.json(&["user", "list"])["data"][0]["mfa"], "on");
+
+    let said = folder.ok(&["user", "reset-mfa", "ADA@example.com"]);
+    assert_eq!(said, "removed the second factor of ADA@example.com\n");
+    assert_eq!(log_in(&server, "ada@example.com", PASSWORD).status, 200);
+    assert_eq!(folder.json(&["user", "list"])["data"][0]["mfa"], "off");
+    server.stop();
+    folder.ok(&["user", "reset-mfa", "ada@example.com"]);
+    let absent = folder.run(&["user", "reset-mfa", "bob"]);
+    assert!(refusal(&absent).contains("unknown user `bob`; `posture user list` shows all users"));
 }
 
 #[test]
