@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 mod forms;
+mod mfa;
 mod pages;
 
 use serde_json::json;

@@ -6,6 +6,7 @@ mod call;
 mod chart;
 mod download;
 mod form;
+mod mfa;
 mod page;
 mod session;
 mod tables;
@@ -65,7 +66,11 @@ pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
     for file in tables::downloads() {
         routes = routes.at(file.path, at(console, Place::File(file)));
     }
+    for step in mfa::Step::ALL {
+        routes = routes.at(step.path(), at(console, Place::MfaStep(step)));
+    }
     routes
+        .at(mfa::PATH, at(console, Place::Mfa))
         .at(SIGN_IN, at(console, Place::SignIn))
         .at(CONFIRM, at(console, Place::Confirm))
         .at(PASSWORD, at(console, Place::Password))
@@ -94,6 +99,8 @@ enum Place {
     Confirm,
     Password,
     SignOut,
+    Mfa,
+    MfaStep(mfa::Step),
     Nowhere,
 }
 
@@ -112,13 +119,14 @@ impl Here {
 fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
     let method = RouteMethod::new().get(Here::of(console, place));
     match place {
-        Place::Page(_, None) | Place::File(_) | Place::Nowhere => method,
+        Place::Page(_, None) | Place::File(_) | Place::Mfa | Place::Nowhere => method,
         Place::Page(_, Some(_))
         | Place::Form(_)
         | Place::SignIn
         | Place::Confirm
         | Place::Password
-        | Place::SignOut => method.post(Here::of(console, place)),
+        | Place::SignOut
+        | Place::MfaStep(_) => method.post(Here::of(console, place)),
     }
 }
 
@@ -148,6 +156,8 @@ impl Endpoint for Here {
             Place::Password => session::show_password(console, request).await,
             Place::SignOut if is_sent => session::sign_out(console, request).await,
             Place::SignOut => see_other("/"),
+            Place::MfaStep(step) if is_sent => mfa::take(console, step, request).await,
+            Place::Mfa | Place::MfaStep(_) => mfa::show(console, request).await,
             Place::Nowhere => return nowhere(console, request).await,
         })
     }

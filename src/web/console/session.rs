@@ -12,8 +12,9 @@ use subtle::ConstantTimeEq;
 use super::call::{Caller, Pairs, Sent, call, find};
 use super::page::{self, Model, problem, see_other};
 use super::way::{Way, is_own_form};
-use super::{Console, form};
+use super::{Console, form, mfa};
 use crate::app::access::console_session::{Browser, SignedIn};
+use crate::app::access::mfa::MfaState;
 use crate::auth::caller::Principal;
 use crate::auth::console_session::SessionSecret;
 use crate::auth::network::{CallerAddress, client_address};
@@ -53,6 +54,8 @@ pub(super) struct Visit {
 pub(super) enum Gate {
     /// Also before an initial password was replaced.
     SignedIn,
+    /// Also before a second factor was set up that the role requires.
+    Replaced,
     Usual,
     /// The password was given a short while ago.
     Confirmed,
@@ -82,20 +85,43 @@ pub(super) async fn enter(
     if gate != Gate::SignedIn && signed_in.user.must_change_password {
         return Err(Box::new(see_other(PASSWORD)));
     }
+    let is_early = matches!(gate, Gate::SignedIn | Gate::Replaced);
+    if !is_early && console.app.must_set_up_mfa(&signed_in.user) {
+        return Err(Box::new(see_other(mfa::PATH)));
+    }
     if gate == Gate::Confirmed && !signed_in.session.is_confirmed(console.app.clock.now()) {
         return Err(Box::new(lead(CONFIRM, request, here)));
     }
-    let caller = Caller::of(Principal::User(signed_in.user.clone()), request);
-    let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
-    Ok(Visit {
-        way,
-        signed_in,
-        secret,
-        caller,
-        path: request.uri().path().to_owned(),
-        parts: parts.into_iter().collect(),
-        query: query(request),
-    })
+    Ok(Visit::of(way, signed_in, secret, request))
+}
+
+impl Visit {
+    fn of(way: Way, signed_in: SignedIn, secret: SessionSecret, request: &Request) -> Self {
+        let caller = Caller::of(Principal::User(signed_in.user.clone()), request);
+        let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
+        Self {
+            way,
+            signed_in,
+            secret,
+            caller,
+            path: request.uri().path().to_owned(),
+            parts: parts.into_iter().collect(),
+            query: query(request),
+        }
+    }
+
+    /// The visit in a session in place of this one, which the user's own change ended, and its secret. `None`: the user is
+    /// gone.
+    pub(super) async fn renewed(
+        &self,
+        console: &Console,
+        request: &Request,
+        browser: &Browser,
+    ) -> Option<(Self, SessionSecret)> {
+        let secret = console.app.renew_console_session(&self.signed_in, browser).await?;
+        let signed_in = console.app.resume_console_session(&secret).await?;
+        Some((Self::of(self.way, signed_in, secret.clone(), request), secret))
+    }
 }
 
 /// Leads to a page that leads back here, if this is a page.
@@ -160,7 +186,7 @@ fn next(given: Option<&str>) -> &str {
     given.filter(is_page).unwrap_or("/")
 }
 
-fn browser(console: &Console, request: &Request) -> Browser {
+pub(super) fn browser(console: &Console, request: &Request) -> Browser {
     let forwarded = request.headers().get_all("X-Forwarded-For");
     let forwarded: Vec<_> = forwarded.iter().map(HeaderValue::as_bytes).collect();
     let address = match request.data::<Peer>() {
@@ -188,7 +214,9 @@ pub(super) async fn show_sign_in(console: &Console, request: &Request) -> Respon
     if enter(console, request, Gate::SignedIn).await.is_ok() {
         return see_other(next);
     }
-    render(console, "sign-in", page::bare(console), (StatusCode::OK, None), next)
+    let mut model = page::bare(console);
+    model.insert("needs_code", Value::from(false));
+    render(console, "sign-in", model, (StatusCode::OK, None), next)
 }
 
 /// `POST /sign-in`
@@ -208,7 +236,7 @@ pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Respons
     let (name, password) = (name.unwrap_or_default(), password.unwrap_or_default());
     let next = next(find(&form, "next"));
     let (browser, act) = (browser(console, request), act(request, "POST /sign-in"));
-    match console.app.sign_in(name, password, &browser, act).await {
+    match console.app.sign_in(name, password, code(&form), &browser, act).await {
         Ok(secret) => {
             if let Some(before) = cookie(request, way) {
                 console.app.forget_console_session(&before).await;
@@ -218,6 +246,8 @@ pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Respons
         Err(error) => {
             let mut model = page::bare(console);
             model.insert("form", Value::from(BTreeMap::from([("name", name.to_owned())])));
+            let needs_code = error.code == Code::CodeRequired || code(&form).is_some();
+            model.insert("needs_code", Value::from(needs_code));
             render(console, "sign-in", model, refused(&error), next)
         }
     }
@@ -238,7 +268,7 @@ pub(super) async fn show_confirm(console: &Console, request: &Request) -> Respon
     match enter(console, request, Gate::Usual).await {
         Ok(visit) => {
             let next = next(find(&visit.query, "next"));
-            render(console, "confirm", page::model(console, &visit), (StatusCode::OK, None), next)
+            show_confirm_form(console, &visit, (StatusCode::OK, None), next)
         }
         Err(instead) => *instead,
     }
@@ -256,15 +286,26 @@ pub(super) async fn confirm(console: &Console, request: &mut Request) -> Respons
     let confirmed = console.app.confirm_console_session(
         &visit.signed_in,
         password,
+        code(&form),
         &browser,
         act(request, "POST /confirm"),
     );
     match confirmed.await {
         Ok(()) => see_other(next),
-        Err(error) => {
-            render(console, "confirm", page::model(console, &visit), refused(&error), next)
-        }
+        Err(error) => show_confirm_form(console, &visit, refused(&error), next),
     }
+}
+
+fn show_confirm_form(
+    console: &Console,
+    visit: &Visit,
+    said: (StatusCode, Option<&str>),
+    next: &str,
+) -> Response {
+    let mut model = page::model(console, visit);
+    let state = console.app.mfa_state(&visit.signed_in.user);
+    model.insert("needs_code", Value::from(state == MfaState::On));
+    render(console, "confirm", model, said, next)
 }
 
 /// `GET /me/password`
@@ -293,8 +334,8 @@ pub(super) async fn change_password(console: &Console, request: &mut Request) ->
         return show_password_form(console, &visit, (answer.status, Some(message)));
     }
     let browser = browser(console, request);
-    match console.app.renew_console_session(&visit.signed_in, &browser).await {
-        Some(secret) => {
+    match visit.renewed(console, request, &browser).await {
+        Some((_, secret)) => {
             with_cookie(see_other("/?done=change-password"), visit.way, secret.expose())
         }
         None => see_other(SIGN_IN),
@@ -312,9 +353,14 @@ fn show_password_form(
     render(console, "password", model, (status, error), "/")
 }
 
+/// The one-time code of a form.
+fn code(form: &Pairs) -> Option<&str> {
+    find(form, "otp").map(str::trim).filter(|it| !it.is_empty())
+}
+
 fn refused(error: &Error) -> (StatusCode, Option<&str>) {
     let status = match error.code {
-        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Unauthenticated | Code::CodeRequired => StatusCode::UNAUTHORIZED,
         Code::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Code::Invalid => StatusCode::BAD_REQUEST,
         Code::Forbidden
@@ -340,7 +386,7 @@ fn render(
     page::render(console, template, status, &model)
 }
 
-fn with_cookie(mut response: Response, way: Way, value: &str) -> Response {
+pub(super) fn with_cookie(mut response: Response, way: Way, value: &str) -> Response {
     let cookie = HeaderValue::from_str(&way.set_cookie(value)).expect("base64 is ASCII");
     response.headers_mut().insert(header::SET_COOKIE, cookie);
     response

@@ -40,6 +40,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "imports",
     "keys",
     "me",
+    "mfa",
     "morning",
     "observations",
     "parts",

@@ -168,4 +168,13 @@ pub(super) const ACTIONS: &[Action] = &[
         sent: Sending::Fields(&[Field("password", Always("null"))]),
         then: Then::Show,
     },
+    Action {
+        name: "reset-mfa",
+        path: "/users/:user/reset-mfa",
+        page: "/users",
+        method: Method::DELETE,
+        target: "/api/users/:user/mfa",
+        sent: Sending::Nothing,
+        then: Then::To("/users", "The second factor is off. The user signs in with the password."),
+    },
 ];
