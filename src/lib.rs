@@ -2,10 +2,10 @@
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
 //! cli > config > demo > serve > api web > work > app > auth connect scan webhook > store import catalog egress background >
-//! engine > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
+//! engine paper > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
-//! `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `config` reads the
+//! `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `paper` writes PDF; only `config` reads the
 //! environment; only `main` ends the process; `engine` cannot fail on input it accepted; `api` cannot name `Store`, so a
 //! handler reaches a client's rows only through its caller. `assets/docs/architecture.md` describes the rooms and the
 //! rules.
@@ -29,6 +29,7 @@ pub mod fair_limit;
 pub mod id;
 pub mod import;
 pub mod page;
+pub mod paper;
 pub mod peer;
 pub mod request;
 pub mod scan;

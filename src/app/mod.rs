@@ -47,6 +47,7 @@ use intake::count::IntakeCounts;
 use intake::upload::UploadLimits;
 use intake::watch::Watch;
 use notice::Notices;
+use report::document::signing::{ReportKeys, add_report_key};
 use scan::registry::ScanRegistry;
 use upkeep::clock_watch::ClockWatch;
 use webhook::Webhooks;
@@ -70,6 +71,7 @@ pub struct AppOptions {
     pub scan: scan::request::ScanOptions,
     pub backup: BackupSettings,
     pub connect: ConnectOptions,
+    pub letterhead: report::document::Letterhead,
     /// The folder whose files are imported. `None`: there is none.
     pub watch: Option<PathBuf>,
 }
@@ -92,6 +94,7 @@ pub struct App {
     scans: Arc<ScanRegistry>,
     webhooks: Webhooks,
     certificates: Certificates,
+    report_keys: ReportKeys,
     backups: Backups,
     pub notices: Notices,
     clock_watch: ClockWatch,
@@ -137,6 +140,7 @@ impl App {
             ingestions: Ingestions::of(snapshot.list_open_ingestions()?),
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
+            report_keys: ReportKeys::new(sealer.clone()),
             connects: Connects::of(&options.connect, sealer.clone())?,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),
@@ -164,11 +168,17 @@ impl App {
         let known = self.store.read(Snapshot::installation).await?;
         let since = self.store.read(Snapshot::scoped_keys_since).await?;
         let (msp_id, public_url) = (self.msp_id.clone(), self.options.public_url.clone());
-        if known.msp_id == msp_id && known.public_url == public_url && since.is_some() {
+        let now = self.clock.now();
+        let keys = self.store.read(Snapshot::list_report_keys).await?;
+        let key = self.report_keys.missing(&keys, now);
+        let is_same = known.msp_id == msp_id && known.public_url == public_url;
+        if is_same && since.is_some() && key.is_none() {
             return Ok(());
         }
-        let now = self.clock.now();
         let write = move |batch: &mut Batch| {
+            if let Some(key) = &key {
+                add_report_key(batch, key)?;
+            }
             batch.put_msp_id(&msp_id)?;
             batch.put_public_url(public_url.as_deref())?;
             // Conditions that an earlier release opened keep the keys they were announced with.

@@ -1,5 +1,6 @@
 //! Another key file: everything that is sealed is sealed anew.
 
+use super::report::document::signing;
 use super::{App, access, certificate, connect, webhook};
 use crate::error::{Error, Result};
 use crate::secret::Sealer;
@@ -37,6 +38,7 @@ impl App {
             webhook::key_file::reseal(batch, &mut reseal)?;
             access::mfa::reseal(batch, &mut reseal)?;
             certificate::reseal(batch, &mut reseal)?;
+            signing::reseal(batch, &mut reseal)?;
             connect::credential::reseal(batch, &mut reseal)?;
             batch.put_key_file(new.id())?;
             Ok(done)

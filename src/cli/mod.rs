@@ -25,12 +25,15 @@ mod user;
 mod webhook;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Parser, Subcommand};
 
+use crate::app::report::document::Letterhead;
 use crate::config::{self, CertificateConfig, Config};
 use crate::egress::TrustedRoots;
 use crate::error::{Chain, Code, Error, Result};
+use crate::paper::Logo;
 use crate::serve::certificate::CertificateSource;
 use crate::serve::certificate::acme::AcmeOptions;
 use crate::serve::certificate::files::CertificateFiles;
@@ -122,6 +125,9 @@ enum Command {
     /// Manage your own frameworks.
     #[command(subcommand)]
     Framework(framework::FrameworkCommand),
+    /// Write a signed report for people, or check one.
+    #[command(subcommand)]
+    Report(report::document::ReportCommand),
     /// Show or verify the audit log: who changed what, and who was refused.
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -200,6 +206,10 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Scan(command) => scan::run(&options()?, json, command),
         Command::Catalog(command) => catalog::run(&options()?, json, command),
         Command::Framework(command) => framework::run(&options()?, json, command),
+        Command::Report(report::document::ReportCommand::Verify(args)) => {
+            report::document::verify(json, &args)
+        }
+        Command::Report(command) => report::document::run(&options()?, json, &command),
         Command::Audit(command) => audit::run(&options()?, json, &command),
         Command::Backup(args) => backup::run(&options()?, json, args),
         Command::Restore(args) => backup::restore(&options()?, json, &args),
@@ -285,6 +295,11 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 after_command: options.backup.after_command.clone(),
             },
             connect: connect_options(&options.connect)?,
+            letterhead: Letterhead {
+                name: options.msp.name.clone(),
+                logo: options.msp.logo.as_deref().map(Logo::open).transpose()?.map(Arc::new),
+                language: options.msp.language,
+            },
             watch: options.import.watch.clone(),
         },
     })

@@ -12,6 +12,7 @@ use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
     path, recipient, socket_addr, url,
 };
+use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
 
@@ -19,6 +20,8 @@ const ROLES: [(&str, Role); 3] =
     [("viewer", Role::Viewer), ("analyst", Role::Analyst), ("admin", Role::Admin)];
 const N_ROLES: RangeInclusive<usize> = 0..=ROLES.len();
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
+const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=100;
+const LANGUAGES: [(&str, Language); 2] = [("en", Language::English), ("fr", Language::French)];
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
@@ -131,6 +134,12 @@ impl DataConfig {
 pub struct Msp {
     /// `None`: it is generated once and kept.
     pub id: Option<String>,
+    /// On reports.
+    pub name: Option<String>,
+    /// The file of the logo on reports.
+    pub logo: Option<PathBuf>,
+    /// Of reports whose reader did not ask for one.
+    pub language: Language,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -277,7 +286,12 @@ impl Config {
                 key_file: it.find("data.key_file", path),
                 cache_mib: it.get("data.cache_mib", number(CACHE_MIB)),
             },
-            msp: Msp { id: it.find("msp.id", text(MSP_ID_CHARS)) },
+            msp: Msp {
+                id: it.find("msp.id", text(MSP_ID_CHARS)),
+                name: it.find("msp.name", text(MSP_NAME_CHARS)),
+                logo: it.find("msp.logo", path),
+                language: it.get("msp.language", word(&LANGUAGES)),
+            },
             auth: AuthConfig {
                 require_mfa: it.get("auth.require_mfa", list(N_ROLES, word(&ROLES))),
             },

@@ -161,7 +161,7 @@ pub(super) fn section_of(key: &str) -> &str {
 }
 
 /// Keys and sections of earlier releases, which `posture init` wrote. They never had an effect.
-const REMOVED: [&str; 2] = ["assessment.max_age_days", "msp.name"];
+const REMOVED: [&str; 1] = ["assessment.max_age_days"];
 
 /// What to do about a removed name, as the end of a sentence.
 fn removed(name: &str) -> Option<String> {

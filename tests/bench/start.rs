@@ -84,6 +84,7 @@ fn fill(folder: &Folder) {
             scan: app::scan::request::ScanOptions::default(),
             backup: app::backup::BackupSettings::default(),
             connect: app::connect::registry::ConnectOptions::default(),
+            letterhead: app::report::document::Letterhead::default(),
             watch: None,
         },
     )

@@ -217,6 +217,7 @@ impl Service {
             scan: posture::app::scan::request::ScanOptions::default(),
             backup: posture::app::backup::BackupSettings::default(),
             connect: posture::app::connect::registry::ConnectOptions::default(),
+            letterhead: posture::app::report::document::Letterhead::default(),
             watch: None,
         };
         let catalog = embedded().expect("the catalog is valid");

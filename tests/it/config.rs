@@ -107,7 +107,8 @@ fn every_key_is_taken_from_the_file() {
         "[server]\nlisten = \"[::1]:9000\"\npublic_url = \"http://posture.lan:8080/\"\n\
          trusted_proxies = [\"10.0.0.5\", \"fd00::/8\"]\n\
          connections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
-         [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\n\
+         [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
+         logo = \"l.png\"\nlanguage = \"fr\"\n\
          [auth]\nrequire_mfa = [\"admin\", \"viewer\"]\n\
          [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
          [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
@@ -135,6 +136,9 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.server.connections_per_address, 8);
     assert_eq!((options.data.dir.as_path(), options.data.cache_mib), (Path::new("d"), 16));
     assert_eq!(options.msp.id.as_deref(), Some("Ä-1"));
+    assert_eq!(options.msp.name.as_deref(), Some("Ä GmbH"));
+    assert_eq!(options.msp.logo.as_deref(), Some(Path::new("l.png")));
+    assert_eq!(options.msp.language, posture::paper::Language::French);
     assert_eq!(options.auth.require_mfa, [Role::Admin, Role::Viewer]);
     assert!(!options.scan.allow_attached);
     assert_eq!(options.scan.allowed_networks, ["10.1.0.0/16".parse().unwrap()]);

@@ -16,6 +16,7 @@ use crate::api::wire::reply::{Data, Null};
 use crate::api::wire::view::{Uid, When};
 use crate::api::{Group, Web};
 use crate::app::notice::Notice;
+use crate::app::report::document::signing::KnownKey;
 use crate::app::report::orphan::Orphan;
 use crate::engine::framework::FrameworkId;
 use crate::store::global::client::ClientState;
@@ -48,6 +49,8 @@ pub struct SystemView {
     /// When the certificate that the service presents expires. Null: it presents none, and serves plain HTTP or waits for its
     /// first certificate.
     certificate_expires_at: Null<When>,
+    /// The keys with which reports are signed, newest first.
+    report_keys: Vec<ReportKeyView>,
     /// Webhooks whose signing secret the key file cannot open. Nothing is sent to them until they have a new secret.
     webhooks_needing_secret: Vec<Uid>,
     /// Own frameworks that this release cannot read. `GET /api/own-frameworks` says why. They are not in use.
@@ -81,6 +84,28 @@ pub struct NoticeView {
 impl NoticeView {
     fn of(it: Notice) -> Self {
         Self { kind: it.kind.as_str().to_owned(), at: When(it.at), message: it.message }
+    }
+}
+
+/// A key with which reports are signed.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ReportKey")]
+#[serde(rename_all = "camelCase")]
+pub struct ReportKeyView {
+    /// 32 bytes in hexadecimal.
+    public_key: String,
+    /// The first half of its SHA-256, for people to compare.
+    fingerprint: String,
+    created_at: When,
+    /// New reports are signed with it. The other keys are those of other key files.
+    signing: bool,
+}
+
+impl ReportKeyView {
+    fn of(it: KnownKey) -> Self {
+        let KnownKey { key, at, signs } = it;
+        let (public_key, fingerprint) = (key.hex(), key.fingerprint());
+        Self { public_key, fingerprint, created_at: When(at), signing: signs }
     }
 }
 
@@ -122,6 +147,7 @@ impl System {
         let locked = app.webhooks_needing_secret().await?;
         let orphans = app.orphans().await?;
         let backups = app.backup_state().await?;
+        let report_keys = app.list_report_keys().await?;
         let clients = app.clients.directory.list();
         let count = |state| clients.iter().filter(|it| it.state == state).count() as u64;
         let checks_mapped = app.catalog().tools.values().map(|it| it.checks.len() as u64).sum();
@@ -149,6 +175,7 @@ impl System {
             notices: app.notices.list().into_iter().map(NoticeView::of).collect(),
             last_backup: backups.last_backup.map(BackupView::from).into(),
             last_drill: backups.last_drill.map(DrillView::from).into(),
+            report_keys: report_keys.into_iter().map(ReportKeyView::of).collect(),
             orphan_count: orphans.n,
             orphans: orphans.shown.into_iter().map(OrphanView::of).collect(),
             webhooks_needing_secret: locked.iter().map(|it| Uid::of(it.as_bytes())).collect(),

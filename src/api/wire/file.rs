@@ -16,11 +16,14 @@ pub enum FileFormat {
     Csv,
     Xlsx,
     Oscal,
+    Html,
+    Pdf,
 }
 
 impl FileFormat {
-    pub const ALL: [Self; 3] = [Self::Csv, Self::Xlsx, Self::Oscal];
+    pub const OF_FRAMEWORKS: [Self; 3] = [Self::Csv, Self::Xlsx, Self::Oscal];
     pub const TABLES: [Self; 2] = [Self::Csv, Self::Xlsx];
+    pub const DOCUMENTS: [Self; 2] = [Self::Html, Self::Pdf];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -28,6 +31,8 @@ impl FileFormat {
             Self::Csv => "csv",
             Self::Xlsx => "xlsx",
             Self::Oscal => "oscal",
+            Self::Html => "html",
+            Self::Pdf => "pdf",
         }
     }
 
@@ -36,6 +41,8 @@ impl FileFormat {
             Self::Csv => "text/csv; charset=utf-8",
             Self::Xlsx => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
             Self::Oscal => JSON,
+            Self::Html => "text/html; charset=utf-8",
+            Self::Pdf => "application/pdf",
         }
     }
 
@@ -44,13 +51,15 @@ impl FileFormat {
             Self::Csv => "csv",
             Self::Xlsx => "xlsx",
             Self::Oscal => "oscal.json",
+            Self::Html => "html",
+            Self::Pdf => "pdf",
         }
     }
 
     fn schema(self) -> MetaSchemaRef {
         match self {
-            Self::Csv => String::schema_ref(),
-            Self::Xlsx => {
+            Self::Csv | Self::Html => String::schema_ref(),
+            Self::Xlsx | Self::Pdf => {
                 MetaSchemaRef::Inline(Box::new(MetaSchema::new_with_format("string", "binary")))
             }
             Self::Oscal => MetaSchemaRef::Inline(Box::new(MetaSchema::new("object"))),
@@ -64,12 +73,18 @@ pub trait Formats: Send {
 }
 
 /// A table or OSCAL.
-pub struct AnyFormat;
+pub struct FrameworkFormat;
 /// A table.
 pub struct TableFormat;
+/// For people to read.
+pub struct ReadableFormat;
 
-impl Formats for AnyFormat {
-    const ALL: &'static [FileFormat] = &FileFormat::ALL;
+impl Formats for ReadableFormat {
+    const ALL: &'static [FileFormat] = &FileFormat::DOCUMENTS;
+}
+
+impl Formats for FrameworkFormat {
+    const ALL: &'static [FileFormat] = &FileFormat::OF_FRAMEWORKS;
 }
 
 impl Formats for TableFormat {

@@ -19,6 +19,7 @@ use crate::engine::network::scan::Answers;
 use crate::engine::posture::SourceType;
 use crate::engine::severity::Severity;
 use crate::error::Error;
+use crate::paper::Language;
 use crate::store::global::key::Scope;
 use crate::store::global::scan::ScanStatus;
 use crate::store::global::task::TaskStatus;
@@ -335,11 +336,19 @@ word!(
 );
 word!(
     /// `csv` and `xlsx`: a table with one row per requirement. `oscal`: assessment results in the JSON format of NIST.
-    ReportFormatView, FileFormat, "ReportFormat", FileFormat::ALL, FileFormat::as_str
+    ReportFormatView, FileFormat, "ReportFormat", FileFormat::OF_FRAMEWORKS, FileFormat::as_str
 );
 word!(
     /// The format of a table.
     TableFormatView, FileFormat, "TableFormat", FileFormat::TABLES, FileFormat::as_str
+);
+word!(
+    /// The format of a report that people read.
+    DocumentFormatView, FileFormat, "DocumentFormat", FileFormat::DOCUMENTS, FileFormat::as_str
+);
+word!(
+    /// `en`: English. `fr`: French.
+    LanguageView, Language, "Language", Language::ALL, Language::as_str
 );
 word!(
     /// The state of a network scan. A running scan continues after a restart of the service.

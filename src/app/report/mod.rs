@@ -3,6 +3,7 @@
 pub mod because;
 pub mod client;
 pub mod condition;
+pub mod document;
 pub mod framework;
 pub mod kpi;
 pub mod log;

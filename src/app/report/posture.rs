@@ -11,6 +11,9 @@ use crate::page::{Cut, Page};
 use crate::store::ClientSnapshot;
 use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
 
+/// Below this coverage a score is provisional.
+pub const COVERAGE_MIN: u8 = 40;
+
 /// The current score and the daily ones, newest first.
 #[derive(Clone, Debug)]
 pub struct ScoreHistory {

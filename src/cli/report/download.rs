@@ -3,23 +3,20 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-use clap::ValueEnum;
-
 use super::file::{PartFile, require_replaceable, unwritable};
 use crate::cli::call::{Call, ServerSession, with_session};
 use crate::cli::print;
 use crate::config::Config;
 use crate::error::{Error, Result};
 
-/// The format of a report about a framework.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// The format of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReportFormat {
-    /// A table as text.
     Csv,
-    /// A table as a spreadsheet.
     Xlsx,
-    /// Assessment results in NIST's JSON format.
     Oscal,
+    Html,
+    Pdf,
 }
 
 impl ReportFormat {
@@ -28,6 +25,8 @@ impl ReportFormat {
             Self::Csv => "csv",
             Self::Xlsx => "xlsx",
             Self::Oscal => "oscal",
+            Self::Html => "html",
+            Self::Pdf => "pdf",
         }
     }
 
@@ -37,12 +36,23 @@ impl ReportFormat {
             Self::Csv => "report.csv",
             Self::Xlsx => "report.xlsx",
             Self::Oscal => "report.oscal.json",
+            Self::Html => "report.html",
+            Self::Pdf => "report.pdf",
+        }
+    }
+
+    /// What a terminal cannot show. `None`: it is text.
+    const fn binary(self) -> Option<&'static str> {
+        match self {
+            Self::Xlsx => Some("spreadsheet"),
+            Self::Pdf => Some("PDF"),
+            Self::Csv | Self::Oscal | Self::Html => None,
         }
     }
 }
 
 /// Gets a report in a format, and writes it to a file, or to standard output if it is `-`. `path`: the path of its
-/// operation.
+/// operation, which may have a query.
 ///
 /// # Errors
 /// `Invalid` if a terminal cannot show the format, or the file cannot be written; those of the call.
@@ -55,9 +65,9 @@ pub(super) fn run(
     let to_stdout = output == Path::new("-");
     if !to_stdout {
         require_replaceable(output, format.example())?;
-    } else if format == ReportFormat::Xlsx && io::stdout().is_terminal() {
+    } else if let Some(kind) = format.binary().filter(|_| io::stdout().is_terminal()) {
         return Err(Error::invalid(format!(
-            "a terminal cannot show a spreadsheet; name a file, such as --output {}",
+            "a terminal cannot show a {kind}; name a file, such as --output {}",
             format.example()
         )));
     }
@@ -68,7 +78,8 @@ pub(super) fn run(
             content.extend_from_slice(piece);
             Ok(())
         };
-        let call = Call::get(format!("{path}?format={}", format.as_str()));
+        let join = if path.contains('?') { '&' } else { '?' };
+        let call = Call::get(format!("{path}{join}format={}", format.as_str()));
         session.stream(call, &mut put).await?;
         Ok(content)
     })?;

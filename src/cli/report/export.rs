@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
@@ -37,10 +37,31 @@ pub(in crate::cli) struct ExportArgs {
     framework: Option<String>,
     /// Format of the report. Default: csv.
     #[arg(long, value_enum, requires = "framework")]
-    format: Option<ReportFormat>,
+    format: Option<FrameworkFormat>,
     /// File to write, or - for standard output. A file that exists is replaced.
     #[arg(long, short, default_value = "-", value_name = "FILE")]
     output: PathBuf,
+}
+
+/// The format of a report about a framework.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FrameworkFormat {
+    /// A table as text.
+    Csv,
+    /// A table as a spreadsheet.
+    Xlsx,
+    /// Assessment results in NIST's JSON format.
+    Oscal,
+}
+
+impl FrameworkFormat {
+    const fn report(self) -> ReportFormat {
+        match self {
+            Self::Csv => ReportFormat::Csv,
+            Self::Xlsx => ReportFormat::Xlsx,
+            Self::Oscal => ReportFormat::Oscal,
+        }
+    }
 }
 
 pub(in crate::cli) fn run(options: &Config, json: bool, args: &ExportArgs) -> Result<()> {
@@ -57,7 +78,7 @@ fn report(
     client: &str,
     framework: &str,
 ) -> Result<()> {
-    let format = args.format.unwrap_or(ReportFormat::Csv);
+    let format = args.format.map_or(ReportFormat::Csv, FrameworkFormat::report);
     download::run(options, json, (format, &args.output), async |session| {
         let client = client_name::path(session, client).await?;
         Ok(format!("{client}/reports/{}", encoded(framework)))

@@ -1,6 +1,7 @@
 //! The results of a client or of all clients, and what happened.
 
 pub(super) mod change;
+pub(super) mod document;
 mod download;
 pub(super) mod event;
 pub(super) mod export;

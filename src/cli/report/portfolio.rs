@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::download::{self, ReportFormat};
-use crate::api::manage::client::posture::COVERAGE_MIN;
+use crate::app::report::posture::COVERAGE_MIN;
 use crate::cli::call::{ServerSession, with_session};
 use crate::cli::print;
 use crate::config::Config;

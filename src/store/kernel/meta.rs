@@ -1,5 +1,7 @@
 //! What the database says of itself.
 
+use bincode::{Decode, Encode};
+
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::Batch;
@@ -16,6 +18,8 @@ const SCOPED_KEYS_SINCE: &[u8] = b"scoped_keys_since";
 /// Identifies the key file that the service was last started with.
 const KEY_FILE: &[u8] = b"key_file";
 const CREATED_AT: &[u8] = b"created_at";
+/// The keys that sign documents.
+const REPORT_KEYS: &[u8] = b"report_keys";
 /// What the last self-test wrote.
 const SELF_TEST: &[u8] = b"self_test";
 /// The sequence of the last event, from when its row was removed.
@@ -35,6 +39,16 @@ pub struct Installation {
     pub public_url: Option<String>,
     /// Conditions opened before this time keep a `dedupKey` that does not name their client.
     pub scoped_keys_since: Time,
+}
+
+/// A key that signs documents.
+#[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
+pub struct ReportKey {
+    /// When it was made.
+    pub at: Time,
+    pub public_key: [u8; 32],
+    /// Sealed.
+    pub seed: Vec<u8>,
 }
 
 fn installation(rows: &impl Rows) -> Result<Installation> {
@@ -66,6 +80,11 @@ impl<R: Rows> Transaction<R> {
         find_key_file(&self.rows)
     }
 
+    /// The keys that sign documents, oldest first.
+    pub fn list_report_keys(&self) -> Result<Vec<ReportKey>> {
+        Ok(self.rows.find_row(META, REPORT_KEYS)?.unwrap_or_default())
+    }
+
     /// What the last self-test wrote.
     pub(in crate::store) fn self_test(&self) -> Result<Option<[u8; 8]>> {
         self.rows.find_row(META, SELF_TEST)
@@ -92,6 +111,10 @@ impl Batch {
 
     pub fn put_key_file(&mut self, id: [u8; 8]) -> Result<()> {
         self.rows.put_row(META, KEY_FILE, &id)
+    }
+
+    pub fn put_report_keys(&mut self, keys: &Vec<ReportKey>) -> Result<()> {
+        self.rows.put_row(META, REPORT_KEYS, keys)
     }
 
     pub(in crate::store) fn put_self_test(&mut self, value: [u8; 8]) -> Result<()> {

@@ -90,6 +90,7 @@ pub fn options(dir: &Path) -> ServeOptions {
             scan: posture::app::scan::request::ScanOptions::default(),
             backup: posture::app::backup::BackupSettings::default(),
             connect: connect_options(),
+            letterhead: posture::app::report::document::Letterhead::default(),
             watch: None,
         },
     }

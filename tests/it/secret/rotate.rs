@@ -89,7 +89,7 @@ fn a_new_key_file_opens_the_same_secrets_and_the_old_one_is_kept_for_backups() {
     let before = fs::read(&file).unwrap();
     let said = folder.ok(&["secrets", "rotate"]);
     assert!(
-        said.starts_with("3 values of the database sealed with the new key in data/posture.key\n"),
+        said.starts_with("4 values of the database sealed with the new key in data/posture.key\n"),
         "{said}"
     );
     let kept = kept(&folder);
@@ -165,7 +165,7 @@ fn a_provided_key_file_is_rotated_to_another() {
     let said = folder.json(&["secrets", "rotate", "--to", "second"])["data"].clone();
     assert_eq!(
         (&said["keyFile"], &said["keptAs"], &said["sealed"]),
-        (&"second".into(), &Value::Null, &3.into())
+        (&"second".into(), &Value::Null, &4.into())
     );
     let other = "the key file is not the one that this database was last used with; put that one back first";
     refused(&folder, &["secrets", "rotate", "--to", "third"], other);
@@ -201,7 +201,7 @@ fn sessions_end_and_the_key_of_the_certificate_stays() {
     let (key, new) = (posture.dir().join("posture.key"), posture.dir().join("new"));
     let (old, fresh) = (Sealer::open(&key).unwrap(), Sealer::create(&new).unwrap());
     let done = posture.block_on(posture.app.reseal(old, fresh)).unwrap();
-    assert_eq!((done.n_sealed, done.n_locked), (3, 0));
+    assert_eq!((done.n_sealed, done.n_locked), (4, 0));
     let posture = posture
         .restart_after(|dir| fs::rename(dir.join("new"), dir.join("posture.key")).unwrap(), |_| ());
     let found = posture.block_on(posture.app.find_certificate()).unwrap().unwrap();

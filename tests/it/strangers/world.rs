@@ -65,6 +65,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("list_client_frameworks", Names::Client, "", 200),
     ("get_client_framework", Names::Client, "level=x", 200),
     ("get_client_report", Names::Client, "format=x", 200),
+    ("get_posture_report", Names::Client, "format=x", 200),
     ("attest_control", Names::Client, "", 200),
     ("decide_requirement", Names::Client, "", 200),
     ("list_observations", Names::Client, "failing=x", 200),

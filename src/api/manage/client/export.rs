@@ -373,7 +373,12 @@ impl ExportProgress {
 }
 
 /// Counts an export in the audit log.
-fn tally(app: &App, (by, origin): (&Caller, &Origin), action: &str, about: String) {
+pub(in crate::api::manage) fn tally(
+    app: &App,
+    (by, origin): (&Caller, &Origin),
+    action: &str,
+    about: String,
+) {
     let (by, address) = (by.name(), origin.address.shown());
     let act = Act { by, address, action: action.to_owned(), about, ..Act::default() };
     app.tally(act, AuditOutcome::Done);

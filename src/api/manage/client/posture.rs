@@ -20,6 +20,7 @@ use crate::api::wire::view::When;
 use crate::api::{Group, Web};
 use crate::app::App;
 use crate::app::report::because::OpenQuestion;
+use crate::app::report::posture::COVERAGE_MIN;
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::{ExpectedLoss, coverage};
@@ -127,8 +128,6 @@ impl MoveView {
     }
 }
 
-/// Below this coverage a score is provisional.
-pub const COVERAGE_MIN: u8 = 40;
 /// Requirements that are shown of a question.
 const N_WAITING_SHOWN: usize = 100;
 /// Moves that are shown.

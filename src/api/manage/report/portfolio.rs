@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{CompareClients, ViewPortfolio};
-use crate::api::manage::client::posture::COVERAGE_MIN;
 use crate::api::manage::decision::risks::ManagedRiskView;
 use crate::api::manage::report::kpis::RisksView;
 use crate::api::v1::scores::SecurityScoreView;
@@ -22,6 +21,7 @@ use crate::api::wire::view::{SeverityView, StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
 use crate::app::report::portfolio::{ClientRisk, ClientStanding, PortfolioQuery, PortfolioRow};
+use crate::app::report::posture::COVERAGE_MIN;
 use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::FrameworkSummary;
 use crate::error::{Error, Result};

@@ -1,10 +1,10 @@
 //! The portfolio as a table: one row per client.
 
 use crate::api::Web;
-use crate::api::manage::client::posture::COVERAGE_MIN;
 use crate::api::wire::file::FileFormat;
 use crate::api::wire::table::{Cell, Column, Table};
 use crate::app::report::portfolio::ClientStanding;
+use crate::app::report::posture::COVERAGE_MIN;
 use crate::auth::caller::Caller;
 use crate::blocking;
 use crate::clock::Time;

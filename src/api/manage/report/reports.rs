@@ -7,13 +7,15 @@ use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
 
 use super::{portfolio_table, requirement_table};
-use crate::api::edge::caller::By;
-use crate::api::edge::right::{ViewCompliance, ViewPortfolio};
-use crate::api::wire::file::{AnyFormat, FileFormat, FileReply, TableFormat};
+use crate::api::edge::caller::{By, Origin};
+use crate::api::edge::right::{ViewCompliance, ViewExport, ViewPortfolio};
+use crate::api::manage::client::export::tally;
+use crate::api::wire::file::{FileFormat, FileReply, FrameworkFormat, ReadableFormat, TableFormat};
 use crate::api::wire::param::{self, Id, Raw, Text};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::view::{ReportFormatView, TableFormatView};
+use crate::api::wire::view::{DocumentFormatView, LanguageView, ReportFormatView, TableFormatView};
 use crate::api::{Group, Web};
+use crate::app::report::document::DocumentFormat;
 use crate::app::report::framework::FrameworkReport;
 use crate::app::report::oscal;
 use crate::error::{Error, Result};
@@ -23,6 +25,16 @@ fn content(report: &FrameworkReport, format: FileFormat) -> Result<Vec<u8>> {
     match format {
         FileFormat::Csv | FileFormat::Xlsx => requirement_table::table(report, format),
         FileFormat::Oscal => serde_json::to_vec(&oscal::document(report)).map_err(Error::internal),
+        FileFormat::Html | FileFormat::Pdf => Err(Error::internal("no report about a framework")),
+    }
+}
+
+/// `None`: people do not read the format.
+fn readable(format: FileFormat) -> Option<DocumentFormat> {
+    match format {
+        FileFormat::Html => Some(DocumentFormat::Html),
+        FileFormat::Pdf => Some(DocumentFormat::Pdf),
+        FileFormat::Csv | FileFormat::Xlsx | FileFormat::Oscal => None,
     }
 }
 
@@ -50,7 +62,7 @@ impl Reports {
         framework_id: Path<Raw<Text>>,
         /// Default: `csv`.
         format: Query<Option<Raw<ReportFormatView>>>,
-    ) -> Result<FileReply<AnyFormat>, Failure> {
+    ) -> Result<FileReply<FrameworkFormat>, Failure> {
         let format = param::word("format", format.0.as_ref())?;
         let format = format.map_or(FileFormat::Csv, |it: ReportFormatView| it.0);
         let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
@@ -61,6 +73,42 @@ impl Reports {
         };
         let content = rows.read(read).await?;
         Ok(FileReply::of(&[&name, id.as_str()], format, content))
+    }
+
+    /// Report a client's posture
+    ///
+    /// A document for people, in English or in French: summary, score over time, frameworks, what changed in the last
+    /// quarter, risks with what they cost, what to do next, what is not assessed, sources, and every control. It ends with
+    /// a signature that `posture report verify` checks with a key of `reportKeys` in `GET /api/system`.
+    /// Scope: `read:export`.
+    #[oai(
+        path = "/clients/:clientId/reports/posture",
+        method = "get",
+        operation_id = "get_posture_report"
+    )]
+    async fn get_posture_report(
+        &self,
+        web: Held<&Arc<Web>>,
+        origin: Origin,
+        by: By<ViewExport>,
+        #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// Default: `html`.
+        format: Query<Option<Raw<DocumentFormatView>>>,
+        /// Default: `msp.language` of the configuration.
+        language: Query<Option<Raw<LanguageView>>>,
+    ) -> Result<FileReply<ReadableFormat>, Failure> {
+        let format = param::word("format", format.0.as_ref())?;
+        let format = format.map_or(FileFormat::Html, |it: DocumentFormatView| it.0);
+        let language = param::word("language", language.0.as_ref())?;
+        let language = language.map(|it: LanguageView| it.0);
+        let document = readable(format).ok_or_else(|| Error::internal("no document"))?;
+        let id = client_id.read()?;
+        let (client, content) = web.app.posture_document(&by.0, id, document, language).await?;
+        let about = format!("client {}", client.id);
+        tally(&web.app, (&by.0, &origin), "GET /api/clients/{clientId}/reports/posture", about);
+        let language = language.unwrap_or(web.app.options.letterhead.language);
+        let words = [&client.name, "report", language.as_str()];
+        Ok(FileReply::of(&words, format, content))
     }
 
     /// Report the scores of all clients

@@ -66,7 +66,9 @@ impl Table {
         match format {
             FileFormat::Csv => Ok(Self::Text(Box::new(TextTable::begin(columns)?))),
             FileFormat::Xlsx => Ok(Self::Sheet(Box::new(Sheet::begin(columns, now)?))),
-            FileFormat::Oscal => Err(Error::internal("OSCAL is no table")),
+            FileFormat::Oscal | FileFormat::Html | FileFormat::Pdf => {
+                Err(Error::internal("this format is no table"))
+            }
         }
     }
 

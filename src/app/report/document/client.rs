@@ -1,0 +1,345 @@
+//! The report about one client: its blocks, in the order in which they are read.
+
+use super::language::{counted, date, dollars, heading, minute, note, number, of, say, severity};
+use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
+use super::{Letterhead, NAMELESS, detail, summary};
+use crate::engine::severity::Severity;
+use crate::paper::signature::PublicKey;
+use crate::paper::{Bar, Bars, Block, Column, Language, LineChart, Paper, Table};
+use crate::store::per_client::posture::OpenRisk;
+
+/// The steps that are named first.
+const N_STEPS: usize = 5;
+
+/// Writes the report as a document.
+pub(super) fn paper(
+    it: &Standing,
+    letterhead: &Letterhead,
+    language: Language,
+    key: PublicKey,
+) -> Paper {
+    let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
+    let at = minute(language, it.now);
+    let details = vec![
+        say!(language, "As of {at}", "En date du {at}"),
+        say!(language, "Prepared by {author}", "Préparé par {author}"),
+    ];
+    let mut blocks = summary::blocks(language, it);
+    blocks.extend(trend(language, it));
+    blocks.extend(frameworks(language, it));
+    blocks.extend(quarter(language, it));
+    blocks.extend(risks(language, it));
+    blocks.extend(steps(language, it));
+    blocks.extend(detail::unassessed(language, it));
+    blocks.extend(detail::sources(language, it));
+    blocks.extend(detail::appendix(language, it));
+    blocks.extend(detail::method(language, it));
+    blocks.extend(detail::signature(language, &author, key));
+    Paper {
+        language,
+        title: of(
+            language,
+            "Security and compliance report",
+            "Rapport de sécurité et de conformité",
+        )
+        .to_owned(),
+        subject: it.client.name.clone(),
+        author,
+        details,
+        created: it.now,
+        date: date(language, it.now),
+        logo: letterhead.logo.clone(),
+        blocks,
+    }
+}
+
+fn trend(language: Language, it: &Standing) -> Vec<Block> {
+    let mut blocks = vec![heading(language, "Score over time", "Évolution du pointage")];
+    let (Some(first), Some(last)) = (it.days.first(), it.days.last()) else {
+        let none = of(language, "There is no score yet.", "Il n’y a pas encore de pointage.");
+        return [blocks, vec![Block::Text(none.to_owned())]].concat();
+    };
+    let (from, to) = (date(language, first.0), date(language, last.0));
+    if first.0.day() == last.0.day() {
+        let (score, day) = (first.1, to);
+        blocks.push(Block::Text(say!(
+            language,
+            "There is one day with a score so far: {score} on {day}. The line starts with the second.",
+            "Il n’y a qu’un jour avec un pointage jusqu’à maintenant\u{a0}: {score} le {day}. La courbe commencera \
+             au deuxième."
+        )));
+        return blocks;
+    }
+    let (start, end) = (first.1, last.1);
+    blocks.push(Block::Line(LineChart {
+        title: of(language, "Score over time", "Évolution du pointage").to_owned(),
+        alternative: say!(
+            language,
+            "The score went from {start} on {from} to {end} on {to}, of 100.",
+            "Le pointage est passé de {start} le {from} à {end} le {to}, sur 100."
+        ),
+        points: it.days.iter().map(|(at, score)| (at.day(), *score)).collect(),
+        days: [from, to],
+    }));
+    blocks.push(note(
+        language,
+        "The last score of each day. The lines are where grades begin: D at 60, C at 70, B at 80, A at 90.",
+        "Le dernier pointage de chaque jour. Les lignes marquent le début des cotes\u{a0}: D à 60, C à 70, B à 80, A \
+         à 90.",
+    ));
+    blocks
+}
+
+fn frameworks(language: Language, it: &Standing) -> Vec<Block> {
+    let mut blocks = vec![heading(language, "Frameworks", "Référentiels")];
+    if it.frameworks.is_empty() {
+        let none = of(language, "No framework is in scope.", "Aucun référentiel n’est visé.");
+        return [blocks, vec![Block::Text(none.to_owned())]].concat();
+    }
+    let bar = |it: &FrameworkStanding| {
+        let s = it.summary;
+        let (name, readiness) = (&it.name, s.readiness);
+        Bar {
+            name: format!("{name} · {readiness}/100"),
+            counts: [s.passed, s.partial, s.failed, s.total - s.passed - s.partial - s.failed],
+        }
+    };
+    blocks.push(Block::Bars(Bars {
+        heading: of(language, "Framework · readiness", "Référentiel · préparation").to_owned(),
+        parts: [
+            of(language, "Compliant", "Conformes"),
+            of(language, "Partial", "Partielles"),
+            of(language, "Not compliant", "Non conformes"),
+            of(language, "Not assessed", "Non évaluées"),
+        ]
+        .map(str::to_owned),
+        bars: it.frameworks.iter().map(bar).collect(),
+    }));
+    blocks.push(note(
+        language,
+        "Requirements that apply to the client, by status. Readiness is the mean score of the requirements: what is \
+         not assessed counts as zero. For CMMC Level 2 it follows the SPRS points.",
+        "Exigences qui s’appliquent au client, selon leur état. La préparation est le pointage moyen des \
+         exigences\u{a0}: ce qui n’est pas évalué compte pour zéro. Pour le niveau 2 de CMMC, elle suit les points \
+         SPRS.",
+    ));
+    if let Some(sprs) = it.frameworks.iter().find_map(|it| it.summary.sprs) {
+        blocks.push(Block::Text(say!(
+            language,
+            "The SPRS score of CMMC Level 2 is {sprs} on a scale from -203 to 110.",
+            "Le pointage SPRS du niveau 2 de CMMC est de {sprs}, sur une échelle de -203 à 110."
+        )));
+    }
+    blocks
+}
+
+fn quarter(language: Language, it: &Standing) -> Vec<Block> {
+    let since = date(language, it.now.plus_days(-QUARTER_DAYS));
+    let mut items = Vec::new();
+    items.extend(summary::score_change(language, it));
+    let q = &it.quarter;
+    items.push(if q.n_opened == 0 {
+        of(language, "No risk appeared.", "Aucun risque n’est apparu.").to_owned()
+    } else {
+        let french = ["risque est apparu", "risques sont apparus"];
+        let n = counted(language, q.n_opened, ["risk", "risks"], french);
+        say!(language, "{n} appeared.", "{n}.")
+    });
+    items.push(if q.n_fixed == 0 {
+        of(language, "No risk was fixed.", "Aucun risque n’a été corrigé.").to_owned()
+    } else {
+        let french = ["risque a été corrigé", "risques ont été corrigés"];
+        let n = counted(language, q.n_fixed, ["risk was", "risks were"], french);
+        say!(language, "{n} fixed.", "{n}.")
+    });
+    if q.n_accepted != 0 {
+        let n = counted(
+            language,
+            q.n_accepted,
+            ["risk was", "risks were"],
+            ["risque a été accepté", "risques ont été acceptés"],
+        );
+        items.push(say!(language, "{n} accepted for a time.", "{n} pour un temps."));
+    }
+    if q.n_gone != 0 {
+        let n = counted(
+            language,
+            q.n_gone,
+            ["risk", "risks"],
+            ["risque ne s’applique plus", "risques ne s’appliquent plus"],
+        );
+        items.push(say!(language, "{n} no longer applied.", "{n}."));
+    }
+    let mut blocks = vec![
+        heading(
+            language,
+            "What changed in the last quarter",
+            "Ce qui a changé au dernier trimestre",
+        ),
+        Block::Text(say!(language, "Since {since}:", "Depuis le {since}\u{a0}:")),
+        Block::List(items),
+    ];
+    if q.requirements.is_empty() {
+        blocks.push(Block::Text(of(
+            language,
+            "No requirement of a framework in scope became compliant or stopped being so.",
+            "Aucune exigence d’un référentiel visé n’est devenue conforme ni n’a cessé de l’être.",
+        ).to_owned()));
+        return blocks;
+    }
+    let row = |(name, better, worse): &(String, u64, u64)| {
+        vec![name.clone(), number(language, *better), number(language, *worse)]
+    };
+    blocks.push(Block::Table(Table {
+        columns: vec![
+            Column::left(of(language, "Framework", "Référentiel"), 60),
+            Column::right(of(language, "Newly compliant", "Nouvellement conformes"), 20),
+            Column::right(of(language, "No longer compliant", "Plus conformes"), 20),
+        ],
+        rows: q.requirements.iter().map(row).collect(),
+    }));
+    blocks
+}
+
+fn risks(language: Language, it: &Standing) -> Vec<Block> {
+    let mut blocks = vec![heading(language, "Top risks", "Principaux risques")];
+    if it.risks.is_empty() {
+        blocks.push(Block::Text(
+            of(
+                language,
+                "No risk is open. This speaks only of what is assessed.",
+                "Aucun risque n’est ouvert. Cela ne vaut que pour ce qui est évalué.",
+            )
+            .to_owned(),
+        ));
+    } else {
+        let row = |it: &OpenRisk| {
+            let exposure = it.risk.dollar_impact;
+            let unverified = of(language, "not verified lately", "non vérifié récemment");
+            let title = &it.risk.title;
+            vec![
+                if it.risk.verified { title.clone() } else { format!("{title} ({unverified})") },
+                severity(language, it.risk.severity).to_owned(),
+                date(language, it.opened_at),
+                exposure.map_or_else(
+                    || of(language, "unknown", "inconnue").to_owned(),
+                    |it| dollars(language, it),
+                ),
+            ]
+        };
+        blocks.push(Block::Table(Table {
+            columns: vec![
+                Column::left(of(language, "Risk", "Risque"), 50),
+                Column::left(of(language, "Severity", "Gravité"), 11),
+                Column::left(of(language, "Open since", "Depuis le"), 20),
+                Column::right(of(language, "Exposure a year", "Exposition par an"), 19),
+            ],
+            rows: it.risks.iter().map(row).collect(),
+        }));
+    }
+    let n_others = it.n_risks_open().saturating_sub(u64::from(N_RISKS_NAMED));
+    if n_others != 0 {
+        let n = counted(
+            language,
+            n_others,
+            ["other risk is", "other risks are"],
+            ["autre risque est ouvert", "autres risques sont ouverts"],
+        );
+        blocks.push(Block::Text(say!(language, "{n} open.", "{n}.")));
+    }
+    if it.n_accepted != 0 {
+        let n = counted(
+            language,
+            it.n_accepted,
+            ["risk is", "risks are"],
+            ["risque est accepté", "risques sont acceptés"],
+        );
+        blocks.push(Block::Text(say!(
+            language,
+            "{n} accepted for a time, and not listed. That raises no score.",
+            "{n} pour un temps et ne figure pas dans la liste. Cela n’augmente aucun pointage."
+        )));
+    }
+    blocks.push(note(
+        language,
+        "Exposure: what fixing the risk alone is expected to save in a year, in US dollars. One alone saves little \
+         while others stay open; all together save the exposure of the summary. It is unknown for findings without a \
+         control and for clients whose number of employees is unknown.",
+        "Exposition\u{a0}: ce que la correction de ce seul risque devrait épargner en un an, en dollars américains. \
+         Un seul épargne peu tant que d’autres restent ouverts\u{a0}; tous ensemble épargnent l’exposition du \
+         sommaire. Elle est inconnue pour les constats sans contrôle et pour les clients dont le nombre d’employés \
+         est inconnu.",
+    ));
+    blocks
+}
+
+/// What fixing helps most, then what nobody looks at.
+fn steps(language: Language, it: &Standing) -> Vec<Block> {
+    let mut items = Vec::new();
+    for risk in it.risks.iter().take(N_STEPS) {
+        let title = &risk.risk.title;
+        let control = risk.risk.control_code().and_then(|code| it.control(code));
+        let saved = risk.risk.dollar_impact.map_or_else(String::new, |amount| {
+            let amount = dollars(language, amount);
+            say!(language, " Saves about {amount} a year.", " Épargne environ {amount} par an.")
+        });
+        items.push(match (language, control) {
+            // The catalog says what to do in English only.
+            (Language::English, Some(control)) => {
+                let what = &control.remediation;
+                format!("{title}: {what}{saved}")
+            }
+            (Language::French, Some(control)) => {
+                let (code, name) = (&control.code, &control.title);
+                format!("Corriger «\u{a0}{title}\u{a0}» par le contrôle {code}, «\u{a0}{name}\u{a0}».{saved}")
+            }
+            (Language::English, None) => format!("Fix “{title}”.{saved}"),
+            (Language::French, None) => format!("Corriger «\u{a0}{title}\u{a0}».{saved}"),
+        });
+    }
+    let urgent = it.not_assessed().filter(|it| Severity::High <= it.severity).count();
+    if urgent != 0 {
+        let n =
+            counted(language, urgent as u64, ["control", "controls"], ["contrôle", "contrôles"]);
+        items.push(say!(
+            language,
+            "Have {n} of critical or high severity assessed: connect a source that sees them, or attest them with \
+             evidence.",
+            "Faire évaluer {n} de gravité critique ou élevée\u{a0}: brancher une source qui les voit ou les attester \
+             avec une preuve."
+        ));
+    }
+    let n_late = it.sources.iter().filter(|it| it.is_late()).count();
+    if n_late != 0 {
+        let n = counted(language, n_late as u64, ["source", "sources"], ["source", "sources"]);
+        items.push(say!(
+            language,
+            "Bring {n} back that fail or are overdue: what they saw expires.",
+            "Rétablir {n} en échec ou en retard\u{a0}: ce qu’elles ont vu expire."
+        ));
+    }
+    if !it.questions.is_empty() {
+        let n = counted(
+            language,
+            it.questions.len() as u64,
+            ["question", "questions"],
+            ["question", "questions"],
+        );
+        items.push(say!(
+            language,
+            "Answer {n} about what the client uses: requirements wait for the answers.",
+            "Répondre à {n} sur ce que le client utilise\u{a0}: des exigences attendent les réponses."
+        ));
+    }
+    if items.is_empty() {
+        items.push(
+            of(
+                language,
+                "Nothing is open. Keep the sources reporting and the evidence current.",
+                "Rien n’est en suspens. Gardez les sources actives et les preuves à jour.",
+            )
+            .to_owned(),
+        );
+    }
+    vec![heading(language, "What to do next", "Prochaines étapes"), Block::List(items)]
+}

@@ -1,0 +1,140 @@
+//! What both languages of a document say, side by side: a text without its translation does not compile.
+
+use crate::clock::Time;
+use crate::engine::fact::Status;
+use crate::engine::severity::Severity;
+use crate::paper::{Block, Language};
+use crate::store::per_client::roster::HealthState;
+
+/// The same text in English and in French, with the values that are in scope.
+macro_rules! say {
+    ($language:expr, $english:literal, $french:literal $(,)?) => {
+        match $language {
+            $crate::paper::Language::English => format!($english),
+            $crate::paper::Language::French => format!($french),
+        }
+    };
+}
+pub(super) use say;
+
+const MONTHS: [(&str, &str); 12] = [
+    ("January", "janvier"),
+    ("February", "février"),
+    ("March", "mars"),
+    ("April", "avril"),
+    ("May", "mai"),
+    ("June", "juin"),
+    ("July", "juillet"),
+    ("August", "août"),
+    ("September", "septembre"),
+    ("October", "octobre"),
+    ("November", "novembre"),
+    ("December", "décembre"),
+];
+
+/// A whole number: `12,345` or `12 345`.
+pub(super) fn number(language: Language, number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index != 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push_str(match language {
+                Language::English => ",",
+                Language::French => "\u{a0}",
+            });
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// US dollars: `$12,345` or `12 345 $`.
+pub(super) fn dollars(language: Language, amount: u64) -> String {
+    let amount = number(language, amount);
+    say!(language, "${amount}", "{amount}\u{a0}$")
+}
+
+pub(super) fn percent(language: Language, share: u8) -> String {
+    say!(language, "{share}%", "{share}\u{a0}%")
+}
+
+/// A day in UTC: `November 27, 2026` or `27 novembre 2026`.
+pub(super) fn date(language: Language, at: Time) -> String {
+    let text = at.to_string();
+    let number = |from: usize, to: usize| text[from..to].parse::<usize>().unwrap_or(1);
+    let (year, month, day) = (&text[..4], number(5, 7), number(8, 10));
+    let (english, french) = MONTHS[(month - 1) % MONTHS.len()];
+    match language {
+        Language::English => format!("{english} {day}, {year}"),
+        Language::French if day == 1 => format!("1er {french} {year}"),
+        Language::French => format!("{day} {french} {year}"),
+    }
+}
+
+/// A day with hours and minutes in UTC.
+pub(super) fn minute(language: Language, at: Time) -> String {
+    let (day, text) = (date(language, at), at.to_string());
+    let (hours, minutes) = (&text[11..13], &text[14..16]);
+    match language {
+        Language::English => format!("{day}, {hours}:{minutes} UTC"),
+        Language::French => {
+            let hours = hours.strip_prefix('0').unwrap_or(hours);
+            format!("{day}, {hours}\u{a0}h\u{a0}{minutes} UTC")
+        }
+    }
+}
+
+/// A number with its noun: one, and many. French takes one for none, too.
+pub(super) fn counted(language: Language, n: u64, english: [&str; 2], french: [&str; 2]) -> String {
+    let noun = match language {
+        Language::English => english[usize::from(n != 1)],
+        Language::French => french[usize::from(1 < n)],
+    };
+    format!("{} {noun}", number(language, n))
+}
+
+pub(super) fn severity(language: Language, it: Severity) -> &'static str {
+    let (english, french) = match it {
+        Severity::Critical => ("Critical", "Critique"),
+        Severity::High => ("High", "Élevée"),
+        Severity::Medium => ("Medium", "Moyenne"),
+        Severity::Low => ("Low", "Faible"),
+    };
+    of(language, english, french)
+}
+
+pub(super) fn status(language: Language, it: Status) -> &'static str {
+    let (english, french) = match it {
+        Status::Compliant => ("Compliant", "Conforme"),
+        Status::Partial => ("Partial", "Partiel"),
+        Status::NonCompliant => ("Not compliant", "Non conforme"),
+        Status::NotAssessed => ("Not assessed", "Non évalué"),
+        Status::NotApplicable => ("Not applicable", "Sans objet"),
+    };
+    of(language, english, french)
+}
+
+pub(super) fn health(language: Language, it: HealthState) -> &'static str {
+    let (english, french) = match it {
+        HealthState::Healthy => ("Reports as usual", "Rapporte normalement"),
+        HealthState::Degraded => ("Its last run was not complete", "Dernière lecture incomplète"),
+        HealthState::Failing => ("Its runs fail", "Ses lectures échouent"),
+        HealthState::Silent => ("Overdue", "En retard"),
+    };
+    of(language, english, french)
+}
+
+pub(super) const fn of<'t>(language: Language, english: &'t str, french: &'t str) -> &'t str {
+    match language {
+        Language::English => english,
+        Language::French => french,
+    }
+}
+
+pub(super) fn heading(language: Language, english: &str, french: &str) -> Block {
+    Block::Heading(of(language, english, french).to_owned())
+}
+
+pub(super) fn note(language: Language, english: &str, french: &str) -> Block {
+    Block::Note(of(language, english, french).to_owned())
+}

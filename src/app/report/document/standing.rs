@@ -1,0 +1,259 @@
+//! What the report about a client says, as numbers: from the same places as the API's answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::app::App;
+use crate::app::report::because::OpenQuestion;
+use crate::app::report::client::ClientReport;
+use crate::app::report::log::LogPart;
+use crate::app::report::posture::page_risks;
+use crate::auth::caller::Caller;
+use crate::clock::Time;
+use crate::engine::fact::Status;
+use crate::engine::framework::{FrameworkId, Level};
+use crate::engine::posture::{ExpectedLoss, FrameworkSummary, Score, coverage};
+use crate::engine::severity::Severity;
+use crate::error::Result;
+use crate::id::ClientId;
+use crate::page::Cut;
+use crate::store::ClientSnapshot;
+use crate::store::global::change::Placed;
+use crate::store::global::client::Client;
+use crate::store::per_client::posture::{OpenRisk, Resolution};
+use crate::store::per_client::roster::HealthState;
+
+/// How far back the report compares.
+pub(super) const QUARTER_DAYS: i64 = 90;
+/// How far back the line of the score goes.
+const TREND_DAYS: u32 = 366;
+/// The risks that are named.
+pub(super) const N_RISKS_NAMED: u32 = 10;
+/// How many changes are read at once, and at most: a client has far fewer in a quarter.
+const N_CHANGES_AT_ONCE: u32 = 10_000;
+const N_CHANGES_MAX: usize = 1_000_000;
+
+pub(super) struct Standing {
+    pub(super) client: Arc<Client>,
+    pub(super) now: Time,
+    /// `None` until the first valid observation or attestation.
+    pub(super) score: Option<Score>,
+    /// In percent.
+    pub(super) coverage: u8,
+    /// The day, its last score and the time of it, oldest first.
+    pub(super) days: Vec<(Time, u8)>,
+    pub(super) loss: Option<ExpectedLoss>,
+    /// Those in scope, in the catalog's order.
+    pub(super) frameworks: Vec<FrameworkStanding>,
+    /// The worst that are open and not accepted.
+    pub(super) risks: Vec<OpenRisk>,
+    /// All that are open and not accepted, by [`Severity::ALL`].
+    pub(super) n_risks: [u64; 4],
+    pub(super) n_accepted: u64,
+    pub(super) quarter: Quarter,
+    /// In the catalog's order.
+    pub(super) controls: Vec<ControlStanding>,
+    pub(super) sources: Vec<SourceStanding>,
+    pub(super) questions: Vec<OpenQuestion>,
+}
+
+pub(super) struct FrameworkStanding {
+    pub(super) id: FrameworkId,
+    pub(super) name: String,
+    pub(super) summary: FrameworkSummary,
+}
+
+pub(super) struct ControlStanding {
+    pub(super) code: String,
+    pub(super) title: String,
+    pub(super) severity: Severity,
+    pub(super) status: Status,
+    pub(super) score: Option<u8>,
+    /// What to do about it, in English.
+    pub(super) remediation: String,
+}
+
+pub(super) struct SourceStanding {
+    pub(super) name: String,
+    pub(super) last_seen_at: Time,
+    /// `None`: it has no runs of its own, as a file that is imported by hand.
+    pub(super) state: Option<HealthState>,
+}
+
+/// What changed since the start of the quarter.
+#[derive(Default)]
+pub(super) struct Quarter {
+    /// The score at its start, or the first one within it, and when that was.
+    pub(super) start: Option<(Time, u8)>,
+    pub(super) n_opened: u64,
+    pub(super) n_fixed: u64,
+    pub(super) n_accepted: u64,
+    pub(super) n_gone: u64,
+    /// Requirements that became compliant, and that no longer are, of each framework in scope in which any did.
+    pub(super) requirements: Vec<(String, u64, u64)>,
+}
+
+impl Standing {
+    pub(super) fn n_risks_open(&self) -> u64 {
+        self.n_risks.iter().sum()
+    }
+
+    pub(super) fn not_assessed(&self) -> impl Iterator<Item = &ControlStanding> {
+        self.controls.iter().filter(|it| it.status == Status::NotAssessed)
+    }
+
+    /// Controls that apply to the client.
+    pub(super) fn n_applicable(&self) -> usize {
+        self.controls.iter().filter(|it| it.status != Status::NotApplicable).count()
+    }
+
+    pub(super) fn control(&self, code: &str) -> Option<&ControlStanding> {
+        self.controls.iter().find(|it| it.code == code)
+    }
+}
+
+impl SourceStanding {
+    pub(super) fn is_late(&self) -> bool {
+        match self.state {
+            Some(HealthState::Failing | HealthState::Silent) => true,
+            Some(HealthState::Healthy | HealthState::Degraded) | None => false,
+        }
+    }
+}
+
+impl App {
+    /// Reads the requirements of a client that changed since a time.
+    ///
+    /// # Errors
+    /// As [`App::list_changes`].
+    pub(super) async fn changes_since(
+        &self,
+        caller: &Caller,
+        client: ClientId,
+        since: Time,
+    ) -> Result<Vec<Placed>> {
+        let (mut after, mut found) = (0, Vec::new());
+        while found.len() < N_CHANGES_MAX {
+            let part = LogPart::After(after);
+            let some = self.list_changes(caller, Some(client), part, N_CHANGES_AT_ONCE).await?;
+            let Some(last) = some.last() else { break };
+            after = last.sequence;
+            found.extend(some.into_iter().filter(|it| since <= it.at));
+        }
+        Ok(found)
+    }
+
+    /// Reads everything else about a client. `changes`: those since the start of the quarter.
+    pub(super) fn client_standing(
+        &self,
+        rows: &ClientSnapshot,
+        client: Arc<Client>,
+        changes: &[Placed],
+    ) -> Result<Standing> {
+        let report = self.client_report(rows)?;
+        let now = report.now;
+        let since = now.plus_days(-QUARTER_DAYS);
+        let mut days: Vec<_> = rows.list_days(TREND_DAYS)?;
+        days.reverse();
+        let days: Vec<_> = days.iter().map(|it| (it.calculated_at, it.score.overall)).collect();
+        let frameworks = frameworks(rows, &report)?;
+        let start = days.iter().rev().find(|it| it.0 < since).or(days.first()).copied();
+        let mut quarter = Quarter { start, ..Quarter::default() };
+        let (mut n_risks, mut n_accepted) = ([0; 4], 0);
+        rows.visit_risks(|it| {
+            count_risk(&it, since, &mut quarter);
+            if it.closed.is_none() && it.accepted.is_some() {
+                n_accepted += 1;
+            } else if it.closed.is_none() {
+                let place = Severity::ALL.iter().position(|severity| *severity == it.risk.severity);
+                n_risks[place.expect("every severity is among all")] += 1;
+            }
+        })?;
+        quarter.requirements = requirements(&frameworks, changes);
+        let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
+        Ok(Standing {
+            client,
+            now,
+            score: rows.find_score()?.map(|it| it.score),
+            coverage: coverage(&report.catalog, &report.controls),
+            days,
+            loss: rows.find_expected_loss()?,
+            risks: page_risks(rows, None, cut)?.items,
+            n_risks,
+            n_accepted,
+            quarter,
+            controls: controls(&report),
+            sources: sources(rows)?,
+            questions: self.open_questions(rows, &report)?,
+            frameworks,
+        })
+    }
+}
+
+fn frameworks(rows: &ClientSnapshot, report: &ClientReport) -> Result<Vec<FrameworkStanding>> {
+    let in_scope = report.catalog.frameworks.iter();
+    let in_scope = in_scope.filter(|it| report.frameworks.contains(&it.id));
+    in_scope
+        .map(|it| {
+            let summary = rows.framework_outcome(it)?.summary;
+            Ok(FrameworkStanding { id: it.id, name: it.name.clone(), summary })
+        })
+        .collect()
+}
+
+fn controls(report: &ClientReport) -> Vec<ControlStanding> {
+    let both = report.catalog.controls.iter().zip(&report.controls);
+    both.map(|(control, outcome)| ControlStanding {
+        code: control.code.clone(),
+        title: control.title.clone(),
+        severity: control.severity,
+        status: outcome.status,
+        score: outcome.score,
+        remediation: control.remediation.clone(),
+    })
+    .collect()
+}
+
+fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
+    quarter.n_opened += u64::from(since <= it.opened_at);
+    let Some(closed) = it.closed.filter(|it| since <= it.at) else { return };
+    match closed.resolution {
+        Resolution::Fixed => quarter.n_fixed += 1,
+        Resolution::Accepted => quarter.n_accepted += 1,
+        Resolution::ScopedOut | Resolution::Gone => quarter.n_gone += 1,
+    }
+}
+
+/// The requirements that are compliant now and were not at the start, and the other way round.
+fn requirements(frameworks: &[FrameworkStanding], changes: &[Placed]) -> Vec<(String, u64, u64)> {
+    let mut first_and_last: BTreeMap<(FrameworkId, &str), (Status, Status)> = BTreeMap::new();
+    for it in changes.iter().filter(|it| it.row.level == Level::Requirement) {
+        let key = (it.framework, it.row.reference.as_str());
+        first_and_last.entry(key).or_insert((it.row.from, it.row.to)).1 = it.row.to;
+    }
+    let is_compliant = |it: Status| it == Status::Compliant;
+    let count = |framework: &FrameworkStanding| {
+        let of_it = first_and_last.iter().filter(|it| it.0.0 == framework.id);
+        let (mut better, mut worse) = (0, 0);
+        for (_, (from, to)) in of_it {
+            better += u64::from(!is_compliant(*from) && is_compliant(*to));
+            worse += u64::from(is_compliant(*from) && !is_compliant(*to));
+        }
+        (better + worse != 0).then(|| (framework.name.clone(), better, worse))
+    };
+    frameworks.iter().filter_map(count).collect()
+}
+
+fn sources(rows: &ClientSnapshot) -> Result<Vec<SourceStanding>> {
+    let mut by_name: BTreeMap<String, Time> = BTreeMap::new();
+    for it in rows.list_sources()? {
+        let last = by_name.entry(it.source).or_insert(it.last_seen_at);
+        *last = (*last).max(it.last_seen_at);
+    }
+    let health = rows.list_source_health()?;
+    let of = |(name, last_seen_at): (String, Time)| {
+        let state = health.iter().find(|it| it.source == name).map(|it| it.state);
+        SourceStanding { name, last_seen_at, state }
+    };
+    Ok(by_name.into_iter().map(of).collect())
+}
