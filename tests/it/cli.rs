@@ -3,6 +3,7 @@
 mod client_name;
 mod decision;
 mod demo;
+mod document;
 mod export;
 mod framework;
 mod help;

@@ -33,6 +33,13 @@ pub fn dnslib() -> PathBuf {
     python
 }
 
+/// A Python with the package pypdf.
+pub fn pypdf() -> PathBuf {
+    let python = cache().join("venv-pypdf-7.1.1/bin/python");
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
+}
+
 /// A Python with the package moto.
 pub fn moto() -> PathBuf {
     let python = cache().join("venv-moto-5.2.5/bin/python");

@@ -12,6 +12,7 @@ mod compliance;
 mod conditions;
 mod controls;
 mod counts;
+mod documents;
 mod events;
 mod evidence;
 mod expiry;
