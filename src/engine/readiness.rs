@@ -125,10 +125,16 @@ fn sprs(rows: &[Judged<'_>], controls: &[AssessedControl<'_>]) -> i32 {
 
 /// Returns the points that a practice costs as it is.
 fn lost_points(judged: &Judged<'_>, controls: &[AssessedControl<'_>]) -> u32 {
-    let Some(sprs) = judged.row.sprs else { return 0 };
-    let lost = match judged.outcome.status {
+    let status_of = |it: usize| controls[it].outcome.status;
+    sprs_lost(judged.row, judged.outcome.status, status_of)
+}
+
+/// Returns the SPRS points that a practice of this status costs. `status_of`: of a control, by its index.
+pub fn sprs_lost(row: &FrameworkRow, status: Status, status_of: impl Fn(usize) -> Status) -> u32 {
+    let Some(sprs) = row.sprs else { return 0 };
+    let lost = match status {
         Status::Compliant | Status::NotApplicable => 0,
-        Status::Partial if earns_partial(judged.row, controls) => {
+        Status::Partial if earns_partial(row, status_of) => {
             sprs.partial.unwrap_or(sprs.weight).min(sprs.weight)
         }
         Status::Partial | Status::NonCompliant | Status::NotAssessed => sprs.weight,
@@ -137,9 +143,9 @@ fn lost_points(judged: &Judged<'_>, controls: &[AssessedControl<'_>]) -> u32 {
 }
 
 /// Returns true if the controls that partial credit requires are met, as far as they apply.
-fn earns_partial(row: &FrameworkRow, controls: &[AssessedControl<'_>]) -> bool {
+fn earns_partial(row: &FrameworkRow, status_of: impl Fn(usize) -> Status) -> bool {
     let named = row.controls.iter().filter(|it| it.earns_partial);
-    let named: Vec<_> = named.map(|it| controls[it.control].outcome.status).collect();
+    let named: Vec<_> = named.map(|it| status_of(it.control)).collect();
     named.is_empty()
         || (named.iter().all(|it| it.is_settled()) && named.contains(&Status::Compliant))
 }

@@ -21,7 +21,8 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    pub const OF_FRAMEWORKS: [Self; 3] = [Self::Csv, Self::Xlsx, Self::Oscal];
+    pub const OF_FRAMEWORKS: [Self; 5] =
+        [Self::Csv, Self::Xlsx, Self::Oscal, Self::Html, Self::Pdf];
     pub const TABLES: [Self; 2] = [Self::Csv, Self::Xlsx];
     pub const DOCUMENTS: [Self; 2] = [Self::Html, Self::Pdf];
 
@@ -72,7 +73,7 @@ pub trait Formats: Send {
     const ALL: &'static [FileFormat];
 }
 
-/// A table or OSCAL.
+/// A table, OSCAL, or for people to read.
 pub struct FrameworkFormat;
 /// A table.
 pub struct TableFormat;

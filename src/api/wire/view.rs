@@ -335,7 +335,8 @@ word!(
     ["waiting", "sending", "delivered", "exhausted", "skipped"], same
 );
 word!(
-    /// `csv` and `xlsx`: a table with one row per requirement. `oscal`: assessment results in the JSON format of NIST.
+    /// `csv` and `xlsx`: a table with one row per requirement. `oscal`: assessment results in the JSON format of NIST. `html`
+    /// and `pdf`: a signed document for people.
     ReportFormatView, FileFormat, "ReportFormat", FileFormat::OF_FRAMEWORKS, FileFormat::as_str
 );
 word!(

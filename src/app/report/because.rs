@@ -8,9 +8,6 @@ use crate::engine::fact::{Profile, RowDecision, RowDecisionKind, Status, Usage};
 use crate::engine::framework::{ControlRole, Framework, FrameworkId, Level, Mapping};
 use crate::engine::posture::{ControlOutcome, RowOutcome};
 
-/// How many controls one sentence names.
-const N_NAMED_MAX: usize = 3;
-
 /// What the reasons are read from.
 pub struct ReasonInput<'a> {
     pub catalog: &'a Catalog,
@@ -50,8 +47,44 @@ impl RowGaps<'_> {
     }
 }
 
+/// One thing that keeps a row from being compliant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Failing {
+        /// The control's code and title.
+        name: String,
+        status: Status,
+        score: u8,
+    },
+    Outdated {
+        name: String,
+        /// The row requires evidence that is not older.
+        days: u16,
+    },
+    Unassessed {
+        name: String,
+        why: Unassessed,
+    },
+    /// The answer to a question of the profile may take controls out of scope.
+    Unanswered {
+        question: String,
+        codes: Vec<String>,
+    },
+    NoControl,
+    OnlySupported,
+    EvidenceTooOld,
+}
+
+/// What is known of a control that is not assessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unassessed {
+    Unseen,
+    WasWorse,
+    ShowsTooLittle,
+}
+
 impl ReasonInput<'_> {
-    /// Returns one sentence for each thing that keeps a row from being compliant. Empty: it is, or it does not apply.
+    /// Returns each thing that keeps a row from being compliant. Empty: it is, or it does not apply.
     ///
     /// `mappings`: those of the row and of the rows below it.
     #[must_use]
@@ -60,55 +93,55 @@ impl ReasonInput<'_> {
         mappings: &[&Mapping],
         outcome: RowOutcome,
         decision: Option<&RowDecision>,
-    ) -> Vec<String> {
+    ) -> Vec<Reason> {
         if outcome.status.is_settled() {
             return Vec::new();
         }
-        let mut sentences = self.sentences(&self.gaps(mappings));
+        let mut reasons = self.reasons(self.gaps(mappings));
         let decides = |it: &&Mapping| {
             it.role == ControlRole::Decides
                 && self.controls[it.control].status != Status::NotApplicable
         };
         if !mappings.iter().any(decides) && !is_attested(decision, self.now) {
-            let why = match mappings {
-                [] => "no control is mapped to this requirement",
-                _ => "the controls that apply only support this requirement",
-            };
-            sentences.push(format!("{why}: a person must attest it, with evidence"));
+            reasons.push(match mappings {
+                [] => Reason::NoControl,
+                _ => Reason::OnlySupported,
+            });
         }
-        if sentences.is_empty() {
-            sentences.push("evidence is needed that is newer than what is there".to_owned());
+        if reasons.is_empty() {
+            reasons.push(Reason::EvidenceTooOld);
         }
-        sentences
+        reasons
     }
 
     /// Failing controls first, then those not seen lately, then those not assessed.
-    fn sentences(&self, gaps: &RowGaps<'_>) -> Vec<String> {
+    fn reasons(&self, gaps: RowGaps<'_>) -> Vec<Reason> {
         let name = |it: usize| {
             let control = &self.catalog.controls[it];
             format!("{} {}", control.code, control.title)
         };
-        let mut sentences = Vec::new();
-        for it in &gaps.failing {
-            let ControlOutcome { status, score, .. } = &self.controls[*it];
-            let (status, score) = (status.as_str(), score.unwrap_or(0));
-            sentences.push(format!("{}: {status}, score {score}", name(*it)));
+        let mut reasons = Vec::new();
+        for it in gaps.failing {
+            let ControlOutcome { status, score, .. } = &self.controls[it];
+            let (status, score) = (*status, score.unwrap_or(0));
+            reasons.push(Reason::Failing { name: name(it), status, score });
         }
-        for (it, days) in &gaps.outdated {
-            sentences.push(format!("{}: not seen in the last {days} days", name(*it)));
+        for (it, days) in gaps.outdated {
+            reasons.push(Reason::Outdated { name: name(it), days });
         }
-        for it in &gaps.unassessed {
-            let why = match &self.controls[*it] {
-                it if it.held => "; its last result was worse",
-                it if it.shows_too_little() => "; what passes shows too little",
-                _ => "",
+        for it in gaps.unassessed {
+            let why = match &self.controls[it] {
+                it if it.held => Unassessed::WasWorse,
+                it if it.shows_too_little() => Unassessed::ShowsTooLittle,
+                _ => Unassessed::Unseen,
             };
-            sentences.push(format!("{}: not assessed{why}", name(*it)));
+            reasons.push(Reason::Unassessed { name: name(it), why });
         }
-        for (question, codes) in &gaps.asked {
-            sentences.push(format!("{question}: used or not? {} not assessed", named(codes)));
+        for (question, codes) in gaps.asked {
+            let codes = codes.into_iter().map(str::to_owned).collect();
+            reasons.push(Reason::Unanswered { question: question.to_owned(), codes });
         }
-        sentences
+        reasons
     }
 
     fn gaps(&self, mappings: &[&Mapping]) -> RowGaps<'_> {
@@ -184,14 +217,4 @@ fn is_attested(decision: Option<&RowDecision>, now: Time) -> bool {
     decision.is_some_and(|it| {
         matches!(it.kind, RowDecisionKind::Attested { .. }) && it.until.is_none_or(|end| now < end)
     })
-}
-
-/// The first codes, and how many more there are, with the verb.
-fn named(codes: &[&str]) -> String {
-    let shown = codes[..codes.len().min(N_NAMED_MAX)].join(", ");
-    match (codes.len(), codes.len().saturating_sub(N_NAMED_MAX)) {
-        (1, _) => format!("{shown} is"),
-        (_, 0) => format!("{shown} are"),
-        (_, more) => format!("{shown} and {more} more are"),
-    }
 }

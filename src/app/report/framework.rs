@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::because::Reason;
 use super::client::ClientReport;
 use super::observation::{ObservationFilter, list_observations};
 use crate::app::App;
@@ -14,6 +15,7 @@ use crate::engine::fact::{Attestation, RowDecision};
 use crate::engine::framework::{ControlRole, Framework, FrameworkId, FrameworkRow, Level};
 use crate::engine::posture::{ControlOutcome, FrameworkSummary, RowOutcome};
 use crate::error::Result;
+use crate::paper::Language;
 use crate::store::ClientSnapshot;
 use crate::store::global::client::Client;
 use crate::store::per_client::evidence::Evidence;
@@ -39,8 +41,8 @@ pub struct ReportedRequirement {
     /// Index into [`Framework::rows`].
     pub row: usize,
     pub outcome: RowOutcome,
-    /// One sentence for each thing that keeps it from being compliant.
-    pub because: Vec<String>,
+    /// Each thing that keeps it from being compliant.
+    pub because: Vec<Reason>,
     /// `None`: nothing was decided, or it has expired.
     pub decision: Option<RowDecision>,
     /// Keys of [`FrameworkReport::controls`], in their order.
@@ -64,6 +66,14 @@ impl ReportedControl {
     #[must_use]
     pub fn last_seen_at(&self) -> Option<Time> {
         self.sources.values().copied().chain(self.outcome.assessed_at).max()
+    }
+}
+
+impl ReportedRequirement {
+    /// One sentence for each thing that keeps it from being compliant, as the API says it.
+    #[must_use]
+    pub fn sentences(&self) -> Vec<String> {
+        self.because.iter().map(|it| it.text(Language::English)).collect()
     }
 }
 

@@ -12,5 +12,6 @@ pub mod orphan;
 pub mod oscal;
 pub mod portfolio;
 pub mod posture;
+pub mod reason;
 pub mod vulnerability;
 pub mod walk;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::download::{self, ReportFormat};
 use crate::bounded_file;
-use crate::cli::call::{Call, call};
+use crate::cli::call::{Call, call, encoded};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -21,6 +21,9 @@ const REPORT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub(in crate::cli) enum ReportCommand {
     /// Write the report about a client.
     Client(ClientArgs),
+    /// Write the report about a client and a framework: for ISO 27001 the statement of applicability, for CMMC Level 2
+    /// with the SPRS worksheet.
+    Framework(FrameworkArgs),
     /// Check that a report is as it was signed, on any computer: needs no configuration and no database.
     Verify(VerifyArgs),
     /// Show the keys that sign reports, for readers to compare.
@@ -35,6 +38,26 @@ Examples:
 pub(in crate::cli) struct ClientArgs {
     /// Client, by name or id.
     client: String,
+    #[command(flatten)]
+    document: DocumentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture report framework 'Acme Ltd' SOC2 --output acme-soc2.pdf
+  posture report framework 'Acme Ltd' ISO_27001 --language fr --output acme-iso.pdf")]
+pub(in crate::cli) struct FrameworkArgs {
+    /// Client, by name or id.
+    client: String,
+    /// Framework, such as SOC2.
+    framework: String,
+    #[command(flatten)]
+    document: DocumentArgs,
+}
+
+#[derive(Debug, Args)]
+struct DocumentArgs {
     /// Format of the report.
     #[arg(long, value_enum, default_value_t = DocumentFormat::Pdf)]
     format: DocumentFormat,
@@ -98,18 +121,29 @@ pub(in crate::cli) struct VerifyArgs {
 
 pub(in crate::cli) fn run(options: &Config, json: bool, command: &ReportCommand) -> Result<()> {
     match command {
-        ReportCommand::Client(args) => client(options, json, args),
+        ReportCommand::Client(ClientArgs { client, document }) => {
+            write(options, json, (client, "posture"), document)
+        }
+        ReportCommand::Framework(FrameworkArgs { client, framework, document }) => {
+            write(options, json, (client, framework), document)
+        }
         ReportCommand::Verify(args) => verify(json, args),
         ReportCommand::Key => keys(options, json),
     }
 }
 
-fn client(options: &Config, json: bool, args: &ClientArgs) -> Result<()> {
+/// `report`: the last part of its path.
+fn write(
+    options: &Config,
+    json: bool,
+    (client, report): (&str, &str),
+    args: &DocumentArgs,
+) -> Result<()> {
     let format = args.format.report();
     download::run(options, json, (format, &args.output), async |session| {
-        let client = client_name::path(session, &args.client).await?;
+        let client = client_name::path(session, client).await?;
         let language = args.language.map(|it| format!("?language={}", it.as_str()));
-        Ok(format!("{client}/reports/posture{}", language.unwrap_or_default()))
+        Ok(format!("{client}/reports/{}{}", encoded(report), language.unwrap_or_default()))
     })
 }
 

@@ -35,6 +35,7 @@ fn a_report_is_what_the_api_answers_and_verifies_on_any_computer() {
     let page = report(&folder, &["--format", "html"]);
     assert!(page.contains("<html lang=\"fr\">"), "the language of the configuration");
     report(&folder, &["--format", "html", "--language", "en", "-o", "a.html"]);
+    folder.ok(&["report", "framework", "acme ltd", "iso_27001", "-o", "iso.pdf"]);
     let listed = folder.json(&["client", "list"]);
     let id = listed["data"][0]["id"].as_str().unwrap();
     let path = format!("/api/clients/{id}/reports/posture?format=pdf");
@@ -52,7 +53,7 @@ fn a_report_is_what_the_api_answers_and_verifies_on_any_computer() {
         let mut command = folder.command(&[&["report", "verify", file], args].concat());
         finish(command.current_dir(elsewhere.path()))
     };
-    for name in ["a.pdf", "a.html"] {
+    for name in ["a.pdf", "a.html", "iso.pdf"] {
         let file = folder.path().join(name);
         let file = file.to_str().unwrap();
         let done = verify(file, &[]);

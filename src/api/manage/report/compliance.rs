@@ -26,6 +26,7 @@ use crate::engine::framework::{Framework, FrameworkId, Level, Mapping};
 use crate::engine::posture::{ControlOutcome, FrameworkOutcome, RowOutcome};
 use crate::engine::readiness::{GroupReadiness, of_groups};
 use crate::error::Result;
+use crate::paper::Language;
 use crate::store::ClientSnapshot;
 
 /// One framework for one client.
@@ -184,6 +185,7 @@ impl ClientRequirementDetailView {
         let RowOutcome { status, score } = outcome.rows[index];
         let decision = report.find_decision(framework.id, &row.reference);
         let because = input.because(&mappings, outcome.rows[index], decision);
+        let because = because.iter().map(|it| it.text(Language::English)).collect();
         let control = |mapping: &Mapping| {
             let ControlOutcome { code, status, score, assessed_at, .. } =
                 &report.controls[mapping.control];

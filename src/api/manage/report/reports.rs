@@ -25,7 +25,7 @@ fn content(report: &FrameworkReport, format: FileFormat) -> Result<Vec<u8>> {
     match format {
         FileFormat::Csv | FileFormat::Xlsx => requirement_table::table(report, format),
         FileFormat::Oscal => serde_json::to_vec(&oscal::document(report)).map_err(Error::internal),
-        FileFormat::Html | FileFormat::Pdf => Err(Error::internal("no report about a framework")),
+        FileFormat::Html | FileFormat::Pdf => Err(Error::internal("no table")),
     }
 }
 
@@ -45,7 +45,8 @@ impl Reports {
     /// Report a client's compliance with a framework
     ///
     /// A file with each requirement: its status, why it is not compliant, its controls, when they were last seen and by
-    /// which source, and what people decided and attested. In OSCAL, only `compliant` is `satisfied`.
+    /// which source, and what people decided and attested. In OSCAL, only `compliant` is `satisfied`. As HTML or PDF, that of
+    /// ISO 27001 is the statement of applicability, and that of CMMC Level 2 has the worksheet of the SPRS score.
     /// Scope: `read:compliance`.
     #[oai(
         path = "/clients/:clientId/reports/:frameworkId",
@@ -55,6 +56,7 @@ impl Reports {
     async fn get_client_report(
         &self,
         web: Held<&Arc<Web>>,
+        origin: Origin,
         by: By<ViewCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
         /// A framework identifier, in upper or lower case.
@@ -62,11 +64,28 @@ impl Reports {
         framework_id: Path<Raw<Text>>,
         /// Default: `csv`.
         format: Query<Option<Raw<ReportFormatView>>>,
+        /// Of `html` and `pdf`. Default: `msp.language` of the configuration.
+        language: Query<Option<Raw<LanguageView>>>,
     ) -> Result<FileReply<FrameworkFormat>, Failure> {
         let format = param::word("format", format.0.as_ref())?;
         let format = format.map_or(FileFormat::Csv, |it: ReportFormatView| it.0);
+        let language = param::word("language", language.0.as_ref())?;
         let (client, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let id = web.app.catalog().framework_named(&framework_id.text)?.id;
+        if let Some(document) = readable(format) {
+            let language = language.map(|it: LanguageView| it.0);
+            let about = (client.id, id);
+            let (_, content) = web.app.framework_document(&by.0, about, document, language).await?;
+            tally(
+                &web.app,
+                (&by.0, &origin),
+                "GET /api/clients/{clientId}/reports/{frameworkId}",
+                format!("client {} {}", client.id, id.as_str()),
+            );
+            let language = language.unwrap_or(web.app.options.letterhead.language);
+            let words = [&client.name, id.as_str(), language.as_str()];
+            return Ok(FileReply::of(&words, format, content));
+        }
         let (app, name) = (Arc::clone(&web.app), client.name.clone());
         let read = move |snapshot: &ClientSnapshot| {
             content(&app.framework_report(snapshot, client, id)?, format)

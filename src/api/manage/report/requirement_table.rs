@@ -53,7 +53,7 @@ fn cells(report: &FrameworkReport, requirement: &ReportedRequirement) -> Vec<Cel
         Cell::text(groups.join(", ")),
         Cell::text(requirement.outcome.status.as_str()),
         Cell::Number(requirement.outcome.score.into()),
-        Cell::text(requirement.because.join(". ")),
+        Cell::text(requirement.sentences().join(". ")),
         Cell::text(results.collect::<Vec<_>>().join(", ")),
         Cell::given(last_seen_at, Cell::At),
         Cell::text(sources(&controls)),

@@ -1,6 +1,8 @@
 //! The report about one client: its blocks, in the order in which they are read.
 
-use super::language::{counted, date, dollars, heading, minute, note, number, of, say, severity};
+use super::language::{
+    counted, date, dollars, heading, minute, note, number, of, parts, say, severity,
+};
 use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
 use super::{Letterhead, NAMELESS, detail, summary};
 use crate::engine::severity::Severity;
@@ -106,13 +108,7 @@ fn frameworks(language: Language, it: &Standing) -> Vec<Block> {
     };
     blocks.push(Block::Bars(Bars {
         heading: of(language, "Framework · readiness", "Référentiel · préparation").to_owned(),
-        parts: [
-            of(language, "Compliant", "Conformes"),
-            of(language, "Partial", "Partielles"),
-            of(language, "Not compliant", "Non conformes"),
-            of(language, "Not assessed", "Non évaluées"),
-        ]
-        .map(str::to_owned),
+        parts: parts(language),
         bars: it.frameworks.iter().map(bar).collect(),
     }));
     blocks.push(note(
@@ -194,7 +190,7 @@ fn quarter(language: Language, it: &Standing) -> Vec<Block> {
         columns: vec![
             Column::left(of(language, "Framework", "Référentiel"), 60),
             Column::right(of(language, "Newly compliant", "Nouvellement conformes"), 20),
-            Column::right(of(language, "No longer compliant", "Plus conformes"), 20),
+            Column::right(of(language, "No longer compliant", "Ne sont plus conformes"), 20),
         ],
         rows: q.requirements.iter().map(row).collect(),
     }));
@@ -266,7 +262,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
          while others stay open; all together save the exposure of the summary. It is unknown for findings without a \
          control and for clients whose number of employees is unknown.",
         "Exposition\u{a0}: ce que la correction de ce seul risque devrait épargner en un an, en dollars américains. \
-         Un seul épargne peu tant que d’autres restent ouverts\u{a0}; tous ensemble épargnent l’exposition du \
+         Un seul épargne peu tant que d’autres restent ouverts; tous ensemble épargnent l’exposition du \
          sommaire. Elle est inconnue pour les constats sans contrôle et pour les clients dont le nombre d’employés \
          est inconnu.",
     ));

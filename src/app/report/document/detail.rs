@@ -133,16 +133,39 @@ pub(super) fn method(language: Language, it: &Standing) -> Vec<Block> {
             "Amounts are estimates in US dollars, from the client’s size and industry and from its open risks. They \
              compare risks with each other; they are no offer and no forecast of a single year.",
             "Les montants sont des estimations en dollars américains, fondées sur la taille et le secteur du client \
-             et sur ses risques ouverts. Ils servent à comparer les risques entre eux\u{a0}; ils ne constituent ni \
+             et sur ses risques ouverts. Ils servent à comparer les risques entre eux; ils ne constituent ni \
              une offre ni la prévision d’une année donnée.",
         ).to_owned()));
     }
-    if language == Language::French {
-        blocks.push(Block::Text(
-            "Les noms des contrôles, des risques et des référentiels viennent du catalogue, qui les tient en anglais.".to_owned(),
-        ));
-    }
+    blocks.extend(names(language));
     blocks
+}
+
+/// How to read a report about a framework.
+pub(super) fn reading(language: Language) -> Vec<Block> {
+    let mut blocks = vec![
+        heading(language, "How to read this report", "Comment lire ce rapport"),
+        Block::Text(
+            of(
+                language,
+                "A requirement is compliant only while every control that decides it is, as a source has seen or a \
+                 person attested, and that has not expired. What is not assessed is never counted as good.",
+                "Une exigence n’est conforme que tant que chaque contrôle qui en décide l’est, comme une source l’a \
+                 constaté ou une personne l’a attesté, et que ce constat n’a pas expiré. Ce qui n’est pas évalué ne \
+                 compte jamais comme bon.",
+            )
+            .to_owned(),
+        ),
+    ];
+    blocks.extend(names(language));
+    blocks
+}
+
+/// What a French report has in English. `None`: the report is English.
+fn names(language: Language) -> Option<Block> {
+    let note = "Les noms des contrôles, des exigences, des risques et des référentiels viennent du catalogue, qui les \
+                tient en anglais.";
+    (language == Language::French).then(|| Block::Text(note.to_owned()))
 }
 
 pub(super) fn signature(language: Language, author: &str, key: PublicKey) -> Vec<Block> {

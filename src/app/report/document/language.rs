@@ -3,7 +3,7 @@
 use crate::clock::Time;
 use crate::engine::fact::Status;
 use crate::engine::severity::Severity;
-use crate::paper::{Block, Language};
+use crate::paper::{Block, Language, N_PARTS};
 use crate::store::per_client::roster::HealthState;
 
 /// The same text in English and in French, with the values that are in scope.
@@ -137,4 +137,15 @@ pub(super) fn heading(language: Language, english: &str, french: &str) -> Block 
 
 pub(super) fn note(language: Language, english: &str, french: &str) -> Block {
     Block::Note(of(language, english, french).to_owned())
+}
+
+/// The parts of bars of requirements.
+pub(super) fn parts(language: Language) -> [String; N_PARTS] {
+    [
+        of(language, "Compliant", "Conformes"),
+        of(language, "Partial", "Partielles"),
+        of(language, "Not compliant", "Non conformes"),
+        of(language, "Not assessed", "Non évaluées"),
+    ]
+    .map(str::to_owned)
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod detail;
+mod framework;
 mod language;
 pub mod signing;
 mod standing;
@@ -11,9 +12,10 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::auth::caller::Caller;
+use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::paper::signature::{Comment, OF_HTML, OF_PDF};
+use crate::paper::signature::{Comment, OF_HTML, OF_PDF, SigningKey};
 use crate::paper::{Language, Logo, Paper, html, pdf};
 use crate::store::ClientSnapshot;
 use crate::store::global::client::Client;
@@ -73,10 +75,38 @@ impl App {
             let letterhead = &app.options.letterhead;
             let language = language.unwrap_or(letterhead.language);
             let paper = client::paper(&standing, letterhead, language, key.public_key());
-            let (mut document, comment) = format.write(&paper)?;
-            key.sign(&mut document, comment, &paper.author, paper.created);
-            Ok(document)
+            signed(&paper, format, &key)
         };
         Ok((client, rows.read(write).await?))
     }
+
+    /// Writes the report about a client and a framework and signs it. `language`: `None` is that of the configuration.
+    ///
+    /// # Errors
+    /// As [`App::posture_document`]; `NotFound` for the framework.
+    pub async fn framework_document(
+        self: &Arc<Self>,
+        caller: &Caller,
+        (id, framework): (ClientId, FrameworkId),
+        format: DocumentFormat,
+        language: Option<Language>,
+    ) -> Result<(Arc<Client>, Vec<u8>)> {
+        let (client, rows) = self.reach_any(caller, id)?;
+        let key = self.signing_key().await?;
+        let (app, about) = (Arc::clone(self), Arc::clone(&client));
+        let write = move |snapshot: &ClientSnapshot| {
+            let report = app.framework_report(snapshot, about, framework)?;
+            let letterhead = &app.options.letterhead;
+            let language = language.unwrap_or(letterhead.language);
+            let paper = framework::paper(&report, letterhead, language, key.public_key());
+            signed(&paper, format, &key)
+        };
+        Ok((client, rows.read(write).await?))
+    }
+}
+
+fn signed(paper: &Paper, format: DocumentFormat, key: &SigningKey) -> Result<Vec<u8>> {
+    let (mut document, comment) = format.write(paper)?;
+    key.sign(&mut document, comment, &paper.author, paper.created);
+    Ok(document)
 }

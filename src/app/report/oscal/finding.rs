@@ -35,7 +35,7 @@ fn finding(
     let (state, reason) = state(status)?;
     let client = report.client.id.to_string();
     let mut objective = json!({ "state": state, "reason": reason });
-    let why = requirement.because.join("\n\n");
+    let why = requirement.sentences().join("\n\n");
     put(&mut objective, "remarks", Some(why).filter(|it| !it.is_empty()));
     let mut finding = json!({
         "uuid": uuid("finding", &[&client, report.framework.id.as_str(), &row.reference]),

@@ -1,0 +1,114 @@
+//! Why a requirement is not compliant, in words of both languages.
+
+use super::because::{Reason, Unassessed};
+use crate::engine::fact::Status;
+use crate::paper::Language;
+
+/// How many controls one sentence names.
+const N_NAMED_MAX: usize = 3;
+
+impl Reason {
+    /// One sentence, without a period.
+    #[must_use]
+    pub fn text(&self, language: Language) -> String {
+        match language {
+            Language::English => self.english(),
+            Language::French => self.french(),
+        }
+    }
+
+    /// The sentence as people read it: the words of the API's statuses are replaced.
+    #[must_use]
+    pub fn readable(&self, language: Language) -> String {
+        let Self::Failing { name, status, score } = self else { return self.text(language) };
+        let status = match (status, language) {
+            (_, Language::French) => return self.text(language),
+            (Status::Compliant, Language::English) => "compliant",
+            (Status::Partial, Language::English) => "partial",
+            (Status::NonCompliant, Language::English) => "not compliant",
+            (Status::NotAssessed, Language::English) => "not assessed",
+            (Status::NotApplicable, Language::English) => "not applicable",
+        };
+        format!("{name}: {status}, score {score}")
+    }
+
+    fn english(&self) -> String {
+        match self {
+            Self::Failing { name, status, score } => {
+                format!("{name}: {}, score {score}", status.as_str())
+            }
+            Self::Outdated { name, days } => format!("{name}: not seen in the last {days} days"),
+            Self::Unassessed { name, why } => {
+                let why = match why {
+                    Unassessed::Unseen => "",
+                    Unassessed::WasWorse => "; its last result was worse",
+                    Unassessed::ShowsTooLittle => "; what passes shows too little",
+                };
+                format!("{name}: not assessed{why}")
+            }
+            Self::Unanswered { question, codes } => {
+                let (shown, more) = named(codes);
+                let shown = match (codes.len(), more) {
+                    (1, _) => format!("{shown} is"),
+                    (_, 0) => format!("{shown} are"),
+                    (_, more) => format!("{shown} and {more} more are"),
+                };
+                format!("{question}: used or not? {shown} not assessed")
+            }
+            Self::NoControl => "no control is mapped to this requirement: a person must attest it, with evidence".to_owned(),
+            Self::OnlySupported => {
+                "the controls that apply only support this requirement: a person must attest it, with evidence".to_owned()
+            }
+            Self::EvidenceTooOld => "evidence is needed that is newer than what is there".to_owned(),
+        }
+    }
+
+    fn french(&self) -> String {
+        match self {
+            Self::Failing { name, status, score } => {
+                let status = match status {
+                    Status::Compliant => "conforme",
+                    Status::Partial => "partiel",
+                    Status::NonCompliant => "non conforme",
+                    Status::NotAssessed => "non évalué",
+                    Status::NotApplicable => "sans objet",
+                };
+                format!("{name}\u{a0}: {status}, pointage de {score}")
+            }
+            Self::Outdated { name, days } => {
+                format!("{name}\u{a0}: rien n’a été vu depuis {days} jours")
+            }
+            Self::Unassessed { name, why } => {
+                let why = match why {
+                    Unassessed::Unseen => "",
+                    Unassessed::WasWorse => "; le dernier résultat était pire",
+                    Unassessed::ShowsTooLittle => "; ce qui réussit en montre trop peu",
+                };
+                format!("{name}\u{a0}: non évalué{why}")
+            }
+            Self::Unanswered { question, codes } => {
+                let (shown, more) = named(codes);
+                let shown = match (codes.len(), more) {
+                    (1, _) => format!("{shown} n’est pas évalué"),
+                    (_, 0) => format!("{shown} ne sont pas évalués"),
+                    (_, more) => format!("{shown} et {more} de plus ne sont pas évalués"),
+                };
+                format!("{question}\u{a0}: utilisé ou non? {shown}")
+            }
+            Self::NoControl => {
+                "aucun contrôle n’est associé à cette exigence\u{a0}: une personne doit l’attester, avec une preuve".to_owned()
+            }
+            Self::OnlySupported => {
+                "les contrôles qui s’appliquent ne font qu’appuyer cette exigence\u{a0}: une personne doit l’attester, avec une preuve"
+                    .to_owned()
+            }
+            Self::EvidenceTooOld => "il faut une preuve plus récente que celles qui existent".to_owned(),
+        }
+    }
+}
+
+/// The first codes, and how many more there are.
+fn named(codes: &[String]) -> (String, usize) {
+    let shown = codes[..codes.len().min(N_NAMED_MAX)].join(", ");
+    (shown, codes.len().saturating_sub(N_NAMED_MAX))
+}
