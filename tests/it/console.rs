@@ -119,6 +119,30 @@ fn the_secret_that_a_browser_brings_is_never_adopted() {
 }
 
 #[test]
+fn people_see_where_they_are_signed_in_and_end_it() {
+    let (posture, mut browser) = with_admin();
+    let other = Browser::signed_in(posture.address, "ada");
+    let page = browser.get("/me/sessions").text();
+    assert!(page.contains("127.0.0.1") && page.contains("this one"), "{page}");
+    let id = page.split("name=\"session\" value=\"").nth(1).expect("another session");
+    let id = id.split('"').next().unwrap();
+    let token = browser.token("/me/sessions");
+    let unknown = [("token", token.as_str()), ("session", "0123456789abcdef")];
+    assert_eq!(browser.post("/me/sessions", &unknown).status, 404);
+    assert_eq!(other.get("/clients").status, 200);
+    let form = [("token", token.as_str()), ("session", id)];
+    assert_eq!(browser.post("/me/sessions", &form).status, 303);
+    is_signed_out(&other);
+    assert_eq!(browser.get("/clients").status, 200);
+    // An eleventh session ends the one that was not used for the longest time.
+    for _ in 0..10 {
+        posture.pass_s(400);
+        Browser::signed_in(posture.address, "ada");
+    }
+    is_signed_out(&browser);
+}
+
+#[test]
 fn forms_of_other_sites_do_nothing() {
     let (posture, browser) = with_admin();
     let other = Browser::signed_in(posture.address, "ada");

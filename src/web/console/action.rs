@@ -1,45 +1,15 @@
 //! What a person does on a page: one operation of the API, and the page that follows.
 
-use poem::http::{Method, StatusCode, header};
+use poem::http::{StatusCode, header};
 use poem::{Request, Response};
-use serde_json::Value;
 
 use super::call::{Answer, Pairs, Sent, call, fill};
-use super::form::{self, Field};
-use super::page::{self, Page, Shown, see_other};
-use super::session::{Gate, Visit, enter_with_form};
+use super::form;
+use super::page::{self, Shown, see_other};
+use super::session::{Gate, enter_with_form};
+use super::tables::{Action, Page, Sending, Then};
+use super::visit::Visit;
 use super::{Console, upload};
-
-/// What a form does.
-pub(super) struct Action {
-    /// Its name in addresses.
-    pub(super) name: &'static str,
-    /// Where the form is sent, with `:name` for the parts that are read.
-    pub(super) path: &'static str,
-    /// The path of the page that shows what went wrong.
-    pub(super) page: &'static str,
-    pub(super) method: Method,
-    /// What is called; see [`fill`].
-    pub(super) target: &'static str,
-    pub(super) sent: Sending,
-    pub(super) then: Then,
-}
-
-/// What an operation is sent.
-pub(super) enum Sending {
-    Nothing,
-    Fields(&'static [Field]),
-    /// The file of the form, as it is. The form's other fields are for the target.
-    File,
-}
-
-/// What follows if the operation did what it was asked.
-pub(super) enum Then {
-    /// Another page; `:new` is the id of what was made. It says this.
-    To(&'static str, &'static str),
-    /// The page of the form with the answer: it has a secret that is shown once.
-    Show,
-}
 
 /// Does what a form asks for. `page` is the one that the action names.
 pub(super) async fn act(
@@ -105,10 +75,4 @@ async fn call_with_form(
     let method = action.method.clone();
     let answer = call(&console.operations, &visit.caller, method, &target, sent).await;
     Ok((visit, form, answer))
-}
-
-/// Stands for the answer of an action whose form was refused before an operation was called.
-pub(super) fn refused(status: StatusCode, message: &str) -> Answer {
-    let body: Value = serde_json::json!({ "error": { "message": message } });
-    Answer { status, body, retry_after: None }
 }

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Body, Endpoint, Request, Response};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Answering;
 use crate::auth::caller::Principal;
@@ -110,6 +110,12 @@ pub(super) async fn read_answer(mut answered: Response) -> Answer {
 
 fn parse(bytes: &Bytes) -> Option<Value> {
     if bytes.is_empty() { Some(Value::Null) } else { serde_json::from_slice(bytes).ok() }
+}
+
+/// Stands for the answer of an operation that was not called, because of what is wrong with its form.
+pub(super) fn refused(status: StatusCode, message: &str) -> Answer {
+    let body = json!({ "error": { "message": message } });
+    Answer { status, body, retry_after: None }
 }
 
 /// Stands for an answer that broke off, as when the process is stopping.

@@ -71,7 +71,8 @@ pub(super) fn line(points: &[(i64, i64)]) -> String {
 fn picture(class: &str, (width, height): (i64, i64), text: &str) -> String {
     let text = escaped(text);
     format!(
-        r#"<svg class="chart {class}" viewBox="0 0 {width} {height}" role="img" aria-label="{text}" preserveAspectRatio="none"><title>{text}</title>"#
+        r#"<svg class="chart {class}" viewBox="0 0 {width} {height}" preserveAspectRatio="none" role="img" aria-label="{text}">
+<title>{text}</title>"#
     )
 }
 

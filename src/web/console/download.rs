@@ -7,13 +7,7 @@ use super::Console;
 use super::call::{Sent, call_as_is, fill, read_answer};
 use super::page::refusal;
 use super::session::{Gate, enter};
-
-/// A file.
-pub(super) struct Download {
-    pub(super) path: &'static str,
-    /// What is called; see [`fill`].
-    pub(super) target: &'static str,
-}
+use super::tables::Download;
 
 /// What is passed on of an answer, beside its body.
 const HEADERS: [HeaderName; 2] = [header::CONTENT_TYPE, header::CONTENT_DISPOSITION];

@@ -10,10 +10,9 @@ use qrcode::{Color, QrCode};
 
 use super::call::{Answer, Sent, call};
 use super::form::{self, Field, Kind};
-use super::session::{Gate, Visit, browser, enter, enter_with_form, with_cookie};
+use super::session::{Gate, SIGN_IN, browser, enter, enter_with_form, with_cookie};
+use super::visit::Visit;
 use super::{Console, page};
-
-pub(super) const PATH: &str = "/me/mfa";
 
 /// What can be done on the page.
 #[derive(Clone, Copy)]
@@ -85,7 +84,7 @@ pub(super) async fn take(console: &Console, step: Step, request: &mut Request) -
     }
     let browser = browser(console, request);
     let Some((visit, secret)) = visit.renewed(console, request, &browser).await else {
-        return page::see_other(super::session::SIGN_IN);
+        return page::see_other(SIGN_IN);
     };
     let response = render(console, &visit, StatusCode::OK, None, Some(&answer)).await;
     with_cookie(response, visit.way, secret.expose())

@@ -9,9 +9,11 @@ mod form;
 mod mfa;
 mod page;
 mod session;
+mod sessions;
 mod tables;
 mod template;
 mod upload;
+mod visit;
 mod way;
 
 use std::sync::Arc;
@@ -24,10 +26,9 @@ use poem::{Endpoint, Request, Response, Route, RouteMethod};
 
 use crate::app::App;
 use crate::web::asset::{CSS, SCRIPT, SVG, file};
-use action::Action;
-use download::Download;
-use page::{Page, Shown, see_other};
-use session::{CONFIRM, Gate, PASSWORD, SIGN_IN, SIGN_OUT};
+use page::{Shown, see_other};
+use session::{CONFIRM, Gate, MFA, PASSWORD, SESSIONS, SIGN_IN, SIGN_OUT};
+use tables::{Action, Download, Page};
 
 /// The operations of the API, as one endpoint.
 pub type Answering = Arc<BoxEndpoint<'static, Response>>;
@@ -70,7 +71,8 @@ pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
         routes = routes.at(step.path(), at(console, Place::MfaStep(step)));
     }
     routes
-        .at(mfa::PATH, at(console, Place::Mfa))
+        .at(SESSIONS, at(console, Place::Sessions))
+        .at(MFA, at(console, Place::Mfa))
         .at(SIGN_IN, at(console, Place::SignIn))
         .at(CONFIRM, at(console, Place::Confirm))
         .at(PASSWORD, at(console, Place::Password))
@@ -99,6 +101,7 @@ enum Place {
     Confirm,
     Password,
     SignOut,
+    Sessions,
     Mfa,
     MfaStep(mfa::Step),
     Nowhere,
@@ -126,6 +129,7 @@ fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
         | Place::Confirm
         | Place::Password
         | Place::SignOut
+        | Place::Sessions
         | Place::MfaStep(_) => method.post(Here::of(console, place)),
     }
 }
@@ -156,6 +160,8 @@ impl Endpoint for Here {
             Place::Password => session::show_password(console, request).await,
             Place::SignOut if is_sent => session::sign_out(console, request).await,
             Place::SignOut => see_other("/"),
+            Place::Sessions if is_sent => sessions::end(console, request).await,
+            Place::Sessions => sessions::show(console, request).await,
             Place::MfaStep(step) if is_sent => mfa::take(console, step, request).await,
             Place::Mfa | Place::MfaStep(_) => mfa::show(console, request).await,
             Place::Nowhere => return nowhere(console, request).await,

@@ -8,44 +8,16 @@ use minijinja::value::Serde;
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{IntoResponse, Response};
 
+use super::Console;
 use super::call::{Answer, Pairs, Sent, call, fill, find};
-use super::session::Visit;
-use super::{Console, tables};
+use super::tables::{self, Need, Page, Read};
+use super::visit::Visit;
 use crate::store::global::user::Role;
 
 /// A page may load only from this service, and runs nothing that is written in it.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 const HTML: &str = "text/html; charset=utf-8";
-
-/// A page. It may be seen by whom the operations answer that it reads.
-pub(super) struct Page {
-    /// With `:name` for the parts that are read.
-    pub(super) path: &'static str,
-    pub(super) template: &'static str,
-    pub(super) reads: &'static [Read],
-    /// Shown only to a user who gave the password a short while ago: what can be done here gives access to others.
-    pub(super) guarded: bool,
-}
-
-/// An answer that a page shows.
-pub(super) struct Read {
-    /// What the template calls it.
-    pub(super) name: &'static str,
-    /// What is called; see [`fill`].
-    pub(super) target: &'static str,
-    pub(super) need: Need,
-}
-
-/// Whether a page can do without an answer. Its template then finds nothing.
-#[derive(Clone, Copy)]
-pub(super) enum Need {
-    Always,
-    /// It is read only if the page's query has a value of this name.
-    IfAsked(&'static str),
-    /// There may be no such thing.
-    IfThere,
-}
 
 /// What a page shows beside what it reads.
 pub(super) struct Shown<'a> {

@@ -9,13 +9,13 @@ use poem::{Request, Response};
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
-use super::call::{Caller, Pairs, Sent, call, find};
+use super::call::{Pairs, Sent, call, find};
 use super::page::{self, Model, problem, see_other};
+use super::visit::{Visit, query};
 use super::way::{Way, is_own_form};
-use super::{Console, form, mfa};
-use crate::app::access::console_session::{Browser, SignedIn};
+use super::{Console, form};
+use crate::app::access::console_session::Browser;
 use crate::app::access::mfa::MfaState;
-use crate::auth::caller::Principal;
 use crate::auth::console_session::SessionSecret;
 use crate::auth::network::{CallerAddress, client_address};
 use crate::error::{Code, Error};
@@ -26,6 +26,8 @@ pub(super) const SIGN_IN: &str = "/sign-in";
 pub(super) const SIGN_OUT: &str = "/sign-out";
 pub(super) const CONFIRM: &str = "/confirm";
 pub(super) const PASSWORD: &str = "/me/password";
+pub(super) const MFA: &str = "/me/mfa";
+pub(super) const SESSIONS: &str = "/me/sessions";
 /// The field of a form that only this session's pages can have.
 pub(super) const TOKEN: &str = "token";
 
@@ -36,18 +38,6 @@ const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HT
 pub(super) const FOREIGN_FORM: &str = "This form was sent from another site, or by a browser that does not say from where. \
                             Nothing was done. Open the page here and try again.";
 pub(super) const OLD_FORM: &str = "This form is of a session that has ended. Nothing was done. Go back, reload the page and try again.";
-
-/// A request of somebody who is signed in.
-pub(super) struct Visit {
-    pub(super) way: Way,
-    pub(super) signed_in: SignedIn,
-    pub(super) secret: SessionSecret,
-    pub(super) caller: Caller,
-    pub(super) path: String,
-    /// The parts of the path that have names.
-    pub(super) parts: Pairs,
-    pub(super) query: Pairs,
-}
 
 /// How much a page asks of who looks at it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -87,41 +77,12 @@ pub(super) async fn enter(
     }
     let is_early = matches!(gate, Gate::SignedIn | Gate::Replaced);
     if !is_early && console.app.must_set_up_mfa(&signed_in.user) {
-        return Err(Box::new(see_other(mfa::PATH)));
+        return Err(Box::new(see_other(MFA)));
     }
     if gate == Gate::Confirmed && !signed_in.session.is_confirmed(console.app.clock.now()) {
         return Err(Box::new(lead(CONFIRM, request, here)));
     }
     Ok(Visit::of(way, signed_in, secret, request))
-}
-
-impl Visit {
-    fn of(way: Way, signed_in: SignedIn, secret: SessionSecret, request: &Request) -> Self {
-        let caller = Caller::of(Principal::User(signed_in.user.clone()), request);
-        let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
-        Self {
-            way,
-            signed_in,
-            secret,
-            caller,
-            path: request.uri().path().to_owned(),
-            parts: parts.into_iter().collect(),
-            query: query(request),
-        }
-    }
-
-    /// The visit in a session in place of this one, which the user's own change ended, and its secret. `None`: the user is
-    /// gone.
-    pub(super) async fn renewed(
-        &self,
-        console: &Console,
-        request: &Request,
-        browser: &Browser,
-    ) -> Option<(Self, SessionSecret)> {
-        let secret = console.app.renew_console_session(&self.signed_in, browser).await?;
-        let signed_in = console.app.resume_console_session(&secret).await?;
-        Some((Self::of(self.way, signed_in, secret.clone(), request), secret))
-    }
 }
 
 /// Leads to a page that leads back here, if this is a page.
@@ -160,11 +121,6 @@ pub(super) fn has_token(visit: &Visit, form: &Pairs) -> bool {
     bool::from(given.as_bytes().ct_eq(visit.secret.form_token().as_bytes()))
 }
 
-pub(super) fn query(request: &Request) -> Pairs {
-    let query = request.uri().query().unwrap_or_default();
-    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
-}
-
 /// The secret in the cookie that belongs to this way. With several of one name none counts: another site may have set one.
 fn cookie(request: &Request, way: Way) -> Option<SessionSecret> {
     let headers = request.headers().get_all(header::COOKIE);
@@ -198,7 +154,7 @@ pub(super) fn browser(console: &Console, request: &Request) -> Browser {
 }
 
 /// The act that a request is, as the audit log shows it.
-fn act(request: &Request, action: &'static str) -> PendingAct {
+pub(super) fn act(request: &Request, action: &'static str) -> PendingAct {
     let act = request.data::<PendingAct>().cloned().unwrap_or_default();
     act.set_action(action);
     act

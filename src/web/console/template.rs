@@ -51,6 +51,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "risks",
     "scan",
     "scans",
+    "sessions",
     "sign-in",
     "system",
     "tasks",

@@ -6,10 +6,11 @@ use poem::{Body, FromRequest, Request, RequestBody, Response};
 use tokio::io::AsyncReadExt;
 
 use super::Console;
-use super::action::{Action, refused};
-use super::call::{Answer, Pairs, Sent, call, fill};
+use super::call::{Answer, Pairs, Sent, call, fill, refused};
 use super::page::problem;
-use super::session::{FOREIGN_FORM, Gate, OLD_FORM, Visit, enter, has_token};
+use super::session::{FOREIGN_FORM, Gate, OLD_FORM, enter, has_token};
+use super::tables::Action;
+use super::visit::Visit;
 use super::way::is_own_form;
 
 /// A form with more fields before its file is refused.

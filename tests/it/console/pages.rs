@@ -143,7 +143,7 @@ fn every_page_of_an_empty_installation_is_shown() {
         add_user(&posture, role, role, &[]);
         let browser = Browser::signed_in(posture.address, role);
         let kinds = walk(&browser, role);
-        assert!(20 < kinds.len(), "{role}: {kinds:?}");
+        assert!(18 < kinds.len(), "{role}: {kinds:?}");
     }
     let client = posture.client("A");
     let admin = Browser::signed_in(posture.address, "admin");

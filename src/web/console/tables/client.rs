@@ -2,13 +2,11 @@
 
 use poem::http::Method;
 
-use super::{read, read_if_there};
-use crate::web::console::action::{Action, Sending, Then};
+use super::{Action, Page, Read, Sending, Then, read, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
     Always, Day, Flag, NumberOrNull, Part, Several, Text, TextOrNull, TrueOrFalse,
 };
-use crate::web::console::page::{Page, Read};
 
 const CLIENT: Read = read("client", "/api/clients/:client");
 const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");

@@ -4,9 +4,76 @@ mod client;
 mod portfolio;
 mod settings;
 
-use super::action::{Action, Then};
-use super::download::Download;
-use super::page::{Need, Page, Read};
+use poem::http::Method;
+
+use super::form::Field;
+
+/// A page. It may be seen by whom the operations answer that it reads.
+pub(super) struct Page {
+    /// With `:name` for the parts that are read.
+    pub(super) path: &'static str,
+    pub(super) template: &'static str,
+    pub(super) reads: &'static [Read],
+    /// Shown only to a user who gave the password a short while ago: what can be done here gives access to others.
+    pub(super) guarded: bool,
+}
+
+/// An answer that a page shows.
+pub(super) struct Read {
+    /// What the template calls it.
+    pub(super) name: &'static str,
+    /// What is called; see `call::fill`.
+    pub(super) target: &'static str,
+    pub(super) need: Need,
+}
+
+/// Whether a page can do without an answer. Its template then finds nothing.
+#[derive(Clone, Copy)]
+pub(super) enum Need {
+    Always,
+    /// It is read only if the page's query has a value of this name.
+    IfAsked(&'static str),
+    /// There may be no such thing.
+    IfThere,
+}
+
+/// What a form does.
+pub(super) struct Action {
+    /// Its name in addresses.
+    pub(super) name: &'static str,
+    /// Where the form is sent, with `:name` for the parts that are read.
+    pub(super) path: &'static str,
+    /// The path of the page that shows what went wrong.
+    pub(super) page: &'static str,
+    pub(super) method: Method,
+    /// What is called; see `call::fill`.
+    pub(super) target: &'static str,
+    pub(super) sent: Sending,
+    pub(super) then: Then,
+}
+
+/// What an operation is sent.
+pub(super) enum Sending {
+    Nothing,
+    Fields(&'static [Field]),
+    /// The file of the form, as it is. The form's other fields are for the target.
+    File,
+}
+
+/// What follows if the operation did what it was asked.
+pub(super) enum Then {
+    /// Another page; `:new` is the id of what was made. It says this.
+    To(&'static str, &'static str),
+    /// The page of the form with the answer: it has a secret that is shown once.
+    Show,
+}
+
+/// A file.
+pub(super) struct Download {
+    pub(super) path: &'static str,
+    /// What is called; see `call::fill`.
+    pub(super) target: &'static str,
+}
 
 /// All pages.
 pub(super) fn pages() -> impl Iterator<Item = &'static Page> {

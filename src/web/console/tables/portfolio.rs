@@ -2,13 +2,11 @@
 
 use poem::http::Method;
 
-use super::{read, read_if, read_if_there};
-use crate::web::console::action::{Action, Sending, Then};
+use super::{Action, Page, Read, Sending, Then, read, read_if, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
     Always, Lines, LinesIfAny, Nested, Number, Part, Text, TrueOrFalse,
 };
-use crate::web::console::page::{Page, Read};
 
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
 const KINDS: Read = read("kinds", "/api/connection-kinds");

@@ -2,11 +2,9 @@
 
 use poem::http::Method;
 
-use super::read;
-use crate::web::console::action::{Action, Sending, Then};
+use super::{Action, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{Always, Day, Lines, Several, StartOfDay, Text, TrueOrFalse};
-use crate::web::console::page::{Page, Read};
 
 const WEBHOOKS: Read = read("webhooks", "/api/webhooks");
 

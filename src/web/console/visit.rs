@@ -1,0 +1,64 @@
+//! A request of somebody who is signed in.
+
+use std::collections::BTreeMap;
+
+use poem::Request;
+
+use super::Console;
+use super::call::{Caller, Pairs};
+use super::way::Way;
+use crate::app::access::console_session::{Browser, SignedIn};
+use crate::auth::caller::Principal;
+use crate::auth::console_session::SessionSecret;
+
+/// A request of somebody who is signed in.
+pub(super) struct Visit {
+    pub(super) way: Way,
+    pub(super) signed_in: SignedIn,
+    pub(super) secret: SessionSecret,
+    pub(super) caller: Caller,
+    pub(super) path: String,
+    /// The parts of the path that have names.
+    pub(super) parts: Pairs,
+    pub(super) query: Pairs,
+}
+
+impl Visit {
+    pub(super) fn of(
+        way: Way,
+        signed_in: SignedIn,
+        secret: SessionSecret,
+        request: &Request,
+    ) -> Self {
+        let caller = Caller::of(Principal::User(signed_in.user.clone()), request);
+        let parts = request.path_params::<BTreeMap<String, String>>().unwrap_or_default();
+        Self {
+            way,
+            signed_in,
+            secret,
+            caller,
+            path: request.uri().path().to_owned(),
+            parts: parts.into_iter().collect(),
+            query: query(request),
+        }
+    }
+
+    /// The visit in a session in place of this one, which the user's own change ended, and its secret. `None`: the user is
+    /// gone.
+    pub(super) async fn renewed(
+        &self,
+        console: &Console,
+        request: &Request,
+        browser: &Browser,
+    ) -> Option<(Self, SessionSecret)> {
+        let secret = console.app.renew_console_session(&self.signed_in, browser).await?;
+        let signed_in = console.app.resume_console_session(&secret).await?;
+        Some((Self::of(self.way, signed_in, secret.clone(), request), secret))
+    }
+}
+
+/// The names and values of the query.
+pub(super) fn query(request: &Request) -> Pairs {
+    let query = request.uri().query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
