@@ -158,7 +158,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 42);
+    assert_eq!(n_keys, 45);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());

@@ -18,6 +18,7 @@ mod evidence;
 mod expiry;
 mod export;
 mod facts;
+mod framework_documents;
 mod imports;
 mod keys;
 mod kpis;
