@@ -116,9 +116,12 @@ fn qr(url: &str) -> String {
     let Ok(code) = QrCode::new(url) else { return String::new() };
     let width = code.width();
     let side = width + 2 * BORDER;
-    let mut svg = format!(
-        r#"<svg class="qr" viewBox="0 0 {side} {side}" role="img" aria-label="QR code of the secret"><rect width="{side}" height="{side}" fill="white"/><path fill="black" d=""#
+    let mut svg = format!("<svg class=\"qr\" viewBox=\"0 0 {side} {side}\" role=\"img\" ");
+    let _ = write!(
+        svg,
+        r#"aria-label="QR code of the secret"><rect width="{side}" height="{side}" fill="white"/>"#
     );
+    svg.push_str(r#"<path fill="black" d=""#);
     for (at, color) in code.to_colors().into_iter().enumerate() {
         if color == Color::Dark {
             let _ = write!(svg, "M{} {}h1v1h-1z", at % width + BORDER, at / width + BORDER);

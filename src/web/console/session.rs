@@ -31,10 +31,11 @@ pub(super) const SESSIONS: &str = "/me/sessions";
 /// The field of a form that only this session's pages can have.
 pub(super) const TOKEN: &str = "token";
 
-const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HTTP from another machine, and everybody \
-                        on the way could read your password. Turn HTTPS on with server.tls_cert or server.acme_domains of the configuration, or put a proxy with \
-                        HTTPS in front and name it in server.trusted_proxies; the guide “Install” says how. On the \
-                        machine of the service itself, http://localhost works.";
+const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HTTP from another machine, and \
+                        everybody on the way could read your password. Turn HTTPS on with server.tls_cert or \
+                        server.acme_domains of the configuration, or put a proxy with HTTPS in front and name it \
+                        in server.trusted_proxies; the guide “Install” says how. On the machine of the service \
+                        itself, http://localhost works.";
 pub(super) const FOREIGN_FORM: &str = "This form was sent from another site, or by a browser that does not say from where. \
                             Nothing was done. Open the page here and try again.";
 pub(super) const OLD_FORM: &str = "This form is of a session that has ended. Nothing was done. Go back, reload the page and try again.";

@@ -292,7 +292,7 @@ impl World {
         let made = |path: &str, body: &Value| {
             text(&posture.operator("POST", path, body).json()["data"]["id"])
         };
-        let task = made("/api/tasks", &task(&client));
+        let task = made("/api/tasks", &json!({"clientId": &client, "title": "Canary"}));
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let scan = made("/api/scan", &scan(&client));
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
@@ -379,7 +379,7 @@ impl World {
             "change_risk" => {
                 json!({"accepted": true, "until": "2026-04-01T00:00:00Z", "reason": "Replaced soon"})
             }
-            "add_task" => task(client),
+            "add_task" => json!({"clientId": client, "title": "Canary"}),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
             "add_own_framework" => own_framework("MSP_NEW"),
@@ -486,10 +486,6 @@ pub(crate) fn login(name: &str, password: &str) -> Value {
 
 fn evidence(reference: &str) -> Value {
     json!({"controlCode": "CLD-01", "title": "Canary", "reference": reference, "by": "Ada"})
-}
-
-fn task(client: &str) -> Value {
-    json!({"clientId": client, "title": "Canary"})
 }
 
 fn scan(client: &str) -> Value {
