@@ -1,5 +1,6 @@
 //! Who gets in, where, and in which order that is decided: for every operation of the document.
 
+mod operation;
 mod roles;
 pub(crate) mod world;
 
@@ -8,9 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{ALL_SCOPES, Answer, Posture, http, send};
 use crate::openapi::{Operation, operations};
-use world::{
-    Names, OF_A_SESSION, TRIED, World, closed, in_order, keyed, managed, scoped, tried, versioned,
-};
+use operation::{Names, TRIED};
+use world::{OF_A_SESSION, World, closed, in_order, keyed, managed, scoped, tried, versioned};
 
 const REFUSED: &str = "API key missing or invalid";
 const NO_TOKEN: &str = "the token is invalid or expired; log in again";

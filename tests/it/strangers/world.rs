@@ -1,158 +1,15 @@
-//! Every operation, what it names, and a posture in which all of that is there.
+//! A posture in which everything is there that an operation names.
 
 use std::ops::Add;
 
 use serde_json::{Value, json};
 
+use super::operation::{TRIED, Tried};
 use crate::harness::{Answer, Posture, http, send};
 use crate::openapi::{Operation, operations};
 
 /// Nobody listens there.
 const NOBODY: &str = "http://127.0.0.1:9/";
-
-/// What an operation names of a client.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Names {
-    Nothing,
-    /// In the path.
-    Client,
-    /// In the body.
-    ClientInside,
-    Asset,
-    Key,
-    Import,
-    Evidence,
-    Webhook,
-    Risk,
-    Task,
-    AlertRule,
-    User,
-    Scan,
-    Connection,
-}
-
-/// One operation: what it names, a query that it refuses, and what it answers the operator.
-pub(crate) type Tried = (&'static str, Names, &'static str, u16);
-
-pub(crate) const TRIED: &[Tried] = &[
-    ("list_clients", Names::Nothing, "limit=0", 200),
-    ("get_client", Names::Client, "", 200),
-    ("list_assets", Names::Client, "assetType=x", 200),
-    ("create_asset", Names::ClientInside, "", 201),
-    ("update_asset", Names::Asset, "", 200),
-    ("get_scores", Names::Client, "limit=101", 200),
-    ("list_risks", Names::Client, "severity=x", 200),
-    ("list_compliance", Names::Client, "", 200),
-    ("get_compliance", Names::Client, "level=x", 200),
-    ("manage_list_clients", Names::Nothing, "offset=-1", 200),
-    ("add_client", Names::Nothing, "", 201),
-    ("manage_get_client", Names::Client, "", 200),
-    ("change_client", Names::Client, "", 200),
-    ("remove_client", Names::Client, "", 204),
-    ("list_keys", Names::Nothing, "", 200),
-    ("issue_key", Names::Nothing, "", 201),
-    ("change_key", Names::Key, "", 200),
-    ("revoke_key", Names::Key, "", 204),
-    ("rotate_key", Names::Key, "", 200),
-    ("list_imports", Names::Client, "limit=x", 200),
-    ("add_import", Names::Client, "again=x", 200),
-    ("undo_import", Names::Import, "", 200),
-    ("push_facts", Names::Client, "", 200),
-    ("get_posture", Names::Client, "", 200),
-    ("list_client_controls", Names::Client, "status=x", 200),
-    ("get_client_control", Names::Client, "", 200),
-    ("get_client_requirement", Names::Client, "", 200),
-    ("list_client_frameworks", Names::Client, "", 200),
-    ("get_client_framework", Names::Client, "level=x", 200),
-    ("get_client_report", Names::Client, "format=x", 200),
-    ("get_posture_report", Names::Client, "format=x", 200),
-    ("attest_control", Names::Client, "", 200),
-    ("decide_requirement", Names::Client, "", 200),
-    ("list_observations", Names::Client, "failing=x", 200),
-    ("list_vulnerabilities", Names::Client, "overdue=x", 200),
-    ("list_evidence", Names::Client, "limit=x", 200),
-    ("list_open_risks", Names::Client, "limit=x", 200),
-    ("add_evidence", Names::Client, "", 201),
-    ("remove_evidence", Names::Evidence, "", 204),
-    ("get_risk", Names::Risk, "", 200),
-    ("change_risk", Names::Risk, "", 200),
-    ("list_tasks", Names::Nothing, "status=x", 200),
-    ("add_task", Names::Nothing, "", 201),
-    ("change_task", Names::Task, "", 200),
-    ("list_alert_rules", Names::Nothing, "", 200),
-    ("add_alert_rule", Names::Nothing, "", 201),
-    ("change_alert_rule", Names::AlertRule, "", 200),
-    ("remove_alert_rule", Names::AlertRule, "", 204),
-    ("list_alerts", Names::Nothing, "after=x", 200),
-    ("list_conditions", Names::Nothing, "after=x", 200),
-    ("list_changes", Names::Nothing, "after=x", 200),
-    ("list_events", Names::Nothing, "after=x", 200),
-    ("list_connections", Names::Nothing, "clientId=x", 200),
-    ("add_connection", Names::Nothing, "", 201),
-    ("get_connection", Names::Connection, "", 200),
-    ("change_connection", Names::Connection, "", 200),
-    ("sync_connection", Names::Connection, "", 200),
-    ("test_connection", Names::Connection, "", 200),
-    ("remove_connection", Names::Connection, "", 204),
-    ("list_connection_kinds", Names::Nothing, "", 200),
-    // The world's connection is a client's, which has no organizations.
-    ("list_connection_organizations", Names::Connection, "", 409),
-    ("map_connection_organizations", Names::Connection, "", 409),
-    ("list_connection_mappings", Names::Nothing, "", 200),
-    ("put_connection_mapping", Names::Nothing, "", 200),
-    ("remove_connection_mapping", Names::Nothing, "", 204),
-    ("get_microsoft_app", Names::Nothing, "", 200),
-    ("set_microsoft_app", Names::Nothing, "", 200),
-    ("list_webhooks", Names::Nothing, "", 200),
-    ("add_webhook", Names::Nothing, "", 201),
-    ("change_webhook", Names::Webhook, "", 200),
-    ("remove_webhook", Names::Webhook, "", 204),
-    ("rotate_webhook", Names::Webhook, "", 200),
-    ("test_webhook", Names::Webhook, "", 200),
-    ("list_deliveries", Names::Webhook, "after=x", 200),
-    ("recover_deliveries", Names::Webhook, "", 200),
-    ("get_system", Names::Nothing, "", 200),
-    ("get_backups", Names::Nothing, "", 200),
-    ("create_backup", Names::Nothing, "", 200),
-    ("drill_backup", Names::Nothing, "", 200),
-    ("check_database", Names::Nothing, "", 200),
-    ("list_frameworks", Names::Nothing, "", 200),
-    ("get_framework", Names::Nothing, "", 200),
-    ("list_own_frameworks", Names::Nothing, "", 200),
-    ("get_own_framework", Names::Nothing, "", 200),
-    ("add_own_framework", Names::Nothing, "", 201),
-    ("remove_own_framework", Names::Nothing, "", 204),
-    ("get_exploited_list", Names::Nothing, "", 200),
-    ("put_exploited_list", Names::Nothing, "", 200),
-    ("list_controls", Names::Nothing, "", 200),
-    ("log_in", Names::Nothing, "", 200),
-    ("log_out", Names::Nothing, "", 403),
-    ("get_me", Names::Nothing, "", 200),
-    ("change_own_password", Names::Nothing, "", 403),
-    ("enroll_mfa", Names::Nothing, "", 403),
-    ("confirm_mfa", Names::Nothing, "", 403),
-    ("replace_recovery_codes", Names::Nothing, "", 403),
-    ("remove_mfa", Names::Nothing, "", 403),
-    ("reset_mfa", Names::User, "", 204),
-    ("list_users", Names::Nothing, "", 200),
-    ("add_user", Names::Nothing, "", 201),
-    ("change_user", Names::User, "", 200),
-    ("export_client", Names::Client, "", 200),
-    ("export_clients", Names::Nothing, "", 200),
-    ("list_audit", Names::Nothing, "before=x", 200),
-    ("verify_audit", Names::Nothing, "", 200),
-    ("get_kpis", Names::Nothing, "", 200),
-    ("list_portfolio", Names::Nothing, "status=x", 200),
-    ("list_portfolio_scores", Names::Nothing, "after=x", 200),
-    ("get_portfolio_report", Names::Nothing, "format=x", 200),
-    ("list_portfolio_risks", Names::Nothing, "severity=x", 200),
-    ("start_scan", Names::Nothing, "", 202),
-    ("list_scans", Names::Nothing, "clientId=x", 200),
-    ("get_scan", Names::Scan, "", 200),
-    ("cancel_scan", Names::Scan, "", 200),
-    ("list_scan_results", Names::Scan, "limit=x", 200),
-    ("list_scanned_assets", Names::Nothing, "offset=x", 200),
-];
 
 pub(crate) fn tried(operation: &Operation) -> Tried {
     *TRIED.iter().find(|it| it.0 == operation.id).unwrap()
@@ -292,7 +149,7 @@ impl World {
         let made = |path: &str, body: &Value| {
             text(&posture.operator("POST", path, body).json()["data"]["id"])
         };
-        let task = made("/api/tasks", &json!({"clientId": &client, "title": "Canary"}));
+        let task = made("/api/tasks", &task(&client));
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let scan = made("/api/scan", &scan(&client));
         let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
@@ -379,7 +236,7 @@ impl World {
             "change_risk" => {
                 json!({"accepted": true, "until": "2026-04-01T00:00:00Z", "reason": "Replaced soon"})
             }
-            "add_task" => json!({"clientId": client, "title": "Canary"}),
+            "add_task" => task(client),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
             "add_own_framework" => own_framework("MSP_NEW"),
@@ -486,6 +343,10 @@ pub(crate) fn login(name: &str, password: &str) -> Value {
 
 fn evidence(reference: &str) -> Value {
     json!({"controlCode": "CLD-01", "title": "Canary", "reference": reference, "by": "Ada"})
+}
+
+fn task(client: &str) -> Value {
+    json!({"clientId": client, "title": "Canary"})
 }
 
 fn scan(client: &str) -> Value {
