@@ -68,19 +68,24 @@ fn is_active(client: &Client) -> bool {
 }
 
 impl App {
-    /// Up to `limit` active clients after `after`, in the order in which they were added.
+    /// Up to `limit` active clients after `after`, in the order in which they were added. `search`: only those that have it
+    /// in their name, in upper or lower case.
     ///
     /// # Errors
     /// `Unavailable` if the database is not available.
     pub async fn list_standings(
         self: &Arc<Self>,
         caller: &Caller,
+        search: Option<&str>,
         after: Option<ClientId>,
         limit: u32,
     ) -> Result<Vec<ClientStanding>> {
         let app = Arc::clone(self);
         let mark = after.map(|client| Mark { client, key: String::new() });
-        self.walk(caller, (None, is_active), mark, limit, move |rows, part| {
+        let search = search.map(str::to_lowercase).unwrap_or_default();
+        let is_listed =
+            move |it: &Client| is_active(it) && it.name.to_lowercase().contains(&search);
+        self.walk(caller, (None, is_listed), mark, limit, move |rows, part| {
             let client = app.clients.directory.find(rows.id());
             let Some(client) = client.filter(|_| part.after.is_none()) else {
                 return Ok(Vec::new());

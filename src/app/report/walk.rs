@@ -26,7 +26,7 @@ impl App {
     pub(super) async fn walk<T: Send + 'static>(
         &self,
         caller: &Caller,
-        (client, is_listed): (Option<ClientId>, fn(&Client) -> bool),
+        (client, is_listed): (Option<ClientId>, impl Fn(&Client) -> bool + Send),
         after: Option<Mark>,
         limit: u32,
         of_client: impl Fn(&ClientSnapshot, Part<'_>) -> Result<Vec<T>> + Send + 'static,

@@ -185,6 +185,10 @@ fn the_scores_of_all_clients_are_what_each_client_shows() {
         all.filter(|it| it["inScope"] == true).map(|it| it["framework"].clone()).collect::<Vec<_>>()
     };
     assert_eq!(in_scope(&rows[1]), ["SOC2"]);
+    for (search, wanted) in [("", 3), ("GOO", 1), ("n", 1), ("o", 2), ("left", 0), ("%25", 0)] {
+        let found = read(&posture, &format!("/api/portfolio/scores?search={search}"));
+        assert_eq!(found.as_array().unwrap().len(), wanted, "{search}");
+    }
 }
 
 #[test]

@@ -223,13 +223,16 @@ impl Portfolio {
         &self,
         web: Held<&Arc<Web>>,
         by: By<ViewPortfolio>,
+        /// Only those with this in their name, in upper or lower case.
+        search: Query<Option<Raw<Text>>>,
         /// Continue after this client: `next` of the previous page.
         after: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<StandingView>, Failure> {
+        let search = search.0.map(|it| it.text);
         let after = param::id("after", after.0.as_ref())?;
         let limit = limit_up_to(limit.0.as_ref())?;
-        let all = web.app.list_standings(&by.0, after, limit + 1).await?;
+        let all = web.app.list_standings(&by.0, search.as_deref(), after, limit + 1).await?;
         let all = Stretch::of(all, limit, |it| it.client.id.to_string());
         Ok(StretchReply::of(&all.map(StandingView::of)))
     }

@@ -44,7 +44,7 @@ pub(super) async fn table(web: &Web, caller: &Caller, format: FileFormat) -> Res
     let mut table = PortfolioTable::begin(format, &web.app.catalog(), web.app.clock.now())?;
     let (mut after, mut n_clients) = (None, 0);
     loop {
-        let some = web.app.list_standings(caller, after, PULL_LIMIT_MAX).await?;
+        let some = web.app.list_standings(caller, None, after, PULL_LIMIT_MAX).await?;
         n_clients += some.len();
         if N_CLIENTS_MAX < n_clients {
             let most = format!("a report has at most {N_CLIENTS_MAX} clients");
