@@ -3,6 +3,7 @@
 pub(crate) mod browser;
 mod forms;
 mod mfa;
+mod needs_chromium;
 mod pages;
 
 use serde_json::json;

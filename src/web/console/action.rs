@@ -1,6 +1,5 @@
 //! What a person does on a page: one operation of the API, and the page that follows.
 
-use poem::http::{StatusCode, header};
 use poem::{Request, Response};
 
 use super::call::{Answer, Pairs, Sent, call, fill};
@@ -44,19 +43,9 @@ pub(super) async fn act(
             visit.query.retain(|it| it.0 != "done");
             let shown = Shown { status: answer.status, error, form: &form, answer: &answer.body };
             let mut response = page::show(console, page, &visit, &shown).await;
-            pass_on(&answer, &mut response);
+            page::pass_on(&answer, &mut response);
             response
         }
-    }
-}
-
-/// What a refusal says to programs, and that it is in the audit log.
-fn pass_on(answer: &Answer, response: &mut Response) {
-    if let Some(retry_after) = &answer.retry_after {
-        response.headers_mut().insert(header::RETRY_AFTER, retry_after.clone());
-    }
-    if matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        response.extensions_mut().insert(crate::request::Noted);
     }
 }
 

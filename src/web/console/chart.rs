@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 /// Of a bar, in the units of its picture.
 const BAR: (i64, i64) = (240, 14);
 const LINE: (i64, i64) = (240, 60);
+/// Where grades begin: each has a line across the chart.
+const LEVELS: [i64; 4] = [60, 70, 80, 90];
 
 /// A whole number with a comma before each group of three digits.
 pub(super) fn grouped(n: i64) -> String {
@@ -61,6 +63,10 @@ pub(super) fn line(points: &[(i64, i64)]) -> String {
     let highest = points.iter().map(|it| it.1).max().unwrap_or_default();
     let text = format!("from {} to {}, lowest {lowest}, highest {highest}", first.1, last.1);
     let mut svg = picture("line", LINE, &text);
+    for level in LEVELS {
+        let (_, y) = place(&(first.0, level));
+        let _ = write!(svg, r#"<path class="level" d="M0 {y}h{width}"/>"#);
+    }
     let drawn: Vec<_> = points.iter().map(place).map(|(x, y)| format!("{x},{y}")).collect();
     let (x, y) = place(last);
     let _ =

@@ -93,7 +93,6 @@ pub(super) fn model(console: &Console, visit: &Visit) -> Model {
     model.extend([
         ("me", Value::from(user.display_name.clone().unwrap_or_else(|| user.email.clone()))),
         ("role", Value::from(user.role.as_str())),
-        ("is_analyst", Value::from(Role::Analyst <= user.role)),
         ("is_admin", Value::from(Role::Admin <= user.role)),
         ("token", Value::from(visit.secret.form_token())),
         ("path", Value::from(visit.path.clone())),
@@ -128,14 +127,18 @@ pub(super) fn bare(console: &Console) -> Model {
 pub(super) fn refusal(console: &Console, visit: Option<&Visit>, answer: &Answer) -> Response {
     let message = answer.message().unwrap_or_default();
     let mut response = problem(console, visit, answer.status, message);
+    pass_on(answer, &mut response);
+    response
+}
+
+/// What the answer of an operation says to programs, and that a refusal is in the audit log.
+pub(super) fn pass_on(answer: &Answer, response: &mut Response) {
     if let Some(retry_after) = &answer.retry_after {
         response.headers_mut().insert(header::RETRY_AFTER, retry_after.clone());
     }
     if matches!(answer.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        // The operation that refused has noted it for the audit log.
         response.extensions_mut().insert(crate::request::Noted);
     }
-    response
 }
 
 /// A page that says what is wrong.

@@ -172,11 +172,7 @@ fn dollars(value: Option<i64>) -> String {
 /// What people call a value of the API: `non_compliant` is "not compliant".
 fn words(value: Option<String>) -> String {
     let value = value.unwrap_or_default();
-    match value.as_str() {
-        "non_compliant" => "not compliant".to_owned(),
-        "source_silent" => "source is silent".to_owned(),
-        other => other.replace('_', " "),
-    }
+    value.replace("non_compliant", "not compliant").replace('_', " ")
 }
 
 /// The address of this page with other values in its query: `here(status='open')`. `none` removes one. Always without the

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::browser::{Browser, PASSWORD, add_user};
 use crate::harness::http::send_socket;
-use crate::harness::process::Folder;
+use crate::harness::process::{Folder, Server};
 use crate::harness::{Answer, Posture, send};
 
 /// A page must be shorter.
@@ -115,20 +115,27 @@ fn kind_of(path: &str) -> String {
     named.collect::<Vec<_>>().join("/")
 }
 
-#[test]
-fn every_page_of_the_demonstration_is_shown() {
+/// The demonstration, in its folder, and its users, who have the password of all users of these tests.
+pub(super) fn demonstration() -> (Folder, Server, Vec<Value>) {
     let folder = Folder::new();
     let server = folder.serve_with(&["--demo"]);
     while !server.line().contains("X-API-Key") {}
-    let users = folder.ask("/api/users")["data"].take();
-    for user in users.as_array().unwrap() {
+    let users = folder.ask("/api/users")["data"].as_array().unwrap().clone();
+    for user in &users {
         let path = format!("/api/users/{}", user["id"].as_str().unwrap());
         let body = json!({ "password": PASSWORD }).to_string();
         let headers = [("Content-Type", "application/json")];
         let done = send_socket(&folder.socket(), "PATCH", &path, &headers, body.as_bytes());
         assert_eq!(done.status, 200, "{}", done.text());
-        let name = user["username"].as_str().unwrap();
-        let browser = Browser::signed_in(server.address, name);
+    }
+    (folder, server, users)
+}
+
+#[test]
+fn every_page_of_the_demonstration_is_shown() {
+    let (_folder, server, users) = demonstration();
+    for user in users {
+        let browser = Browser::signed_in(server.address, user["username"].as_str().unwrap());
         let role = user["role"].as_str().unwrap();
         let kinds = walk(&browser, role);
         let missing: Vec<_> = KINDS.iter().filter(|it| !kinds.contains(**it)).collect();

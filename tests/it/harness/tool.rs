@@ -40,6 +40,13 @@ pub fn pypdf() -> PathBuf {
     python
 }
 
+/// A Python with the package selenium.
+pub fn selenium() -> PathBuf {
+    let python = cache().join("venv-selenium-4.51.0/bin/python");
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
+}
+
 /// A Python with the package moto.
 pub fn moto() -> PathBuf {
     let python = cache().join("venv-moto-5.2.5/bin/python");

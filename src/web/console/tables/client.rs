@@ -191,7 +191,8 @@ pub(super) const ACTIONS: &[Action] = &[
         path: "/clients/:client/imports",
         page: "/clients/:client/imports",
         method: Method::POST,
-        target: "/api/clients/:client/imports?format=?format&source=?source&fileName=?fileName&complete=?complete&bind=?bind&again=?again",
+        target: "/api/clients/:client/imports?format=?format&source=?source&fileName=?fileName\
+                 &observedAt=?observedAt&complete=?complete&bind=?bind&again=?again",
         sent: Sending::File,
         then: Then::Show,
     },
@@ -296,6 +297,15 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("dueAt", Day),
         ]),
         then: Then::To("/clients/:client/tasks", "The task is made."),
+    },
+    Action {
+        name: "change-client-task",
+        path: "/clients/:client/tasks/:task",
+        page: "/clients/:client/tasks",
+        method: Method::PATCH,
+        target: "/api/tasks/:task",
+        sent: Sending::Fields(&[Field("status", Text)]),
+        then: Then::To("/clients/:client/tasks", "The task is changed."),
     },
     Action {
         name: "add-evidence",

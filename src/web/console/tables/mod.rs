@@ -93,7 +93,11 @@ pub(super) fn downloads() -> impl Iterator<Item = &'static Download> {
 const DOWNLOADS: &[Download] = &[
     Download {
         path: "/clients/:client/files/frameworks/:framework",
-        target: "/api/clients/:client/reports/:framework?format=?format",
+        target: "/api/clients/:client/reports/:framework?format=?format&language=?language",
+    },
+    Download {
+        path: "/clients/:client/files/report",
+        target: "/api/clients/:client/reports/posture?format=?format&language=?language",
     },
     Download { path: "/clients/:client/files/export", target: "/api/clients/:client/export" },
     Download { path: "/files/portfolio", target: "/api/portfolio/report?format=?format" },

@@ -10,6 +10,17 @@ use crate::web::console::form::Kind::{
 
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
 const KINDS: Read = read("kinds", "/api/connection-kinds");
+/// What happened lately, without that sources were read: they are, every night.
+const NEWS: &str = "/api/events?newest=true&limit=30&type=compliance_status_changed\
+    &type=compliance_drift_detected&type=evidence_expiring&type=security_score_changed\
+    &type=security_score_threshold_crossed&type=critical_risk_detected\
+    &type=risk_item_created&type=risk_item_resolved&type=mfa_disabled\
+    &type=admin_mfa_missing&type=privilege_escalation&type=dormant_account_detected\
+    &type=remediation_task_created&type=remediation_task_completed\
+    &type=remediation_task_overdue&type=integration_sync_failed\
+    &type=connector_health_changed&type=asset_discovered&type=shadow_it_detected\
+    &type=alert_triggered";
+
 pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/",
@@ -17,14 +28,14 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[
             read("kpis", "/api/dashboard/kpis"),
             read("alerts", "/api/alerts?limit=10"),
-            read("events", "/api/events?newest=true&limit=20"),
+            read("events", NEWS),
         ],
         guarded: false,
     },
     Page {
         path: "/clients",
         template: "clients",
-        reads: &[read("clients", "/api/portfolio/scores?after=?after&limit=50")],
+        reads: &[read("clients", "/api/portfolio/scores?search=?search&after=?after&limit=50")],
         guarded: false,
     },
     Page { path: "/clients/add", template: "client-add", reads: &[], guarded: false },
