@@ -299,7 +299,7 @@ fn an_unknown_route_is_not_found_without_a_key_too() {
         "/api/v1/",
         "/api/v1/nothing",
         "/api/v2/clients",
-        "/clients",
+        "/Clients",
         "/api/v1/Clients",
         "/api/v1/clients/x/y/z/w",
         "/api/v1/clients/x/compliance/a/b",
