@@ -29,6 +29,7 @@ fn follow() -> RouteMethod {
     }))
 }
 
+/// Leads to another page.
 fn see_other(location: &str) -> Response {
     Response::builder().status(StatusCode::SEE_OTHER).header(header::LOCATION, location).finish()
 }

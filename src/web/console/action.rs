@@ -4,11 +4,12 @@ use poem::{Request, Response};
 
 use super::call::{Answer, Pairs, Sent, call, fill};
 use super::form;
-use super::page::{self, Shown, see_other};
+use super::page::{self, Shown};
 use super::session::{Gate, enter_with_form};
 use super::tables::{Action, Page, Sending, Then};
 use super::visit::Visit;
 use super::{Console, upload};
+use crate::web::see_other;
 
 /// Does what a form asks for. `page` is the one that the action names.
 pub(super) async fn act(

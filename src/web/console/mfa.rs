@@ -13,6 +13,7 @@ use super::form::{self, Field, Kind};
 use super::session::{Gate, SIGN_IN, browser, enter, enter_with_form, with_cookie};
 use super::visit::Visit;
 use super::{Console, page};
+use crate::web::see_other;
 
 /// What can be done on the page.
 #[derive(Clone, Copy)]
@@ -84,7 +85,7 @@ pub(super) async fn take(console: &Console, step: Step, request: &mut Request) -
     }
     let browser = browser(console, request);
     let Some((visit, secret)) = visit.renewed(console, request, &browser).await else {
-        return page::see_other(SIGN_IN);
+        return see_other(SIGN_IN);
     };
     let response = render(console, &visit, StatusCode::OK, None, Some(&answer)).await;
     with_cookie(response, visit.way, secret.expose())

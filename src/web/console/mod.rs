@@ -26,7 +26,8 @@ use poem::{Endpoint, Request, Response, Route, RouteMethod};
 
 use crate::app::App;
 use crate::web::asset::{CSS, SCRIPT, SVG, file};
-use page::{Shown, see_other};
+use crate::web::see_other;
+use page::Shown;
 use session::{CONFIRM, Gate, MFA, PASSWORD, SESSIONS, SIGN_IN, SIGN_OUT};
 use tables::{Action, Download, Page};
 

@@ -13,11 +13,11 @@ use super::call::{Answer, Pairs, Sent, call, fill, find};
 use super::tables::{self, Need, Page, Read};
 use super::visit::Visit;
 use crate::store::global::user::Role;
+use crate::web::asset::HTML;
 
 /// A page may load only from this service, and runs nothing that is written in it.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-const HTML: &str = "text/html; charset=utf-8";
 
 /// What a page shows beside what it reads.
 pub(super) struct Shown<'a> {
@@ -179,9 +179,4 @@ fn with_headers(status: StatusCode, html: String) -> Response {
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
     response
-}
-
-/// Leads to another page.
-pub(super) fn see_other(location: &str) -> Response {
-    Response::builder().status(StatusCode::SEE_OTHER).header(header::LOCATION, location).finish()
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use subtle::ConstantTimeEq;
 
 use super::call::{Pairs, Sent, call, find};
-use super::page::{self, Model, problem, see_other};
+use super::page::{self, Model, problem};
 use super::visit::{Visit, query};
 use super::way::{Way, is_own_form};
 use super::{Console, form};
@@ -21,6 +21,7 @@ use crate::auth::network::{CallerAddress, client_address};
 use crate::error::{Code, Error};
 use crate::peer::Peer;
 use crate::store::global::audit::PendingAct;
+use crate::web::see_other;
 
 pub(super) const SIGN_IN: &str = "/sign-in";
 pub(super) const SIGN_OUT: &str = "/sign-out";

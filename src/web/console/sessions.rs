@@ -8,8 +8,9 @@ use poem::{Request, Response};
 
 use super::Console;
 use super::call::find;
-use super::page::{self, problem, see_other};
+use super::page::{self, problem};
 use super::session::{Gate, SESSIONS, act, enter, enter_with_form};
+use crate::web::see_other;
 
 /// `GET /me/sessions`
 pub(super) async fn show(console: &Console, request: &Request) -> Response {
