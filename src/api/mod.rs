@@ -135,6 +135,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::decision::controls::ManagedControls,
             manage::decision::requirements::Requirements,
             manage::decision::evidence::Register,
+            manage::decision::evidence_file::EvidenceFiles,
         ),
         (
             manage::event::changes::Changes,

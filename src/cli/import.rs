@@ -1,13 +1,9 @@
 //! `posture import`.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
-use poem::Body;
 use serde_json::Value;
 
 use super::call::{Call, ServerSession, encoded, with_session};
@@ -121,13 +117,7 @@ async fn import(
     client: &str,
     path: &Path,
 ) -> Result<Value> {
-    let (file, bar) = open(path).await?;
-    let name = if input::is_stdin(path) {
-        OsStr::new("stdin")
-    } else {
-        path.file_name().unwrap_or_default()
-    };
-    let name = name.to_string_lossy();
+    let name = input::file_name(path);
     let mut query = vec![
         format!("observedAt={}", encoded(&args.observed_at)),
         format!("fileName={}", encoded(&name)),
@@ -140,15 +130,7 @@ async fn import(
     query.extend(args.again.then(|| "again=true".to_owned()));
     query.extend(args.complete.then(|| "complete=true".to_owned()));
     query.extend(args.bind.then(|| "bind=true".to_owned()));
-    let call = Call {
-        method: "POST",
-        path: format!("{client}/imports?{}", query.join("&")),
-        content_type: "application/octet-stream",
-        body: Body::from_async_read(bar.wrap_async_read(file)),
-    };
-    let answer = session.call(call).await;
-    bar.finish_and_clear();
-    answer
+    input::send(session, path, format!("{client}/imports?{}", query.join("&"))).await
 }
 
 /// The columns as the API takes them. `None`: none are given.
@@ -165,22 +147,6 @@ fn columns(given: &[String]) -> Result<Option<String>> {
         all.insert(field, column);
     }
     serde_json::to_string(&all).map(Some).map_err(Error::internal)
-}
-
-/// A file, or standard input, and how far it is read.
-async fn open(path: &Path) -> Result<(tokio::fs::File, ProgressBar)> {
-    let unreadable = |error: std::io::Error| Error::invalid(format!("cannot be read: {error}"));
-    if input::is_stdin(path) {
-        let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(unreadable)?;
-        return Ok((std::fs::File::from(input).into(), ProgressBar::hidden()));
-    }
-    let file = tokio::fs::File::open(path).await.map_err(unreadable)?;
-    let metadata = file.metadata().await.map_err(unreadable)?;
-    if metadata.is_dir() {
-        return Err(Error::invalid("is a directory; pass a file"));
-    }
-    let style = "{bar:40} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-    Ok((file, print::progress(metadata.len(), style)))
 }
 
 /// What the client's score is now.

@@ -115,7 +115,8 @@ impl Desk<'_> {
         };
         let (Entered::Added(evidence) | Entered::Renewed(evidence)) =
             self.app.add_evidence(self.rows, evidence).await?;
-        let new = NewAttestation { overrides, ..self.attestation(reason, Some(evidence.id)) };
+        let new =
+            NewAttestation { overrides, ..self.attestation(reason, Some(evidence.evidence.id)) };
         self.app.attest_control(self.rows, &control.code, new).await
     }
 

@@ -81,6 +81,8 @@ pub(super) const EXTERNAL_IP: u8 = 5;
 /// Key: [`FACT_COLUMNS`], source. Value: pairs of a field and the name of its column.
 /// Key: [`FACT_LEAVER`], source, at (falling), arrived at (falling), import, number. Value: `LeaverRow`, a part of a list of people
 /// who left.
+/// Key: [`FACT_EVIDENCE_FILE`], evidence id. Value: `EvidenceFile`. Without its entry in the register: it broke off while it arrived.
+/// Key: [`FACT_EVIDENCE_PART`], evidence id, number. Value: bytes. Invariant: the file is there.
 /// Key: [`FACT_HEALTH`], source. Value: `SourceHealth`.
 /// Key: [`FACT_RUN`], import. Value: `RunRecord`. Until the run is finished.
 /// Key: [`FACT_STEP`], import, number. Value: `Step`. Invariant: the run is there.
@@ -108,6 +110,8 @@ pub(super) const FACT_LIST: u8 = 27;
 pub(super) const FACT_SCAN: u8 = 28;
 pub(super) const FACT_COLUMNS: u8 = 29;
 pub(super) const FACT_LEAVER: u8 = 30;
+pub(super) const FACT_EVIDENCE_FILE: u8 = 31;
+pub(super) const FACT_EVIDENCE_PART: u8 = 32;
 
 /// The results of the last assessment.
 ///

@@ -448,3 +448,42 @@ fn answers_of_the_management_interface_are_as_documented() {
     ask("remove_client", "DELETE", &of(""), &none);
     ask("remove_client", "DELETE", &of(""), &none);
 }
+
+#[test]
+fn answers_to_files_are_as_documented() {
+    let (document, posture) = (document(), Posture::start());
+    for list in ["name\nListed\n", "name\nListed\n", ""] {
+        let kind = "text/csv";
+        let answer = posture.operator_bytes("POST", "/api/clients/list", kind, list.as_bytes());
+        check(&document, "add_client_list", &answer);
+    }
+    let client = posture.client("A");
+    let query = "?controlCode=GOV-14&fileName=a.pdf&by=Ada";
+    for (query, file) in [(query, "a"), (query, "a"), (query, ""), ("?fileName=a", "a")] {
+        let answer = posture.bring_evidence(&client, query, file.as_bytes());
+        check(&document, "add_evidence_file", &answer);
+    }
+    let of = |rest: &str| format!("/api/clients/{client}{rest}");
+    let ask = |id: &str, path: &str| {
+        let answer = posture.operator("GET", path, &Value::Null);
+        check(&document, id, &answer);
+        answer.json()["data"].clone()
+    };
+    let evidence = ask("list_evidence", &of("/evidence"))[0]["id"].clone();
+    let evidence = evidence.as_str().unwrap();
+    let file = posture.operator("GET", &of(&format!("/evidence/{evidence}/file")), &Value::Null);
+    let described = &operations().into_iter().find(|it| it.id == "get_evidence_file").unwrap();
+    let content = &described.described["responses"]["200"]["content"];
+    assert_eq!(
+        content.as_object().unwrap().keys().collect::<Vec<_>>(),
+        [file.header("content-type").unwrap()]
+    );
+    ask("get_evidence_file", &of("/evidence/0195a000-0000-7000-8000-000000000000/file"));
+    let identities = json!([{"user": "ann", "admin": true, "enabled": true, "mfa": null}]);
+    let facts = json!({"source": "s", "scope": "x", "complete": true, "identities": identities});
+    posture.operator("POST", &of("/facts"), &facts);
+    ask("list_accounts", &of("/accounts"));
+    ask("list_client_assets", &of("/assets"));
+    ask("list_portfolio_scores", "/api/portfolio/scores");
+    ask("list_connections", "/api/connections?limit=1");
+}

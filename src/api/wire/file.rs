@@ -2,8 +2,11 @@
 
 use std::marker::PhantomData;
 
+use bytes::Bytes;
+use futures_util::Stream;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use poem::http::header;
-use poem::{IntoResponse, Response};
+use poem::{Body, IntoResponse, Response};
 use poem_openapi::ApiResponse;
 use poem_openapi::registry::{MetaMediaType, MetaResponses, MetaSchema, MetaSchemaRef, Registry};
 use poem_openapi::types::Type;
@@ -139,3 +142,56 @@ impl<F: Formats> ApiResponse for FileReply<F> {
 
     fn register(_: &mut Registry) {}
 }
+
+/// `200` with a file as somebody brought it. Never shown by a browser: it may be anything.
+pub struct Attachment {
+    disposition: String,
+    n_bytes: u64,
+    content: Body,
+}
+
+impl Attachment {
+    pub fn of(
+        name: &str,
+        n_bytes: u64,
+        pieces: impl Stream<Item = std::io::Result<Bytes>> + Send + 'static,
+    ) -> Self {
+        // The first is for clients that do not know RFC 6266.
+        let simple =
+            |it: char| if it.is_ascii_alphanumeric() || "._-".contains(it) { it } else { '_' };
+        let plain: String = name.chars().map(simple).collect();
+        let encoded = utf8_percent_encode(name, &ATTRIBUTE);
+        let disposition = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
+        Self { disposition, n_bytes, content: Body::from_bytes_stream(pieces) }
+    }
+}
+
+impl IntoResponse for Attachment {
+    fn into_response(self) -> Response {
+        Response::builder()
+            .content_type(BINARY)
+            .header(header::CONTENT_DISPOSITION, self.disposition)
+            .header(header::CONTENT_LENGTH, self.n_bytes)
+            .header(header::CACHE_CONTROL, "no-store")
+            .body(self.content)
+    }
+}
+
+impl ApiResponse for Attachment {
+    fn meta() -> MetaResponses {
+        let schema = MetaSchema::new_with_format("string", "binary");
+        let schema = MetaSchemaRef::Inline(Box::new(schema));
+        let mut file = success(200, "The file.", String::schema_ref());
+        let content = file.responses.iter_mut();
+        content.for_each(|it| {
+            it.content = vec![MetaMediaType { content_type: BINARY, schema: schema.clone() }];
+        });
+        file
+    }
+
+    fn register(_: &mut Registry) {}
+}
+
+const BINARY: &str = "application/octet-stream";
+/// What RFC 8187 leaves as it is.
+const ATTRIBUTE: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');

@@ -54,9 +54,11 @@ fn find_own<'a>(
 pub(in crate::app) fn find_stated<'a>(
     all: &'a [RegisteredEvidence],
     new: &NewEvidence,
-) -> Option<&'a Evidence> {
-    let stated = all.iter().filter(|it| it.source.is_none()).map(|it| &it.evidence);
-    stated.into_iter().find(|it| it.control == new.control && it.reference == new.reference)
+) -> Option<&'a RegisteredEvidence> {
+    all.iter().find(|it| {
+        let entry = &it.evidence;
+        it.source.is_none() && entry.control == new.control && entry.reference == new.reference
+    })
 }
 
 /// Returns the register entries for a source's evidence: new entries, and renewed ones with their ids.

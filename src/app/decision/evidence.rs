@@ -10,15 +10,15 @@ use crate::app::input::{require_future, require_text};
 use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::id::EvidenceId;
-use crate::store::per_client::evidence::Evidence;
+use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
 use crate::store::{ClientSnapshot, ClientStore};
 
 /// The result of adding evidence.
 #[derive(Clone, Debug)]
 pub enum Entered {
-    Added(Evidence),
+    Added(RegisteredEvidence),
     /// A person had entered the same reference for the same control. That entry was renewed.
-    Renewed(Evidence),
+    Renewed(RegisteredEvidence),
 }
 
 impl App {
@@ -29,30 +29,34 @@ impl App {
     /// `Invalid` with the field that breaks a rule; `Conflict` if the register is full; those of [`App::reassess`].
     pub async fn add_evidence(&self, rows: &ClientStore, new: NewEvidence) -> Result<Entered> {
         let now = self.clock.now();
-        self.check(&new, now)?;
+        self.check_evidence(&new, now)?;
         let lock = self.clients.lock(rows.id()).await;
         let catalog = self.catalog();
         let all = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
-        let known = find_stated(&all, &new).map(|it| it.id);
+        let known = find_stated(&all, &new);
         if known.is_none() && N_EVIDENCE_MAX <= all.len() {
-            let sentence = format!(
-                "the client already has {N_EVIDENCE_MAX} pieces of evidence; remove some first"
-            );
-            return Err(Error::conflict(sentence));
+            return Err(full());
+        }
+        let file = known.and_then(|it| it.file.clone());
+        let digest = known.filter(|_| file.is_some()).and_then(|it| it.evidence.sha256);
+        if digest.is_some() && new.sha256.is_some_and(|it| Some(it) != digest) {
+            return Err(Error::invalid_field("sha256", "must be that of the entry's file"));
         }
         let evidence = Evidence {
-            id: known.unwrap_or_else(|| EvidenceId::made_at(now)),
+            id: known.map_or_else(|| EvidenceId::made_at(now), |it| it.evidence.id),
             control: new.control,
             title: new.title,
             reference: new.reference,
-            sha256: new.sha256,
+            sha256: digest.or(new.sha256),
             valid_until: new.valid_until,
             added_at: now,
             by: new.by,
         };
         let statement = Statement::PutEvidence(evidence.clone());
         self.state(rows, statement, Cause::Attestation, &lock).await?;
-        Ok(if known.is_some() { Entered::Renewed(evidence) } else { Entered::Added(evidence) })
+        let is_known = known.is_some();
+        let entry = RegisteredEvidence { evidence, source: None, file };
+        Ok(if is_known { Entered::Renewed(entry) } else { Entered::Added(entry) })
     }
 
     /// Removes an entry. An attestation that used it counts as without evidence from then on.
@@ -66,7 +70,7 @@ impl App {
         self.state(rows, Statement::RemoveEvidence(id), Cause::Attestation, &lock).await
     }
 
-    fn check(&self, new: &NewEvidence, now: Time) -> Result<()> {
+    pub(in crate::app) fn check_evidence(&self, new: &NewEvidence, now: Time) -> Result<()> {
         if self.catalog().find_control(&new.control).is_none() {
             return Err(Error::invalid_field(
                 "controlCode",
@@ -78,4 +82,11 @@ impl App {
         require_text("by", &new.by, BY_CHARS_MAX)?;
         new.valid_until.map_or(Ok(()), |it| require_future("validUntil", it, now))
     }
+}
+
+/// The error of a register that takes no more.
+pub(in crate::app) fn full() -> Error {
+    Error::conflict(format!(
+        "the client already has {N_EVIDENCE_MAX} pieces of evidence; remove some first"
+    ))
 }

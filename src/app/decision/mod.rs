@@ -5,6 +5,7 @@ pub mod client;
 pub mod control;
 pub mod evidence;
 pub mod reference;
+pub mod evidence_file;
 pub mod requirement;
 pub mod risk;
 pub mod state;

@@ -62,13 +62,32 @@ pub(super) fn run(
     (format, output): (ReportFormat, &Path),
     path: impl AsyncFnOnce(&ServerSession) -> Result<String>,
 ) -> Result<()> {
+    save(options, json, output, (format.example(), format.binary()), async |session| {
+        let path = path(session).await?;
+        let join = if path.contains('?') { '&' } else { '?' };
+        Ok(format!("{path}{join}format={}", format.as_str()))
+    })
+}
+
+/// Gets a file, and writes it, or prints it if `output` is `-`. `such`: the name of such a file, and what a terminal cannot
+/// show of it. `path`: the path of its operation, with its query.
+///
+/// # Errors
+/// As [`run`].
+pub(in crate::cli) fn save(
+    options: &Config,
+    json: bool,
+    output: &Path,
+    such: (&str, Option<&str>),
+    path: impl AsyncFnOnce(&ServerSession) -> Result<String>,
+) -> Result<()> {
+    let (example, binary) = such;
     let to_stdout = output == Path::new("-");
     if !to_stdout {
-        require_replaceable(output, format.example())?;
-    } else if let Some(kind) = format.binary().filter(|_| io::stdout().is_terminal()) {
+        require_replaceable(output, example)?;
+    } else if let Some(kind) = binary.filter(|_| io::stdout().is_terminal()) {
         return Err(Error::invalid(format!(
-            "a terminal cannot show a {kind}; name a file, such as --output {}",
-            format.example()
+            "a terminal cannot show a {kind}; name a file, such as --output {example}"
         )));
     }
     let content = with_session(options, async |session| {
@@ -78,9 +97,7 @@ pub(super) fn run(
             content.extend_from_slice(piece);
             Ok(())
         };
-        let join = if path.contains('?') { '&' } else { '?' };
-        let call = Call::get(format!("{path}{join}format={}", format.as_str()));
-        session.stream(call, &mut put).await?;
+        session.stream(Call::get(path), &mut put).await?;
         Ok(content)
     })?;
     if to_stdout {

@@ -2,7 +2,7 @@
 
 pub(super) mod change;
 pub(super) mod document;
-mod download;
+pub(super) mod download;
 pub(super) mod event;
 pub(super) mod export;
 mod file;

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::id::EvidenceId;
 use crate::store::ClientBatch;
 use crate::store::kernel::transaction::{ClientTransaction, Rows};
+use crate::store::per_client::evidence_file::EvidenceFile;
 use crate::store::row_key::RowKey;
 use crate::store::table::{FACT_EVIDENCE, FACT_EVIDENCE_SOURCE, FACTS};
 
@@ -42,6 +43,8 @@ pub struct RegisteredEvidence {
     pub evidence: Evidence,
     /// The source that reports it. `None`: a person added it, or a source did before this was recorded.
     pub source: Option<String>,
+    /// `None`: only the reference is kept.
+    pub file: Option<EvidenceFile>,
 }
 
 impl Evidence {
@@ -66,14 +69,17 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &RowKey::of(FACT_EVIDENCE))
     }
 
-    /// [`Self::list_evidence`], with the sources.
+    /// [`Self::list_evidence`], with the sources and files.
     pub fn list_registered_evidence(&self) -> Result<Vec<RegisteredEvidence>> {
         let sources: Vec<EvidenceSource> = self.list(FACTS, &RowKey::of(FACT_EVIDENCE_SOURCE))?;
         let mut sources: HashMap<EvidenceId, String> =
             sources.into_iter().map(|it| (it.evidence, it.source)).collect();
+        let mut files: HashMap<EvidenceId, EvidenceFile> =
+            self.list_evidence_files()?.into_iter().map(|it| (it.evidence, it)).collect();
         let registered = |evidence: Evidence| {
             let source = sources.remove(&evidence.id);
-            RegisteredEvidence { evidence, source }
+            let file = files.remove(&evidence.id);
+            RegisteredEvidence { evidence, source, file }
         };
         Ok(self.list_evidence()?.into_iter().map(registered).collect())
     }
@@ -95,8 +101,9 @@ impl ClientBatch<'_> {
         self.put_evidence(evidence)
     }
 
-    /// Whether it was there.
+    /// Removes it, with its file. Whether it was there.
     pub fn remove_evidence(&mut self, id: EvidenceId) -> Result<bool> {
+        self.remove_evidence_file(id)?;
         self.remove(FACTS, &source_key(id))?;
         self.remove(FACTS, &evidence_key(id))
     }

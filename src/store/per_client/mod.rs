@@ -6,6 +6,7 @@ pub mod columns;
 pub mod condition;
 pub mod due;
 pub mod evidence;
+pub mod evidence_file;
 pub mod fact;
 pub mod handle;
 pub mod history;

@@ -204,3 +204,33 @@ fn an_alert_rule_is_added_changed_and_removed() {
         assert_eq!(two.code, 2, "one condition for a rule");
     });
 }
+
+#[test]
+fn a_file_is_evidence_and_comes_back_as_it_is() {
+    both(|folder| {
+        let content: Vec<u8> = (0..400_000u32).map(|it| (it % 251) as u8).collect();
+        folder.write("plan.pdf", &content);
+        let add = ["evidence", "add", NAME, "GOV-14", "--title", "Plan 2026", "--by", "Ada"];
+        let with = ["--file", "plan.pdf", "--valid-until", "2030-06-30"];
+        let id = folder.ok(&[&add[..], &with].concat()).trim().to_owned();
+        let entry = data(folder, &["evidence", "list", NAME])[0].clone();
+        assert_eq!(entry["file"], json!({"name": "plan.pdf", "sizeBytes": 400_000}));
+        assert_eq!(
+            (&entry["reference"], &entry["title"]),
+            (&json!("plan.pdf"), &json!("Plan 2026"))
+        );
+        let listed = folder.ok(&["evidence", "list", NAME]);
+        assert!(listed.contains("plan.pdf (file plan.pdf, 391 KiB)"), "{listed}");
+        let said = folder.ok(&["evidence", "save", NAME, &id, "--output", "back.pdf"]);
+        assert_eq!(said, "back.pdf: written\n");
+        assert!(std::fs::read(folder.path().join("back.pdf")).unwrap() == content);
+        let neither = folder.run(&add).err;
+        assert!(neither.contains("--location"), "{neither}");
+        let absent = folder.run(&[&add[..], &["--file", "none.pdf"]].concat());
+        assert!(refusal(&absent).contains("none.pdf: cannot be read"), "{}", absent.err);
+        let wrong =
+            ["evidence", "save", NAME, "0195a000-0000-7000-8000-000000000000", "--output", "x"];
+        assert_eq!(refusal(&folder.run(&wrong)), "evidence file not found");
+        assert!(!folder.path().join("x").exists());
+    });
+}

@@ -178,3 +178,65 @@ fn a_form_that_is_no_form_is_refused() {
         (303, Some(&*format!("/clients/{client}/controls/GOV-04")))
     );
 }
+
+#[test]
+fn a_control_is_attested_with_a_file() {
+    let (posture, mut browser) = with_admin();
+    let client = posture.client("A");
+    let control = format!("/clients/{client}/controls/GOV-14");
+    let token = browser.token(&control);
+    let file = ("Plan \"2026\".pdf", &b"%PDF-1.7 <script>"[..]);
+    let refused = browser.upload(
+        &format!("{control}/files"),
+        &[("token", &token), ("title", ""), ("validUntil", "2020-01-01")],
+        file,
+    );
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("must be in the future"), "{}", refused.text());
+    let fields = [("token", token.as_str()), ("title", ""), ("validUntil", "")];
+    let added = browser.upload(&format!("{control}/files"), &fields, file);
+    assert_eq!(added.status, 303, "{}", added.text());
+    let page = browser.get(added.header("location").unwrap()).text();
+    assert!(
+        page.contains("The file is in the register. Now attest the control with it."),
+        "{page}"
+    );
+    let entry = api(&posture, &format!("/api/clients/{client}/evidence"))[0].clone();
+    assert_eq!(
+        (&entry["controlCode"], &entry["by"]),
+        (&json!("GOV-14"), &json!("ada@example.com"))
+    );
+    let id = entry["id"].as_str().unwrap();
+    let saved = browser.get(&format!("/clients/{client}/evidence/{id}/file"));
+    assert_eq!((saved.status, &*saved.body), (200, file.1));
+    assert_eq!(saved.header("content-type"), Some("application/octet-stream"));
+    assert!(saved.header("content-disposition").unwrap().starts_with("attachment; "));
+    assert_eq!(saved.header("x-content-type-options"), Some("nosniff"));
+    let fields = [
+        ("token", token.as_str()),
+        ("status", "compliant"),
+        ("reason", "read it"),
+        ("evidenceId", id),
+    ];
+    assert_eq!(browser.post(&format!("{control}/attest"), &fields).status, 303);
+    let shown = api(&posture, &format!("/api/clients/{client}/controls/GOV-14"));
+    assert_eq!(shown["status"], "compliant", "{shown}");
+}
+
+#[test]
+fn a_list_of_clients_is_added_on_the_page() {
+    let (posture, browser) = with_admin();
+    posture.client("Known");
+    let token = browser.token("/clients/add");
+    let send = |list: &str| {
+        browser.upload("/clients/add/list", &[("token", &token)], ("c.csv", list.as_bytes()))
+    };
+    let wrong = send("name,employees\nA,many\n");
+    assert_eq!(wrong.status, 400);
+    assert!(wrong.text().contains("row 1: employees must be a whole number"), "{}", wrong.text());
+    let done = send("name\n<b>\nKnown\n");
+    assert_eq!(done.status, 200);
+    let page = done.text();
+    assert!(page.contains("&lt;b&gt;</a>") && page.contains("left as they are: Known"), "{page}");
+    assert_eq!(api(&posture, "/api/clients").as_array().unwrap().len(), 2);
+}

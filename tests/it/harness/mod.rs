@@ -418,6 +418,12 @@ impl Posture {
         self.operator_bytes("POST", &path, "application/octet-stream", file)
     }
 
+    /// Adds evidence with its file. `query` begins with a question mark.
+    pub fn bring_evidence(&self, client: &str, query: &str, file: &[u8]) -> Answer {
+        let path = format!("/api/clients/{client}/evidence/files{query}");
+        self.operator_bytes("POST", &path, "application/octet-stream", file)
+    }
+
     /// All events so far, in commit order.
     pub fn events(&self) -> Vec<Value> {
         let mut events = Vec::new();

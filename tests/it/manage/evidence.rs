@@ -56,7 +56,7 @@ fn what_is_added_is_listed_counted_and_kept() {
     let expected = json!({
         "id": first["id"], "controlCode": PERSONS, "title": "Policy", "reference": "wiki/1",
         "sha256": digest.to_lowercase(), "validUntil": until, "addedAt": posture.now().to_string(),
-        "by": "Ada", "source": null,
+        "by": "Ada", "source": null, "file": null,
     });
     assert_eq!(first, expected);
     posture.pass_s(1);

@@ -16,6 +16,7 @@ mod documents;
 mod events;
 mod evidence;
 mod expiry;
+mod evidence_files;
 mod export;
 mod facts;
 mod framework_documents;

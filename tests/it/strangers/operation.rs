@@ -66,6 +66,8 @@ pub(crate) const TRIED: &[Tried] = &[
     ("remove_evidence", Names::Evidence, "", 204),
     ("get_risk", Names::Risk, "", 200),
     ("change_risk", Names::Risk, "", 200),
+    ("add_evidence_file", Names::Client, "validUntil=x", 201),
+    ("get_evidence_file", Names::Evidence, "", 200),
     ("list_tasks", Names::Nothing, "status=x", 200),
     ("add_task", Names::Nothing, "", 201),
     ("change_task", Names::Task, "", 200),

@@ -152,7 +152,9 @@ impl World {
         let task = made("/api/tasks", &task(&client));
         let alert_rule = made("/api/alert-rules", &alert_rule());
         let scan = made("/api/scan", &scan(&client));
-        let evidence = made(&format!("/api/clients/{client}/evidence"), &evidence("first"));
+        let query = "?controlCode=CLD-01&fileName=first.txt&by=Ada";
+        let evidence = posture.bring_evidence(&client, query, b"Canary");
+        let evidence = text(&evidence.json()["data"]["id"]);
         let connection = made("/api/connections", &connection(&client));
         posture.operator("PUT", "/api/microsoft-app", &microsoft_app());
         let kind = format!("/api/connection-mappings/{KIND}");
@@ -179,7 +181,11 @@ impl World {
 
     /// The path with these ids in it.
     fn path(&self, operation: &Operation, id: Option<&str>, client: &str) -> String {
-        let query = if operation.id == "list_portfolio" { "?framework=SOC2" } else { "" };
+        let query = match operation.id.as_str() {
+            "list_portfolio" => "?framework=SOC2",
+            "add_evidence_file" => "?controlCode=CLD-01&fileName=second.txt&by=Ada",
+            _ => "",
+        };
         operation
             .path
             .clone()
@@ -265,6 +271,8 @@ impl World {
             "add_user" => user("new@example.com", "viewer"),
             "change_user" => json!({"displayName": "renamed"}),
             "recover_deliveries" => json!({"since": "2026-03-10T00:00:00Z"}),
+            "add_client_list" => return (path, b"name\nListed\n".to_vec()),
+            "add_evidence_file" => return (path, b"Canary".to_vec()),
             "add_import" => return (path, crate::manage::prowler(crate::manage::GOOD)),
             _ => return (path, Vec::new()),
         };

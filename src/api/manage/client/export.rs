@@ -176,7 +176,7 @@ impl ExportSource {
             }
             ExportPart::Evidence => {
                 let all = register(rows, &app.catalog())?.into_iter();
-                let views = all.map(EvidenceView::of_registered);
+                let views = all.map(EvidenceView::of);
                 views.for_each(|it| self.put(written, "evidence", &it));
             }
             ExportPart::Tasks { after } => return self.put_tasks(rows, written, after),

@@ -12,7 +12,7 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{Decide, ViewCompliance};
 use crate::api::wire::body::{Body, example, present};
 use crate::api::wire::input::Sha256Text;
-use crate::api::wire::param::{Id, Limit, Offset, Raw, cut};
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Gone, Made, Null, Rendered};
@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::id::EvidenceId;
 use crate::page::Page;
 use crate::store::ClientSnapshot;
-use crate::store::per_client::evidence::{Evidence, RegisteredEvidence};
+use crate::store::per_client::evidence::RegisteredEvidence;
 
 /// An entry of a client's evidence register.
 #[derive(JsonSchema, Serialize)]
@@ -45,16 +45,23 @@ pub struct EvidenceView {
     by: String,
     /// The source that reports it. Null: a person added it.
     source: Null<String>,
+    /// The file that is kept. Null: only the reference is.
+    file: Null<EvidenceFileView>,
+}
+
+/// A file of evidence.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "EvidenceFile")]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceFileView {
+    name: String,
+    size_bytes: u64,
 }
 
 impl EvidenceView {
-    /// Shows an entry that a person added.
-    fn of(it: Evidence) -> Self {
-        Self::of_registered(RegisteredEvidence { evidence: it, source: None })
-    }
-
-    pub fn of_registered(it: RegisteredEvidence) -> Self {
-        let RegisteredEvidence { evidence: it, source } = it;
+    pub fn of(it: RegisteredEvidence) -> Self {
+        let RegisteredEvidence { evidence: it, source, file } = it;
+        let file = file.map(|it| EvidenceFileView { name: it.name, size_bytes: it.n_bytes });
         Self {
             id: Uid::of(it.id.as_bytes()),
             control_code: it.control,
@@ -65,6 +72,7 @@ impl EvidenceView {
             added_at: When(it.added_at),
             by: it.by,
             source: source.into(),
+            file: file.into(),
         }
     }
 }
@@ -129,14 +137,21 @@ impl Register {
         web: Held<&Arc<Web>>,
         by: By<ViewCompliance>,
         #[oai(name = "clientId")] client_id: Path<Raw<Id>>,
+        /// Only evidence for this control.
+        #[oai(name = "controlCode")]
+        control_code: Query<Option<Raw<Text>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
     ) -> Result<reply::PageReply<EvidenceView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
+        let control = control_code.0.map(|it| it.text.to_ascii_uppercase());
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         let catalog = web.app.catalog();
-        let evidence = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
-        let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of_registered);
+        let mut evidence = rows.read(move |it: &ClientSnapshot| register(it, &catalog)).await?;
+        if let Some(control) = control {
+            evidence.retain(|it| it.evidence.control == control);
+        }
+        let page = Page::of(evidence.into_iter(), cut).map(EvidenceView::of);
         Ok(reply::PageReply::rendered(Rendered::page(&page)))
     }
 

@@ -3,6 +3,7 @@
 pub mod alert_rules;
 pub mod controls;
 pub mod evidence;
+pub mod evidence_file;
 pub mod requirements;
 pub mod risks;
 pub mod row_decision;

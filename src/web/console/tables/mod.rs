@@ -99,6 +99,10 @@ const DOWNLOADS: &[Download] = &[
         path: "/clients/:client/files/report",
         target: "/api/clients/:client/reports/posture?format=?format&language=?language",
     },
+    Download {
+        path: "/clients/:client/evidence/:evidence/file",
+        target: "/api/clients/:client/evidence/:evidence/file",
+    },
     Download { path: "/clients/:client/files/export", target: "/api/clients/:client/export" },
     Download { path: "/files/portfolio", target: "/api/portfolio/report?format=?format" },
 ];
