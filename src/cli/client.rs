@@ -1,11 +1,13 @@
 //! `posture client`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 
 use super::call::{Call, ServerSession, with_session};
 use super::option::{body, clearable, references, require_change};
-use super::{client_name, print};
+use super::{client_name, input, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::page::LIMIT_MAX;
@@ -19,6 +21,19 @@ pub(super) enum ClientCommand {
 Example:
   posture client add --name 'Acme Ltd' --industry Healthcare --employees 40 --profile m365=used,aws=unused")]
     Add(ClientAddArgs),
+    /// Add the clients of a CSV list that are not there yet.
+    #[command(after_help = "\
+The first row names the columns: name, and optionally industry, employees and frameworks, whose
+identifiers are separated by semicolons. Names that clients already have are left out. If a row
+breaks a rule, none is added.
+
+Example:
+  posture client import clients.csv")]
+    Import {
+        /// The list, or - for standard input.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// List all clients.
     List,
     /// Show a client.
@@ -91,6 +106,11 @@ pub(super) struct ClientSetArgs {
 pub(super) fn run(options: &Config, json: bool, command: ClientCommand) -> Result<()> {
     with_session(options, async |session| match command {
         ClientCommand::Add(args) => add(session, json, &args).await,
+        ClientCommand::Import { file } => {
+            let answer = input::send(session, &file, "/api/clients/list".to_owned()).await;
+            let answer = answer.map_err(|error| error.at(&input::name(&file)))?;
+            imported(json, &answer)
+        }
         ClientCommand::List => list(json, &session.list("/api/clients", LIMIT_MAX).await?),
         ClientCommand::Show { client } => {
             let path = client_name::path(session, &client).await?;
@@ -234,4 +254,14 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("settings", "settings"),
         ],
     )
+}
+
+fn imported(json: bool, answer: &Value) -> Result<()> {
+    if json {
+        return print::json(answer);
+    }
+    let [added, known] =
+        ["added", "known"].map(|it| answer["data"][it].as_array().map_or(0, Vec::len));
+    let there = if known == 0 { String::new() } else { format!("; {known} were there already") };
+    print::line(&format!("{} added{there}", print::count(&added.into(), "client")))
 }

@@ -171,7 +171,7 @@ pub(super) fn each(
 }
 
 /// What separates the columns of a table with this header: that of these which is in it most often.
-fn delimiter(header: &[u8]) -> u8 {
+pub(super) fn delimiter(header: &[u8]) -> u8 {
     let count = |of: u8| header.split(|it| *it == of).count();
     let mut most = b',';
     for it in [b';', b'\t', b'|'] {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::file::FileFormat;
 use super::kind;
 use crate::app::access::mfa::MfaState;
+use crate::app::report::portfolio::ClientOrder;
 use crate::clock::Time;
 use crate::engine::asset::{AssetStatus, AssetType};
 use crate::engine::catalog::Decider;
@@ -346,6 +347,11 @@ word!(
 word!(
     /// The format of a report that people read.
     DocumentFormatView, FileFormat, "DocumentFormat", FileFormat::DOCUMENTS, FileFormat::as_str
+);
+word!(
+    /// `added`: the order in which they were added. `name`: the alphabet. `score`: lowest first, those without one last. `coverage`:
+    /// least first. `risks`: most open critical risks first, then most high ones, and so on.
+    ClientOrderView, ClientOrder, "ClientOrder", ClientOrder::ALL, ClientOrder::as_str
 );
 word!(
     /// `en`: English. `fr`: French.

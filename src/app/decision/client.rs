@@ -93,6 +93,12 @@ impl App {
         }
         reference::check(change.references.as_ref())?;
         let references = change.references.clone();
+        let client = self.made(change, by)?;
+        self.keep_client(&by.acting_on(&self.store), client, None, references).await
+    }
+
+    /// A new client, not stored yet.
+    pub(super) fn made(&self, change: ClientChange, by: &Caller) -> Result<Client> {
         let now = self.clock.now();
         let client = Client {
             id: ClientId::made_at(now),
@@ -104,8 +110,7 @@ impl App {
             created_at: now,
             updated_at: now,
         };
-        let client = self.changed(client, change, &by.name())?;
-        self.keep_client(&by.acting_on(&self.store), client, None, references).await
+        self.changed(client, change, &by.name())
     }
 
     /// # Errors

@@ -2,6 +2,7 @@
 
 pub mod alert_rule;
 pub mod client;
+pub mod client_list;
 pub mod control;
 pub mod evidence;
 pub mod reference;

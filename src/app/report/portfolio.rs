@@ -1,6 +1,7 @@
 //! Frameworks, scores and risks over all clients that the caller may see.
 
-use std::collections::BTreeSet;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::kpi::reasons;
@@ -12,13 +13,16 @@ use crate::engine::fact::Status;
 use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::{FrameworkSummary, RowOutcome};
 use crate::engine::severity::Severity;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::{ClientId, RiskId};
 use crate::page::{Cut, Page};
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::posture::{OpenRisk, ScoreEntry};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientSnapshot, Snapshot};
+
+/// How many days ago the score is that the present one is compared with.
+pub const TREND_DAYS: i64 = 30;
 
 /// What a request asks about the portfolio.
 #[derive(Clone, Copy, Debug)]
@@ -45,14 +49,111 @@ pub struct ClientStanding {
     pub client: Arc<Client>,
     /// `None` until the first valid observation or attestation.
     pub score: Option<ScoreEntry>,
+    /// The overall score [`TREND_DAYS`] ago. `None`: there was none.
+    pub score_before: Option<u8>,
     /// In percent.
     pub coverage: u8,
+    /// Dollars per year. 0 if it is not known.
+    pub exposure: u64,
+    /// Open risks, not accepted, without a dollar impact.
+    pub n_unpriced_risks: u32,
     /// Open and not accepted, in the order of [`Severity::ALL`].
     pub n_risks: [u64; 4],
     /// Why it needs attention, most important first.
     pub attention: Vec<String>,
     /// In the catalog's order, and whether the client must meet it.
     pub frameworks: Vec<(FrameworkId, bool, FrameworkSummary)>,
+}
+
+/// Which clients are listed, and how.
+#[derive(Clone, Debug, Default)]
+pub struct StandingList {
+    /// Only those that have it in their name, in upper or lower case. Empty: all.
+    pub search: String,
+    /// Only those of this industry, in upper or lower case.
+    pub industry: Option<String>,
+    /// Only those that must meet it.
+    pub framework: Option<FrameworkId>,
+    pub order: ClientOrder,
+    /// It continues after this client.
+    pub after: Option<ClientId>,
+}
+
+/// What clients are listed by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientOrder {
+    /// When they were added, oldest first.
+    #[default]
+    Added,
+    /// Their names, in the order of the alphabet.
+    Name,
+    /// Their scores, lowest first. Those without a score are last.
+    Score,
+    /// How much of them is assessed, least first.
+    Coverage,
+    /// Their open risks that are not accepted: the most critical ones first, then the most high ones, and so on.
+    Risks,
+}
+
+impl ClientOrder {
+    pub const ALL: [Self; 5] = [Self::Added, Self::Name, Self::Score, Self::Coverage, Self::Risks];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Name => "name",
+            Self::Score => "score",
+            Self::Coverage => "coverage",
+            Self::Risks => "risks",
+        }
+    }
+
+    /// Sorts clients that are in the order in which they were added.
+    fn sort(self, clients: &mut [Arc<Client>], snapshot: &Snapshot) -> Result<()> {
+        let figures = match self {
+            Self::Added | Self::Name => HashMap::new(),
+            Self::Score | Self::Coverage | Self::Risks => {
+                snapshot.list_summaries()?.into_iter().collect()
+            }
+        };
+        let of = |it: &Arc<Client>| figures.get(&it.id).copied().unwrap_or_default();
+        match self {
+            Self::Added => (),
+            Self::Name => clients.sort_by_cached_key(|it| it.name.to_lowercase()),
+            Self::Score => clients.sort_by_cached_key(|it| {
+                let score = of(it).score;
+                (score.is_none(), score)
+            }),
+            Self::Coverage => clients.sort_by_cached_key(|it| of(it).coverage),
+            Self::Risks => clients.sort_by_cached_key(|it| {
+                let n_risks = of(it).n_risks;
+                Reverse(Severity::ALL.map(|severity| n_risks[severity as usize]))
+            }),
+        }
+        Ok(())
+    }
+
+    /// Where the list continues after a client.
+    fn place_after(self, clients: &[Arc<Client>], after: ClientId) -> Result<usize> {
+        if self == Self::Added {
+            return Ok(clients.partition_point(|it| it.id <= after));
+        }
+        let place = clients.iter().position(|it| it.id == after);
+        let rule = "must be a client of the list; it is no longer there, so start again without it";
+        place.map(|it| it + 1).ok_or_else(|| Error::invalid_field("after", rule))
+    }
+}
+
+impl StandingList {
+    fn has(&self, client: &Client) -> bool {
+        let industry = || client.industry.as_deref().unwrap_or_default().to_lowercase();
+        client.name.to_lowercase().contains(&self.search.to_lowercase())
+            && self.industry.as_ref().is_none_or(|it| it.to_lowercase() == industry())
+            && self
+                .framework
+                .is_none_or(|it| Settings::of(&client.settings).frameworks().contains(&it))
+    }
 }
 
 /// An open risk of one of many clients.
@@ -68,31 +169,26 @@ fn is_active(client: &Client) -> bool {
 }
 
 impl App {
-    /// Up to `limit` active clients after `after`, in the order in which they were added. `search`: only those that have it
-    /// in their name, in upper or lower case.
+    /// Up to `limit` active clients of a list.
     ///
     /// # Errors
-    /// `Unavailable` if the database is not available.
+    /// `Invalid` if the list has no client to continue after; `Unavailable` if the database is not available.
     pub async fn list_standings(
         self: &Arc<Self>,
         caller: &Caller,
-        search: Option<&str>,
-        after: Option<ClientId>,
+        list: StandingList,
         limit: u32,
     ) -> Result<Vec<ClientStanding>> {
+        let mut clients = self.clients.directory.list();
+        clients.retain(|it| is_active(it) && caller.may_reach(it.id) && list.has(it));
         let app = Arc::clone(self);
-        let mark = after.map(|client| Mark { client, key: String::new() });
-        let search = search.map(str::to_lowercase).unwrap_or_default();
-        let is_listed =
-            move |it: &Client| is_active(it) && it.name.to_lowercase().contains(&search);
-        self.walk(caller, (None, is_listed), mark, limit, move |rows, part| {
-            let client = app.clients.directory.find(rows.id());
-            let Some(client) = client.filter(|_| part.after.is_none()) else {
-                return Ok(Vec::new());
-            };
-            Ok(vec![app.standing(rows, client)?])
-        })
-        .await
+        let read = move |snapshot: &Snapshot| {
+            list.order.sort(&mut clients, snapshot)?;
+            let first = list.after.map_or(Ok(0), |it| list.order.place_after(&clients, it))?;
+            let wanted = clients.into_iter().skip(first).take(limit as usize);
+            wanted.map(|it| app.standing(&snapshot.client(it.id), it)).collect()
+        };
+        caller.acting_on(&self.store).read(read).await
     }
 
     fn standing(&self, rows: &ClientSnapshot, client: Arc<Client>) -> Result<ClientStanding> {
@@ -103,7 +199,11 @@ impl App {
             Ok((it.id, in_scope.contains(&it.id), summary))
         };
         let figures = rows.summary()?;
+        let before = rows.find_score_of_day(self.clock.now().plus_days(-TREND_DAYS))?;
         Ok(ClientStanding {
+            score_before: before.map(|it| it.score.overall),
+            exposure: figures.exposure,
+            n_unpriced_risks: figures.n_unpriced_risks,
             n_risks: Severity::ALL.map(|it| u64::from(figures.n_risks[it as usize])),
             attention: reasons(&figures),
             score: rows.find_score()?,

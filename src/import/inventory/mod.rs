@@ -1,6 +1,8 @@
-//! Lists of assets, and of people who left, from anywhere: CSV or JSON whose columns a source names in its own way.
+//! Lists of assets, and of people who left, from anywhere: CSV or JSON whose columns a source names in its own way. Beside them,
+//! lists of clients.
 
 mod asset;
+pub mod client_list;
 mod columns;
 mod leaver;
 mod rows;

@@ -123,8 +123,8 @@ fn broken() -> Answer {
     Answer { status: StatusCode::SERVICE_UNAVAILABLE, body: Value::Null, retry_after: None }
 }
 
-/// Fills in a target: `:name` is a part of the page's path, `?name` what its query says. A parameter without a value is
-/// left out.
+/// Fills in a target: `:name` is a part of the page's path, `?name` what its query says, `?name=word` the word if it says
+/// nothing. A parameter without a value is left out.
 pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
     let (path, parameters) = template.split_once('?').unwrap_or((template, ""));
     let segments = path.split('/').map(|it| match it.strip_prefix(':') {
@@ -135,7 +135,13 @@ pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
     let given = parameters.split('&').filter_map(|it| {
         let (name, value) = it.split_once('=')?;
         let value = match (value.strip_prefix('?'), value.strip_prefix(':')) {
-            (Some(asked), _) => find(query, asked).filter(|it| !it.is_empty())?,
+            (Some(asked), _) => {
+                let (asked, default) = match asked.split_once('=') {
+                    Some((asked, default)) => (asked, Some(default)),
+                    None => (asked, None),
+                };
+                find(query, asked).filter(|it| !it.is_empty()).or(default)?
+            }
             (None, Some(part)) => find(parts, part)?,
             (None, None) => value,
         };

@@ -192,6 +192,73 @@ fn the_scores_of_all_clients_are_what_each_client_shows() {
 }
 
 #[test]
+fn clients_are_listed_by_what_is_asked_for() {
+    let posture = Posture::start();
+    let clients = in_order(&posture, ["delta", "Bravo", "alpha", "Charlie"]);
+    import(&posture, &clients[0], "", GOOD);
+    import(&posture, &clients[1], "", MIXED);
+    for (client, industry, frameworks) in
+        [(&clients[1], "Legal", json!(["SOC2"])), (&clients[3], "legal", json!(["HIPAA"]))]
+    {
+        let change = json!({"industry": industry, "settings": {"frameworks": frameworks}});
+        patched(&posture, &format!("/api/clients/{client}"), &change);
+    }
+    let names = |query: &str| {
+        let mut names = Vec::new();
+        let mut after = String::new();
+        loop {
+            let path = format!("/api/portfolio/scores?limit=3&{query}{after}");
+            let answer = posture.operator("GET", &path, &Value::Null).json();
+            let page = answer["data"].as_array().unwrap().iter();
+            names.extend(page.map(|it| it["clientName"].as_str().unwrap().to_owned()));
+            let Some(next) = answer["next"].as_str() else { return names };
+            after = format!("&after={next}");
+        }
+    };
+    assert_eq!(names(""), ["delta", "Bravo", "alpha", "Charlie"]);
+    assert_eq!(names("order=added"), names(""));
+    assert_eq!(names("order=name"), ["alpha", "Bravo", "Charlie", "delta"]);
+    assert_eq!(names("order=score"), ["Bravo", "delta", "alpha", "Charlie"]);
+    assert_eq!(names("order=risks")[0], "Bravo");
+    assert_eq!(names("order=coverage")[..2], ["alpha", "Charlie"]);
+    assert_eq!(names("order=name&industry=LEGAL"), ["Bravo", "Charlie"]);
+    assert_eq!(names("order=name&framework=soc2"), ["alpha", "Bravo", "delta"]);
+    assert_eq!(names("industry=legal&framework=HIPAA&search=char"), ["Charlie"]);
+    for (query, field) in [
+        ("order=size", "order"),
+        ("framework=SOC3", "framework"),
+        ("order=name&after=0195a000-0000-7000-8000-000000000000", "after"),
+    ] {
+        let path = format!("/api/portfolio/scores?{query}");
+        let answer = posture.operator("GET", &path, &Value::Null);
+        assert_eq!(refused_field(&answer).0, field);
+    }
+    // In the order in which they were added, it continues after one that was removed.
+    let gone = "/api/portfolio/scores?after=0195a000-0000-7000-8000-000000000000";
+    assert_eq!(read(&posture, gone).as_array().unwrap().len(), 4);
+}
+
+#[test]
+fn the_score_of_a_month_ago_stands_beside_the_present_one() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let row = || read(&posture, "/api/portfolio/scores")[0].clone();
+    import(&posture, &client, "", GOOD);
+    let first = row()["score"]["overallScore"].clone();
+    assert_eq!(row()["score30DaysAgo"], Value::Null);
+    posture.pass_days(20);
+    import(&posture, &client, "observedAt=now", MIXED);
+    assert_eq!(row()["score30DaysAgo"], Value::Null);
+    let second = row()["score"]["overallScore"].clone();
+    posture.pass_days(15);
+    assert_eq!(row()["score30DaysAgo"], first);
+    assert!(row()["score"]["overallScore"].as_u64() < first.as_u64());
+    posture.pass_days(20);
+    import(&posture, &client, "observedAt=now", MIXED);
+    assert_eq!(row()["score30DaysAgo"], second);
+}
+
+#[test]
 fn the_risks_of_all_clients_are_what_each_client_shows() {
     let posture = Posture::start();
     let clients = in_order(&posture, ["A", "B", "Left"]);

@@ -36,6 +36,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("get_compliance", Names::Client, "level=x", 200),
     ("manage_list_clients", Names::Nothing, "offset=-1", 200),
     ("add_client", Names::Nothing, "", 201),
+    ("add_client_list", Names::Nothing, "", 200),
     ("manage_get_client", Names::Client, "", 200),
     ("change_client", Names::Client, "", 200),
     ("remove_client", Names::Client, "", 204),

@@ -1,5 +1,6 @@
 //! Clients: list, add, get, change, erase.
 
+use std::io::Read;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
@@ -17,12 +18,14 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Gone, Made, Null, Rendered};
+use crate::api::wire::upload::FileBody;
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::client::settings::{Defaults, Settings};
 use crate::app::decision::client::ClientChange;
+use crate::app::decision::client_list::{LIST_BYTES_MAX, ListOutcome};
 use crate::auth::caller::Caller;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::page::Page;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
@@ -144,6 +147,34 @@ async fn shown(web: &Web, caller: &Caller, client: &Client) -> Result<ManagedCli
     Ok(ManagedClientView::of(client, references, &web.app.options.settings))
 }
 
+/// What became of a list of clients.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "ClientList")]
+#[serde(rename_all = "camelCase")]
+pub struct ClientListView {
+    added: Vec<AddedClientView>,
+    /// Names that clients already have. These clients were left as they are.
+    known: Vec<String>,
+}
+
+/// A client that a list added.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "AddedClient")]
+pub struct AddedClientView {
+    id: Uid,
+    name: String,
+}
+
+impl ClientListView {
+    fn of(it: ListOutcome) -> Self {
+        let added = |it: &Arc<Client>| AddedClientView {
+            id: Uid::of(it.id.as_bytes()),
+            name: it.name.clone(),
+        };
+        Self { added: it.added.iter().map(added).collect(), known: it.known }
+    }
+}
+
 pub struct ManagedClients;
 
 #[OpenApi(prefix_path = "/api", tag = "Group::Management")]
@@ -192,6 +223,26 @@ impl ManagedClients {
         let change = body.read()?.into();
         let client = web.app.add_client(&by.0, change).await?;
         Ok(Made::Added(shown(&web, &by.0, &client).await?))
+    }
+
+    /// Add a list of clients
+    ///
+    /// The body is a table as spreadsheets save it (CSV, UTF-8, up to 1 MiB and 1,000 rows). Its first row names the columns:
+    /// `name`, and optionally `industry`, `employees` and `frameworks`, whose identifiers are separated by semicolons. Names that
+    /// clients already have are left out, so that the same list can be sent again. If a row breaks a rule, none is added.
+    /// Scope: `manage:clients`.
+    #[oai(path = "/clients/list", method = "post", operation_id = "add_client_list")]
+    async fn add_client_list(
+        &self,
+        web: Held<&Arc<Web>>,
+        by: By<AddClients>,
+        file: FileBody,
+    ) -> Result<Data<ClientListView>, Failure> {
+        let upload = file.receive(&web.app, &by.0, LIST_BYTES_MAX).await?;
+        let mut bytes = Vec::new();
+        upload.reader()?.read_to_end(&mut bytes).map_err(Error::internal)?;
+        let outcome = web.app.add_client_list(&by.0, &bytes).await?;
+        Ok(Data::of(&ClientListView::of(outcome)))
     }
 
     /// Get a client

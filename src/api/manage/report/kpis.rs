@@ -148,6 +148,12 @@ impl RisksView {
     }
 }
 
+impl ExposureView {
+    pub fn of(sum: u64, n_unpriced_risks: u64) -> Self {
+        Self { sum, unknown: n_unpriced_risks }
+    }
+}
+
 impl KpisView {
     fn of(kpis: Kpis) -> Self {
         let sums = kpis.sums;
@@ -163,7 +169,7 @@ impl KpisView {
             coverage: kpis.mean_coverage.into(),
             readiness: kpis.readiness.into_iter().map(ReadinessView::of).collect(),
             risks: RisksView::of(sums.n_risks),
-            exposure: ExposureView { sum: sums.exposure, unknown: sums.n_unpriced_risks },
+            exposure: ExposureView::of(sums.exposure, sums.n_unpriced_risks),
             assets: AssetsView {
                 total: sums.n_assets,
                 critical: sums.n_critical_assets,

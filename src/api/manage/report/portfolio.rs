@@ -11,16 +11,18 @@ use serde::Serialize;
 use crate::api::edge::caller::By;
 use crate::api::edge::right::{CompareClients, ViewPortfolio};
 use crate::api::manage::decision::risks::ManagedRiskView;
-use crate::api::manage::report::kpis::RisksView;
+use crate::api::manage::report::kpis::{ExposureView, RisksView};
 use crate::api::v1::scores::SecurityScoreView;
 use crate::api::wire::framework::FrameworkName;
 use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, UpTo, cut, limit_up_to};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::{Null, Rendered, StretchReply};
-use crate::api::wire::view::{SeverityView, StatusView, Uid};
+use crate::api::wire::view::{ClientOrderView, SeverityView, StatusView, Uid};
 use crate::api::wire::{param, reply};
 use crate::api::{Group, Web};
-use crate::app::report::portfolio::{ClientRisk, ClientStanding, PortfolioQuery, PortfolioRow};
+use crate::app::report::portfolio::{
+    ClientRisk, ClientStanding, PortfolioQuery, PortfolioRow, StandingList,
+};
 use crate::app::report::posture::COVERAGE_MIN;
 use crate::engine::framework::{Framework, FrameworkId};
 use crate::engine::posture::FrameworkSummary;
@@ -78,10 +80,14 @@ pub struct StandingView {
     client_name: String,
     /// Null until the client's first valid observation or attestation.
     score: Null<SecurityScoreView>,
+    /// The overall score 30 days ago, or of the last day before that has one. Null: there was none.
+    score30_days_ago: Null<u8>,
     /// The share of the applicable controls, by weight, that is assessed, in percent.
     coverage: u8,
     /// The coverage is below 40.
     provisional: bool,
+    /// What the open risks cost in an average year.
+    exposure: ExposureView,
     /// Open risks that are not accepted, by severity.
     risks: RisksView,
     /// Why the client needs attention, in words, most important first. Empty: it does not.
@@ -108,10 +114,12 @@ pub struct FrameworkStandingView {
 
 impl StandingView {
     fn of(it: ClientStanding) -> Self {
-        let ClientStanding { client, score, coverage, n_risks, attention, frameworks } = it;
+        let ClientStanding { client, score, coverage, n_risks, attention, frameworks, .. } = it;
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
+            score30_days_ago: it.score_before.into(),
+            exposure: ExposureView::of(it.exposure, it.n_unpriced_risks.into()),
             score: score.map(SecurityScoreView::of).into(),
             coverage,
             provisional: coverage < COVERAGE_MIN,
@@ -216,8 +224,7 @@ impl Portfolio {
 
     /// List the scores of all clients
     ///
-    /// Returns one row per active client, in the order in which they were added: the score, and the summary of every
-    /// framework. Scope: `read:portfolio`.
+    /// Returns one row per active client: the score, and the summary of every framework. Scope: `read:portfolio`.
     #[oai(path = "/portfolio/scores", method = "get", operation_id = "list_portfolio_scores")]
     async fn list_portfolio_scores(
         &self,
@@ -225,14 +232,28 @@ impl Portfolio {
         by: By<ViewPortfolio>,
         /// Only those with this in their name, in upper or lower case.
         search: Query<Option<Raw<Text>>>,
+        /// Only those of this industry, in upper or lower case.
+        industry: Query<Option<Raw<Text>>>,
+        /// Only those that must meet this framework: `settings.frameworks` names it. In upper or lower case.
+        framework: Query<Option<Raw<FrameworkName>>>,
+        /// Default: `added`.
+        order: Query<Option<Raw<ClientOrderView>>>,
         /// Continue after this client: `next` of the previous page.
         after: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<StandingView>, Failure> {
-        let search = search.0.map(|it| it.text);
-        let after = param::id("after", after.0.as_ref())?;
+        let order = param::word("order", order.0.as_ref())?.map(|it: ClientOrderView| it.0);
+        let catalog = web.app.catalog();
+        let framework = framework.0.map(|it| param::framework(&catalog, Some(&it))).transpose()?;
+        let list = StandingList {
+            search: search.0.map(|it| it.text).unwrap_or_default(),
+            industry: industry.0.map(|it| it.text),
+            framework: framework.map(|it| it.id),
+            order: order.unwrap_or_default(),
+            after: param::id("after", after.0.as_ref())?,
+        };
         let limit = limit_up_to(limit.0.as_ref())?;
-        let all = web.app.list_standings(&by.0, search.as_deref(), after, limit + 1).await?;
+        let all = web.app.list_standings(&by.0, list, limit + 1).await?;
         let all = Stretch::of(all, limit, |it| it.client.id.to_string());
         Ok(StretchReply::of(&all.map(StandingView::of)))
     }

@@ -3,7 +3,7 @@
 use crate::api::Web;
 use crate::api::wire::file::FileFormat;
 use crate::api::wire::table::{Cell, Column, Table};
-use crate::app::report::portfolio::ClientStanding;
+use crate::app::report::portfolio::{ClientStanding, StandingList};
 use crate::app::report::posture::COVERAGE_MIN;
 use crate::auth::caller::Caller;
 use crate::blocking;
@@ -44,7 +44,8 @@ pub(super) async fn table(web: &Web, caller: &Caller, format: FileFormat) -> Res
     let mut table = PortfolioTable::begin(format, &web.app.catalog(), web.app.clock.now())?;
     let (mut after, mut n_clients) = (None, 0);
     loop {
-        let some = web.app.list_standings(caller, None, after, PULL_LIMIT_MAX).await?;
+        let list = StandingList { after, ..StandingList::default() };
+        let some = web.app.list_standings(caller, list, PULL_LIMIT_MAX).await?;
         n_clients += some.len();
         if N_CLIENTS_MAX < n_clients {
             let most = format!("a report has at most {N_CLIENTS_MAX} clients");
@@ -79,7 +80,8 @@ impl PortfolioTable {
     }
 
     fn put(&mut self, standing: ClientStanding) -> Result<()> {
-        let ClientStanding { client, score, coverage, n_risks, attention, frameworks } = standing;
+        let ClientStanding { client, score, coverage, n_risks, attention, frameworks, .. } =
+            standing;
         let score = score.as_ref().map(|it| &it.score);
         let mut cells = vec![
             Cell::text(&client.name),

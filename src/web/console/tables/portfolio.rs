@@ -35,7 +35,13 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/clients",
         template: "clients",
-        reads: &[read("clients", "/api/portfolio/scores?search=?search&after=?after&limit=50")],
+        reads: &[
+            FRAMEWORKS,
+            read(
+                "clients",
+                "/api/portfolio/scores?search=?search&industry=?industry&framework=?framework&order=?order=name&after=?after&limit=50",
+            ),
+        ],
         guarded: false,
     },
     Page { path: "/clients/add", template: "client-add", reads: &[], guarded: false },
@@ -145,6 +151,15 @@ macro_rules! rule {
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
+    Action {
+        name: "add-client-list",
+        path: "/clients/add/list",
+        page: "/clients/add",
+        method: Method::POST,
+        target: "/api/clients/list",
+        sent: Sending::File,
+        then: Then::Show,
+    },
         name: "add-client",
         path: "/clients/add",
         page: "/clients/add",

@@ -1,0 +1,127 @@
+//! A list of clients that a person made: a table with a header, as spreadsheets save it.
+
+use crate::error::{Error, Result};
+use crate::import::refuse_encoded;
+use crate::import::sheet::delimiter;
+use crate::text::visible;
+
+/// Rows that one list may have.
+pub const N_LISTED_MAX: usize = 1_000;
+
+/// A row of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedClient {
+    /// From 1, without the header.
+    pub row: usize,
+    pub name: String,
+    pub industry: Option<String>,
+    pub employee_count: Option<u32>,
+    /// As they are written.
+    pub frameworks: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Name,
+    Industry,
+    Employees,
+    Frameworks,
+}
+
+impl Column {
+    /// `None`: no such column is known.
+    fn named(title: &str) -> Option<Self> {
+        let letters = title.replace([' ', '_', '-'], "").to_ascii_lowercase();
+        match letters.as_str() {
+            "name" | "client" | "clientname" | "company" | "organization" => Some(Self::Name),
+            "industry" => Some(Self::Industry),
+            "employees" | "employeecount" => Some(Self::Employees),
+            "frameworks" => Some(Self::Frameworks),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a whole list.
+///
+/// # Errors
+/// `Invalid` with the row, if the list is not such a table or has too many rows.
+pub fn read(bytes: &[u8]) -> Result<Vec<ListedClient>> {
+    refuse_encoded(bytes)?;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let header = bytes.split(|it| matches!(it, b'\n' | b'\r')).next().unwrap_or_default();
+    let mut table = csv::ReaderBuilder::new()
+        .delimiter(delimiter(header))
+        .trim(csv::Trim::All)
+        .from_reader(bytes);
+    let columns = columns(table.headers().map_err(|it| broken(&it))?)?;
+    let mut clients = Vec::new();
+    for (row, cells) in (1..).zip(table.records()) {
+        if N_LISTED_MAX < row {
+            let rule = format!("the list has more than {N_LISTED_MAX} rows; split it");
+            return Err(Error::invalid(rule));
+        }
+        let cells = cells.map_err(|it| broken(&it))?;
+        if cells.iter().all(str::is_empty) {
+            continue;
+        }
+        clients.push(client(row, &columns, &cells)?);
+    }
+    if clients.is_empty() {
+        return Err(Error::invalid("the list has a header and no client"));
+    }
+    Ok(clients)
+}
+
+fn columns(header: &csv::StringRecord) -> Result<Vec<Column>> {
+    let mut columns = Vec::new();
+    for title in header {
+        let column = Column::named(title).filter(|it| !columns.contains(it));
+        columns.push(column.ok_or_else(|| {
+            Error::invalid(format!(
+                "the column `{}` is not known, or is there twice; the columns of a list of clients are name, industry, employees and \
+                 frameworks, of which only name is needed",
+                visible(title)
+            ))
+        })?);
+    }
+    if columns.contains(&Column::Name) {
+        Ok(columns)
+    } else {
+        Err(Error::invalid("the first row has no column `name`; it must name the columns"))
+    }
+}
+
+fn client(row: usize, columns: &[Column], cells: &csv::StringRecord) -> Result<ListedClient> {
+    let mut client = ListedClient { row, ..ListedClient::default() };
+    for (column, cell) in columns.iter().zip(cells).filter(|it| !it.1.is_empty()) {
+        match column {
+            Column::Name => cell.clone_into(&mut client.name),
+            Column::Industry => client.industry = Some(cell.to_owned()),
+            Column::Employees => {
+                let count = cell.parse().map_err(|_| {
+                    let rule = format!("row {row}: employees must be a whole number");
+                    Error::invalid(rule)
+                })?;
+                client.employee_count = Some(count);
+            }
+            Column::Frameworks => {
+                let names = cell.split([';', ',', ' ']).filter(|it| !it.is_empty());
+                client.frameworks = names.map(str::to_ascii_uppercase).collect();
+            }
+        }
+    }
+    Ok(client)
+}
+
+fn broken(error: &csv::Error) -> Error {
+    let row = error.position().map_or(0, csv::Position::record);
+    if let csv::ErrorKind::UnequalLengths { expected_len, len, .. } = error.kind() {
+        let rule = format!("row {row}: has {len} columns where the header has {expected_len}");
+        return Error::invalid(rule);
+    }
+    if let csv::ErrorKind::Utf8 { .. } = error.kind() {
+        return Error::invalid(format!("row {row}: is not UTF-8; save the list as CSV UTF-8"));
+    }
+    Error::invalid(format!("row {row}: {error}"))
+}
