@@ -157,6 +157,8 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
             manage::report::reports::Reports,
+            manage::client::accounts::Accounts,
+            manage::client::assets::ManagedAssets,
             manage::client::observations::Observations,
             manage::client::vulnerabilities::Vulnerabilities,
         ),

@@ -156,6 +156,10 @@ rights! {
         const QUOTA: Option<(Operation, Quota)> =
             Some((Operation::WatchScan, [100, UNLIMITED, UNLIMITED]));
     }
+    ViewAssets {
+        const SCOPES: &'static [Scope] = &[Scope::ReadAssets];
+        const ROLE: Option<Role> = VIEWER;
+    }
     ViewScans {
         const SCOPES: &'static [Scope] = &[Scope::ReadAssets];
         const ROLE: Option<Role> = VIEWER;

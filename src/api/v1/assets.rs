@@ -173,6 +173,21 @@ impl AssetUpdate {
     }
 }
 
+/// A page of a client's assets.
+pub(in crate::api) async fn list(
+    web: &Web,
+    rows: &ClientStore,
+    filter: AssetsShown,
+    cut: Cut,
+) -> Result<reply::PageReply<AssetView>> {
+    let versions = rows.versions();
+    let shown = PageContent::Assets { client: rows.id(), filter: filter.clone(), cut };
+    let key = PageKey { shown, versions: [versions.inventory, versions.posture] };
+    let inventory = rows.clone();
+    let render = move |snapshot: &ClientSnapshot| page(&inventory, snapshot, filter, cut);
+    Ok(reply::PageReply::rendered(web.cached_or_render(key, rows, render).await?))
+}
+
 pub struct Assets;
 
 #[OpenApi(prefix_path = "/api/v1", tag = "Group::Versioned")]
@@ -202,13 +217,8 @@ impl Assets {
                 .map(|it: AssetTypeView| it.0),
             critical_only: param::only_true("isCritical", is_critical.0.as_ref())?,
         };
-        let (client, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
-        let versions = rows.versions();
-        let shown = PageContent::Assets { client: client.id, filter: filter.clone(), cut };
-        let key = PageKey { shown, versions: [versions.inventory, versions.posture] };
-        let inventory = rows.clone();
-        let render = move |snapshot: &ClientSnapshot| page(&inventory, snapshot, filter, cut);
-        Ok(reply::PageReply::rendered(web.cached_or_render(key, &rows, render).await?))
+        let (_, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
+        Ok(list(&web, &rows, filter, cut).await?)
     }
 
     /// Push an asset

@@ -1,5 +1,6 @@
 //! Reads over one client or all of them.
 
+pub mod account;
 pub mod because;
 pub mod client;
 pub mod condition;

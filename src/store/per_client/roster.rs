@@ -108,6 +108,24 @@ impl<R: Rows> ClientTransaction<R> {
         self.list(FACTS, &roster.key(FACT_MEMBER))
     }
 
+    /// Visits the members of a list after the one with this id, in the order of their ids, until `each` has enough.
+    pub fn visit_members<T: Decode<()>>(
+        &self,
+        roster: Roster<'_>,
+        after: Option<&str>,
+        mut each: impl FnMut(T) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let table = FACTS.name(self.client);
+        let all = Span::prefix(roster.key(FACT_MEMBER).as_slice());
+        let span = match after {
+            Some(id) => all.after(roster.key(FACT_MEMBER).last_text(id).as_slice()),
+            None => all,
+        };
+        self.rows.visit_rows(&table, &span, &mut |key, bytes| {
+            Ok(each(self.rows.open_row(&table, key, bytes)?))
+        })
+    }
+
     /// How many members all lists of this kind have, over all sources and scopes.
     pub fn count_members(&self, part: ListKind) -> Result<usize> {
         let mut n = 0;

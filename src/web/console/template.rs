@@ -18,8 +18,10 @@ macro_rules! templates {
 }
 
 const TEMPLATES: &[(&str, &str)] = &templates![
+    "accounts",
     "across",
     "alerts",
+    "assets",
     "audit",
     "base",
     "catalog",

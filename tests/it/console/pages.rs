@@ -14,13 +14,15 @@ const PAGE_BYTES_MAX: usize = 60_000;
 /// So many pages of one kind are looked at.
 const N_PER_KIND: usize = 3;
 /// What everybody must find by following links.
-const KINDS: [&str; 24] = [
+const KINDS: [&str; 26] = [
     "/",
     "/alerts",
     "/catalog",
     "/catalog/frameworks/FRAMEWORK",
     "/clients",
     "/clients/ID",
+    "/clients/ID/accounts",
+    "/clients/ID/assets",
     "/clients/ID/connections",
     "/clients/ID/controls",
     "/clients/ID/controls/NAME",

@@ -248,3 +248,68 @@ fn a_list_of_accounts_with_many_roles_is_taken() {
     assert_eq!(list(&posture, &client, &all), moved(600));
     assert_eq!(list(&posture, &client, &all), moved(0), "they are known");
 }
+
+#[test]
+fn accounts_are_listed_as_their_sources_reported_them_last() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let other = posture.client("B");
+    let now = posture.now().to_string();
+    list(&posture, &other, &json!([account("stranger", None)]));
+    let of = |name: &str, more: &Value| {
+        let mut it = account(name, Some(true));
+        it.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        it
+    };
+    let identities = json!([
+        of(
+            "ann@example.com",
+            &json!({"admin": true, "mfa": false, "displayName": "Ann Éclair", "lastSignIn": now})
+        ),
+        of("bob@example.com", &json!({"roles": ["Billing Owner", "Reader"], "mfa": null})),
+        of("cy@example.com", &json!({"enabled": false, "userType": "guest"})),
+    ]);
+    list(&posture, &client, &identities);
+    let more: Vec<Value> = (0..5).map(|n| account(&format!("u{n}"), Some(true))).collect();
+    let body = json!({"source": "t", "scope": "y", "complete": true, "identities": more});
+    posture.operator("POST", &format!("/api/clients/{client}/facts"), &body);
+    let all = |query: &str| {
+        let (mut rows, mut after) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/api/clients/{client}/accounts?limit=2&{query}{after}");
+            let page = posture.operator("GET", &path, &Value::Null);
+            assert_eq!(page.status, 200, "{}", page.text());
+            rows.extend(page.json()["data"].as_array().unwrap().clone());
+            let Some(next) = page.json()["next"].as_str().map(str::to_owned) else { return rows };
+            after = format!("&after={next}");
+        }
+    };
+    let users = |query: &str| -> Vec<String> {
+        let user = |it: &Value| it["user"].as_str().unwrap()[..2].to_owned();
+        all(query).iter().map(user).collect()
+    };
+    assert_eq!(users(""), ["an", "bo", "cy", "u0", "u1", "u2", "u3", "u4"]);
+    let ann = all("search=%C3%89CL");
+    let read_at = ann[0]["readAt"].clone();
+    assert_eq!(
+        ann,
+        [json!({
+            "source": "s", "scope": "x", "externalId": "ann@example.com", "user": "ann@example.com",
+            "displayName": "Ann Éclair", "guest": false, "privileges": ["admin"], "roles": [], "mfa": false,
+            "mfaEnforced": null, "enabled": true, "createdAt": null, "lastSignInAt": now,
+            "neverSignedIn": false, "readAt": read_at,
+        })]
+    );
+    assert!(read_at.is_string());
+    assert_eq!(users("privileged=true"), ["an", "bo"]);
+    assert_eq!(users("mfa=false"), ["an"], "unknown is not no");
+    assert_eq!(users("mfa=true&source=s"), ["cy"]);
+    assert_eq!(users("enabled=false"), ["cy"]);
+    assert_eq!(users("guest=true"), ["cy"]);
+    assert_eq!(users("source=T"), [""; 0]);
+    list(&posture, &client, &json!([account("dee", None)]));
+    assert_eq!(users("source=s"), ["de"], "those that are gone are gone");
+    let path = format!("/api/clients/{client}/accounts?after=00");
+    let bad = posture.operator("GET", &path, &Value::Null);
+    assert_eq!(super::refused_field(&bad).0, "after");
+}

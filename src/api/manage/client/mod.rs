@@ -1,5 +1,7 @@
 //! Clients: their records, settings, posture and export.
 
+pub mod accounts;
+pub mod assets;
 pub mod clients;
 pub mod export;
 pub mod observations;

@@ -111,6 +111,31 @@ pub(super) const PAGES: &[Page] = &[
         guarded: false,
     },
     Page {
+        path: "/clients/:client/accounts",
+        template: "accounts",
+        reads: &[
+            CLIENT,
+            read(
+                "accounts",
+                "/api/clients/:client/accounts?search=?search&source=?source&privileged=?privileged&mfa=?mfa\
+                 &enabled=?enabled&guest=?guest&after=?after&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
+        path: "/clients/:client/assets",
+        template: "assets",
+        reads: &[
+            CLIENT,
+            read(
+                "assets",
+                "/api/clients/:client/assets?category=?category&assetType=?assetType&isCritical=?isCritical&offset=?offset&limit=50",
+            ),
+        ],
+        guarded: false,
+    },
+    Page {
         path: "/clients/:client/imports",
         template: "imports",
         reads: &[CLIENT, read("imports", "/api/clients/:client/imports?offset=?offset&limit=50")],
