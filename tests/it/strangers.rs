@@ -185,7 +185,7 @@ fn a_bad_key_on_the_socket_is_not_the_operator() {
 #[test]
 fn a_key_without_the_scope_is_told_which() {
     let world = World::new();
-    for operation in scoped() {
+    for operation in in_order(scoped().collect()) {
         let scope = operation.scope.clone().unwrap();
         let key = world.posture.key_with(&json!({"scopes": scopes_without(&operation)}));
         let message = format!("{NO_SCOPE}{scope}");

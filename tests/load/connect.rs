@@ -48,7 +48,7 @@ impl Night<'_> {
     fn wait(&self, ids: &[String], before: &[Value]) -> Vec<String> {
         let start = Instant::now();
         loop {
-            let all = self.call("GET", "/api/connections", &Value::Null);
+            let all = self.call("GET", "/api/connections?limit=1000", &Value::Null);
             let find = |id: &String| all.as_array().unwrap().iter().find(|it| it["id"] == **id);
             let found: Vec<&Value> = ids.iter().map(|it| find(it).unwrap()).collect();
             let has_run = |(it, before): (&&Value, &Value)| it["lastRunAt"] != *before;
@@ -62,7 +62,7 @@ impl Night<'_> {
 
     /// Runs all of `ids` once, beside `others`, and says what it took. Returns the seconds.
     fn run(&self, name: &str, ids: &[String], others: &[String]) -> u64 {
-        let all = self.call("GET", "/api/connections", &Value::Null);
+        let all = self.call("GET", "/api/connections?limit=1000", &Value::Null);
         let last = |id: &String| {
             let found = all.as_array().unwrap().iter().find(|it| it["id"] == **id);
             found.unwrap()["lastRunAt"].clone()

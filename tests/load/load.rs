@@ -6,6 +6,7 @@
 mod backup;
 mod bare;
 mod connect;
+mod console;
 mod deliver;
 mod figure;
 mod fill;
@@ -80,6 +81,10 @@ fn main() -> Result<(), String> {
         }
         "connect" => {
             connect::measure(&mut report);
+            return report.finish();
+        }
+        "console" => {
+            console::measure(&mut report);
             return report.finish();
         }
         "hour" => {

@@ -211,7 +211,7 @@ impl App {
         Ok(added)
     }
 
-    /// Oldest first, of the clients that the caller may access. `client`: only of this one.
+    /// Up to `limit` after one of them, oldest first, of the clients that the caller may access. `client`: only of this one.
     ///
     /// # Errors
     /// `Forbidden` if the caller may not access the client.
@@ -219,6 +219,7 @@ impl App {
         &self,
         by: &Caller,
         client: Option<ClientId>,
+        (after, limit): (Option<ConnectionId>, u32),
     ) -> Result<Vec<ConnectionWithRun>> {
         if let Some(client) = client {
             by.reach(&self.store, client)?;
@@ -233,6 +234,8 @@ impl App {
                     |allowed: &Vec<ClientId>| it.client.is_some_and(|it| allowed.contains(&it));
                 allowed.as_ref().is_none_or(is_of)
             });
+            all.retain(|it| after < Some(it.id));
+            all.truncate(limit as usize);
             all.into_iter().map(|connection| it.with_run(connection)).collect()
         };
         self.store.read(list).await

@@ -31,6 +31,8 @@ pub struct EventQuery {
     /// Empty: of every type.
     pub kinds: Vec<EventKind>,
     pub part: LogPart,
+    /// Of the last entries, only those before this sequence. `None`: up to the end.
+    pub before: Option<u64>,
     pub limit: u32,
 }
 
@@ -66,7 +68,7 @@ impl App {
         caller: &Caller,
         query: EventQuery,
     ) -> Result<(Vec<Event>, Option<u64>)> {
-        let EventQuery { client, kinds, part, limit } = query;
+        let EventQuery { client, kinds, part, before, limit } = query;
         let allowed = self.asked_clients(caller, client)?;
         let limit = limit as usize;
         let n_at_once = if kinds.is_empty() { limit + 1 } else { N_AT_ONCE };
@@ -80,7 +82,7 @@ impl App {
                 }
                 LogPart::Newest => {
                     let n = (limit, n_at_once, N_SCANNED_MAX);
-                    Ok((snapshot.list_newest_events(n, allowed, is_wanted)?, None))
+                    Ok((snapshot.list_newest_events(n, (allowed, before), is_wanted)?, None))
                 }
             }
         };

@@ -12,6 +12,7 @@ use crate::cli::{client_name, input, print};
 use crate::config::Config;
 use crate::connect::kind::VALUE_BYTES_MAX;
 use crate::error::{Error, Result};
+use crate::page::PULL_LIMIT_MAX;
 
 /// A longer list of clients is refused.
 const LIST_BYTES_MAX: usize = 1_024 * 1_024;
@@ -146,9 +147,9 @@ fn onboard(options: &Config, json: bool, file: &Path) -> Result<()> {
         rows(&text).map_err(|rule| Error::invalid(format!("{}: {rule}", input::name(file))))?;
     let (mut done, mut n_failed) = (Vec::new(), 0);
     with_session(options, async |session| {
-        let all = session.call(Call::get("/api/connections")).await?;
+        let all = session.list("/api/connections", PULL_LIMIT_MAX).await?;
         for (client, tenant) in &rows {
-            let added = onboard_one(session, print::rows(&all["data"]), client, tenant).await;
+            let added = onboard_one(session, &all, client, tenant).await;
             n_failed += usize::from(added.is_err());
             done.push(match added {
                 Ok(it) => json!({

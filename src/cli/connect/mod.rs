@@ -19,6 +19,7 @@ use crate::config::Config;
 use crate::connect::kind::VALUE_BYTES_MAX;
 use crate::error::{Code, Error, Result};
 use crate::id::ConnectionId;
+use crate::page::PULL_LIMIT_MAX;
 
 /// Time between two looks at a connection that runs.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -204,13 +205,10 @@ fn add(options: &Config, json: bool, args: AddArgs) -> Result<()> {
 }
 
 fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
-    let answer = with_session(options, async |session| {
+    let all = with_session(options, async |session| {
         let of = client_name::filter(session, client).await?;
-        session.call(Call::get(format!("/api/connections{}", query(&of)))).await
+        session.list(&format!("/api/connections{}", query(&of)), PULL_LIMIT_MAX).await
     })?;
-    if json {
-        return print::json(&answer);
-    }
     let row = |it: &Value| {
         let cell = |name: &str| print::cell(&it[name]);
         vec![
@@ -224,7 +222,7 @@ fn list(options: &Config, json: bool, client: Option<&str>) -> Result<()> {
         ]
     };
     let heading = ["ID", "KIND", "HEALTH", "LAST RUN", "NEXT RUN", "CLIENT", "NAME"];
-    print::list(false, print::rows(&answer["data"]), ("no connections", &heading), row)
+    print::list(json, &all, ("no connections", &heading), row)
 }
 
 fn test(options: &Config, json: bool, id: &str) -> Result<()> {

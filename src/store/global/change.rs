@@ -128,7 +128,7 @@ impl Transaction<Reading> {
     ) -> Result<Vec<Placed>> {
         let log = (CHANGES, CLIENT_CHANGES);
         let mut places: MergedPlaces<'_, 8> =
-            MergedPlaces::newest(&self.rows, log, clients, limit)?;
+            MergedPlaces::newest(&self.rows, log, (clients, None), limit)?;
         let mut found = Vec::new();
         while found.len() < limit
             && let Some(place) = places.next()?

@@ -95,17 +95,18 @@ impl Transaction<Reading> {
         Ok(self.rows.find_rows(EVENTS, &keys)?.into_iter().flatten().collect())
     }
 
-    /// The last `limit` events that are wanted, oldest first, of some clients or of all. At most `n_scanned_max` are looked
-    /// at, about `n_at_once` at a time.
+    /// The last `limit` events that are wanted, oldest first, of some clients or of all, before a sequence or up to the end.
+    /// At most `n_scanned_max` are looked at, about `n_at_once` at a time.
     pub fn list_newest_events(
         &self,
         (limit, n_at_once, n_scanned_max): (usize, usize, usize),
-        clients: Option<&[ClientId]>,
+        (clients, before): (Option<&[ClientId]>, Option<u64>),
         is_wanted: impl Fn(&Event) -> bool,
     ) -> Result<Vec<Event>> {
         let log = (EVENTS, CLIENT_EVENTS);
+        let before = before.map(u64::to_be_bytes);
         let mut places: MergedPlaces<'_, 8> =
-            MergedPlaces::newest(&self.rows, log, clients, n_at_once)?;
+            MergedPlaces::newest(&self.rows, log, (clients, before), n_at_once)?;
         let (mut found, mut n_scanned) = (Vec::new(), 0);
         while found.len() < limit
             && n_scanned < n_scanned_max

@@ -58,18 +58,19 @@ impl<'a, const N: usize> MergedPlaces<'a, N> {
         Ok(merged)
     }
 
-    /// The keys of a log from the last one on, of all or of some clients. `log`: its table, and that of its index by client.
+    /// The keys of a log from the last one on, or from before a place, of all or of some clients. `log`: its table, and that
+    /// of its index by client.
     pub(super) fn newest(
         rows: &'a Reading,
         log: (&'a str, &'a str),
-        clients: Option<&[ClientId]>,
+        (clients, before): (Option<&[ClientId]>, Option<[u8; N]>),
         n_taken: usize,
     ) -> Result<Self> {
         let (table, starts) = match clients {
             None => (log.0, vec![RowKey::empty()]),
             Some(clients) => (log.1, starts(clients)),
         };
-        Self::of((rows, table), starts, (Order::Falling, None), n_taken)
+        Self::of((rows, table), starts, (Order::Falling, before), n_taken)
     }
 
     /// The next place. `None`: there are no more.

@@ -292,6 +292,16 @@ fn events_of_a_type_and_the_newest_are_found_wherever_they_are() {
             assert_eq!(found, wanted, "{kind}");
             let newest = get(&format!("/api/events?type={kind}&limit=3&newest=true"), key);
             assert_eq!(sequences(&newest), wanted[wanted.len().saturating_sub(3)..], "{kind}");
+            // Backwards, page by page, it is the same list.
+            let (mut found, mut before) = (Vec::new(), String::new());
+            loop {
+                let path = format!("/api/events?type={kind}&limit=2&newest=true{before}");
+                let page = sequences(&get(&path, key));
+                let Some(first) = page.first() else { break };
+                before = format!("&before={first}");
+                found.splice(0..0, page);
+            }
+            assert_eq!(found, wanted, "{kind}");
         }
         let wanted: Vec<u64> = all.iter().filter(of_key).map(sequence).collect();
         let newest = get("/api/events?limit=7&newest=true", key);

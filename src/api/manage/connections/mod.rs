@@ -18,12 +18,13 @@ use crate::api::edge::caller::By;
 use crate::api::edge::right::{Administer, View, Work};
 use crate::api::wire::body::Body;
 use crate::api::wire::param;
-use crate::api::wire::param::{Id, Raw};
+use crate::api::wire::param::{Id, Raw, UpTo, limit_up_to};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::reply::{Data, Gone, Made};
+use crate::api::wire::reply::{Data, Gone, Made, StretchReply};
 use crate::api::{Group, Web};
 use crate::error::Result;
 use crate::id::ConnectionId;
+use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::connection::ConnectionWithRun;
 
 async fn shown(web: &Web, it: ConnectionWithRun) -> Result<ConnectionView> {
@@ -60,16 +61,23 @@ impl Connections {
         /// Only those of this client.
         #[oai(name = "clientId")]
         client_id: Query<Option<Raw<Id>>>,
-    ) -> Result<Data<Vec<ConnectionView>>, Failure> {
+        /// Continue after this connection: `next` of the previous page.
+        after: Query<Option<Raw<Id>>>,
+        limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
+    ) -> Result<StretchReply<ConnectionView>, Failure> {
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let all = web.app.list_connections(&by.0, client).await?;
+        let after = param::id("after", after.0.as_ref())?;
+        let limit = limit_up_to(limit.0.as_ref())?;
+        let all = web.app.list_connections(&by.0, client, (after, limit + 1)).await?;
+        let Stretch { items: all, next } =
+            Stretch::of(all, limit, |it| it.connection.id.to_string());
         let mut links = web.app.consent_links(&all).await?;
         let view = |it: ConnectionWithRun| {
             let link = links.remove(&it.connection.id);
             ConnectionView::of(it, link)
         };
-        let all = all.into_iter().map(view).collect::<Result<Vec<_>>>()?;
-        Ok(Data::of(&all))
+        let items = all.into_iter().map(view).collect::<Result<_>>()?;
+        Ok(StretchReply::of(&Stretch { items, next }))
     }
 
     /// Add a connection

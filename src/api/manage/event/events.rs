@@ -18,7 +18,7 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::StretchReply;
 use crate::api::wire::view::{EventTypeView, Free, Uid, When};
 use crate::api::{Group, Web};
-use crate::app::report::log::EventQuery;
+use crate::app::report::log::{EventQuery, LogPart};
 use crate::error::{Error, Result};
 use crate::page::{PULL_LIMIT_MAX, Stretch};
 use crate::store::global::event::Event;
@@ -94,14 +94,20 @@ impl Events {
         kind: Query<Option<Vec<Raw<EventTypeView>>>>,
         /// Return the last events instead of the first, also in commit order. Not with `after`.
         newest: Query<Option<Raw<TrueWord>>>,
+        /// With `newest`: return the last events before this sequence.
+        before: Query<Option<Raw<Sequence>>>,
         limit: Query<Option<Raw<UpTo<PULL_LIMIT_MAX>>>>,
     ) -> Result<StretchReply<EventView>, Failure> {
         let part = param::log_part(after.0.as_ref(), newest.0.as_ref())?;
+        let before = param::before(before.0.as_ref())?;
+        if before.is_some() && part != LogPart::Newest {
+            return Err(Error::invalid_field("before", "requires the parameter newest").into());
+        }
         let client = param::id("clientId", client_id.0.as_ref())?;
         let kinds: Vec<EventTypeView> = param::words("type", kind.0.as_ref())?;
         let kinds = kinds.into_iter().map(|it| it.0).collect();
         let limit = limit_up_to(limit.0.as_ref())?;
-        let query = EventQuery { client, kinds, part, limit };
+        let query = EventQuery { client, kinds, part, before, limit };
         let (events, next) = web.app.list_events(&by.0, query).await?;
         let items = events.iter().map(EventView::of).collect::<Result<_>>()?;
         Ok(StretchReply::of(&Stretch { items, next: next.map(|it| it.to_string()) }))

@@ -5,7 +5,7 @@ use poem::http::Method;
 use super::{Action, Page, Read, Sending, Then, read, read_if, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Always, Lines, LinesIfAny, Nested, Number, Part, Text, TrueOrFalse,
+    Always, Flag, Lines, LinesIfAny, Nested, Number, One, Part, Text, TextOrNull, TrueOrFalse,
 };
 
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
@@ -88,7 +88,7 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/connections",
         template: "connections",
-        reads: &[KINDS, read("connections", "/api/connections")],
+        reads: &[KINDS, read("connections", "/api/connections?after=?after")],
         guarded: false,
     },
     Page {
@@ -103,6 +103,7 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[
             read("connection", "/api/connections/:connection"),
             read_if_there("organizations", "/api/connections/:connection/organizations"),
+            read("clients", "/api/clients?limit=100"),
         ],
         guarded: false,
     },
@@ -151,7 +152,6 @@ macro_rules! rule {
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
-    Action {
         name: "add-client-list",
         path: "/clients/add/list",
         page: "/clients/add",
@@ -160,6 +160,7 @@ pub(super) const ACTIONS: &[Action] = &[
         sent: Sending::File,
         then: Then::Show,
     },
+    Action {
         name: "add-client",
         path: "/clients/add",
         page: "/clients/add",
@@ -233,6 +234,22 @@ pub(super) const ACTIONS: &[Action] = &[
             "/connections/:connection",
             "It is being read now. Reload the page in a moment.",
         ),
+    },
+    Action {
+        name: "map-organization",
+        path: "/connections/:connection/organizations",
+        page: "/connections/:connection",
+        method: Method::PATCH,
+        target: "/api/connections/:connection/organizations",
+        sent: Sending::Fields(&[Field(
+            "organizations",
+            One(&[
+                Field("externalId", Text),
+                Field("clientId", TextOrNull),
+                Field("ignored", Flag),
+            ]),
+        )]),
+        then: Then::To("/connections/:connection", "The organization is mapped."),
     },
     Action {
         name: "pause-connection",

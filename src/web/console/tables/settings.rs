@@ -43,6 +43,27 @@ pub(super) const PAGES: &[Page] = &[
 
 pub(super) const ACTIONS: &[Action] = &[
     Action {
+        name: "make-backup",
+        path: "/system/backup",
+        page: "/system",
+        method: Method::POST,
+        target: "/api/backups",
+        sent: Sending::Fields(&[]),
+        then: Then::To("/system", "The backup is made and verified."),
+    },
+    Action {
+        name: "test-backup",
+        path: "/system/drill",
+        page: "/system",
+        method: Method::POST,
+        target: "/api/backups/drill",
+        sent: Sending::Fields(&[]),
+        then: Then::To(
+            "/system",
+            "The backup was restored as a test, and everything in it is there.",
+        ),
+    },
+    Action {
         name: "add-webhook",
         path: "/webhooks",
         page: "/webhooks",
