@@ -1,7 +1,7 @@
 //! Posture: facts about an MSP's clients in, a JSON API and signed events out.
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
-//! cli > config > demo > serve > api web > work > app > auth connect scan webhook > store import catalog egress background >
+//! cli > config > demo > serve > api web > work > app > auth connect oidc scan webhook > store import catalog egress background >
 //! engine paper > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
@@ -28,6 +28,7 @@ pub mod error;
 pub mod fair_limit;
 pub mod id;
 pub mod import;
+pub mod oidc;
 pub mod page;
 pub mod paper;
 pub mod peer;

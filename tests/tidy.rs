@@ -29,7 +29,7 @@ const FLOORS: &[&[&str]] = &[
     ],
     &["engine", "paper"],
     &["store", "import", "catalog", "egress", "background"],
-    &["auth", "connect", "scan", "webhook"],
+    &["auth", "connect", "oidc", "scan", "webhook"],
     &["app"],
     &["work"],
     &["api", "web"],

@@ -61,6 +61,8 @@ pub struct AppOptions {
     pub quota: Quota,
     /// Users of these roles must set up a second factor before anything else.
     pub require_mfa: Vec<Role>,
+    /// The identity provider at which people sign in. `None`: there is none.
+    pub oidc: Option<access::oidc::OidcOptions>,
     /// The managed service provider's id in events. `None`: made once and kept in the database.
     pub msp_id: Option<String>,
     /// The public address of this installation, without a slash at its end. If it is set, events contain links.
@@ -118,7 +120,7 @@ impl App {
             Some(id) => id.clone(),
             None => snapshot.installation()?.msp_id,
         };
-        let access = Access::load(&snapshot, sealer.clone())?;
+        let access = Access::load(&snapshot, sealer.clone(), options.oidc.clone())?;
         let clients = Clients::of(snapshot.list_clients()?);
         let (keyring, people) = (Arc::clone(&access.keyring), Arc::clone(&access.people));
         let directory = Arc::clone(&clients.directory);
@@ -127,7 +129,11 @@ impl App {
         let own = Arc::clone(&frameworks);
         store.on_reopened(move |snapshot| {
             own.replace_all(&snapshot.list_own_frameworks()?);
-            people.replace_all(snapshot.list_users()?, snapshot.list_second_factors()?);
+            people.replace_all(
+                snapshot.list_users()?,
+                snapshot.list_second_factors()?,
+                snapshot.list_identities()?,
+            );
             directory.replace_all(snapshot.list_clients()?);
             keyring.replace_all(snapshot.list_keys()?)
         });

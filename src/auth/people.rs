@@ -1,10 +1,11 @@
-//! All users and their second factors in memory. They are found without disk access and changed after the commit.
+//! All users, their second factors and their identities in memory. They are found without disk access and changed after the commit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::token::Session;
 use crate::id::UserId;
+use crate::store::global::user::identity::Identity;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::global::user::{Role, User};
 
@@ -22,12 +23,22 @@ struct All {
     /// In lower case.
     by_name: HashMap<String, UserId>,
     second_factors: HashMap<UserId, Arc<SecondFactor>>,
+    identities: HashMap<UserId, Arc<Identity>>,
+    /// By issuer and subject, exactly as the provider writes them.
+    by_identity: HashMap<(String, String), UserId>,
 }
 
 impl People {
     #[must_use]
-    pub fn of(users: Vec<User>, second_factors: Vec<SecondFactor>) -> Self {
+    pub fn of(
+        users: Vec<User>,
+        second_factors: Vec<SecondFactor>,
+        identities: Vec<Identity>,
+    ) -> Self {
         let people = Self::default();
+        for identity in identities {
+            people.put_identity(Arc::new(identity));
+        }
         for factor in second_factors {
             people.put_second_factor(Arc::new(factor));
         }
@@ -37,9 +48,14 @@ impl People {
         people
     }
 
-    /// Replaces all users and second factors.
-    pub fn replace_all(&self, users: Vec<User>, second_factors: Vec<SecondFactor>) {
-        let new = Self::of(users, second_factors)
+    /// Replaces all users, second factors and identities.
+    pub fn replace_all(
+        &self,
+        users: Vec<User>,
+        second_factors: Vec<SecondFactor>,
+        identities: Vec<Identity>,
+    ) {
+        let new = Self::of(users, second_factors, identities)
             .all
             .into_inner()
             .expect("no holder of this lock panics");
@@ -114,6 +130,26 @@ impl People {
     /// Call it after the commit, as [`People::put`]; a factor whose code was used may come before it.
     pub fn put_second_factor(&self, factor: Arc<SecondFactor>) {
         self.write().second_factors.insert(factor.user, factor);
+    }
+
+    /// `None`: the user has a password here.
+    pub fn find_identity(&self, user: UserId) -> Option<Arc<Identity>> {
+        self.read().identities.get(&user).cloned()
+    }
+
+    /// The user with this identity.
+    pub fn find_by_identity(&self, issuer: &str, subject: &str) -> Option<Arc<User>> {
+        let all = self.read();
+        let id = all.by_identity.get(&(issuer.to_owned(), subject.to_owned()))?;
+        all.by_id.get(id).cloned()
+    }
+
+    /// Call it after the commit, as [`People::put`].
+    pub fn put_identity(&self, identity: Arc<Identity>) {
+        let mut all = self.write();
+        let key = (identity.issuer.clone(), identity.subject.clone());
+        all.by_identity.insert(key, identity.user);
+        all.identities.insert(identity.user, identity);
     }
 
     /// Call it after the commit, as [`People::put`].

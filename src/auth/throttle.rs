@@ -41,6 +41,9 @@ struct Tries {
     accounts: HashMap<AttemptedAccount, ThrottledAccount>,
     networks: HashMap<Option<IpAddr>, Window>,
     all: Window,
+    /// Returns from the identity provider.
+    returns: HashMap<Option<IpAddr>, Window>,
+    all_returns: Window,
     /// When each user last logged in from each network. Attempts from elsewhere do not lock out these networks.
     known: HashMap<(UserId, IpAddr), Time>,
 }
@@ -132,6 +135,26 @@ impl Throttle {
         let account = AttemptedAccount::Own(user);
         refuse(tries.held_s(&account, now))?;
         tries.count(account, now);
+        Ok(())
+    }
+
+    /// Counts a return from the identity provider, each of which asks it something, within the limits of attempts from one
+    /// address and in total. Attempts with passwords do not count.
+    ///
+    /// # Errors
+    /// `RateLimited`.
+    pub fn take_return(&self, address: Option<IpAddr>, now: Time) -> Result<()> {
+        let mut tries = self.lock();
+        let place = address.map(source_of);
+        let mut network = tries.returns.get(&place).copied().unwrap_or_default();
+        let waits = [network.wait_s(N_PER_NETWORK, now), tries.all_returns.wait_s(N_IN_ALL, now)];
+        refuse(waits.into_iter().flatten().max())?;
+        if N_IN_ALL as usize <= tries.returns.len() {
+            tries.returns.retain(|_, it| (0..WINDOW_S).contains(&now.s_since(it.start)));
+        }
+        network.n += 1;
+        tries.returns.insert(place, network);
+        tries.all_returns.n += 1;
         Ok(())
     }
 

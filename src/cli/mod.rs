@@ -38,6 +38,7 @@ use crate::serve::certificate::CertificateSource;
 use crate::serve::certificate::acme::AcmeOptions;
 use crate::serve::certificate::files::CertificateFiles;
 use crate::serve::supervisor::Supervisor;
+use crate::store::global::user::Role;
 use crate::text::visible;
 
 /// Security and compliance posture of an MSP's clients.
@@ -269,6 +270,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
         app: crate::app::AppOptions {
             quota: [options.limits.per_minute, options.limits.per_hour, options.limits.per_day],
             require_mfa: options.auth.require_mfa.clone(),
+            oidc: options.oidc.as_ref().map(|it| oidc_options(it, options)).transpose()?,
             msp_id: options.msp.id.clone(),
             public_url: options.server.public_url.clone(),
             settings: crate::app::client::settings::Defaults {
@@ -366,5 +368,38 @@ fn webhook_options(
             sender: crate::egress::Sender::Webhooks,
         },
         retention_days: options.retention_days,
+    })
+}
+
+/// Without the client secret, which only the server reads.
+fn oidc_options(
+    oidc: &crate::config::OidcConfig,
+    options: &Config,
+) -> Result<crate::app::access::oidc::OidcOptions> {
+    let roots = trusted_roots("oidc.ca_file", oidc.ca_file.as_deref())?;
+    let public_url = options.server.public_url.as_deref().unwrap_or_default();
+    Ok(crate::app::access::oidc::OidcOptions {
+        settings: crate::oidc::OidcSettings {
+            name: oidc.name.clone(),
+            issuer: oidc.issuer.clone(),
+            client_id: oidc.client_id.clone(),
+            client_secret: None,
+            redirect_url: format!("{public_url}{}", crate::web::console::OIDC_RETURN),
+            scopes: oidc.scopes.clone(),
+            acr_values: oidc.acr_values.clone(),
+            egress: crate::egress::EgressPolicy::for_sign_in(&oidc.issuer, roots),
+        },
+        grants: crate::app::access::grant::OidcGrants {
+            roles_claim: oidc.roles_claim.clone(),
+            roles: [
+                (Role::Viewer, oidc.viewer_values.clone()),
+                (Role::Analyst, oidc.analyst_values.clone()),
+                (Role::Admin, oidc.admin_values.clone()),
+            ],
+            clients_claim: oidc.clients_claim.clone(),
+            provider_requires_mfa: oidc.provider_requires_mfa,
+            amr_values: oidc.amr_values.clone(),
+            acr_values: oidc.acr_values.clone(),
+        },
     })
 }

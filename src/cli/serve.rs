@@ -23,6 +23,7 @@ use crate::demo::office::Login;
 use crate::demo::receiver::{self, Receiver};
 use crate::demo::story::N_WEEKS;
 use crate::error::{Error, Result};
+use crate::oidc::ClientSecret;
 use crate::serve::certificate::Presented;
 use crate::serve::supervisor::Supervisor;
 use crate::serve::{self, Opened, PublicListeners, ServeOptions};
@@ -127,6 +128,10 @@ fn wanted(options: &Config, args: &ServeArgs) -> Result<ServeOptions> {
     wanted.listen = args.listen.unwrap_or(wanted.listen);
     let metrics_token = options.server.metrics_token_file.as_deref();
     wanted.metrics_token = metrics_token.map(MetricsToken::read).transpose()?;
+    let secret = options.oidc.as_ref().and_then(|it| it.client_secret_file.as_deref());
+    if let Some(oidc) = &mut wanted.app.oidc {
+        oidc.settings.client_secret = secret.map(ClientSecret::read).transpose()?;
+    }
     options.import.watch.as_deref().map_or(Ok(()), watch::check)?;
     let Supervision { socket, watchdog } = config::supervision();
     wanted.supervisor = Supervisor { socket, watchdog };

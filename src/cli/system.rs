@@ -14,6 +14,7 @@ use crate::api::edge::metrics_token::MetricsToken;
 use crate::app::intake::watch;
 use crate::config::{self, Config};
 use crate::error::{Error, Result};
+use crate::oidc::ClientSecret;
 use crate::scan::attached_networks;
 use crate::serve::certificate::{CertificateSource, Presented, files};
 use crate::text::is_visible;
@@ -251,6 +252,8 @@ fn file_problems(options: &Config) -> Vec<String> {
         .metrics_token_file
         .as_deref()
         .map_or(Ok(()), |it| MetricsToken::read(it).map(|_| ()));
+    let secret = options.oidc.as_ref().and_then(|it| it.client_secret_file.as_deref());
+    let secret = secret.map_or(Ok(()), |it| ClientSecret::read(it).map(|_| ()));
     let dir = options
         .backup
         .dir
@@ -258,7 +261,8 @@ fn file_problems(options: &Config) -> Vec<String> {
         .filter(|it| !it.is_dir())
         .map(|dir| format!("backup.dir: {} is not a folder; create it", dir.display()));
     let watch = options.import.watch.as_deref().map_or(Ok(()), watch::check);
-    let errors = [read, token, watch].into_iter().filter_map(|it| it.err().map(|it| failure(&it)));
+    let errors =
+        [read, token, secret, watch].into_iter().filter_map(|it| it.err().map(|it| failure(&it)));
     errors.chain(dir).collect()
 }
 

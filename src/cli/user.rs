@@ -194,6 +194,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     }
     let mut user = answer["data"].clone();
     print::name_all(&mut user["clientIds"], "all");
+    user["signsInWith"] = json!(signs_in_with(&user));
     print::fields(
         &user,
         &[
@@ -204,6 +205,7 @@ fn show(json: bool, answer: &Value) -> Result<()> {
             ("clients", "clientIds"),
             ("enabled", "enabled"),
             ("second factor", "mfa"),
+            ("signs in with", "signsInWith"),
         ],
     )?;
     match user["password"].as_str() {
@@ -214,6 +216,11 @@ fn show(json: bool, answer: &Value) -> Result<()> {
     }
 }
 
+/// A password, or the issuer of the identity provider.
+fn signs_in_with(user: &Value) -> &str {
+    user["identity"]["issuer"].as_str().unwrap_or("password")
+}
+
 fn list(json: bool, answer: &Value) -> Result<()> {
     if json {
         return print::json(answer);
@@ -221,10 +228,21 @@ fn list(json: bool, answer: &Value) -> Result<()> {
     let row = |it: &Value| {
         let mut user = it.clone();
         print::name_all(&mut user["clientIds"], "all");
-        ["id", "email", "username", "role", "clientIds", "enabled", "mfa", "lastLoginAt"]
-            .map(|name| print::cell(&user[name]))
-            .to_vec()
+        user["signsInWith"] = json!(signs_in_with(&user));
+        let names =
+            ["id", "email", "username", "role", "clientIds", "enabled", "signsInWith", "mfa"];
+        names.into_iter().chain(["lastLoginAt"]).map(|name| print::cell(&user[name])).collect()
     };
-    let heading = ["ID", "EMAIL", "USER NAME", "ROLE", "CLIENTS", "ENABLED", "MFA", "LAST LOGIN"];
+    let heading = [
+        "ID",
+        "EMAIL",
+        "USER NAME",
+        "ROLE",
+        "CLIENTS",
+        "ENABLED",
+        "SIGNS IN WITH",
+        "MFA",
+        "LAST LOGIN",
+    ];
     print::list(false, print::rows(&answer["data"]), ("no users", &heading), row)
 }

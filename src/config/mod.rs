@@ -3,6 +3,7 @@
 //! `posture.toml.example` is embedded and holds the defaults. Lower modules have options of their own and never see these.
 
 mod file;
+mod oidc;
 mod options;
 mod reader;
 mod rule;
@@ -15,6 +16,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use self::file::utf8;
+pub use self::oidc::OidcConfig;
 pub use self::options::{
     Assessment, AuthConfig, BackupConfig, CertificateConfig, Config, ConnectConfig, DataConfig,
     ImportConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,

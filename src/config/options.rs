@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ipnetwork::IpNetwork;
 
+use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
@@ -67,6 +68,8 @@ pub struct Config {
     pub data: DataConfig,
     pub msp: Msp,
     pub auth: AuthConfig,
+    /// `None`: people sign in with passwords alone.
+    pub oidc: Option<OidcConfig>,
     pub limits: LimitConfig,
     pub scan: ScanConfig,
     pub webhooks: WebhookConfig,
@@ -278,9 +281,11 @@ impl Config {
     /// # Errors
     /// Everything that is wrong, by line.
     pub(super) fn read(mut it: ConfigReader<'_>) -> Result<Self, Vec<Problem>> {
+        let server = server(&mut it);
+        let public_url = server.public_url.clone();
         let options = Self {
             file: None,
-            server: server(&mut it),
+            server,
             data: DataConfig {
                 dir: it.get("data.dir", path),
                 key_file: it.find("data.key_file", path),
@@ -295,6 +300,7 @@ impl Config {
             auth: AuthConfig {
                 require_mfa: it.get("auth.require_mfa", list(N_ROLES, word(&ROLES))),
             },
+            oidc: oidc(&mut it, public_url.as_deref()),
             limits: limits(&mut it),
             scan: scan(&mut it),
             webhooks: webhooks(&mut it),

@@ -31,6 +31,8 @@ pub enum Sender {
     Acme,
     /// Reading clients' environments.
     Connections,
+    /// Signing people in at an identity provider. Every private network is allowed.
+    SignIn,
 }
 
 impl Sender {
@@ -42,13 +44,16 @@ impl Sender {
                 "the directory at `server.acme_directory` names it: all URLs there must be `https://`"
             }
             Self::Connections => "set `connect.allow_http_networks` to allow `http://`",
+            Self::SignIn => {
+                "only an issuer on this machine may have `http://` URLs: all others must be `https://`"
+            }
         }
     }
 
     /// The setting that allows private networks.
     pub(super) const fn private_setting(self) -> &'static str {
         match self {
-            Self::Webhooks | Self::Acme => "webhooks.allow_private_networks",
+            Self::Webhooks | Self::Acme | Self::SignIn => "webhooks.allow_private_networks",
             Self::Connections => "connect.allow_private_networks",
         }
     }
@@ -118,6 +123,15 @@ impl EgressPolicy {
         let all = ["0.0.0.0/0", "::/0"].map(|it| it.parse().expect("a network"));
         let sender = Sender::Acme;
         Self { allow_private_networks: all.to_vec(), roots, sender, ..Self::default() }
+    }
+
+    /// [`EgressPolicy::for_acme`] for an identity provider. One on this machine may have `http:` URLs.
+    #[must_use]
+    pub fn for_sign_in(issuer: &str, roots: TrustedRoots) -> Self {
+        let loopback = ["127.0.0.0/8", "::1/128"].map(|it| it.parse().expect("a network"));
+        let is_plain = issuer.starts_with("http:");
+        let allow_http_networks = if is_plain { loopback.to_vec() } else { Vec::new() };
+        Self { allow_http_networks, sender: Sender::SignIn, ..Self::for_acme(roots) }
     }
 
     /// Refuses an address that a request with this scheme may not be sent to.

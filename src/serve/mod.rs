@@ -100,6 +100,9 @@ impl Opened {
             app_options.webhooks.policy.own.push(own);
             app_options.connect.egress.own.push(own);
             app_options.scan.own.push(own);
+            if let Some(oidc) = &mut app_options.oidc {
+                oidc.settings.egress.own.push(own);
+            }
         }
         let app = App::open(store.clone(), catalog, sealer, clock, app_options)?;
         let app = Arc::new(app);

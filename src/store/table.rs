@@ -190,6 +190,12 @@ pub(super) const CONSOLE_SESSIONS: &str = "console_sessions";
 /// Key: user id. Value: `SecondFactor`. No row: the user has none.
 pub(super) const SECOND_FACTORS: &str = "second_factors";
 
+/// Who users are at the identity provider.
+///
+/// Key: user id. Value: `Identity`. No row: the user has a password here. Invariant: no two have an issuer and a subject in
+/// common.
+pub(super) const IDENTITIES: &str = "identities";
+
 /// Checkpoints of the rate limits.
 ///
 /// Key: key id. Value: `Windows`.

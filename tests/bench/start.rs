@@ -76,6 +76,7 @@ fn fill(folder: &Folder) {
         app::AppOptions {
             quota: [60, 1_000, 10_000],
             require_mfa: Vec::new(),
+            oidc: None,
             msp_id: None,
             public_url: None,
             settings: settings::Defaults::default(),

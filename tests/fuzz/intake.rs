@@ -209,6 +209,7 @@ impl Service {
         let options = AppOptions {
             quota: [60, 1_000, 10_000],
             require_mfa: Vec::new(),
+            oidc: None,
             msp_id: None,
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),

@@ -1,6 +1,7 @@
 //! Configuration: what a file may say, what holds without one, and what is said about a wrong one.
 
 mod certificate;
+mod oidc;
 
 use std::ffi::OsString;
 use std::fs;
@@ -110,6 +111,9 @@ fn every_key_is_taken_from_the_file() {
          [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
          logo = \"l.png\"\nlanguage = \"fr\"\n\
          [auth]\nrequire_mfa = [\"admin\", \"viewer\"]\n\
+         [oidc]\nname = \"Ä ID\"\nscopes = [\"openid\"]\nroles_claim = \"groups\"\nadmin_values = [\"1\"]\n\
+         analyst_values = [\"2\"]\nviewer_values = []\nsecond_factor = \"provider\"\namr_values = [\"otp\"]\n\
+         acr_values = [\"phr\"]\n\
          [limits]\nper_minute = 1\nper_hour = 1\nper_day = 100_000_000\n\
          [scan]\nallowed_networks = [\"10.1.0.0/16\"]\nexcluded_networks = [\"10.1.9.0/24\"]\n\
          packets_per_s = 1\nper_host_connections = 1\nconcurrent = 1\n\
@@ -158,7 +162,7 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 45);
+    assert_eq!(n_keys, 54);
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());

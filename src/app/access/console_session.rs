@@ -7,6 +7,7 @@ use crate::auth::caller::{Caller, Principal};
 use crate::auth::console_session::{N_PER_USER_MAX, SessionSecret};
 use crate::auth::network::CallerAddress;
 use crate::auth::token::Session;
+use crate::clock::Time;
 use crate::error::{Error, Result};
 use crate::store::Batch;
 use crate::store::global::audit::PendingAct;
@@ -48,11 +49,16 @@ impl App {
         act: PendingAct,
     ) -> Result<SessionSecret> {
         let login = self.log_in(name, password, otp, browser.address.ip(), act).await?;
-        Ok(self.begin_console_session(&login.user, browser).await)
+        Ok(self.begin_console_session(&login.user, browser, self.clock.now()).await)
     }
 
-    /// Begins a session of a user who proved to be there. The secret is always a new one.
-    pub async fn begin_console_session(&self, user: &User, browser: &Browser) -> SessionSecret {
+    /// Begins a session of a user who proved to be there, at that time. The secret is always a new one.
+    pub(super) async fn begin_console_session(
+        &self,
+        user: &User,
+        browser: &Browser,
+        proven_at: Time,
+    ) -> SessionSecret {
         let (now, secret) = (self.clock.now(), SessionSecret::generate());
         let session = ConsoleSession {
             digest: secret.digest(),
@@ -60,7 +66,7 @@ impl App {
             version: user.session_version,
             begun_at: now,
             used_at: now,
-            confirmed_at: now,
+            confirmed_at: proven_at,
             address: browser.address.shown().unwrap_or_else(|| "control socket".to_owned()),
             agent: line(&browser.agent, AGENT_CHARS_MAX),
         };
@@ -91,6 +97,7 @@ impl App {
         let expires_at = known.used_at;
         let token = Session { user: known.user, version: known.version, expires_at };
         let user = self.access.people.bearer(&token).filter(|_| known.is_live(now))?;
+        let user = Some(user).filter(|it| self.is_of_provider(it))?;
         if now.s_since(known.used_at) < NOTED_EVERY_S {
             return Some(SignedIn { session: known, user });
         }
@@ -112,11 +119,16 @@ impl App {
         act: PendingAct,
     ) -> Result<()> {
         self.log_in(&by.user.email, password, otp, browser.address.ip(), act).await?;
-        let now = self.clock.now();
-        let session = ConsoleSession::clone(&by.session);
-        let session = ConsoleSession { used_at: now, confirmed_at: now, ..session };
-        self.keep_console_session(&Arc::new(session)).await;
+        self.confirm_session(by, self.clock.now()).await;
         Ok(())
+    }
+
+    /// Notes when the user proved to be there again.
+    pub(super) async fn confirm_session(&self, by: &SignedIn, proven_at: Time) {
+        let session = ConsoleSession::clone(&by.session);
+        let used_at = self.clock.now();
+        let session = ConsoleSession { used_at, confirmed_at: proven_at, ..session };
+        self.keep_console_session(&Arc::new(session)).await;
     }
 
     /// Begins a session in place of one that ended because its user changed the password. `None`: the user is gone.
@@ -126,7 +138,7 @@ impl App {
         browser: &Browser,
     ) -> Option<SessionSecret> {
         let user = self.get_user(by.user.id).ok().filter(|it| it.enabled)?;
-        Some(self.begin_console_session(&user, browser).await)
+        Some(self.begin_console_session(&user, browser, self.clock.now()).await)
     }
 
     /// Ends the session with this secret.

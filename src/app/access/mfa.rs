@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::id::UserId;
 use crate::store::global::audit::PendingAct;
 use crate::store::global::user::User;
+use crate::store::global::user::identity::Identity;
 use crate::store::global::user::second_factor::SecondFactor;
 use crate::store::{Batch, Store};
 
@@ -81,7 +82,7 @@ pub(in crate::app) fn reseal(
 
 impl App {
     pub fn mfa_state(&self, user: &User) -> MfaState {
-        if self.confirmed_factor(user.id).is_some() {
+        if self.has_second_factor(user) {
             MfaState::On
         } else if self.must_set_up_mfa(user) {
             MfaState::Missing
@@ -92,7 +93,13 @@ impl App {
 
     /// Returns true if the user's role requires a second factor and there is none.
     pub fn must_set_up_mfa(&self, user: &User) -> bool {
-        self.options.require_mfa.contains(&user.role) && self.confirmed_factor(user.id).is_none()
+        self.options.require_mfa.contains(&user.role) && !self.has_second_factor(user)
+    }
+
+    /// Here, or at the identity provider.
+    fn has_second_factor(&self, user: &User) -> bool {
+        let vouched = |it: Arc<Identity>| it.has_second_factor;
+        self.confirmed_factor(user.id).is_some() || self.find_identity(user).is_some_and(vouched)
     }
 
     /// How many recovery codes were not used. `None`: the user has no second factor.

@@ -1,9 +1,11 @@
-//! Keys, users, second factors, sessions, and the audit log.
+//! Keys, users, second factors, identities, sessions, and the audit log.
 
 pub mod audit;
 pub mod console_session;
+pub mod grant;
 pub mod key;
 pub mod mfa;
+pub mod oidc;
 pub mod session;
 pub mod tally;
 pub mod user;
@@ -21,6 +23,7 @@ use crate::auth::token::TokenKey;
 use crate::error::Result;
 use crate::secret::Sealer;
 use crate::store::Snapshot;
+use oidc::{Oidc, OidcOptions};
 use tally::AuditTally;
 
 /// Who may do what, and how often. Only this folder can access the token key, the password hashes and the secrets of second factors.
@@ -40,6 +43,8 @@ pub struct Access {
     throttle: Throttle,
     token_key: TokenKey,
     sealer: Sealer,
+    /// `None`: people sign in with passwords alone.
+    oidc: Option<Oidc>,
     audit: AuditTally,
 }
 
@@ -51,8 +56,12 @@ impl Access {
     ///
     /// # Errors
     /// `Internal` if the database cannot be read.
-    pub fn load(snapshot: &Snapshot, sealer: Sealer) -> Result<Self> {
-        let people = People::of(snapshot.list_users()?, snapshot.list_second_factors()?);
+    pub fn load(snapshot: &Snapshot, sealer: Sealer, oidc: Option<OidcOptions>) -> Result<Self> {
+        let people = People::of(
+            snapshot.list_users()?,
+            snapshot.list_second_factors()?,
+            snapshot.list_identities()?,
+        );
         Ok(Self {
             keyring: Arc::new(Keyring::of(snapshot.list_keys()?)?),
             people: Arc::new(people),
@@ -65,6 +74,7 @@ impl Access {
             throttle: Throttle::default(),
             token_key: TokenKey::of(sealer.derive(SESSIONS)),
             sealer,
+            oidc: oidc.map(Oidc::of).transpose()?,
             audit: AuditTally::default(),
         })
     }

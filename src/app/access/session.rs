@@ -51,7 +51,8 @@ impl App {
         }
         let id = known.as_ref().map(|it| it.id);
         self.access.throttle.take(name, id, address, self.clock.now())?;
-        let known = known.filter(|it| it.enabled);
+        // Who signs in at an identity provider has no password that could be right.
+        let known = known.filter(|it| it.enabled && self.find_identity(it).is_none());
         let hash = known.as_ref().map(|it| it.password_hash.as_str());
         let is_right = self.access.hasher.verify(password.to_owned(), hash).await?;
         let known = known.filter(|_| is_right).ok_or_else(wrong)?;
@@ -126,13 +127,19 @@ impl App {
     /// Counts an attempt of a user who is logged in, and verifies the password.
     ///
     /// # Errors
-    /// `Invalid` if it is wrong; `RateLimited` after too many attempts.
+    /// `Invalid` if it is wrong; `RateLimited` after too many attempts; `Conflict` if there is none.
     pub(super) async fn require_own_password(
         &self,
         by: &Caller,
         user: &User,
         password: &str,
     ) -> Result<()> {
+        if let Some(identity) = self.find_identity(user) {
+            let issuer = &identity.issuer;
+            return Err(Error::conflict(format!(
+                "you sign in at {issuer}, which also asks for the second factor, and have no password here"
+            )));
+        }
         self.access.throttle.take_own(user.id, self.clock.now())?;
         let is_right = BYTES_MAX >= password.len()
             && self.access.hasher.verify(password.to_owned(), Some(&user.password_hash)).await?;

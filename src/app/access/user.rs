@@ -69,11 +69,7 @@ impl App {
         new: NewUser,
     ) -> Result<(Arc<User>, Option<String>)> {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
-        if N_USERS_MAX <= self.access.people.list().len() {
-            return Err(Error::conflict(format!(
-                "there are already {N_USERS_MAX} users, which is the limit"
-            )));
-        }
+        self.require_place_for_user()?;
         let now = self.clock.now();
         let mut user = User {
             id: UserId::made_at(now),
@@ -96,6 +92,14 @@ impl App {
         Ok((self.store_user(store, Arc::new(user), changing).await?, shown))
     }
 
+    pub(super) fn require_place_for_user(&self) -> Result<()> {
+        if N_USERS_MAX <= self.access.people.list().len() {
+            let rule = format!("there are already {N_USERS_MAX} users, which is the limit");
+            return Err(Error::conflict(rule));
+        }
+        Ok(())
+    }
+
     /// Changes a user. Returns the user, and the generated password if there is one.
     ///
     /// # Errors
@@ -110,6 +114,7 @@ impl App {
         let changing = Arc::clone(&self.access.people.changing).lock_owned().await;
         let before = self.get_user(id)?;
         let change = change()?;
+        self.require_own_to_change(&before, &change)?;
         let mut user = User::clone(&before);
         user.email = change.email.unwrap_or(user.email);
         user.username = change.username.unwrap_or(user.username);
@@ -213,7 +218,31 @@ impl App {
         Ok(user)
     }
 
-    fn check_user(&self, user: &User, before: Option<&User>) -> Result<()> {
+    /// Refuses to change what the identity provider decides.
+    fn require_own_to_change(&self, user: &User, change: &UserChange) -> Result<()> {
+        let Some(identity) = self.find_identity(user) else { return Ok(()) };
+        let issuer = &identity.issuer;
+        let rule = |field: &str, what: &str| {
+            Error::invalid_field(field, format!("the user signs in at {issuer}, {what}"))
+        };
+        if change.password.is_some() {
+            return Err(rule("password", "and has no password here"));
+        }
+        if change.role.is_some_and(|it| it != user.role) {
+            let what =
+                "which grants the role at each sign-in; change it there, or disable the user";
+            return Err(rule("role", what));
+        }
+        if change.clients.as_ref().is_some_and(|it| *it != user.clients) && self.grants_clients() {
+            return Err(rule(
+                "clientIds",
+                "which grants the clients at each sign-in; change them there",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_user(&self, user: &User, before: Option<&User>) -> Result<()> {
         check_email(&user.email)?;
         if let Some(name) = &user.username {
             require_text("username", name, NAME_CHARS_MAX)?;
@@ -238,7 +267,7 @@ impl App {
 }
 
 /// Accepts addresses as people type them, not everything that RFC 5322 allows.
-fn check_email(email: &str) -> Result<()> {
+pub(super) fn check_email(email: &str) -> Result<()> {
     require_text("email", email, EMAIL_CHARS_MAX)?;
     let is_plain = !email.chars().any(|it| it.is_whitespace() || it.is_control());
     let is_address = email

@@ -1,5 +1,6 @@
 //! Users, with hashes of their passwords.
 
+pub mod identity;
 pub mod second_factor;
 
 use std::str::FromStr;
@@ -27,7 +28,7 @@ pub struct User {
     /// Empty: all clients.
     pub clients: Vec<ClientId>,
     pub enabled: bool,
-    /// An argon2id hash in PHC format.
+    /// An argon2id hash in PHC format. Empty: the user has an identity at a provider, and no password.
     pub password_hash: String,
     /// The service generated the password, which the user must replace before anything else.
     pub must_change_password: bool,

@@ -7,6 +7,7 @@ mod chart;
 mod download;
 mod form;
 mod mfa;
+mod oidc;
 mod page;
 mod session;
 mod sessions;
@@ -33,6 +34,9 @@ use tables::{Action, Download, Page};
 
 /// The operations of the API, as one endpoint.
 pub type Answering = Arc<BoxEndpoint<'static, Response>>;
+
+/// Where the identity provider leads people back to.
+pub const OIDC_RETURN: &str = oidc::RETURN;
 
 /// A file of the console loads nothing.
 const OWN: &str = "default-src 'none'; frame-ancestors 'none'";
@@ -75,6 +79,9 @@ pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
         .at(SESSIONS, at(console, Place::Sessions))
         .at(MFA, at(console, Place::Mfa))
         .at(SIGN_IN, at(console, Place::SignIn))
+        .at(oidc::SIGN_IN, at(console, Place::OidcSignIn))
+        .at(oidc::RETURN, at(console, Place::OidcReturn))
+        .at(oidc::CONFIRM, at(console, Place::OidcConfirm))
         .at(CONFIRM, at(console, Place::Confirm))
         .at(PASSWORD, at(console, Place::Password))
         .at(SIGN_OUT, at(console, Place::SignOut))
@@ -99,6 +106,9 @@ enum Place {
     Form(&'static Action),
     File(&'static Download),
     SignIn,
+    OidcSignIn,
+    OidcReturn,
+    OidcConfirm,
     Confirm,
     Password,
     SignOut,
@@ -123,7 +133,13 @@ impl Here {
 fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
     let method = RouteMethod::new().get(Here::of(console, place));
     match place {
-        Place::Page(_, None) | Place::File(_) | Place::Mfa | Place::Nowhere => method,
+        Place::Page(_, None)
+        | Place::File(_)
+        | Place::Mfa
+        | Place::OidcSignIn
+        | Place::OidcReturn
+        | Place::OidcConfirm
+        | Place::Nowhere => method,
         Place::Page(_, Some(_))
         | Place::Form(_)
         | Place::SignIn
@@ -155,6 +171,9 @@ impl Endpoint for Here {
             Place::File(file) => download::send(console, file, request).await,
             Place::SignIn if is_sent => session::sign_in(console, request).await,
             Place::SignIn => session::show_sign_in(console, request).await,
+            Place::OidcSignIn => oidc::sign_in(console, request).await,
+            Place::OidcReturn => oidc::finish(console, request).await,
+            Place::OidcConfirm => oidc::confirm(console, request).await,
             Place::Confirm if is_sent => session::confirm(console, request).await,
             Place::Confirm => session::show_confirm(console, request).await,
             Place::Password if is_sent => session::change_password(console, request).await,

@@ -32,7 +32,7 @@ pub(super) const SESSIONS: &str = "/me/sessions";
 /// The field of a form that only this session's pages can have.
 pub(super) const TOKEN: &str = "token";
 
-const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HTTP from another machine, and \
+pub(super) const OPEN_WAY: &str = "Signing in is refused here: this page came over plain HTTP from another machine, and \
                         everybody on the way could read your password. Turn HTTPS on with server.tls_cert or \
                         server.acme_domains of the configuration, or put a proxy with HTTPS in front and name it \
                         in server.trusted_proxies; the guide “Install” says how. On the machine of the service \
@@ -123,18 +123,22 @@ pub(super) fn has_token(visit: &Visit, form: &Pairs) -> bool {
     bool::from(given.as_bytes().ct_eq(visit.secret.form_token().as_bytes()))
 }
 
-/// The secret in the cookie that belongs to this way. With several of one name none counts: another site may have set one.
-fn cookie(request: &Request, way: Way) -> Option<SessionSecret> {
+/// The secret in the cookie that belongs to this way.
+pub(super) fn cookie(request: &Request, way: Way) -> Option<SessionSecret> {
+    SessionSecret::read(find_cookie(request, way.cookie())?)
+}
+
+/// The value of a cookie. With several of one name none counts: another site may have set one.
+pub(super) fn find_cookie<'a>(request: &'a Request, name: &str) -> Option<&'a str> {
     let headers = request.headers().get_all(header::COOKIE);
     let cookies = headers.iter().filter_map(|it| it.to_str().ok()).flat_map(|it| it.split(';'));
-    let mut named =
-        cookies.filter_map(|it| it.trim().split_once('=')).filter(|it| it.0 == way.cookie());
+    let mut named = cookies.filter_map(|it| it.trim().split_once('=')).filter(|it| it.0 == name);
     let (only, more) = (named.next()?, named.next());
-    SessionSecret::read(only.1).filter(|_| more.is_none())
+    more.is_none().then_some(only.1)
 }
 
 /// Where to go after a sign-in: a page of this console, never another site.
-fn next(given: Option<&str>) -> &str {
+pub(super) fn next(given: Option<&str>) -> &str {
     let is_page = |it: &&str| {
         it.starts_with('/')
             && !it.starts_with("//")
@@ -174,6 +178,7 @@ pub(super) async fn show_sign_in(console: &Console, request: &Request) -> Respon
     }
     let mut model = page::bare(console);
     model.insert("needs_code", Value::from(false));
+    model.insert("oidc", Value::from(Serde(console.app.oidc_name())));
     render(console, "sign-in", model, (StatusCode::OK, None), next)
 }
 
@@ -206,7 +211,9 @@ pub(super) async fn sign_in(console: &Console, request: &mut Request) -> Respons
             model.insert("form", Value::from(BTreeMap::from([("name", name.to_owned())])));
             let needs_code = error.code == Code::CodeRequired || code(&form).is_some();
             model.insert("needs_code", Value::from(needs_code));
-            render(console, "sign-in", model, refused(&error), next)
+            model.insert("oidc", Value::from(Serde(console.app.oidc_name())));
+            let refused = (status(&error), Some(error.message()));
+            render(console, "sign-in", model, refused, next)
         }
     }
 }
@@ -250,7 +257,9 @@ pub(super) async fn confirm(console: &Console, request: &mut Request) -> Respons
     );
     match confirmed.await {
         Ok(()) => see_other(next),
-        Err(error) => show_confirm_form(console, &visit, refused(&error), next),
+        Err(error) => {
+            show_confirm_form(console, &visit, (status(&error), Some(error.message())), next)
+        }
     }
 }
 
@@ -263,12 +272,20 @@ fn show_confirm_form(
     let mut model = page::model(console, visit);
     let state = console.app.mfa_state(&visit.signed_in.user);
     model.insert("needs_code", Value::from(state == MfaState::On));
+    let is_identified = console.app.find_identity(&visit.signed_in.user).is_some();
+    let oidc = console.app.oidc_name().filter(|_| is_identified);
+    model.insert("oidc", Value::from(Serde(oidc)));
     render(console, "confirm", model, said, next)
 }
 
 /// `GET /me/password`
 pub(super) async fn show_password(console: &Console, request: &Request) -> Response {
     match enter(console, request, Gate::SignedIn).await {
+        Ok(visit) if console.app.find_identity(&visit.signed_in.user).is_some() => {
+            let message =
+                "You sign in at your identity provider. Your password is kept and changed there.";
+            problem(console, Some(&visit), StatusCode::CONFLICT, message)
+        }
         Ok(visit) => show_password_form(console, &visit, (StatusCode::OK, None)),
         Err(instead) => *instead,
     }
@@ -316,20 +333,19 @@ fn code(form: &Pairs) -> Option<&str> {
     find(form, "otp").map(str::trim).filter(|it| !it.is_empty())
 }
 
-fn refused(error: &Error) -> (StatusCode, Option<&str>) {
-    let status = match error.code {
+/// The status of a page that says what is wrong.
+pub(super) fn status(error: &Error) -> StatusCode {
+    match error.code {
         Code::Unauthenticated | Code::CodeRequired => StatusCode::UNAUTHORIZED,
         Code::RateLimited { .. } => StatusCode::TOO_MANY_REQUESTS,
         Code::Invalid => StatusCode::BAD_REQUEST,
-        Code::Forbidden
-        | Code::NotFound
-        | Code::Conflict
-        | Code::TooLarge
-        | Code::UnsupportedMediaType
-        | Code::Unavailable
-        | Code::Internal => StatusCode::SERVICE_UNAVAILABLE,
-    };
-    (status, Some(error.message()))
+        Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::Conflict => StatusCode::CONFLICT,
+        Code::TooLarge | Code::UnsupportedMediaType | Code::Unavailable | Code::Internal => {
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    }
 }
 
 fn render(
@@ -344,8 +360,13 @@ fn render(
     page::render(console, template, status, &model)
 }
 
-pub(super) fn with_cookie(mut response: Response, way: Way, value: &str) -> Response {
-    let cookie = HeaderValue::from_str(&way.set_cookie(value)).expect("base64 is ASCII");
-    response.headers_mut().insert(header::SET_COOKIE, cookie);
+pub(super) fn with_cookie(response: Response, way: Way, value: &str) -> Response {
+    with_header(response, &way.set_cookie(way.cookie(), value))
+}
+
+/// Adds a `Set-Cookie` header.
+pub(super) fn with_header(mut response: Response, set_cookie: &str) -> Response {
+    let cookie = HeaderValue::from_str(set_cookie).expect("base64 is ASCII");
+    response.headers_mut().append(header::SET_COOKIE, cookie);
     response
 }

@@ -53,14 +53,31 @@ impl Way {
         }
     }
 
-    /// The `Set-Cookie` header that keeps a value. An empty one removes it.
-    pub(super) fn set_cookie(self, value: &str) -> String {
-        let secure = match self {
+    /// The cookie of a sign-in at the identity provider, as [`Way::cookie`].
+    pub(super) const fn oidc_cookie(self) -> &'static str {
+        match self {
+            Self::Encrypted => "__Host-posture-oidc",
+            Self::Loopback | Self::Open => "posture-oidc",
+        }
+    }
+
+    /// The `Set-Cookie` header that keeps a value until the browser ends. An empty one removes it.
+    pub(super) fn set_cookie(self, name: &str, value: &str) -> String {
+        let age = if value.is_empty() { "; Max-Age=0" } else { "" };
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{}{age}", self.secure())
+    }
+
+    /// The `Set-Cookie` header that keeps a value for so long.
+    pub(super) fn set_cookie_for(self, name: &str, value: &str, seconds: i64) -> String {
+        let secure = self.secure();
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}; Max-Age={seconds}")
+    }
+
+    const fn secure(self) -> &'static str {
+        match self {
             Self::Encrypted => "; Secure",
             Self::Loopback | Self::Open => "",
-        };
-        let age = if value.is_empty() { "; Max-Age=0" } else { "" };
-        format!("{}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{age}", self.cookie())
+        }
     }
 }
 
@@ -86,6 +103,11 @@ pub(super) fn is_own_form(request: &Request, way: Way) -> bool {
         Some(origin) => own_origins(request, way).iter().any(|it| it == origin),
         None => request.header("Sec-Fetch-Site") == Some("same-origin"),
     }
+}
+
+/// Returns true if the browser asked for the console by this URL, which has no path.
+pub(super) fn is_at(request: &Request, way: Way, url: &str) -> bool {
+    own_origins(request, way).iter().any(|it| it.eq_ignore_ascii_case(url))
 }
 
 /// The origin of the console, by the name that the browser asked for and by the one that the proxy was asked for.

@@ -82,6 +82,7 @@ pub fn options(dir: &Path) -> ServeOptions {
         app: posture::app::AppOptions {
             quota: [60, 1_000, 10_000],
             require_mfa: Vec::new(),
+            oidc: None,
             msp_id: Some("msp-test".to_owned()),
             public_url: None,
             settings: posture::app::client::settings::Defaults::default(),

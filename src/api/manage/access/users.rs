@@ -22,6 +22,17 @@ use crate::app::access::user::{NewPassword, NewUser, UserChange};
 use crate::error::{Error, Result};
 use crate::id::UserId;
 use crate::store::global::user::User;
+use crate::store::global::user::identity::Identity;
+
+/// Who a user is at the identity provider.
+#[derive(JsonSchema, Serialize)]
+#[schemars(rename = "UserIdentity")]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityView {
+    issuer: String,
+    /// What the issuer calls the user. It never calls anyone else so.
+    subject: String,
+}
 
 /// A person who can log in.
 #[derive(JsonSchema, Serialize)]
@@ -39,12 +50,21 @@ pub struct UserView {
     /// The service generated the password. The user must replace it before doing anything else.
     must_change_password: bool,
     mfa: MfaStateView,
+    /// Null: the user signs in with a password. Others sign in to the console at the identity provider of `[oidc]`, which also
+    /// decides about the role and the second factor.
+    identity: Null<IdentityView>,
     created_at: When,
     updated_at: When,
     last_login_at: Null<When>,
     /// The password that the service generated. It is shown only in this response.
     #[serde(skip_serializing_if = "Option::is_none")]
     password: Option<String>,
+}
+
+impl IdentityView {
+    fn of(identity: &Identity) -> Self {
+        Self { issuer: identity.issuer.clone(), subject: identity.subject.clone() }
+    }
 }
 
 impl UserView {
@@ -59,6 +79,7 @@ impl UserView {
             enabled: user.enabled,
             must_change_password: user.must_change_password,
             mfa: MfaStateView(app.mfa_state(user)),
+            identity: app.find_identity(user).map(|it| IdentityView::of(&it)).into(),
             created_at: When(user.created_at),
             updated_at: When(user.updated_at),
             last_login_at: user.last_login_at.map(When).into(),
