@@ -4,6 +4,7 @@ pub(crate) mod browser;
 mod forms;
 mod mfa;
 mod needs_chromium;
+mod needs_npm;
 mod oidc;
 mod pages;
 
