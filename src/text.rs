@@ -43,6 +43,13 @@ pub fn is_visible(character: char) -> bool {
     pair.escape_debug().nth(1) == Some(character)
 }
 
+/// The letters and digits of a text, and hyphens for everything between them, for the name of a file.
+#[must_use]
+pub fn file_word(text: &str) -> String {
+    let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("-")
+}
+
 /// One line of at most `n_max` characters; longer text ends in a mark that says so. Line breaks, tabs and the spaces of
 /// other scripts become plain spaces; other invisible characters are escaped.
 #[must_use]

@@ -13,7 +13,6 @@ use ipnetwork::IpNetwork;
 use poem::endpoint::BoxEndpoint;
 use poem::{Endpoint, EndpointExt, IntoEndpoint, Request, Response, Route};
 use poem_openapi::{LicenseObject, OpenApi, OpenApiService, ServerObject, Tags};
-use tokio::sync::Semaphore;
 
 use crate::app::App;
 use crate::error::Result;
@@ -64,8 +63,6 @@ pub struct Web {
     pub metrics_token: Option<MetricsToken>,
     /// Peers whose `X-Forwarded-For` header is trusted.
     pub trusted_proxies: Vec<IpNetwork>,
-    /// One report about the portfolio is made at a time: a large one takes much memory.
-    pub portfolio_report: Semaphore,
     /// Set once the log said that a proxy is not configured.
     untrusted_proxy: Once,
 }
@@ -81,7 +78,6 @@ impl Web {
             metrics,
             metrics_token,
             trusted_proxies,
-            portfolio_report: Semaphore::new(1),
             untrusted_proxy: Once::new(),
         })
     }

@@ -48,6 +48,7 @@ use intake::upload::UploadLimits;
 use intake::watch::Watch;
 use notice::Notices;
 use report::document::signing::{ReportKeys, add_report_key};
+use report::portfolio::PortfolioTurns;
 use scan::registry::ScanRegistry;
 use upkeep::clock_watch::ClockWatch;
 use webhook::Webhooks;
@@ -97,6 +98,7 @@ pub struct App {
     webhooks: Webhooks,
     certificates: Certificates,
     report_keys: ReportKeys,
+    portfolio_turns: PortfolioTurns,
     backups: Backups,
     pub notices: Notices,
     clock_watch: ClockWatch,
@@ -147,6 +149,7 @@ impl App {
             scans: Arc::new(ScanRegistry::new(Pace::of(options.scan.per_s))),
             certificates: Certificates::new(sealer.clone()),
             report_keys: ReportKeys::new(sealer.clone()),
+            portfolio_turns: PortfolioTurns::default(),
             connects: Connects::of(&options.connect, sealer.clone())?,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),

@@ -12,6 +12,7 @@ use poem_openapi::registry::{MetaMediaType, MetaResponses, MetaSchema, MetaSchem
 use poem_openapi::types::Type;
 
 use super::reply::{JSON, success};
+use crate::text::file_word;
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub enum FileFormat {
 impl FileFormat {
     pub const OF_FRAMEWORKS: [Self; 5] =
         [Self::Csv, Self::Xlsx, Self::Oscal, Self::Html, Self::Pdf];
-    pub const TABLES: [Self; 2] = [Self::Csv, Self::Xlsx];
+    pub const OF_PORTFOLIO: [Self; 4] = [Self::Csv, Self::Xlsx, Self::Html, Self::Pdf];
     pub const DOCUMENTS: [Self; 2] = [Self::Html, Self::Pdf];
 
     #[must_use]
@@ -78,8 +79,8 @@ pub trait Formats: Send {
 
 /// A table, OSCAL, or for people to read.
 pub struct FrameworkFormat;
-/// A table.
-pub struct TableFormat;
+/// A table, or for people to read.
+pub struct PortfolioFormat;
 /// For people to read.
 pub struct ReadableFormat;
 
@@ -91,8 +92,8 @@ impl Formats for FrameworkFormat {
     const ALL: &'static [FileFormat] = &FileFormat::OF_FRAMEWORKS;
 }
 
-impl Formats for TableFormat {
-    const ALL: &'static [FileFormat] = &FileFormat::TABLES;
+impl Formats for PortfolioFormat {
+    const ALL: &'static [FileFormat] = &FileFormat::OF_PORTFOLIO;
 }
 
 /// `200` with a file. Never cached.
@@ -106,16 +107,10 @@ pub struct FileReply<F> {
 impl<F> FileReply<F> {
     /// The file's name consists of the words.
     pub fn of(words: &[&str], format: FileFormat, content: Vec<u8>) -> Self {
-        let name = words.iter().map(|it| plain(it)).collect::<Vec<_>>().join("-");
+        let name = words.iter().map(|it| file_word(it)).collect::<Vec<_>>().join("-");
         let name = format!("{name}.{}", format.extension());
         Self { name, format, content, formats: PhantomData }
     }
-}
-
-/// The letters and digits of a text, and hyphens for everything between them.
-fn plain(text: &str) -> String {
-    let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
-    words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("-")
 }
 
 impl<F: Formats> IntoResponse for FileReply<F> {

@@ -341,8 +341,8 @@ word!(
     ReportFormatView, FileFormat, "ReportFormat", FileFormat::OF_FRAMEWORKS, FileFormat::as_str
 );
 word!(
-    /// The format of a table.
-    TableFormatView, FileFormat, "TableFormat", FileFormat::TABLES, FileFormat::as_str
+    /// The format of the report on all clients.
+    PortfolioFormatView, FileFormat, "PortfolioFormat", FileFormat::OF_PORTFOLIO, FileFormat::as_str
 );
 word!(
     /// The format of a report that people read.

@@ -254,7 +254,7 @@ fn grade(overall: u8) -> usize {
 
 /// What decides how much attention a client needs, most important first: critical risks, sources that are failing or
 /// silent, tasks that are overdue, how far its score is below [`SCORE_MIN`], high risks. Ties are sorted by name.
-fn weight(it: &ClientFigures) -> [u32; 5] {
+pub(super) fn weight(it: &ClientFigures) -> [u32; 5] {
     [
         it.n_risks[Severity::Critical as usize],
         it.n_failing_sources + it.n_silent_sources,

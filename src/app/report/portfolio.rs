@@ -4,6 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use tokio::sync::{Semaphore, SemaphorePermit};
+
 use super::kpi::reasons;
 use super::walk::{First, Mark};
 use crate::app::App;
@@ -23,6 +25,18 @@ use crate::store::{ClientSnapshot, Snapshot};
 
 /// How many days ago the score is that the present one is compared with.
 pub const TREND_DAYS: i64 = 30;
+
+/// A report of more clients is refused: it is made in memory.
+pub const N_REPORTED_MAX: usize = 10_000;
+
+/// One report about all clients is made at a time: a large one takes much memory.
+pub(in crate::app) struct PortfolioTurns(Semaphore);
+
+impl Default for PortfolioTurns {
+    fn default() -> Self {
+        Self(Semaphore::new(1))
+    }
+}
 
 /// What a request asks about the portfolio.
 #[derive(Clone, Copy, Debug)]
@@ -164,11 +178,19 @@ pub struct ClientRisk {
     pub references: Vec<ExternalReference>,
 }
 
-fn is_active(client: &Client) -> bool {
+pub(super) fn is_active(client: &Client) -> bool {
     client.state == ClientState::Active
 }
 
 impl App {
+    /// Waits until no other report about all clients is made, for as long as the answer is held.
+    ///
+    /// # Errors
+    /// None: it is never closed.
+    pub async fn portfolio_turn(&self) -> Result<SemaphorePermit<'_>> {
+        self.portfolio_turns.0.acquire().await.map_err(Error::internal)
+    }
+
     /// Up to `limit` active clients of a list.
     ///
     /// # Errors
@@ -199,7 +221,7 @@ impl App {
             Ok((it.id, in_scope.contains(&it.id), summary))
         };
         let figures = rows.summary()?;
-        let before = rows.find_score_of_day(self.clock.now().plus_days(-TREND_DAYS))?;
+        let before = rows.find_day_before(self.clock.now().plus_days(1 - TREND_DAYS))?;
         Ok(ClientStanding {
             score_before: before.map(|it| it.score.overall),
             exposure: figures.exposure,

@@ -6,8 +6,9 @@ use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
 use super::download::{self, ReportFormat};
+use super::language::Language;
 use crate::bounded_file;
-use crate::cli::call::{Call, call, encoded};
+use crate::cli::call::{Call, ServerSession, call, encoded};
 use crate::cli::{client_name, print};
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -24,6 +25,8 @@ pub(in crate::cli) enum ReportCommand {
     /// Write the report about a client and a framework: for ISO 27001 the statement of applicability, for CMMC Level 2
     /// with the SPRS worksheet.
     Framework(FrameworkArgs),
+    /// Write the report about all clients.
+    Portfolio(PortfolioArgs),
     /// Check that a report is as it was signed, on any computer: needs no configuration and no database.
     Verify(VerifyArgs),
     /// Show the keys that sign reports, for readers to compare.
@@ -52,6 +55,16 @@ pub(in crate::cli) struct FrameworkArgs {
     client: String,
     /// Framework, such as SOC2.
     framework: String,
+    #[command(flatten)]
+    document: DocumentArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  posture report portfolio --output portfolio.pdf
+  posture report portfolio --format html --language fr --output portefeuille.html")]
+pub(in crate::cli) struct PortfolioArgs {
     #[command(flatten)]
     document: DocumentArgs,
 }
@@ -86,23 +99,6 @@ impl DocumentFormat {
     }
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Language {
-    /// English.
-    En,
-    /// French.
-    Fr,
-}
-
-impl Language {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::En => "en",
-            Self::Fr => "fr",
-        }
-    }
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Anybody can sign a file with a key of their own; the file cannot prove who holds the key. Compare
@@ -122,28 +118,35 @@ pub(in crate::cli) struct VerifyArgs {
 pub(in crate::cli) fn run(options: &Config, json: bool, command: &ReportCommand) -> Result<()> {
     match command {
         ReportCommand::Client(ClientArgs { client, document }) => {
-            write(options, json, (client, "posture"), document)
+            write(options, json, document, async |session| {
+                Ok(format!("{}/reports/posture", client_name::path(session, client).await?))
+            })
         }
         ReportCommand::Framework(FrameworkArgs { client, framework, document }) => {
-            write(options, json, (client, framework), document)
+            write(options, json, document, async |session| {
+                let client = client_name::path(session, client).await?;
+                Ok(format!("{client}/reports/{}", encoded(framework)))
+            })
+        }
+        ReportCommand::Portfolio(PortfolioArgs { document }) => {
+            write(options, json, document, async |_| Ok("/api/portfolio/report".to_owned()))
         }
         ReportCommand::Verify(args) => verify(json, args),
         ReportCommand::Key => keys(options, json),
     }
 }
 
-/// `report`: the last part of its path.
+/// `path`: that of the report's operation.
 fn write(
     options: &Config,
     json: bool,
-    (client, report): (&str, &str),
     args: &DocumentArgs,
+    path: impl AsyncFnOnce(&ServerSession) -> Result<String>,
 ) -> Result<()> {
     let format = args.format.report();
     download::run(options, json, (format, &args.output), async |session| {
-        let client = client_name::path(session, client).await?;
         let language = args.language.map(|it| format!("?language={}", it.as_str()));
-        Ok(format!("{client}/reports/{}{}", encoded(report), language.unwrap_or_default()))
+        Ok(format!("{}{}", path(session).await?, language.unwrap_or_default()))
     })
 }
 

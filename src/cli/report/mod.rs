@@ -6,6 +6,7 @@ pub(super) mod download;
 pub(super) mod event;
 pub(super) mod export;
 mod file;
+mod language;
 mod newest;
 pub(super) mod observation;
 pub(super) mod portfolio;

@@ -33,11 +33,11 @@ impl<R: Rows> ClientTransaction<R> {
         self.list_some(HISTORY, &RowKey::of(HISTORY_DAY), limit as usize)
     }
 
-    /// The last score of that UTC day, or else of the last day before it that has one.
-    pub fn find_score_of_day(&self, at: Time) -> Result<Option<ScoreEntry>> {
+    /// The last score of the newest UTC day before that of `time`.
+    pub fn find_day_before(&self, time: Time) -> Result<Option<ScoreEntry>> {
         let days = Span::prefix(RowKey::of(HISTORY_DAY).as_slice());
-        let since = days.after(day_key(at.plus_days(1)).as_slice());
-        Ok(self.rows.list_rows(&HISTORY.name(self.client), &since, 1)?.pop())
+        let older = days.after(day_key(time).as_slice());
+        Ok(self.rows.list_rows(&HISTORY.name(self.client), &older, 1)?.pop())
     }
 
     /// Newest first.

@@ -36,6 +36,9 @@ fn a_report_is_what_the_api_answers_and_verifies_on_any_computer() {
     assert!(page.contains("<html lang=\"fr\">"), "the language of the configuration");
     report(&folder, &["--format", "html", "--language", "en", "-o", "a.html"]);
     folder.ok(&["report", "framework", "acme ltd", "iso_27001", "-o", "iso.pdf"]);
+    folder.ok(&["report", "portfolio", "-o", "all.pdf"]);
+    let all = folder.ok(&["report", "portfolio", "--format", "html", "--language", "en"]);
+    assert!(all.contains("<p class=\"subject\">1 client</p>"));
     let listed = folder.json(&["client", "list"]);
     let id = listed["data"][0]["id"].as_str().unwrap();
     let path = format!("/api/clients/{id}/reports/posture?format=pdf");
@@ -53,7 +56,7 @@ fn a_report_is_what_the_api_answers_and_verifies_on_any_computer() {
         let mut command = folder.command(&[&["report", "verify", file], args].concat());
         finish(command.current_dir(elsewhere.path()))
     };
-    for name in ["a.pdf", "a.html", "iso.pdf"] {
+    for name in ["a.pdf", "a.html", "iso.pdf", "all.pdf"] {
         let file = folder.path().join(name);
         let file = file.to_str().unwrap();
         let done = verify(file, &[]);

@@ -32,6 +32,7 @@ mod orphans;
 mod oscal;
 mod own_frameworks;
 mod portfolio;
+mod portfolio_documents;
 mod posture;
 mod programs;
 mod queries;

@@ -285,7 +285,7 @@ fn a_report_that_cannot_be_made_is_refused_like_the_reads() {
     assert_eq!((absent.status, absent.problem()), (404, of("compliance/SOC3").problem()));
     for (path, rule) in [
         (format!("/api/clients/{client}/reports/SOC2?format=doc"), "csv, xlsx, oscal, html, pdf"),
-        ("/api/portfolio/report?format=oscal".to_owned(), "csv, xlsx"),
+        ("/api/portfolio/report?format=oscal".to_owned(), "csv, xlsx, html, pdf"),
     ] {
         let refused = refused_field(&get(&path));
         assert_eq!(refused, ("format".to_owned(), format!("must be one of {rule}")));

@@ -3,7 +3,7 @@
 use crate::api::Web;
 use crate::api::wire::file::FileFormat;
 use crate::api::wire::table::{Cell, Column, Table};
-use crate::app::report::portfolio::{ClientStanding, StandingList};
+use crate::app::report::portfolio::{ClientStanding, N_REPORTED_MAX, StandingList};
 use crate::app::report::posture::COVERAGE_MIN;
 use crate::auth::caller::Caller;
 use crate::blocking;
@@ -32,23 +32,20 @@ const COLUMNS: [(&str, u16); 11] = [
 const FIGURES: [&str; 5] = ["readiness", "passed", "partial", "failed", "total"];
 const FIGURE_WIDTH: u16 = 14;
 
-/// A table of more clients is refused: it is made in memory.
-const N_CLIENTS_MAX: usize = 10_000;
-
 /// Makes the table of the active clients that the caller may see, in the order in which they were added.
 ///
 /// # Errors
-/// `Conflict` if there are more than [`N_CLIENTS_MAX`]; `Unavailable` if the database is not available.
+/// `Conflict` if there are more than [`N_REPORTED_MAX`]; `Unavailable` if the database is not available.
 pub(super) async fn table(web: &Web, caller: &Caller, format: FileFormat) -> Result<Vec<u8>> {
-    let _turn = web.portfolio_report.acquire().await.map_err(Error::internal)?;
+    let _turn = web.app.portfolio_turn().await?;
     let mut table = PortfolioTable::begin(format, &web.app.catalog(), web.app.clock.now())?;
     let (mut after, mut n_clients) = (None, 0);
     loop {
         let list = StandingList { after, ..StandingList::default() };
         let some = web.app.list_standings(caller, list, PULL_LIMIT_MAX).await?;
         n_clients += some.len();
-        if N_CLIENTS_MAX < n_clients {
-            let most = format!("a report has at most {N_CLIENTS_MAX} clients");
+        if N_REPORTED_MAX < n_clients {
+            let most = format!("a report has at most {N_REPORTED_MAX} clients");
             return Err(Error::conflict(format!("{most}; use GET /api/portfolio/scores")));
         }
         let is_end = some.len() < PULL_LIMIT_MAX as usize;

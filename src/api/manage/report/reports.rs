@@ -10,15 +10,20 @@ use super::{portfolio_table, requirement_table};
 use crate::api::edge::caller::{By, Origin};
 use crate::api::edge::right::{ViewCompliance, ViewExport, ViewPortfolio};
 use crate::api::manage::client::export::tally;
-use crate::api::wire::file::{FileFormat, FileReply, FrameworkFormat, ReadableFormat, TableFormat};
+use crate::api::wire::file::{
+    FileFormat, FileReply, FrameworkFormat, PortfolioFormat, ReadableFormat,
+};
 use crate::api::wire::param::{self, Id, Raw, Text};
 use crate::api::wire::problem::Failure;
-use crate::api::wire::view::{DocumentFormatView, LanguageView, ReportFormatView, TableFormatView};
+use crate::api::wire::view::{
+    DocumentFormatView, LanguageView, PortfolioFormatView, ReportFormatView,
+};
 use crate::api::{Group, Web};
 use crate::app::report::document::DocumentFormat;
 use crate::app::report::framework::FrameworkReport;
 use crate::app::report::oscal;
 use crate::error::{Error, Result};
+use crate::id::ClientId;
 use crate::store::ClientSnapshot;
 
 fn content(report: &FrameworkReport, format: FileFormat) -> Result<Vec<u8>> {
@@ -75,7 +80,7 @@ impl Reports {
         if let Some(document) = readable(format) {
             let language = language.map(|it: LanguageView| it.0);
             let about = (client.id, id);
-            let (_, content) = web.app.framework_document(&by.0, about, document, language).await?;
+            let written = web.app.framework_document(&by.0, about, document, language).await?;
             tally(
                 &web.app,
                 (&by.0, &origin),
@@ -84,7 +89,7 @@ impl Reports {
             );
             let language = language.unwrap_or(web.app.options.letterhead.language);
             let words = [&client.name, id.as_str(), language.as_str()];
-            return Ok(FileReply::of(&words, format, content));
+            return Ok(FileReply::of(&words, format, written.content));
         }
         let (app, name) = (Arc::clone(&web.app), client.name.clone());
         let read = move |snapshot: &ClientSnapshot| {
@@ -121,31 +126,45 @@ impl Reports {
         let language = param::word("language", language.0.as_ref())?;
         let language = language.map(|it: LanguageView| it.0);
         let document = readable(format).ok_or_else(|| Error::internal("no document"))?;
-        let id = client_id.read()?;
-        let (client, content) = web.app.posture_document(&by.0, id, document, language).await?;
-        let about = format!("client {}", client.id);
+        let id = client_id.read::<ClientId>()?;
+        let written = web.app.posture_document(&by.0, id, document, language).await?;
+        let about = format!("client {id}");
         tally(&web.app, (&by.0, &origin), "GET /api/clients/{clientId}/reports/posture", about);
         let language = language.unwrap_or(web.app.options.letterhead.language);
-        let words = [&client.name, "report", language.as_str()];
-        Ok(FileReply::of(&words, format, content))
+        let words = [&written.subject, "report", language.as_str()];
+        Ok(FileReply::of(&words, format, written.content))
     }
 
-    /// Report the scores of all clients
+    /// Report on all clients
     ///
-    /// A table with one row per active client: score, grade, coverage, open risks, what needs attention, and the figures
-    /// of each framework that is in scope for the client. At most 10,000 clients.
+    /// Of the active clients that the caller may access, at most 10,000. As `csv` or `xlsx`, a table with one row per
+    /// client: score, grade, coverage, open risks, what needs attention, and the figures of each framework that is in scope
+    /// for the client. As `html` or `pdf`, a document for people, in English or in French: one line per client, what changed
+    /// in the last quarter, who needs attention and why, and what to do next; signed as the reports about one client.
     /// Scope: `read:portfolio`.
     #[oai(path = "/portfolio/report", method = "get", operation_id = "get_portfolio_report")]
     async fn get_portfolio_report(
         &self,
         web: Held<&Arc<Web>>,
+        origin: Origin,
         by: By<ViewPortfolio>,
         /// Default: `csv`.
-        format: Query<Option<Raw<TableFormatView>>>,
-    ) -> Result<FileReply<TableFormat>, Failure> {
+        format: Query<Option<Raw<PortfolioFormatView>>>,
+        /// Of `html` and `pdf`. Default: `msp.language` of the configuration.
+        language: Query<Option<Raw<LanguageView>>>,
+    ) -> Result<FileReply<PortfolioFormat>, Failure> {
         let format = param::word("format", format.0.as_ref())?;
-        let format = format.map_or(FileFormat::Csv, |it: TableFormatView| it.0);
-        let content = portfolio_table::table(&web, &by.0, format).await?;
-        Ok(FileReply::of(&["portfolio"], format, content))
+        let format = format.map_or(FileFormat::Csv, |it: PortfolioFormatView| it.0);
+        let language = param::word("language", language.0.as_ref())?;
+        let language = language.map(|it: LanguageView| it.0);
+        let Some(document) = readable(format) else {
+            let content = portfolio_table::table(&web, &by.0, format).await?;
+            return Ok(FileReply::of(&["portfolio"], format, content));
+        };
+        let written = web.app.portfolio_document(&by.0, document, language).await?;
+        let about = "all clients".to_owned();
+        tally(&web.app, (&by.0, &origin), "GET /api/portfolio/report", about);
+        let language = language.unwrap_or(web.app.options.letterhead.language);
+        Ok(FileReply::of(&["portfolio", language.as_str()], format, written.content))
     }
 }

@@ -95,7 +95,6 @@ fn summary(language: Language, it: &FrameworkReport) -> Vec<Block> {
     let total = number(language, s.total.into());
     let figure =
         |label: &str, value: String, note: String| Figure { label: label.to_owned(), value, note };
-    let name = &it.client.name;
     let passed = number(language, s.passed.into());
     let of_total = say!(language, "of {total} that apply", "sur {total} qui s’appliquent");
     let mut figures = vec![
@@ -112,22 +111,7 @@ fn summary(language: Language, it: &FrameworkReport) -> Vec<Block> {
         ),
     ];
     figures.extend(s.sprs.map(|it| figure("SPRS", it.to_string(), String::new())));
-    let rest = if unassessed == 0 {
-        of(language, "All of them are assessed", "Toutes sont évaluées").to_owned()
-    } else {
-        let french = ["n’est pas évaluée", "ne sont pas évaluées"];
-        let n =
-            counted(language, unassessed.into(), ["is not assessed", "are not assessed"], french);
-        say!(language, "{n}, which counts as zero", "{n}, ce qui compte pour zéro")
-    };
-    let (framework, readiness) = (&it.framework.name, s.readiness);
-    let sentence = say!(
-        language,
-        "{name} meets {passed} of the {total} requirements of {framework} that apply. {rest}. Its readiness is \
-         {readiness} of 100.",
-        "{name} respecte {passed} des {total} exigences de {framework} qui s’appliquent. {rest}. Sa préparation est de \
-         {readiness} sur 100."
-    );
+    let (framework, sentence) = (&it.framework.name, sentence(language, it));
     let bar = Bar { name: framework.clone(), counts: [s.passed, s.partial, s.failed, unassessed] };
     vec![
         heading(language, "Summary", "Sommaire"),
@@ -139,6 +123,29 @@ fn summary(language: Language, it: &FrameworkReport) -> Vec<Block> {
             bars: vec![bar],
         }),
     ]
+}
+
+/// The summary in sentences.
+pub(super) fn sentence(language: Language, it: &FrameworkReport) -> String {
+    let (s, name) = (it.summary, &it.client.name);
+    let unassessed = s.total - s.passed - s.partial - s.failed;
+    let (total, passed) = (number(language, s.total.into()), number(language, s.passed.into()));
+    let rest = if unassessed == 0 {
+        of(language, "All of them are assessed", "Toutes sont évaluées").to_owned()
+    } else {
+        let french = ["n’est pas évaluée", "ne sont pas évaluées"];
+        let n =
+            counted(language, unassessed.into(), ["is not assessed", "are not assessed"], french);
+        say!(language, "{n}, which counts as zero", "{n}, ce qui compte pour zéro")
+    };
+    let (framework, readiness) = (&it.framework.name, s.readiness);
+    say!(
+        language,
+        "{name} meets {passed} of the {total} requirements of {framework} that apply. {rest}. Its readiness is \
+         {readiness} of 100.",
+        "{name} respecte {passed} des {total} exigences de {framework} qui s’appliquent. {rest}. Sa préparation est de \
+         {readiness} sur 100."
+    )
 }
 
 fn requirements(language: Language, it: &FrameworkReport) -> Table {

@@ -15,7 +15,7 @@ macro_rules! say {
         }
     };
 }
-pub(super) use say;
+pub(in crate::app::report) use say;
 
 const MONTHS: [(&str, &str); 12] = [
     ("January", "janvier"),
@@ -72,7 +72,7 @@ pub(super) fn date(language: Language, at: Time) -> String {
 }
 
 /// A day with hours and minutes in UTC.
-pub(super) fn minute(language: Language, at: Time) -> String {
+pub(in crate::app::report) fn minute(language: Language, at: Time) -> String {
     let (day, text) = (date(language, at), at.to_string());
     let (hours, minutes) = (&text[11..13], &text[14..16]);
     match language {

@@ -3,7 +3,9 @@
 mod client;
 mod detail;
 mod framework;
-mod language;
+pub(in crate::app::report) mod language;
+mod portfolio;
+mod portfolio_standing;
 pub mod signing;
 mod standing;
 mod summary;
@@ -12,13 +14,13 @@ use std::sync::Arc;
 
 use crate::app::App;
 use crate::auth::caller::Caller;
+use crate::blocking;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::paper::signature::{Comment, OF_HTML, OF_PDF, SigningKey};
 use crate::paper::{Language, Logo, Paper, html, pdf};
 use crate::store::ClientSnapshot;
-use crate::store::global::client::Client;
 
 /// Stands for the name of who hands documents out, if the configuration does not say it.
 const NAMELESS: &str = "Posture";
@@ -36,6 +38,18 @@ impl Default for Letterhead {
     fn default() -> Self {
         Self { name: None, logo: None, language: Language::English }
     }
+}
+
+/// A document that is written and signed.
+pub struct Document {
+    /// Its title and its subject, in its language.
+    pub name: String,
+    /// What it is about: the name of the client, or how many there are.
+    pub subject: String,
+    pub author: String,
+    /// Its summary, in sentences.
+    pub summary: Vec<String>,
+    pub content: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,20 +78,20 @@ impl App {
         id: ClientId,
         format: DocumentFormat,
         language: Option<Language>,
-    ) -> Result<(Arc<Client>, Vec<u8>)> {
+    ) -> Result<Document> {
         let (client, rows) = self.reach_any(caller, id)?;
         let since = self.clock.now().plus_days(-standing::QUARTER_DAYS);
         let changes = self.changes_since(caller, id, since).await?;
         let key = self.signing_key().await?;
-        let (app, about) = (Arc::clone(self), Arc::clone(&client));
+        let app = Arc::clone(self);
         let write = move |snapshot: &ClientSnapshot| {
-            let standing = app.client_standing(snapshot, about, &changes)?;
+            let standing = app.client_standing(snapshot, client, &changes)?;
             let letterhead = &app.options.letterhead;
             let language = language.unwrap_or(letterhead.language);
             let paper = client::paper(&standing, letterhead, language, key.public_key());
-            signed(&paper, format, &key)
+            signed(paper, summary::sentences(language, &standing), format, &key)
         };
-        Ok((client, rows.read(write).await?))
+        rows.read(write).await
     }
 
     /// Writes the report about a client and a framework and signs it. `language`: `None` is that of the configuration.
@@ -90,23 +104,52 @@ impl App {
         (id, framework): (ClientId, FrameworkId),
         format: DocumentFormat,
         language: Option<Language>,
-    ) -> Result<(Arc<Client>, Vec<u8>)> {
+    ) -> Result<Document> {
         let (client, rows) = self.reach_any(caller, id)?;
         let key = self.signing_key().await?;
-        let (app, about) = (Arc::clone(self), Arc::clone(&client));
+        let app = Arc::clone(self);
         let write = move |snapshot: &ClientSnapshot| {
-            let report = app.framework_report(snapshot, about, framework)?;
+            let report = app.framework_report(snapshot, client, framework)?;
             let letterhead = &app.options.letterhead;
             let language = language.unwrap_or(letterhead.language);
             let paper = framework::paper(&report, letterhead, language, key.public_key());
-            signed(&paper, format, &key)
+            signed(paper, vec![framework::sentence(language, &report)], format, &key)
         };
-        Ok((client, rows.read(write).await?))
+        rows.read(write).await
+    }
+
+    /// Writes the report about the active clients that the caller may access and signs it. `language`: `None` is that of
+    /// the configuration.
+    ///
+    /// # Errors
+    /// `Conflict` if there are too many clients; those of [`App::signing_key`].
+    pub async fn portfolio_document(
+        self: &Arc<Self>,
+        caller: &Caller,
+        format: DocumentFormat,
+        language: Option<Language>,
+    ) -> Result<Document> {
+        let key = self.signing_key().await?;
+        let _turn = self.portfolio_turn().await?;
+        let standing = self.portfolio_standing(caller).await?;
+        let letterhead = self.options.letterhead.clone();
+        let language = language.unwrap_or(letterhead.language);
+        let write = move || {
+            let paper = portfolio::paper(&standing, &letterhead, language, key.public_key());
+            signed(paper, portfolio::sentences(language, &standing), format, &key)
+        };
+        blocking::run((), write).await
     }
 }
 
-fn signed(paper: &Paper, format: DocumentFormat, key: &SigningKey) -> Result<Vec<u8>> {
-    let (mut document, comment) = format.write(paper)?;
-    key.sign(&mut document, comment, &paper.author, paper.created);
-    Ok(document)
+fn signed(
+    paper: Paper,
+    summary: Vec<String>,
+    format: DocumentFormat,
+    key: &SigningKey,
+) -> Result<Document> {
+    let (mut content, comment) = format.write(&paper)?;
+    key.sign(&mut content, comment, &paper.author, paper.created);
+    let name = paper.name();
+    Ok(Document { name, subject: paper.subject, author: paper.author, summary, content })
 }

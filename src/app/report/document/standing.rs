@@ -214,7 +214,7 @@ fn controls(report: &ClientReport) -> Vec<ControlStanding> {
     .collect()
 }
 
-fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
+pub(super) fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
     quarter.n_opened += u64::from(since <= it.opened_at);
     let Some(closed) = it.closed.filter(|it| since <= it.at) else { return };
     match closed.resolution {

@@ -21,6 +21,15 @@ pub(super) fn blocks(language: Language, it: &Standing) -> Vec<Block> {
     blocks
 }
 
+/// The summary in a few sentences, for a message that carries the document.
+pub(super) fn sentences(language: Language, it: &Standing) -> Vec<String> {
+    let mut all = vec![score(language, it)];
+    all.extend(score_change(language, it));
+    all.push(risks(language, it));
+    all.extend(first_step(language, it));
+    all
+}
+
 fn figures(language: Language, it: &Standing) -> Vec<Figure> {
     let unknown = || of(language, "unknown", "inconnue").to_owned();
     let score = it.score.as_ref();

@@ -104,7 +104,10 @@ const DOWNLOADS: &[Download] = &[
         target: "/api/clients/:client/evidence/:evidence/file",
     },
     Download { path: "/clients/:client/files/export", target: "/api/clients/:client/export" },
-    Download { path: "/files/portfolio", target: "/api/portfolio/report?format=?format" },
+    Download {
+        path: "/files/portfolio",
+        target: "/api/portfolio/report?format=?format&language=?language",
+    },
 ];
 
 /// What a page says after an action of this name.
