@@ -1,14 +1,14 @@
 //! Posture: facts about an MSP's clients in, a JSON API and signed events out.
 //!
 //! Floors, highest first; a module uses lower floors only, and `tests/tidy.rs` holds the table:
-//! cli > config > demo > serve > api web > work > app > auth connect oidc scan webhook > store import catalog egress background >
+//! cli > config > demo > serve > api web > work > app > auth connect mail oidc scan webhook > store import catalog egress background >
 //! engine paper > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
 //!
 //! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
-//! `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `paper` writes PDF; only `config` reads the
-//! environment; only `main` ends the process; `engine` cannot fail on input it accepted; `api` cannot name `Store`, so a
-//! handler reaches a client's rows only through its caller. `assets/docs/architecture.md` describes the rooms and the
-//! rules.
+//! `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `mail` says `lettre`; only
+//! `paper` writes PDF; only `config` reads the environment; only `main` ends the process; `engine` cannot fail on input it
+//! accepted; `api` cannot name `Store`, so a handler reaches a client's rows only through its caller.
+//! `assets/docs/architecture.md` describes the rooms and the rules.
 
 pub mod api;
 pub mod app;
@@ -28,6 +28,7 @@ pub mod error;
 pub mod fair_limit;
 pub mod id;
 pub mod import;
+pub mod mail;
 pub mod oidc;
 pub mod page;
 pub mod paper;

@@ -32,6 +32,7 @@ use crate::engine::catalog::Catalog;
 use crate::engine::fact::{Facts, Profile};
 use crate::engine::posture::ControlOutcome;
 use crate::error::Result;
+use crate::mail::MailOptions;
 use crate::scan::Pace;
 use crate::secret::Sealer;
 use crate::store::global::user::Role;
@@ -48,6 +49,7 @@ use intake::upload::UploadLimits;
 use intake::watch::Watch;
 use notice::Notices;
 use report::document::signing::{ReportKeys, add_report_key};
+use report::mail::Mailing;
 use report::portfolio::PortfolioTurns;
 use scan::registry::ScanRegistry;
 use upkeep::clock_watch::ClockWatch;
@@ -75,6 +77,8 @@ pub struct AppOptions {
     pub backup: BackupSettings,
     pub connect: ConnectOptions,
     pub letterhead: report::document::Letterhead,
+    /// The server that sends scheduled reports. `None`: there is none.
+    pub mail: Option<MailOptions>,
     /// The folder whose files are imported. `None`: there is none.
     pub watch: Option<PathBuf>,
 }
@@ -99,6 +103,7 @@ pub struct App {
     certificates: Certificates,
     report_keys: ReportKeys,
     portfolio_turns: PortfolioTurns,
+    mailing: Mailing,
     backups: Backups,
     pub notices: Notices,
     clock_watch: ClockWatch,
@@ -150,6 +155,7 @@ impl App {
             certificates: Certificates::new(sealer.clone()),
             report_keys: ReportKeys::new(sealer.clone()),
             portfolio_turns: PortfolioTurns::default(),
+            mailing: Mailing::of(options.mail.as_ref())?,
             connects: Connects::of(&options.connect, sealer.clone())?,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,
             notices: Notices::of(backup::notices_of(&options.backup, &snapshot)),

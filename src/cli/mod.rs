@@ -73,6 +73,9 @@ enum Command {
     /// Manage the endpoints that events are sent to.
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),
+    /// Try the mail settings.
+    #[command(subcommand)]
+    Mail(report::mail::MailCommand),
     /// Manage the connections that read clients' environments.
     #[command(subcommand)]
     Connect(connect::ConnectCommand),
@@ -188,6 +191,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Key(command) => key::run(&options()?, json, command),
         Command::User(command) => user::run(&options()?, json, command),
         Command::Webhook(command) => webhook::run(&options()?, json, command),
+        Command::Mail(command) => report::mail::run(&options()?, json, &command),
         Command::Connect(command) => connect::run(&options()?, json, command),
         Command::Import(args) => import::run(&options()?, json, args),
         Command::Show(args) => report::show::run(&options()?, json, &args),
@@ -302,6 +306,7 @@ fn serve_options(options: &Config) -> Result<crate::serve::ServeOptions> {
                 logo: options.msp.logo.as_deref().map(Logo::open).transpose()?.map(Arc::new),
                 language: options.msp.language,
             },
+            mail: options.mail.as_ref().map(mail_options).transpose()?,
             watch: options.import.watch.clone(),
         },
     })
@@ -316,6 +321,22 @@ fn certificate_source(source: &CertificateConfig) -> Result<CertificateSource> {
             let roots = trusted_roots("server.acme_ca_file", ca_file.as_deref())?;
             CertificateSource::Acme(AcmeOptions { domains, email, directory, roots })
         }
+    })
+}
+
+fn mail_options(options: &crate::config::MailConfig) -> Result<crate::mail::MailOptions> {
+    let login = options.login.as_ref().map(|(user, file)| {
+        let password = crate::mail::read_password(file)?;
+        Ok(crate::mail::MailLogin { user: user.clone(), password })
+    });
+    Ok(crate::mail::MailOptions {
+        host: options.host.clone(),
+        port: options.port,
+        tls: options.tls,
+        from: options.from.clone(),
+        login: login.transpose()?,
+        roots: trusted_roots("mail.ca_file", options.ca_file.as_deref())?,
+        timeout: crate::mail::TIMEOUT,
     })
 }
 

@@ -19,7 +19,8 @@ use self::file::utf8;
 pub use self::oidc::OidcConfig;
 pub use self::options::{
     Assessment, AuthConfig, BackupConfig, CertificateConfig, Config, ConnectConfig, DataConfig,
-    ImportConfig, LimitConfig, Log, LogFormat, LogLevel, Msp, ScanConfig, Server, WebhookConfig,
+    ImportConfig, LimitConfig, Log, LogFormat, LogLevel, MailConfig, Msp, ScanConfig, Server,
+    WebhookConfig,
 };
 use self::reader::ConfigReader;
 pub use self::rule::ByIndustry;

@@ -10,9 +10,10 @@ use ipnetwork::IpNetwork;
 use super::oidc::{OidcConfig, oidc};
 use super::reader::{ConfigReader, Setting};
 use super::rule::{
-    ByIndustry, acme_domains, by_industry, email, https_url, network, network_or_attached, origins,
-    path, recipient, socket_addr, url,
+    ByIndustry, acme_domains, by_industry, email, https_url, mail_sender, mail_server, network,
+    network_or_attached, origins, path, recipient, socket_addr, url,
 };
+use crate::mail::{self, MailTls, Mailbox};
 use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
@@ -23,6 +24,9 @@ const N_ROLES: RangeInclusive<usize> = 0..=ROLES.len();
 const MSP_ID_CHARS: RangeInclusive<usize> = 1..=64;
 const MSP_NAME_CHARS: RangeInclusive<usize> = 1..=100;
 const LANGUAGES: [(&str, Language); 2] = [("en", Language::English), ("fr", Language::French)];
+const MAIL_USER_CHARS: RangeInclusive<usize> = 1..=254;
+const MAIL_TLS: [(&str, MailTls); 3] =
+    [("starttls", MailTls::StartTls), ("implicit", MailTls::Implicit), ("none", MailTls::None)];
 /// Longer lists of networks are refused.
 const N_NETWORKS: RangeInclusive<usize> = 0..=256;
 const CACHE_MIB: RangeInclusive<u32> = 8..=65_536;
@@ -67,6 +71,8 @@ pub struct Config {
     pub server: Server,
     pub data: DataConfig,
     pub msp: Msp,
+    /// `None`: no message is sent.
+    pub mail: Option<MailConfig>,
     pub auth: AuthConfig,
     /// `None`: people sign in with passwords alone.
     pub oidc: Option<OidcConfig>,
@@ -143,6 +149,19 @@ pub struct Msp {
     pub logo: Option<PathBuf>,
     /// Of reports whose reader did not ask for one.
     pub language: Language,
+}
+
+/// The server that sends messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailConfig {
+    pub host: String,
+    pub port: u16,
+    pub tls: MailTls,
+    pub from: Mailbox,
+    /// The user, and the file of the password.
+    pub login: Option<(String, PathBuf)>,
+    /// Authorities that the certificate of the server may come from, besides the known ones.
+    pub ca_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -297,6 +316,7 @@ impl Config {
                 logo: it.find("msp.logo", path),
                 language: it.get("msp.language", word(&LANGUAGES)),
             },
+            mail: mail(&mut it),
             auth: AuthConfig {
                 require_mfa: it.get("auth.require_mfa", list(N_ROLES, word(&ROLES))),
             },
@@ -359,6 +379,28 @@ fn server(it: &mut ConfigReader<'_>) -> Server {
         trusted_proxies: it.get("server.trusted_proxies", list(N_NETWORKS, network)),
         connections_per_address: it.get("server.connections_per_address", number(CONNECTIONS)),
     }
+}
+
+fn mail(it: &mut ConfigReader<'_>) -> Option<MailConfig> {
+    let server = it.find("mail.server", mail_server);
+    let tls = it.get("mail.tls", word(&MAIL_TLS));
+    let from = it.find("mail.from", mail_sender);
+    let user = it.find("mail.user", text(MAIL_USER_CHARS));
+    let password_file = it.find("mail.password_file", path);
+    let ca_file = it.find("mail.ca_file", path);
+    if server.is_some() != from.is_some() {
+        it.clash(&["mail.server", "mail.from"], "must be set together with mail.from");
+    }
+    if user.is_some() != password_file.is_some() {
+        let rule = "must be set together with mail.password_file";
+        it.clash(&["mail.user", "mail.password_file"], rule);
+    }
+    let (host, port) = server?;
+    if tls == MailTls::None && !mail::is_loopback(&host) {
+        let rule = "\"none\" is only for a server on this host, such as localhost:25";
+        it.clash(&["mail.tls", "mail.server"], rule);
+    }
+    Some(MailConfig { host, port, tls, from: from?, login: user.zip(password_file), ca_file })
 }
 
 fn limits(it: &mut ConfigReader<'_>) -> LimitConfig {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use ipnetwork::IpNetwork;
 
 use crate::egress::is_url;
+use crate::mail::{self, Mailbox};
 use crate::store::backup::is_recipient;
 use crate::toml_reader::{Ruled, Value, Wrong, list, number, string, table, wrong};
 
@@ -184,6 +185,21 @@ pub(super) fn email(value: &Value<'_>) -> Ruled<String> {
         return wrong(value, format!("{text:?} is not an email address"));
     }
     Ok(text.to_owned())
+}
+
+/// A host and a port.
+pub(super) fn mail_server(value: &Value<'_>) -> Ruled<(String, u16)> {
+    let text = string(value)?;
+    let rule = format!("{text:?} is not a host with a port, such as \"smtp.example.com:587\"");
+    mail::server(text).map_or_else(|| wrong(value, rule), Ok)
+}
+
+/// An address, or a name with the address in angle brackets.
+pub(super) fn mail_sender(value: &Value<'_>) -> Ruled<Mailbox> {
+    let text = string(value)?;
+    let sample = "Northwind <reports@northwind.example>";
+    let rule = format!("{text:?} is not a sender, such as {sample:?}");
+    mail::sender(text).map_or_else(|| wrong(value, rule), Ok)
 }
 
 /// A bare address is a network of one address.

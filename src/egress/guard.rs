@@ -33,6 +33,8 @@ pub enum Sender {
     Connections,
     /// Signing people in at an identity provider. Every private network is allowed.
     SignIn,
+    /// Messages by SMTP. Every private network is allowed.
+    Mail,
 }
 
 impl Sender {
@@ -47,13 +49,16 @@ impl Sender {
             Self::SignIn => {
                 "only an issuer on this machine may have `http://` URLs: all others must be `https://`"
             }
+            Self::Mail => "messages do not go over http",
         }
     }
 
     /// The setting that allows private networks.
     pub(super) const fn private_setting(self) -> &'static str {
         match self {
-            Self::Webhooks | Self::Acme | Self::SignIn => "webhooks.allow_private_networks",
+            Self::Webhooks | Self::Acme | Self::SignIn | Self::Mail => {
+                "webhooks.allow_private_networks"
+            }
             Self::Connections => "connect.allow_private_networks",
         }
     }
@@ -132,6 +137,12 @@ impl EgressPolicy {
         let is_plain = issuer.starts_with("http:");
         let allow_http_networks = if is_plain { loopback.to_vec() } else { Vec::new() };
         Self { allow_http_networks, sender: Sender::SignIn, ..Self::for_acme(roots) }
+    }
+
+    /// Any network, because the server is in the configuration. Its own authorities are those of the mail.
+    #[must_use]
+    pub fn for_mail() -> Self {
+        Self { sender: Sender::Mail, ..Self::for_acme(TrustedRoots::default()) }
     }
 
     /// Refuses an address that a request with this scheme may not be sent to.

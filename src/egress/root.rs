@@ -59,6 +59,11 @@ impl TrustedRoots {
         Ok(Self(Arc::new(roots)))
     }
 
+    /// These authorities, in DER.
+    pub fn list(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.iter().map(AsRef::as_ref)
+    }
+
     /// These authorities alone.
     pub(super) fn alone(&self) -> RootCertStore {
         let mut store = RootCertStore::empty();

@@ -132,8 +132,7 @@ impl Egress {
         trust: &Trust,
         deadline: Instant,
     ) -> Result<TlsStream> {
-        let is_v6 = host.contains(':');
-        let peer = if is_v6 { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let peer = peer(host, port);
         let about = |why: String| Error::unavailable(format!("{}: {why}", cause(&peer)));
         let target = self.endpoint(&peer).map_err(about)?;
         let name = match &target.host {
@@ -167,6 +166,24 @@ impl Egress {
         }
     }
 
+    /// Finds a server that is called by other means, and checks its addresses. `host`: a name or an address, without
+    /// brackets.
+    ///
+    /// # Errors
+    /// `Unavailable` with the reason, as a sentence without a full stop.
+    pub async fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Vec<SocketAddr>> {
+        let peer = peer(host, port);
+        let about = |why: String| Error::unavailable(format!("{}: {why}", cause(&peer)));
+        let target = self.endpoint(&peer).map_err(about)?;
+        let found = timeout_at(deadline, self.find(target)).await;
+        found.map_err(|_| late())?.map_err(about)
+    }
+
     /// What the URL with this authority leads to, so that hosts are read and judged as those of requests are.
     fn endpoint(&self, peer: &str) -> std::result::Result<Target, String> {
         let url = format!("https://{peer}/");
@@ -188,6 +205,11 @@ impl Egress {
             Err(failure) => Err(failure.to_string()),
         }
     }
+}
+
+/// A server as an error names it.
+fn peer(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Connects to the first address that accepts.

@@ -86,6 +86,7 @@ fn fill(folder: &Folder) {
             backup: app::backup::BackupSettings::default(),
             connect: app::connect::registry::ConnectOptions::default(),
             letterhead: app::report::document::Letterhead::default(),
+            mail: None,
             watch: None,
         },
     )

@@ -219,6 +219,7 @@ impl Service {
             backup: posture::app::backup::BackupSettings::default(),
             connect: posture::app::connect::registry::ConnectOptions::default(),
             letterhead: posture::app::report::document::Letterhead::default(),
+            mail: None,
             watch: None,
         };
         let catalog = embedded().expect("the catalog is valid");

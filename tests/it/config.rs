@@ -11,6 +11,7 @@ use posture::app::client::loss::LossModel;
 use posture::config::{
     Config, EXAMPLE, FILE_BYTES_MAX, LogFormat, LogLevel, check, load, locate, parse, show,
 };
+use posture::mail::MailTls;
 use posture::store::global::user::Role;
 
 fn read(text: &str) -> Config {
@@ -110,6 +111,8 @@ fn every_key_is_taken_from_the_file() {
          connections_per_address = 8\nacme_directory = \"https://ca.lan/dir\"\n\
          [data]\ndir = \"d\"\ncache_mib = 0x10\n[msp]\nid = \"Ä-1\"\nname = \"Ä GmbH\"\n\
          logo = \"l.png\"\nlanguage = \"fr\"\n\
+         [mail]\nserver = \"[::1]:25\"\ntls = \"none\"\nfrom = \"Ä <a@b.example>\"\nuser = \"u\"\n\
+         password_file = \"p\"\nca_file = \"m.pem\"\n\
          [auth]\nrequire_mfa = [\"admin\", \"viewer\"]\n\
          [oidc]\nname = \"Ä ID\"\nscopes = [\"openid\"]\nroles_claim = \"groups\"\nadmin_values = [\"1\"]\n\
          analyst_values = [\"2\"]\nviewer_values = []\nsecond_factor = \"provider\"\namr_values = [\"otp\"]\n\
@@ -162,7 +165,11 @@ fn every_key_is_taken_from_the_file() {
     assert_eq!(options.backup.after_command, ["cp", "{file}", "/mnt"]);
     assert_eq!(options.backup.recipients.len(), 1);
     assert_eq!(options.import.watch.as_deref(), Some(Path::new("inbox")));
-    assert_eq!(n_keys, 54);
+    assert_eq!(n_keys, 60);
+    let mail = options.mail.unwrap();
+    assert_eq!((&*mail.host, mail.port, mail.tls), ("::1", 25, MailTls::None));
+    assert_eq!((mail.from.name.as_deref(), mail.from.email.as_ref()), (Some("Ä"), "a@b.example"));
+    assert_eq!(mail.login, Some(("u".to_owned(), PathBuf::from("p"))));
     assert!(shown.contains("records_per_employee = { Default = 0, \"Dental Care\" = 1000000 }"));
     let keys = shown.lines().skip(1).filter(|it| !it.starts_with('#'));
     let again = read(&keys.map(|it| it.to_owned() + "\n").collect::<String>());
@@ -328,6 +335,15 @@ fn values_that_do_not_go_together_are_refused_with_their_keys() {
         (
             "[server]\nhttp_listen = \"0.0.0.0:80\"",
             "2: server.http_listen: must be set together with server.tls_cert or server.acme_domains: it leads to HTTPS",
+        ),
+        (
+            "[mail]\nserver = \"smtp.example.com:587\"",
+            "2: mail.server: must be set together with mail.from",
+        ),
+        ("[mail]\nuser = \"u\"", "2: mail.user: must be set together with mail.password_file"),
+        (
+            "[mail]\nfrom = \"a@b.example\"\ntls = \"none\"\nserver = \"10.0.0.1:25\"",
+            "4: mail.tls: \"none\" is only for a server on this host, such as localhost:25",
         ),
         (
             "[webhooks]\nretry_gaps_s = [0, 5, 4]",

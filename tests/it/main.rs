@@ -32,6 +32,7 @@ mod large_run;
 mod limits;
 mod link;
 mod listen;
+mod mail;
 mod manage;
 mod mfa;
 mod network;

@@ -8,6 +8,7 @@ pub mod document;
 pub mod framework;
 pub mod kpi;
 pub mod log;
+pub mod mail;
 pub mod observation;
 pub mod orphan;
 pub mod oscal;

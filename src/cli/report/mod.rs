@@ -7,6 +7,7 @@ pub(super) mod event;
 pub(super) mod export;
 mod file;
 mod language;
+pub(super) mod mail;
 mod newest;
 pub(super) mod observation;
 pub(super) mod portfolio;

@@ -92,6 +92,7 @@ pub fn options(dir: &Path) -> ServeOptions {
             backup: posture::app::backup::BackupSettings::default(),
             connect: connect_options(),
             letterhead: posture::app::report::document::Letterhead::default(),
+            mail: None,
             watch: None,
         },
     }

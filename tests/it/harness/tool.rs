@@ -33,6 +33,13 @@ pub fn dnslib() -> PathBuf {
     python
 }
 
+/// A Python with the package aiosmtpd.
+pub fn aiosmtpd() -> PathBuf {
+    let python = cache().join("venv-aiosmtpd-1.4.6/bin/python");
+    assert!(python.is_file(), "{} is missing; tests/tools installs it", python.display());
+    python
+}
+
 /// A Python with the package pypdf.
 pub fn pypdf() -> PathBuf {
     let python = cache().join("venv-pypdf-7.1.1/bin/python");

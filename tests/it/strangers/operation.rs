@@ -78,6 +78,7 @@ pub(crate) const TRIED: &[Tried] = &[
     ("add_alert_rule", Names::Nothing, "", 201),
     ("change_alert_rule", Names::AlertRule, "", 200),
     ("remove_alert_rule", Names::AlertRule, "", 204),
+    ("test_mail", Names::Nothing, "", 200),
     ("list_alerts", Names::Nothing, "after=x", 200),
     ("list_conditions", Names::Nothing, "after=x", 200),
     ("list_changes", Names::Nothing, "after=x", 200),

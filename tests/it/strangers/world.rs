@@ -129,6 +129,7 @@ impl World {
             options.app.scan.allowed = vec!["127.0.0.0/8".parse().unwrap()];
             options.app.scan.per_s = 1; // A scan is still running whenever it is looked at.
             options.app.connect.dns_server = Some("127.0.0.1:9".parse().unwrap());
+            options.app.mail = Some(crate::mail::options(9)); // Nobody listens there.
             // Backups that are asked for; none is due while the clock stands still.
             options.app.backup.dir = Some(options.dir.clone());
             (options.app.backup.every_h, options.app.backup.keep) = (24, 9);
@@ -245,6 +246,7 @@ impl World {
             "add_task" => task(client),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
+            "test_mail" => json!({"to": "ada@example.com"}),
             "add_own_framework" => own_framework("MSP_NEW"),
             "put_exploited_list" => json!({
                 "catalogVersion": "1", "dateReleased": "2026-03-01T00:00:00.000Z", "count": 1,

@@ -2,6 +2,7 @@
 
 pub mod compliance;
 pub mod kpis;
+pub mod mail;
 pub mod portfolio;
 mod portfolio_table;
 pub mod reports;

@@ -1,0 +1,217 @@
+//! Why a message could not be sent, and what to do about it.
+
+use std::error::Error as StdError;
+use std::io;
+
+use lettre::transport::smtp::Error as SmtpError;
+use rustls::CertificateError;
+
+use crate::text::line;
+
+/// Longer answers of a server are cut.
+const ANSWER_CHARS_MAX: usize = 300;
+
+/// The kind of a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailTrouble {
+    /// The server cannot be reached, or does not answer in time.
+    Unreachable,
+    /// There is no TLS connection that can be trusted.
+    Tls,
+    /// The server does not accept the user and the password.
+    Login,
+    /// The server does not accept the sender.
+    Sender,
+    /// The server does not accept the recipient.
+    Recipient,
+    /// The server asks to try again later, as one does that greylists.
+    Later,
+    TooLarge,
+    /// The server does not accept the message.
+    Refused,
+    /// There is no message: the report cannot be made.
+    Report,
+}
+
+impl MailTrouble {
+    pub const ALL: [Self; 9] = [
+        Self::Unreachable,
+        Self::Tls,
+        Self::Login,
+        Self::Sender,
+        Self::Recipient,
+        Self::Later,
+        Self::TooLarge,
+        Self::Refused,
+        Self::Report,
+    ];
+
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Tls => "tls",
+            Self::Login => "login",
+            Self::Sender => "sender",
+            Self::Recipient => "recipient",
+            Self::Later => "later",
+            Self::TooLarge => "too_large",
+            Self::Refused => "refused",
+            Self::Report => "report",
+        }
+    }
+}
+
+/// A failure, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MailFailure {
+    pub trouble: MailTrouble,
+    /// What happened, and what to do.
+    pub message: String,
+}
+
+impl MailFailure {
+    pub(crate) fn new(trouble: MailTrouble, message: impl Into<String>) -> Self {
+        Self { trouble, message: message.into() }
+    }
+}
+
+/// What was being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Connect,
+    StartTls,
+    Login,
+    Sender,
+    Recipient,
+    Content,
+}
+
+/// Says what an error during a step means. `server`: as the configuration names it.
+pub(super) fn of_step(step: Step, server: &str, error: &SmtpError) -> MailFailure {
+    if let Some(tls) = of_tls(error) {
+        return distrusted(server, tls);
+    }
+    if let Some(code) = error.status() {
+        return of_answer(step, server, code.into(), error);
+    }
+    match step {
+        Step::StartTls if error.is_client() => MailFailure::new(
+            MailTrouble::Tls,
+            format!(
+                "{server} does not offer STARTTLS; set mail.tls to \"implicit\" with the port for it, often 465"
+            ),
+        ),
+        Step::Login if error.is_client() => MailFailure::new(
+            MailTrouble::Login,
+            format!(
+                "{server} offers no way to log in with a password; remove mail.user if it needs none, or ask who runs it"
+            ),
+        ),
+        Step::Connect
+        | Step::StartTls
+        | Step::Login
+        | Step::Sender
+        | Step::Recipient
+        | Step::Content => unreachable(server, &reason(error)),
+    }
+}
+
+/// The server did not answer at all, or not in time.
+pub(super) fn unreachable(server: &str, why: &str) -> MailFailure {
+    let advice = "check mail.server, the firewall, and that mail.tls is what this port expects";
+    MailFailure::new(MailTrouble::Unreachable, format!("{server} cannot be used ({why}); {advice}"))
+}
+
+fn of_answer(step: Step, server: &str, code: u16, error: &SmtpError) -> MailFailure {
+    let answer = format!("{code} {}", reason(error));
+    if (400..500).contains(&code) {
+        let message = format!("{server} asks to try again later: {answer}");
+        return MailFailure::new(MailTrouble::Later, message);
+    }
+    let (trouble, message) = match step {
+        Step::Login => (
+            MailTrouble::Login,
+            format!("{server} refused the login: {answer}; check mail.user and mail.password_file"),
+        ),
+        Step::Sender if code == 530 => (
+            MailTrouble::Login,
+            format!("{server} wants a login: {answer}; set mail.user and mail.password_file"),
+        ),
+        Step::Sender => (
+            MailTrouble::Sender,
+            format!(
+                "{server} refused the sender: {answer}; set mail.from to an address that it sends for"
+            ),
+        ),
+        Step::Recipient => (
+            MailTrouble::Recipient,
+            format!("{server} refused the recipient: {answer}; correct or remove the address"),
+        ),
+        Step::Content if is_too_large(code, &answer) => (
+            MailTrouble::TooLarge,
+            format!("the message is too large for {server}: {answer}; raise its limit"),
+        ),
+        Step::Content => (MailTrouble::Refused, format!("{server} refused the message: {answer}")),
+        Step::Connect | Step::StartTls => {
+            (MailTrouble::Unreachable, format!("{server} refused the connection: {answer}"))
+        }
+    };
+    MailFailure::new(trouble, message)
+}
+
+/// 552 says so by itself, and other codes with what RFC 3463 adds.
+fn is_too_large(code: u16, answer: &str) -> bool {
+    code == 552 || answer.contains(" 5.3.4") || answer.contains(" 5.2.3")
+}
+
+/// The innermost reason of an error, in one line.
+fn reason(error: &SmtpError) -> String {
+    let mut innermost: &(dyn StdError + 'static) = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    line(&innermost.to_string(), ANSWER_CHARS_MAX)
+}
+
+/// An error of TLS can be inside of one of reading and writing, which hides it.
+fn of_tls(error: &SmtpError) -> Option<&rustls::Error> {
+    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<rustls::Error>() {
+            return Some(found);
+        }
+        let io = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(found) = io.and_then(|it| it.downcast_ref::<rustls::Error>()) {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}
+
+fn distrusted(server: &str, error: &rustls::Error) -> MailFailure {
+    let rustls::Error::InvalidCertificate(reason) = error else {
+        let why = line(&error.to_string(), ANSWER_CHARS_MAX);
+        let advice = "check that mail.tls is what this port expects";
+        return MailFailure::new(
+            MailTrouble::Tls,
+            format!("the TLS connection to {server} failed ({why}); {advice}"),
+        );
+    };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "not ours, and not to be exhausted")]
+    let why = match reason {
+        CertificateError::UnknownIssuer => {
+            "no trusted authority issued it; name the authority with mail.ca_file".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "it has expired; renew it on the server".to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is not for this host name; set mail.server to one of its names".to_owned()
+        }
+        other => line(&other.to_string(), ANSWER_CHARS_MAX),
+    };
+    let message = format!("the certificate of {server} is not accepted, because {why}");
+    MailFailure::new(MailTrouble::Tls, message)
+}
