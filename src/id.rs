@@ -146,6 +146,11 @@ uuid_id!(
 );
 
 uuid_id!(
+    /// Names one schedule of a report. A `UUIDv7`, so ids sort by creation.
+    ReportScheduleId,
+    "report schedule"
+);
+uuid_id!(
     /// Names one alert rule.
     AlertRuleId,
     "alert rule"

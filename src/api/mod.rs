@@ -155,6 +155,7 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::report::reports::Reports,
             manage::client::accounts::Accounts,
             manage::client::assets::ManagedAssets,
+            manage::report::schedules::ReportSchedules,
             manage::report::mail::MailTests,
             manage::client::observations::Observations,
             manage::client::vulnerabilities::Vulnerabilities,

@@ -17,12 +17,14 @@ pub enum NoticeKind {
     CredentialExpiring,
     /// The list of vulnerabilities that are known to be exploited.
     ExploitedListOld,
+    /// Reports on schedule.
+    ReportsNotSent,
     /// Files wait in it that are not taken.
     WatchFolder,
 }
 
 impl NoticeKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::BackupFailed,
         Self::BackupCommandFailed,
         Self::BackupDrillFailed,
@@ -30,6 +32,7 @@ impl NoticeKind {
         Self::ConnectionFailing,
         Self::CredentialExpiring,
         Self::ExploitedListOld,
+        Self::ReportsNotSent,
         Self::WatchFolder,
     ];
 
@@ -49,6 +52,7 @@ impl NoticeKind {
             Self::ConnectionFailing => "connection_failing",
             Self::CredentialExpiring => "credential_expiring",
             Self::ExploitedListOld => "exploited_list_old",
+            Self::ReportsNotSent => "reports_not_sent",
             Self::WatchFolder => "watch_folder",
         }
     }

@@ -60,6 +60,15 @@ impl MailTrouble {
             Self::Report => "report",
         }
     }
+
+    /// Whether another attempt may succeed. What an operator can mend counts: nobody has to send again by hand then.
+    #[must_use]
+    pub const fn is_temporary(self) -> bool {
+        match self {
+            Self::Unreachable | Self::Tls | Self::Login | Self::Later => true,
+            Self::Sender | Self::Recipient | Self::TooLarge | Self::Refused | Self::Report => false,
+        }
+    }
 }
 
 /// A failure, in words.

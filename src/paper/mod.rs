@@ -8,11 +8,13 @@ pub mod signature;
 
 use std::sync::Arc;
 
+use bincode::{Decode, Encode};
+
 use crate::clock::Time;
 pub use logo::Logo;
 
 /// The language of a document.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Encode, Decode)]
 pub enum Language {
     English,
     French,

@@ -320,6 +320,22 @@ pub(super) const CLIENT_TENANTS: &str = "client_tenants";
 /// Key: alert rule id. Value: `AlertRule`.
 pub(super) const ALERT_RULES: &str = "alert_rules";
 
+/// Schedules of reports that are sent by e-mail.
+///
+/// Key: schedule id. Value: `ReportSchedule`. Invariant: one row in [`CLIENT_REPORT_SCHEDULES`] and one in
+/// [`REPORT_SCHEDULE_TIMES`] for each.
+pub(super) const REPORT_SCHEDULES: &str = "report_schedules";
+
+/// The same by client.
+///
+/// Key: client id (zeros: about all clients), schedule id. Value: nothing.
+pub(super) const CLIENT_REPORT_SCHEDULES: &str = "client_report_schedules";
+
+/// When an attempt at each is due, soonest first.
+///
+/// Key: due, schedule id. Value: nothing.
+pub(super) const REPORT_SCHEDULE_TIMES: &str = "report_schedule_times";
+
 /// Webhooks; their secrets are encrypted.
 ///
 /// Key: webhook id. Value: `Webhook`. Removed last when an endpoint is erased, so that an erasure can be resumed.

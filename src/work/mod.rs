@@ -4,6 +4,7 @@ mod backup;
 mod connect;
 mod deliver;
 mod ingest;
+mod report;
 mod scan;
 mod sweep;
 mod watch;
@@ -24,5 +25,6 @@ pub async fn run(app: &Arc<App>, stop: &Receiver<bool>) {
         connect::run(Arc::clone(app), stop.clone()),
         watch::run(Arc::clone(app), stop.clone()),
         ingest::run(Arc::clone(app), stop.clone()),
+        report::run(Arc::clone(app), stop.clone()),
     );
 }

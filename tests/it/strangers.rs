@@ -255,6 +255,7 @@ fn a_key_of_another_client_learns_nothing() {
             | Names::Webhook
             | Names::AlertRule
             | Names::Connection
+            | Names::ReportSchedule
             | Names::User => {
                 let message = match operation.id.as_str() {
                     // They name the client in their body.
@@ -384,7 +385,8 @@ fn management_checks_come_in_the_same_order() {
             expect("", Some("no-id"), 404, "not found");
             expect("", Some(ABSENT), 404, "not found");
         }
-        let is_bare = ["sync_connection", "test_connection"].contains(&operation.id.as_str());
+        let is_bare = ["sync_connection", "test_connection", "send_report_schedule"]
+            .contains(&operation.id.as_str());
         if has_body && !is_bare && !matches!(names, Names::Import | Names::Scan) {
             expect("", None, 400, "");
         }
@@ -420,6 +422,7 @@ fn an_inactive_client_is_as_good_as_absent() {
             | Names::AlertRule
             | Names::User
             | Names::Connection
+            | Names::ReportSchedule
             | Names::Scan => {
                 assert_eq!(answer.json()["pagination"]["total"], 0);
             }

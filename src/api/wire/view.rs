@@ -22,6 +22,7 @@ use crate::engine::severity::Severity;
 use crate::error::Error;
 use crate::paper::Language;
 use crate::store::global::key::Scope;
+use crate::store::global::report::schedule::Period;
 use crate::store::global::scan::ScanStatus;
 use crate::store::global::task::TaskStatus;
 use crate::store::global::user::Role;
@@ -352,6 +353,10 @@ word!(
     /// `added`: the order in which they were added. `name`: the alphabet. `score`: lowest first, those without one last. `coverage`:
     /// least first. `risks`: most open critical risks first, then most high ones, and so on.
     ClientOrderView, ClientOrder, "ClientOrder", ClientOrder::ALL, ClientOrder::as_str
+);
+word!(
+    /// How often a report is sent.
+    PeriodView, Period, "ReportPeriod", Period::ALL, Period::as_str
 );
 word!(
     /// `en`: English. `fr`: French.

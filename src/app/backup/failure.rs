@@ -28,6 +28,7 @@ pub(in crate::app) fn notices_of(
         | NoticeKind::ConnectionFailing
         | NoticeKind::CredentialExpiring
         | NoticeKind::ExploitedListOld
+        | NoticeKind::ReportsNotSent
         | NoticeKind::WatchFolder => false,
     })
 }
@@ -46,6 +47,7 @@ impl App {
             | NoticeKind::ConnectionFailing
             | NoticeKind::CredentialExpiring
             | NoticeKind::ExploitedListOld
+            | NoticeKind::ReportsNotSent
             | NoticeKind::WatchFolder => None,
         };
         if let Some(count) = count {

@@ -15,5 +15,6 @@ pub mod oscal;
 pub mod portfolio;
 pub mod posture;
 pub mod reason;
+pub mod schedule;
 pub mod vulnerability;
 pub mod walk;

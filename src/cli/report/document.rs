@@ -27,6 +27,9 @@ pub(in crate::cli) enum ReportCommand {
     Framework(FrameworkArgs),
     /// Write the report about all clients.
     Portfolio(PortfolioArgs),
+    /// Send reports by e-mail on schedule.
+    #[command(subcommand)]
+    Schedule(super::schedule::ScheduleCommand),
     /// Check that a report is as it was signed, on any computer: needs no configuration and no database.
     Verify(VerifyArgs),
     /// Show the keys that sign reports, for readers to compare.
@@ -131,6 +134,7 @@ pub(in crate::cli) fn run(options: &Config, json: bool, command: &ReportCommand)
         ReportCommand::Portfolio(PortfolioArgs { document }) => {
             write(options, json, document, async |_| Ok("/api/portfolio/report".to_owned()))
         }
+        ReportCommand::Schedule(command) => super::schedule::run(options, json, command),
         ReportCommand::Verify(args) => verify(json, args),
         ReportCommand::Key => keys(options, json),
     }

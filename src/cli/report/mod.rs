@@ -11,5 +11,6 @@ pub(super) mod mail;
 mod newest;
 pub(super) mod observation;
 pub(super) mod portfolio;
+pub(super) mod schedule;
 pub(super) mod show;
 pub(super) mod vulnerability;

@@ -99,6 +99,7 @@ impl Batch {
         left -= self.remove_client_tasks(id, left)?;
         left -= self.remove_client_scans(id, left)?;
         left -= self.remove_client_connections(id, left)?;
+        left -= self.remove_client_report_schedules(id, left)?;
         if left != 0 {
             left -= self.remove_client_ingestions(id, left)?;
         }

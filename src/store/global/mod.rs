@@ -17,6 +17,7 @@ pub mod key;
 pub mod limit;
 mod merge;
 pub mod queue;
+pub mod report;
 pub mod scan;
 pub mod summary;
 pub mod task;

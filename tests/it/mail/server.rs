@@ -4,6 +4,8 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -51,6 +53,19 @@ impl MailServer {
         let all = (0..).map_while(read);
         all.map(|it| serde_json::from_slice(&it).unwrap()).collect()
     }
+
+    /// Waits until it has taken this many.
+    pub(super) fn wait_for(&self, n: usize) -> Vec<Value> {
+        let start = Instant::now();
+        loop {
+            let taken = self.taken();
+            if n <= taken.len() {
+                return taken;
+            }
+            assert!(start.elapsed() < WAIT, "{} of {n} messages arrived", taken.len());
+            std::thread::sleep(LOOK);
+        }
+    }
 }
 
 impl Drop for MailServer {
@@ -58,4 +73,12 @@ impl Drop for MailServer {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// The content of the only file of a message.
+pub(super) fn file(message: &Value) -> Vec<u8> {
+    let files = message["files"].as_array().unwrap();
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0]["kind"], "application/pdf");
+    BASE64_STANDARD.decode(files[0]["content"].as_str().unwrap()).unwrap()
 }

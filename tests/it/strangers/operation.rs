@@ -19,6 +19,7 @@ pub(crate) enum Names {
     User,
     Scan,
     Connection,
+    ReportSchedule,
 }
 
 /// One operation: what it names, a query that it refuses, and what it answers the operator.
@@ -78,6 +79,11 @@ pub(crate) const TRIED: &[Tried] = &[
     ("add_alert_rule", Names::Nothing, "", 201),
     ("change_alert_rule", Names::AlertRule, "", 200),
     ("remove_alert_rule", Names::AlertRule, "", 204),
+    ("list_report_schedules", Names::Nothing, "failing=x", 200),
+    ("add_report_schedule", Names::Nothing, "", 201),
+    ("change_report_schedule", Names::ReportSchedule, "", 200),
+    ("send_report_schedule", Names::ReportSchedule, "", 200),
+    ("remove_report_schedule", Names::ReportSchedule, "", 204),
     ("test_mail", Names::Nothing, "", 200),
     ("list_alerts", Names::Nothing, "after=x", 200),
     ("list_conditions", Names::Nothing, "after=x", 200),

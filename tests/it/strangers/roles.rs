@@ -64,6 +64,9 @@ fn a_user_of_another_client_learns_nothing() {
             Names::Task => refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, id),
             Names::AlertRule => refuses(&there, 403, "FORBIDDEN", OTHER_CLIENTS, id),
             Names::Scan => refuses(&there, 404, "NOT_FOUND", "scan not found", id),
+            Names::ReportSchedule => {
+                refuses(&there, 404, "NOT_FOUND", "report schedule not found", id);
+            }
             Names::Connection => refuses(&there, 404, "NOT_FOUND", "connection not found", id),
             Names::Nothing if ["add_task", "start_scan"].contains(&id) => {
                 refuses(&there, 403, "FORBIDDEN", OTHER_CLIENT, id);

@@ -44,8 +44,12 @@ pub(crate) fn in_order(mut operations: Vec<Operation>) -> Vec<Operation> {
     operations.sort_by_key(|it| match it.id.as_str() {
         "log_out" => 4,
         "remove_client" | "remove_own_framework" | "remove_connection_mapping" => 3,
-        "revoke_key" | "remove_webhook" | "remove_alert_rule" | "remove_evidence"
-        | "remove_connection" => 2,
+        "revoke_key"
+        | "remove_webhook"
+        | "remove_alert_rule"
+        | "remove_evidence"
+        | "remove_connection"
+        | "remove_report_schedule" => 2,
         "undo_import" => 1,
         _ => 0,
     });
@@ -92,6 +96,7 @@ pub(crate) struct World {
     user: String,
     scan: String,
     connection: String,
+    report_schedule: String,
 }
 
 /// Nobody answers there: see the configuration of the world.
@@ -157,6 +162,7 @@ impl World {
         let evidence = posture.bring_evidence(&client, query, b"Canary");
         let evidence = text(&evidence.json()["data"]["id"]);
         let connection = made("/api/connections", &connection(&client));
+        let report_schedule = made("/api/report-schedules", &report_schedule(&client));
         posture.operator("PUT", "/api/microsoft-app", &microsoft_app());
         let kind = format!("/api/connection-mappings/{KIND}");
         assert_eq!(posture.operator("PUT", &kind, &kind_mapping()).status, 201);
@@ -177,6 +183,7 @@ impl World {
             user,
             scan,
             connection,
+            report_schedule,
         }
     }
 
@@ -212,6 +219,7 @@ impl World {
             .replace("{alertRuleId}", id.unwrap_or(&self.alert_rule))
             .replace("{userId}", id.unwrap_or(&self.user))
             .replace("{connectionId}", id.unwrap_or(&self.connection))
+            .replace("{reportScheduleId}", id.unwrap_or(&self.report_schedule))
             .replace("{kind}", KIND)
             .replace("{scan_id}", id.unwrap_or(&self.scan))
             .replace("own-frameworks/{frameworkId}", "own-frameworks/MSP_BASE")
@@ -246,6 +254,8 @@ impl World {
             "add_task" => task(client),
             "change_task" => json!({"title": "renamed"}),
             "add_alert_rule" => alert_rule(),
+            "add_report_schedule" => report_schedule(client),
+            "change_report_schedule" => json!({"recipients": ["grace@example.com"]}),
             "test_mail" => json!({"to": "ada@example.com"}),
             "add_own_framework" => own_framework("MSP_NEW"),
             "put_exploited_list" => json!({
@@ -361,6 +371,13 @@ fn task(client: &str) -> Value {
 
 fn scan(client: &str) -> Value {
     json!({"clientId": client, "targets": ["127.77.0.0/24"], "ports": "1-100"})
+}
+
+fn report_schedule(client: &str) -> Value {
+    json!({
+        "clientId": client, "recipients": ["canary@example.com"],
+        "when": {"every": "month", "day": 1, "hour": 8, "timeZone": "Europe/Paris"},
+    })
 }
 
 fn alert_rule() -> Value {

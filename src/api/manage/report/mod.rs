@@ -7,3 +7,4 @@ pub mod portfolio;
 mod portfolio_table;
 pub mod reports;
 mod requirement_table;
+pub mod schedules;

@@ -1,0 +1,3 @@
+//! Reports that are sent on schedule.
+
+pub mod schedule;
