@@ -5,7 +5,7 @@ use poem::http::Method;
 use super::{Action, Page, Read, Sending, Then, read, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Always, Day, Flag, NumberOrNull, Part, Several, Text, TextOrNull, TrueOrFalse,
+    Always, Day, Flag, Lines, Number, NumberOrNull, Part, Several, Text, TextOrNull, TrueOrFalse,
 };
 
 const CLIENT: Read = read("client", "/api/clients/:client");
@@ -158,6 +158,12 @@ pub(super) const PAGES: &[Page] = &[
         guarded: false,
     },
     Page {
+        path: "/clients/:client/reports",
+        template: "schedules",
+        reads: &[CLIENT, FRAMEWORKS, read("schedules", "/api/report-schedules?clientId=:client")],
+        guarded: false,
+    },
+    Page {
         path: "/clients/:client/timeline",
         template: "timeline",
         reads: &[
@@ -189,6 +195,30 @@ macro_rules! answers {
             Field("settings.frameworks", Several),
             $(Field(concat!("settings.profile.", $name), Text)),*
         ]
+    };
+}
+
+/// Adds a schedule of the period.
+macro_rules! schedule {
+    ($every:literal) => {
+        Action {
+            name: concat!("add-client-schedule-", $every),
+            path: concat!("/clients/:client/reports/add/", $every),
+            page: "/clients/:client/reports",
+            method: Method::POST,
+            target: "/api/report-schedules",
+            sent: Sending::Fields(&[
+                Field("clientId", Part("client")),
+                Field("framework", Text),
+                Field("recipients", Lines),
+                Field("language", Text),
+                Field("when.every", Always(concat!("\"", $every, "\""))),
+                Field("when.day", Number),
+                Field("when.hour", Number),
+                Field("when.timeZone", Text),
+            ]),
+            then: Then::To("/clients/:client/reports", "The schedule is added."),
+        }
     };
 }
 
@@ -389,6 +419,30 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/clients/:client/evidence/:evidence",
         sent: Sending::Nothing,
         then: Then::To("/clients/:client/evidence", "The evidence is removed from the register."),
+    },
+    schedule!("week"),
+    schedule!("month"),
+    schedule!("quarter"),
+    Action {
+        name: "send-client-schedule",
+        path: "/clients/:client/reports/:schedule/send",
+        page: "/clients/:client/reports",
+        method: Method::POST,
+        target: "/api/report-schedules/:schedule/send",
+        sent: Sending::Nothing,
+        then: Then::To(
+            "/clients/:client/reports",
+            "The report is being sent. Reload the page in a moment.",
+        ),
+    },
+    Action {
+        name: "remove-client-schedule",
+        path: "/clients/:client/reports/:schedule/remove",
+        page: "/clients/:client/reports",
+        method: Method::DELETE,
+        target: "/api/report-schedules/:schedule",
+        sent: Sending::Nothing,
+        then: Then::To("/clients/:client/reports", "The schedule is removed."),
     },
     Action {
         name: "change-client",

@@ -28,6 +28,7 @@ pub(super) const PAGES: &[Page] = &[
         reads: &[
             read("kpis", "/api/dashboard/kpis"),
             read("alerts", "/api/alerts?limit=10"),
+            read("reports", "/api/report-schedules?failing=true"),
             read("events", NEWS),
         ],
         guarded: false,
@@ -42,6 +43,12 @@ pub(super) const PAGES: &[Page] = &[
                 "/api/portfolio/scores?search=?search&industry=?industry&framework=?framework&order=?order=name&after=?after&limit=50",
             ),
         ],
+        guarded: false,
+    },
+    Page {
+        path: "/reports",
+        template: "portfolio-schedules",
+        reads: &[read("schedules", "/api/report-schedules")],
         guarded: false,
     },
     Page { path: "/clients/add", template: "client-add", reads: &[], guarded: false },
@@ -150,7 +157,50 @@ macro_rules! rule {
     };
 }
 
+/// Adds a schedule of the report about all clients, of the period.
+macro_rules! schedule {
+    ($every:literal) => {
+        Action {
+            name: concat!("add-schedule-", $every),
+            path: concat!("/reports/add/", $every),
+            page: "/reports",
+            method: Method::POST,
+            target: "/api/report-schedules",
+            sent: Sending::Fields(&[
+                Field("recipients", Lines),
+                Field("language", Text),
+                Field("when.every", Always(concat!("\"", $every, "\""))),
+                Field("when.day", Number),
+                Field("when.hour", Number),
+                Field("when.timeZone", Text),
+            ]),
+            then: Then::To("/reports", "The schedule is added."),
+        }
+    };
+}
+
 pub(super) const ACTIONS: &[Action] = &[
+    schedule!("week"),
+    schedule!("month"),
+    schedule!("quarter"),
+    Action {
+        name: "send-schedule",
+        path: "/reports/:schedule/send",
+        page: "/reports",
+        method: Method::POST,
+        target: "/api/report-schedules/:schedule/send",
+        sent: Sending::Nothing,
+        then: Then::To("/reports", "The report is being sent. Reload the page in a moment."),
+    },
+    Action {
+        name: "remove-schedule",
+        path: "/reports/:schedule/remove",
+        page: "/reports",
+        method: Method::DELETE,
+        target: "/api/report-schedules/:schedule",
+        sent: Sending::Nothing,
+        then: Then::To("/reports", "The schedule is removed."),
+    },
     Action {
         name: "add-client-list",
         path: "/clients/add/list",
