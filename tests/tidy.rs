@@ -74,6 +74,7 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
         "store",
         &[
             &["table", "row_key"],
+            &["engine"],
             &["kernel", "disk_space"],
             &["spool"],
             &["per_client"],

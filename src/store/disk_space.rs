@@ -1,4 +1,4 @@
-//! Checks whether the disk has space for another write. A full disk would stop redb in the middle of one.
+//! Checks whether the disk has space for another write. A full disk would stop the engine in the middle of one.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

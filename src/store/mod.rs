@@ -1,10 +1,11 @@
 //! The database: snapshots to read, one writer, and handles that reach one client only.
 //!
-//! Only this module knows redb and how records are stored. Outside of it, code depends only on
+//! Only this module knows how records are stored, and only `engine` what keeps them. Outside of it, code depends only on
 //! closures over ordered keys that behave as if they ran one after the other.
 
 pub mod backup;
 mod disk_space;
+mod engine;
 pub mod global;
 mod kernel;
 mod open;
@@ -21,7 +22,6 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGua
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use redb::{Database, ReadableDatabase};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::blocking;
@@ -30,6 +30,7 @@ use crate::error::{Error, Result};
 use crate::fair_limit::{Exhausted, FairLimit, permit};
 use crate::id::ClientId;
 use disk_space::DiskSpace;
+use engine::{Engine, StorageBackend};
 use global::audit::PendingAct;
 use kernel::health::{Gauges, reopening, stopping};
 use kernel::transaction::{ClientTransaction, Counts, Reading, Transaction, Writing};
@@ -120,7 +121,7 @@ struct Shared {
 }
 
 enum DatabaseState {
-    Open(Database),
+    Open(Box<dyn Engine>),
     Reopening,
     Closed,
 }
@@ -148,12 +149,12 @@ impl Store {
         Self::start(opened, home, gauges)
     }
 
-    /// Opens the database on a redb backend, for tests and benchmarks. It remains unavailable after a
+    /// Opens the database on a backend of the file engine, for tests and benchmarks. It remains unavailable after a
     /// storage error.
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn on_backend(backend: impl redb::StorageBackend, cache_bytes: usize) -> Result<Self> {
+    pub fn on_backend(backend: impl StorageBackend, cache_bytes: usize) -> Result<Self> {
         let gauges = Arc::new(Gauges::default());
         let opened = open::guarded(|| {
             open::with_counts(open::open_backend(backend, cache_bytes, &gauges)?, &gauges)
@@ -166,7 +167,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub fn on_backends<B: redb::StorageBackend>(
+    pub fn on_backends<B: StorageBackend>(
         mut make: impl FnMut() -> B + Send + 'static,
         cache_bytes: usize,
     ) -> Result<Self> {
@@ -179,7 +180,7 @@ impl Store {
     }
 
     fn start(
-        (db, counts): (Database, Counts),
+        (db, counts): (Box<dyn Engine>, Counts),
         home: DatabaseLocation,
         gauges: Arc<Gauges>,
     ) -> Result<Self> {
@@ -244,7 +245,7 @@ impl Store {
                 Err(reopening())
             }
             DatabaseState::Open(db) => {
-                Ok(Transaction { rows: Reading::begin(db, &shared.gauges)? })
+                Ok(Transaction { rows: Reading::begin(&**db, &shared.gauges)? })
             }
             DatabaseState::Reopening => Err(reopening()),
             DatabaseState::Closed => Err(stopping()),
@@ -387,7 +388,7 @@ impl Store {
     pub fn memory(&self) -> StoreMemory {
         let shared = self.shared();
         let cache = match &*shared.door() {
-            DatabaseState::Open(db) => db.cache_stats().used_bytes() as u64,
+            DatabaseState::Open(db) => db.cache_bytes(),
             DatabaseState::Reopening | DatabaseState::Closed => 0,
         };
         StoreMemory { cache, indexes: shared.indexes.n_bytes() }

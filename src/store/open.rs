@@ -8,10 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Builder, Database, DatabaseError, StorageBackend, StorageError};
-
 use crate::clock::Time;
 use crate::error::{Error, Result};
+use crate::store::engine::{Engine, FILE, FileEngine, OpenFault, StorageBackend};
 use crate::store::global::audit;
 use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta;
@@ -30,7 +29,6 @@ type MigrationStep = fn(&mut Writing) -> Result<()>;
 /// The steps in order, each with the format that it starts from. The last one ends at [`FORMAT`].
 const STEPS: [(u32, MigrationStep); 0] = [];
 
-pub(in crate::store) const FILE: &str = "posture.redb";
 /// Begins the trailer of a backup, which is behind the pages of the database.
 pub(in crate::store) const TRAILER_MAGIC: [u8; 16] = *b"posture backup 1";
 pub(in crate::store) const TRAILER_BYTES: usize = 40;
@@ -51,8 +49,11 @@ pub(in crate::store) enum DatabaseLocation {
     Again(Reopen),
 }
 
+/// An open database, and the counters that the writer continues from.
+pub(in crate::store) type OpenDatabase = (Box<dyn Engine>, Counts);
+
 /// Opens the same database again.
-pub(in crate::store) type Reopen = Box<dyn FnMut() -> Result<Database> + Send>;
+pub(in crate::store) type Reopen = Box<dyn FnMut() -> Result<FileEngine> + Send>;
 
 impl DatabaseLocation {
     /// Locks the directory, which is created if it does not exist.
@@ -77,7 +78,7 @@ impl DatabaseLocation {
     }
 
     /// Opens the existing database. Never creates one.
-    pub(in crate::store) fn reopen(&mut self, gauges: &Arc<Gauges>) -> Result<(Database, Counts)> {
+    pub(in crate::store) fn reopen(&mut self, gauges: &Arc<Gauges>) -> Result<OpenDatabase> {
         guarded(|| {
             let db = match self {
                 Self::Dir { dir, cache_bytes, .. } => open_file(&dir.join(FILE), *cache_bytes)?,
@@ -93,13 +94,13 @@ impl DatabaseLocation {
         &mut self,
         now: Time,
         gauges: &Arc<Gauges>,
-    ) -> Result<(Database, Counts)> {
+    ) -> Result<OpenDatabase> {
         let Self::Dir { dir, cache_bytes, .. } = self else { return self.reopen(gauges) };
         guarded(|| with_counts(open_dir(dir, *cache_bytes, now, gauges)?, gauges))
     }
 }
 
-fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<Database> {
+fn open_dir(dir: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>) -> Result<FileEngine> {
     let (file, new_file) = (dir.join(FILE), dir.join(NEW_FILE));
     match std::fs::remove_file(&new_file) {
         Ok(()) => tracing::warn!("deleted a database file whose creation was interrupted"),
@@ -128,9 +129,9 @@ pub(in crate::store) fn open_backend(
     backend: impl StorageBackend,
     cache_bytes: usize,
     gauges: &Arc<Gauges>,
-) -> Result<Database> {
+) -> Result<FileEngine> {
     let is_new = backend.len().map_err(dir_refused)? == 0;
-    let db = builder(cache_bytes).create_with_backend(backend).map_err(refused)?;
+    let db = FileEngine::on_backend(backend, cache_bytes).map_err(refused)?;
     if is_new {
         create_rows(&db, Time::EPOCH, gauges)?;
     }
@@ -139,38 +140,25 @@ pub(in crate::store) fn open_backend(
     Ok(db)
 }
 
-/// The database, and the counters that the writer continues from.
-pub(in crate::store) fn with_counts(
-    db: Database,
-    gauges: &Arc<Gauges>,
-) -> Result<(Database, Counts)> {
+pub(in crate::store) fn with_counts(db: FileEngine, gauges: &Arc<Gauges>) -> Result<OpenDatabase> {
     let counts = find_counts(&Reading::begin(&db, gauges)?)?;
-    Ok((db, counts))
+    Ok((Box::new(db), counts))
 }
 
-fn builder(cache_bytes: usize) -> Builder {
-    let mut builder = Builder::new();
-    builder.set_cache_size(cache_bytes).set_repair_callback(|repair| {
-        if repair.progress() <= 0.0 {
-            tracing::warn!("the database was not closed cleanly; it is being verified");
-        }
-    });
-    builder
-}
-
-pub(in crate::store) fn open_file(file: &Path, cache_bytes: usize) -> Result<Database> {
+pub(in crate::store) fn open_file(file: &Path, cache_bytes: usize) -> Result<FileEngine> {
     let length = std::fs::metadata(file).map_err(dir_refused)?.len();
     if length == 0 {
         return Err(Error::invalid(format!("{FILE} is empty and not a database; move it away")));
     }
-    builder(cache_bytes).open(file).map_err(|error| {
+    FileEngine::open(file, cache_bytes).map_err(|fault| {
+        let error = refused(fault);
         if is_backup(file).unwrap_or(false) {
             let rule = format!(
                 "{FILE} is a backup; move it away and put it in place by `posture restore`"
             );
             return Error::invalid(rule).caused_by(error);
         }
-        refused(error)
+        error
     })
 }
 
@@ -187,23 +175,24 @@ fn create_file(file: &Path, cache_bytes: usize, now: Time, gauges: &Arc<Gauges>)
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true).mode(0o600);
     let made = options.open(file).map_err(dir_refused)?;
-    let db = builder(cache_bytes).create_file(made).map_err(refused)?;
+    let db = FileEngine::create(made, cache_bytes).map_err(refused)?;
     create_rows(&db, now, gauges)?;
     drop(db);
     File::open(file).and_then(|it| it.sync_all()).map_err(dir_refused)
 }
 
-fn create_rows(db: &Database, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
+fn create_rows(db: &dyn Engine, now: Time, gauges: &Arc<Gauges>) -> Result<()> {
     let mut rows = Writing::begin(db, gauges, Counts::default())?;
     meta::create(&mut rows, FORMAT, now)?;
-    rows.commit().map(|_| ())
+    rows.keep()?;
+    rows.commit(db).map(|_| ())
 }
 
 /// The file's format.
 ///
 /// # Errors
 /// `Invalid` if it is not a posture database or is from a newer release.
-pub(in crate::store) fn checked_format(db: &Database, gauges: &Arc<Gauges>) -> Result<u32> {
+pub(in crate::store) fn checked_format(db: &dyn Engine, gauges: &Arc<Gauges>) -> Result<u32> {
     let format = meta::find_format(&Reading::begin(db, gauges)?)?.ok_or_else(foreign)?;
     if FORMAT < format {
         return Err(Error::invalid(format!(
@@ -225,7 +214,7 @@ fn copy_file(dir: &Path, file: &Path, format: u32) -> Result<()> {
 
 /// Each step is one transaction that also sets the format, so that an interrupted migration continues
 /// where it stopped.
-fn migrate(db: &Database, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
+fn migrate(db: &dyn Engine, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
     for (from, step) in STEPS {
         if from != format {
             continue;
@@ -234,7 +223,8 @@ fn migrate(db: &Database, mut format: u32, gauges: &Arc<Gauges>) -> Result<()> {
         step(&mut rows)?;
         format = from + 1;
         meta::put_format(&mut rows, format)?;
-        rows.commit()?;
+        rows.keep()?;
+        rows.commit(db)?;
         tracing::info!(format, "migrated the database");
     }
     assert!(format == FORMAT, "the steps lead from every older format to this one");
@@ -245,34 +235,24 @@ pub(in crate::store) fn sync_dir(dir: &Path) -> Result<()> {
     File::open(dir).and_then(|it| it.sync_all()).map_err(dir_refused)
 }
 
-/// A damaged file may make redb panic, which is reported like any other error.
+/// A damaged file may make the engine panic, which is reported like any other error.
 pub(in crate::store) fn guarded<T>(open: impl FnOnce() -> Result<T>) -> Result<T> {
     let opened = catch_unwind(AssertUnwindSafe(open));
     opened.unwrap_or_else(|_| Err(damaged().caused_by("reading it panicked")))
 }
 
-fn refused(error: DatabaseError) -> Error {
-    let error = match error {
-        DatabaseError::DatabaseAlreadyOpen => return in_use(),
-        DatabaseError::UpgradeRequired(_) => return foreign().caused_by(error),
-        DatabaseError::Storage(StorageError::Io(error)) => return io_refused(error),
-        DatabaseError::Storage(StorageError::Corrupted(reason)) if reason.contains("magic") => {
-            return foreign().caused_by(reason);
-        }
-        DatabaseError::Storage(_)
-        | DatabaseError::RepairAborted
-        | DatabaseError::TransactionInProgress
-        | _ => error,
-    };
-    damaged().caused_by(error)
+fn refused(fault: OpenFault) -> Error {
+    match fault {
+        OpenFault::InUse => in_use(),
+        OpenFault::Foreign(cause) => foreign().caused_by(cause),
+        OpenFault::Damaged(cause) => damaged().caused_by(cause),
+        OpenFault::Io(error) => io_refused(error),
+    }
 }
 
-/// What redb found in the file, or why it could not read it.
 fn io_refused(error: io::Error) -> Error {
-    use io::ErrorKind::{InvalidData, PermissionDenied, ReadOnlyFilesystem, UnexpectedEof};
-    if matches!(error.kind(), InvalidData | UnexpectedEof) {
-        return foreign().caused_by(error);
-    }
+    use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem};
+
     if matches!(error.kind(), PermissionDenied | ReadOnlyFilesystem) {
         let rule = format!("this user may not read and write {FILE}");
         return Error::unavailable(rule).caused_by(error);

@@ -101,6 +101,11 @@ impl Span {
         Self { from: Vec::new(), until: None }
     }
 
+    /// Whether no key can belong to it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.until.as_ref().is_some_and(|it| *it <= self.from)
+    }
+
     /// All keys that begin with `start`.
     pub(super) fn prefix(start: &[u8]) -> Self {
         let n_kept = start.iter().rposition(|it| *it != u8::MAX);

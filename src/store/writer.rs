@@ -7,13 +7,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use redb::Database;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::blocking;
 use crate::error::{Chain, Code, Error, Result};
 use crate::secret::random;
 use crate::store::disk_space::{DiskSpace, Space};
+use crate::store::engine::Engine;
 use crate::store::global::audit;
 use crate::store::global::audit::{AuditOutcome, Changed, PendingAct};
 use crate::store::kernel::health::{reopening, stopping};
@@ -23,9 +23,8 @@ use crate::store::{Batch, DatabaseState, Shared, Snapshot, Store};
 
 /// The maximum number of closures in one transaction.
 const N_GROUP_MAX: usize = 256;
-/// How often a group is run again without a failed closure. Then the rest runs one by one, so that many
-/// failures take as many transactions as there are closures, not their square.
-const N_RUNS_MAX: usize = 8;
+/// A group that wrote this much is committed before further closures run. Writes are in memory until they are committed.
+const GROUP_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How soon a storage error of a reader is noticed.
 const POLL: Duration = Duration::from_millis(500);
 /// The time between attempts to reopen. It doubles up to the longest.
@@ -52,8 +51,6 @@ pub(in crate::store) struct WriteJob {
     is_reserved: bool,
     /// Its last run changed something.
     wrote: bool,
-    /// It wrote and then failed, or panicked. It does not run again.
-    is_out: bool,
     /// Its place in the queue.
     _seat: OwnedSemaphorePermit,
 }
@@ -102,7 +99,6 @@ impl WriteJob {
                 changed: Changed::default(),
                 is_reserved,
                 wrote: false,
-                is_out: false,
                 _seat: seat,
             },
             receiver,
@@ -221,26 +217,28 @@ impl Writer {
         if jobs.is_empty() {
             return;
         }
-        let written = catch_unwind(AssertUnwindSafe(|| {
-            let shared = self.shared.clone();
-            match &*shared.door() {
-                DatabaseState::Open(db) if !self.has_failed() => self.write_group(db, &mut jobs),
-                DatabaseState::Open(_) | DatabaseState::Reopening => Err(reopening()),
-                DatabaseState::Closed => Err(stopping()),
+        while !jobs.is_empty() {
+            let written = catch_unwind(AssertUnwindSafe(|| {
+                let shared = self.shared.clone();
+                match &*shared.door() {
+                    DatabaseState::Open(db) if !self.has_failed() => {
+                        self.write_group(&**db, &mut jobs)
+                    }
+                    DatabaseState::Open(_) | DatabaseState::Reopening => Err(reopening()),
+                    DatabaseState::Closed => Err(stopping()),
+                }
+            }));
+            match written {
+                Ok(Ok(n_written)) => {
+                    let rest = jobs.split_off(n_written);
+                    self.settle(std::mem::replace(&mut jobs, rest), || None);
+                    continue;
+                }
+                Ok(Err(error)) => tracing::error!(error = %Chain(&error), "a write failed"),
+                Err(_) => tracing::error!("the database panicked during a write"),
             }
-        }));
-        match written {
-            Ok(Ok(())) => self.settle(jobs, || None),
-            Ok(Err(error)) => {
-                tracing::error!(error = %Chain(&error), "a write failed");
-                self.shared.gauges.fail();
-                self.settle(jobs, || Some(reopening()));
-            }
-            Err(_) => {
-                tracing::error!("the database panicked during a write");
-                self.shared.gauges.fail();
-                self.settle(jobs, || Some(reopening()));
-            }
+            self.shared.gauges.fail();
+            self.settle(std::mem::take(&mut jobs), || Some(reopening()));
         }
     }
 
@@ -251,44 +249,29 @@ impl Writer {
         }
     }
 
-    /// Runs all jobs in one transaction and makes it durable. A job that wrote and then failed, or that
-    /// panicked, has spoiled the transaction: it is left out, and the others run again.
+    /// Runs jobs in one transaction and makes it durable. Returns how many: the rest follows if they wrote much. A job that
+    /// fails has no effect, and the others do not notice it.
     ///
     /// # Errors
     /// The database failed. It is unknown which writes of the group are durable.
-    fn write_group(&mut self, db: &Database, jobs: &mut [WriteJob]) -> Result<()> {
-        for _ in 0..N_RUNS_MAX {
-            if self.write_once(db, jobs)? {
-                return Ok(());
-            }
-        }
-        for job in jobs {
-            self.write_once(db, std::slice::from_mut(job))?;
-        }
-        Ok(())
-    }
-
-    /// Returns true if the transaction is durable. Otherwise one more job was left out.
-    fn write_once(&mut self, db: &Database, jobs: &mut [WriteJob]) -> Result<bool> {
-        let rows = Writing::begin(db, &self.shared.gauges, self.counts)?;
-        let mut batch = Batch { rows };
-        for job in jobs.iter_mut().filter(|it| !it.is_out) {
-            run(job, &mut batch);
-            if batch.rows.broken {
-                return Err(job.refusal.take().unwrap_or_else(reopening));
-            }
-            if job.is_out {
-                batch.rows.abort()?;
-                return Ok(false);
-            }
-        }
-        if batch.rows.is_untouched() {
-            batch.rows.abort()?; // Nothing to store: all jobs failed, or only read.
-            return Ok(true);
-        }
-        let (counts, effects) = batch.rows.commit()?;
-        self.counts = counts;
+    fn write_group(&mut self, db: &dyn Engine, jobs: &mut [WriteJob]) -> Result<usize> {
         let gauges = &self.shared.gauges;
+        let (batch, jobs) = loop {
+            let rows = Writing::begin(db, gauges, self.counts)?;
+            let mut batch = Batch { rows };
+            let mut n_run = 0;
+            while n_run < jobs.len() && batch.rows.n_kept_bytes() < GROUP_BYTES_MAX {
+                run(&mut jobs[n_run], &mut batch);
+                n_run += 1;
+            }
+            if !batch.rows.fetch_missing(db)? {
+                break (batch, &jobs[..n_run]);
+            }
+        };
+        let Some((counts, effects)) = batch.rows.commit(db)? else {
+            return Ok(jobs.len()); // All of them failed, or only read.
+        };
+        self.counts = counts;
         let n_writes = jobs.iter().filter(|it| it.refusal.is_none()).count();
         gauges.n_commits.fetch_add(1, Ordering::Relaxed);
         gauges.n_writes.fetch_add(n_writes as u64, Ordering::Relaxed);
@@ -298,7 +281,7 @@ impl Writer {
         if effects.has_deliveries {
             self.shared.outbox.notify_one();
         }
-        Ok(true)
+        Ok(jobs.len())
     }
 
     /// Closes the database and opens it again, as often as necessary. All requests are refused
@@ -310,7 +293,7 @@ impl Writer {
         let mut wait = REOPEN_WAIT_MIN;
         loop {
             match self.home.reopen(&gauges) {
-                Ok((db, counts)) if self.reload(&db) => {
+                Ok((db, counts)) if self.reload(&*db) => {
                     self.counts = Counts { asset: counts.asset.max(self.counts.asset), ..counts };
                     // It is unknown what the failed commit wrote, so everything in memory is
                     // invalid.
@@ -339,7 +322,7 @@ impl Writer {
 
     /// Brings what others keep in memory to the state of the reopened database: it is unknown what the failed commit
     /// wrote. Returns false if that failed.
-    fn reload(&self, db: &Database) -> bool {
+    fn reload(&self, db: &dyn Engine) -> bool {
         let held = self.shared.reload.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(reload) = held.as_ref() else { return true };
         let reading = Reading::begin(db, &self.shared.gauges);
@@ -365,36 +348,30 @@ impl Writer {
     }
 }
 
-/// Runs one job, and records its act with what it changed.
+/// Runs one job, records its act with what it changed, and keeps what it wrote.
 fn run_recorded(job: &mut WriteJob, batch: &mut Batch) -> Result<()> {
     (job.call)(JobStep::Run(batch))?;
-    job.wrote = batch.rows.wrote;
-    match &job.act {
-        Some(act) if job.wrote => {
-            let (client, object) = (batch.rows.client, batch.rows.object.take());
-            job.changed = Changed { client, object: object.clone() };
-            audit::add(&mut batch.rows, &act.act(), object, AuditOutcome::Done, 1)
-        }
-        _ => Ok(()),
+    job.wrote = batch.rows.wrote();
+    if let (Some(act), true) = (&job.act, job.wrote) {
+        let (client, object) = (batch.rows.client, batch.rows.object.take());
+        job.changed = Changed { client, object: object.clone() };
+        audit::add(&mut batch.rows, &act.act(), object, AuditOutcome::Done, 1)?;
     }
+    batch.rows.keep()
 }
 
 /// Runs one job and stores its result.
 fn run(job: &mut WriteJob, batch: &mut Batch) {
-    batch.rows.wrote = false;
-    (batch.rows.object, batch.rows.client) = (None, None);
-    match catch_unwind(AssertUnwindSafe(|| run_recorded(job, batch))) {
-        Ok(Ok(())) => job.refusal = None,
-        Ok(Err(error)) => {
-            job.refusal = Some(error);
-            job.is_out = batch.rows.wrote;
-        }
+    job.refusal = match catch_unwind(AssertUnwindSafe(|| run_recorded(job, batch))) {
+        Ok(run) => run.err(),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("?");
-            job.refusal = Some(Error::internal(format!("a write panicked: {text}")));
-            job.is_out = true;
+            Some(Error::internal(format!("a write panicked: {text}")))
         }
+    };
+    if job.refusal.is_some() {
+        batch.rows.discard();
     }
 }
 

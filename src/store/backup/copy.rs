@@ -1,10 +1,9 @@
 //! Writing a backup: copied from one snapshot, verified, encrypted, and only then given its name.
 
 use std::fs::OpenOptions;
+use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-
-use redb::{Builder, Database, TableDefinition, WriteTransaction};
 
 use super::file::{PendingFile, not_kept, require_space, sync, target_refused};
 use super::inspect::verify;
@@ -14,18 +13,15 @@ use super::{Contents, Manifest, encryption, trailer};
 use crate::clock::Time;
 use crate::error::{Code, Error, Result};
 use crate::store::Store;
+use crate::store::engine::{Cause, Engine, FileEngine, Overlay};
 use crate::store::kernel::envelope;
 use crate::store::kernel::transaction::Reading;
 use crate::store::open::guarded;
 use crate::store::spool::SCRATCH_PREFIX;
 use crate::store::table::MANIFEST;
 
-/// Rows that are put into a backup at once.
-const BUFFER_BYTES: usize = 1024 * 1024;
-/// Rows in one transaction of a backup. A transaction is in memory until it ends.
+/// Rows in one commit of a backup. They are in memory until it.
 const CHUNK_BYTES: usize = 16 * 1024 * 1024;
-
-type RowTable<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
 
 /// Where a backup goes.
 #[derive(Clone, Debug)]
@@ -104,84 +100,39 @@ fn copy(rows: &Reading, job: &Job, file: &Path, at: Time) -> Result<Manifest> {
 
 /// A database file that is being filled, in the order of the tables and keys.
 struct NewDatabase {
-    db: Database,
-    /// `None` only while one ends and the next begins.
-    tx: Option<WriteTransaction>,
-    table: String,
-    /// Rows of `table` that are not in the transaction yet.
-    rows: Vec<(Vec<u8>, Vec<u8>)>,
-    n_buffered: usize,
-    n_uncommitted: usize,
+    db: FileEngine,
+    writes: Overlay,
 }
 
 impl NewDatabase {
     fn create(file: &Path) -> Result<Self> {
         let mut options = OpenOptions::new();
         let made = options.read(true).write(true).create_new(true).mode(0o600).open(file);
-        let made = made.map_err(target_refused)?;
-        let db = Builder::new().set_cache_size(CACHE_BYTES).create_file(made).map_err(refused)?;
-        let tx = Some(db.begin_write().map_err(refused)?);
-        let (table, rows) = (String::new(), Vec::new());
-        Ok(Self { db, tx, table, rows, n_buffered: 0, n_uncommitted: 0 })
+        let db = FileEngine::create(made.map_err(target_refused)?, CACHE_BYTES);
+        let db = db.map_err(|fault| refused(fault.into_cause()))?;
+        Ok(Self { db, writes: Overlay::default() })
     }
 
     fn put(&mut self, table: &str, key: &[u8], bytes: &[u8]) -> Result<()> {
-        if self.table != table {
-            self.flush()?;
-            table.clone_into(&mut self.table);
-        }
-        self.n_buffered += key.len() + bytes.len();
-        self.rows.push((key.to_vec(), bytes.to_vec()));
-        if self.n_buffered < BUFFER_BYTES {
-            return Ok(());
-        }
-        self.flush()?;
-        if self.n_uncommitted < CHUNK_BYTES {
-            return Ok(());
-        }
-        self.n_uncommitted = 0;
-        if let Some(tx) = self.tx.take() {
-            tx.commit().map_err(refused)?;
-        }
-        self.tx = Some(self.db.begin_write().map_err(refused)?);
-        Ok(())
+        self.writes.put(table, key, bytes.to_vec());
+        if self.writes.n_bytes() < CHUNK_BYTES { Ok(()) } else { self.commit() }
     }
 
-    fn table(&self, name: &str) -> Result<redb::Table<'_, &'static [u8], &'static [u8]>> {
-        let tx = self.tx.as_ref().expect("a failed commit ends the work");
-        tx.open_table(RowTable::new(name)).map_err(refused)
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let rows = std::mem::take(&mut self.rows);
-        let mut table = self.table(&self.table)?;
-        for (key, bytes) in rows {
-            table.insert(key.as_slice(), bytes.as_slice()).map_err(refused)?;
-        }
-        drop(table);
-        self.n_uncommitted += std::mem::take(&mut self.n_buffered);
-        Ok(())
+    fn commit(&mut self) -> Result<()> {
+        let writes = std::mem::take(&mut self.writes);
+        self.db.commit(writes).map_err(|fault| refused(fault.into_cause()))
     }
 
     /// Commits what is left together with the manifest.
     fn finish(mut self, manifest: &Manifest) -> Result<()> {
-        self.flush()?;
-        let bytes = envelope::seal(MANIFEST, b"", manifest)?;
-        self.table(MANIFEST)?.insert(&b""[..], bytes.as_slice()).map_err(refused)?;
-        let mut tx = self.tx.take().expect("a failed commit ends the work");
-        tx.set_two_phase_commit(true);
-        tx.set_quick_repair(true);
-        tx.commit().map_err(refused)
+        self.writes.put(MANIFEST, b"", envelope::seal(MANIFEST, b"", manifest)?);
+        self.commit()
     }
 }
 
-fn refused(error: impl Into<redb::Error>) -> Error {
-    let error = error.into();
-    if let redb::Error::Io(error) = error {
-        return target_refused(error);
+fn refused(cause: Cause) -> Error {
+    match cause.downcast::<io::Error>() {
+        Ok(error) => target_refused(*error),
+        Err(cause) => Error::unavailable("the backup cannot be written").caused_by(cause),
     }
-    Error::unavailable("the backup cannot be written").caused_by(error)
 }

@@ -1,12 +1,9 @@
 //! Reading a whole database to find what is damaged.
 
-use std::io;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
-
-use redb::{Builder, Database, DatabaseError};
 
 use super::file::take_alone;
 use super::job::{Job, Phase};
@@ -16,11 +13,12 @@ use super::{Contents, Manifest};
 use crate::error::{Chain, Error, Result};
 use crate::id::ClientId;
 use crate::store::Store;
+use crate::store::engine::{FILE, FileEngine, OpenFault, view_file};
 use crate::store::kernel::envelope;
 use crate::store::kernel::health::Gauges;
 use crate::store::kernel::meta;
 use crate::store::kernel::transaction::{Reading, Rows};
-use crate::store::open::{DatabaseLocation, FILE, FORMAT, guarded, open_file};
+use crate::store::open::{DatabaseLocation, FORMAT, guarded, open_file};
 use crate::store::row_key::Span;
 use crate::store::table::{MANIFEST, META};
 
@@ -43,18 +41,17 @@ pub(super) struct Verified {
 /// `Invalid` if it is damaged or from a newer release.
 pub(super) fn verify(file: &Path, expected: Option<&Manifest>, job: &Job) -> Result<Verified> {
     whole(|| {
-        let db = Builder::new().set_cache_size(CACHE_BYTES).open_read_only(file);
-        let db = db.map_err(refused)?;
-        verify_rows(&Reading::begin(&db, &Arc::new(Gauges::default()))?, expected, job)
+        let view = view_file(file, CACHE_BYTES).map_err(refused)?;
+        verify_rows(&Reading::of_file(view), expected, job)
     })
 }
 
 /// As [`verify`], of a file that is only ours: its pages are verified too.
 pub(super) fn verify_pages(file: &Path, job: &Job) -> Result<Verified> {
     whole(|| {
-        let mut db = Builder::new().set_cache_size(CACHE_BYTES).open(file).map_err(refused)?;
+        let mut db = FileEngine::open(file, CACHE_BYTES).map_err(refused)?;
         // Rows that a damaged page hides are missed here, and pages that look free but are not.
-        if !db.check_integrity().map_err(refused)? {
+        if !db.verify_pages().map_err(refused)? {
             return Err(damaged());
         }
         verify_rows(&Reading::begin(&db, &Arc::new(Gauges::default()))?, None, job)
@@ -100,23 +97,11 @@ fn foreign() -> Error {
     Error::invalid("is not a backup or database of posture")
 }
 
-fn refused(error: DatabaseError) -> Error {
-    use io::ErrorKind::{InvalidData, UnexpectedEof};
-    use redb::StorageError;
-
-    match error {
-        DatabaseError::Storage(StorageError::Io(error))
-            if !matches!(error.kind(), InvalidData | UnexpectedEof) =>
-        {
-            Error::unavailable(format!("cannot be read: {error}"))
-        }
-        DatabaseError::Storage(StorageError::Corrupted(reason)) if !reason.contains("magic") => {
-            damaged().caused_by(reason)
-        }
-        DatabaseError::RepairAborted => damaged().caused_by(error),
-        DatabaseError::Storage(_) | DatabaseError::UpgradeRequired(_) | _ => {
-            foreign().caused_by(error)
-        }
+fn refused(fault: OpenFault) -> Error {
+    match fault {
+        OpenFault::Io(error) => Error::unavailable(format!("cannot be read: {error}")),
+        OpenFault::Damaged(cause) => damaged().caused_by(cause),
+        OpenFault::InUse | OpenFault::Foreign(_) => foreign().caused_by(fault.into_cause()),
     }
 }
 
@@ -166,8 +151,7 @@ pub fn check_file(dir: &Path, cache_bytes: usize, job: &Job) -> Result<CheckRepo
     let rows = Reading::begin(&db, &Arc::new(Gauges::default()))?;
     let mut report = check_rows(&rows, job)?;
     drop(rows);
-    report.pages_intact =
-        Some(guarded(|| Ok(db.check_integrity().unwrap_or(false))).unwrap_or(false));
+    report.pages_intact = Some(guarded(|| Ok(db.verify_pages().unwrap_or(false))).unwrap_or(false));
     Ok(report)
 }
 
@@ -180,15 +164,12 @@ pub fn compact_file(dir: &Path, cache_bytes: usize) -> Result<(u64, u64)> {
     let (_home, mut db) = open_alone(dir, cache_bytes)?;
     let length = || std::fs::metadata(dir.join(FILE)).map(|it| it.len()).map_err(Error::internal);
     let before = length()?;
-    guarded(|| {
-        while db.compact().map_err(Error::internal)? {}
-        Ok(())
-    })?;
+    guarded(|| db.compact().map_err(|fault| Error::internal(fault.into_cause())))?;
     drop(db);
     Ok((before, length()?))
 }
 
-fn open_alone(dir: &Path, cache_bytes: usize) -> Result<(DatabaseLocation, Database)> {
+fn open_alone(dir: &Path, cache_bytes: usize) -> Result<(DatabaseLocation, FileEngine)> {
     if !dir.join(FILE).exists() {
         return Err(Error::not_found(format!("there is no {FILE}")));
     }

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use redb::{Builder, TableDefinition};
-
 use super::encryption::unpack;
 use super::file::{PendingFile, require_space, sync, take_alone, target_refused};
 use super::inspect::{Verified, verify_pages};
@@ -13,7 +11,8 @@ use super::walk::CACHE_BYTES;
 use super::{Contents, Manifest, trailer};
 use crate::clock::Time;
 use crate::error::{Error, Result};
-use crate::store::open::{FILE, guarded};
+use crate::store::engine::{Cause, Engine, FILE, Fault, FileEngine, OpenFault, Overlay};
+use crate::store::open::guarded;
 use crate::store::spool::SCRATCH_PREFIX;
 use crate::store::table::MANIFEST;
 
@@ -106,13 +105,10 @@ fn kept_name(dir: &Path, now: Time) -> PathBuf {
 }
 
 fn remove_manifest(file: &Path) -> Result<()> {
-    let write = || -> std::result::Result<(), redb::Error> {
-        let db = Builder::new().set_cache_size(CACHE_BYTES).open(file)?;
-        let mut tx = db.begin_write()?;
-        tx.set_two_phase_commit(true);
-        tx.set_quick_repair(true);
-        tx.delete_table(TableDefinition::<&[u8], &[u8]>::new(MANIFEST))?;
-        Ok(tx.commit()?)
-    };
-    write().map_err(|it| Error::unavailable("the backup cannot be put in place").caused_by(it))
+    let refused =
+        |cause: Cause| Error::unavailable("the backup cannot be put in place").caused_by(cause);
+    let db = FileEngine::open(file, CACHE_BYTES).map_err(OpenFault::into_cause).map_err(refused)?;
+    let mut writes = Overlay::default();
+    writes.delete_table(MANIFEST);
+    db.commit(writes).map_err(Fault::into_cause).map_err(refused)
 }

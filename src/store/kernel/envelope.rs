@@ -1,7 +1,7 @@
 //! The envelope of every stored value: a version, a checksum over table, key and payload, and the
 //! payload.
 //!
-//! redb does not verify pages when it reads them, so each record has its own checksum. The table and
+//! An engine does not verify pages when it reads them, so each record has its own checksum. The table and
 //! the key are part of it, so that a row in the wrong place is detected.
 
 use std::fmt;

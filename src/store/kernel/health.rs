@@ -2,9 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use redb::{CommitError, StorageError, TableError, TransactionError};
-
 use crate::error::Error;
+use crate::store::engine::Fault;
 use crate::store::kernel::envelope::Broken;
 
 /// What readiness and metrics show. Numbers count since the start.
@@ -74,48 +73,24 @@ impl Gauges {
         Error::internal(broken)
     }
 
-    /// Decides what a storage error means: a damaged page is counted, anything else requires a reopen.
+    /// Decides what the fault of an engine means: damage is counted, a broken engine must be opened again.
     ///
-    /// `opening`: the opening of the database that the transaction belongs to. An error of an earlier
+    /// `opening`: the opening of the database that the transaction belongs to. A fault of an earlier
     /// opening says nothing about the current one.
-    pub(in crate::store) fn storage(&self, opening: u64, error: StorageError) -> Error {
-        if matches!(error, StorageError::Corrupted(_)) {
-            self.n_damaged.fetch_add(1, Ordering::Relaxed);
-            return Error::internal(error);
+    pub(in crate::store) fn fault(&self, opening: u64, fault: Fault) -> Error {
+        match fault {
+            Fault::Damaged(cause) => {
+                self.n_damaged.fetch_add(1, Ordering::Relaxed);
+                Error::internal(cause)
+            }
+            Fault::Broken(cause) => {
+                if opening == self.opening.load(Ordering::Acquire) {
+                    self.fail();
+                }
+                reopening().caused_by(cause)
+            }
+            Fault::Refused(cause) => Error::internal(cause),
         }
-        self.must_reopen(opening, error)
-    }
-
-    pub(in crate::store) fn transaction(&self, opening: u64, error: TransactionError) -> Error {
-        if let TransactionError::Storage(error) = error {
-            return self.storage(opening, error);
-        }
-        self.must_reopen(opening, error)
-    }
-
-    pub(in crate::store) fn table(&self, opening: u64, error: TableError) -> Error {
-        if let TableError::Storage(error) = error {
-            return self.storage(opening, error);
-        }
-        // The tables of this file are not ours, or this module is wrong about them. A reopen does not
-        // help.
-        Error::internal(error)
-    }
-
-    /// After a failed commit the database cannot be used further, whatever the reason.
-    pub(in crate::store) fn commit(&self, opening: u64, error: CommitError) -> Error {
-        self.must_reopen(opening, error)
-    }
-
-    fn must_reopen(
-        &self,
-        opening: u64,
-        error: impl std::error::Error + Send + Sync + 'static,
-    ) -> Error {
-        if opening == self.opening.load(Ordering::Acquire) {
-            self.fail();
-        }
-        reopening().caused_by(error)
     }
 
     /// Marks the database as failed; the writer reopens it.

@@ -8,6 +8,5 @@ pub(in crate::store) mod figure;
 pub(in crate::store) mod health;
 pub(in crate::store) mod index;
 pub(in crate::store) mod meta;
-pub(in crate::store) mod raw;
 pub(in crate::store) mod transaction;
 pub(in crate::store) mod version;

@@ -1,18 +1,17 @@
 //! Reading and writing rows in one transaction. Returns records, never bytes or guards.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::{Bound, ControlFlow};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use bincode::{Decode, Encode};
-use redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
-    StorageError, TableDefinition, TableError, WriteTransaction,
-};
 
 use super::envelope;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::id::ClientId;
+use crate::store::engine::{Answer, Direction, Engine, Fault, Find, Overlay, View, Visit};
 use crate::store::kernel::audit_head::AuditHead;
 use crate::store::kernel::delta::Delta;
 use crate::store::kernel::envelope::Broken;
@@ -22,32 +21,56 @@ use crate::store::row_key::{RowKey, Span};
 use crate::store::table::ClientPart;
 use crate::store::table::SUMMARIES;
 
-type Definition<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
-type Stored<T> = std::result::Result<T, StorageError>;
 type Flow = Result<ControlFlow<()>>;
 
 /// What both kinds of transaction can do: read rows. A table that was never written is empty.
 pub trait Rows {
-    fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>>;
+    /// Calls `each` with each key, in their order.
+    fn get(&self, table: &str, keys: &[&[u8]], each: Find<'_>) -> Result<()>;
+
+    /// Calls `each` with each row's key and bytes until it breaks.
+    fn visit(&self, place: (&str, &Span, Direction), each: Visit<'_>) -> Result<()>;
+
+    /// The error for bytes that are not what was written.
+    fn damaged(&self, broken: Broken) -> Error;
+
+    fn open_row<T: Decode<()>>(&self, table: &str, key: &[u8], bytes: &[u8]) -> Result<T> {
+        envelope::open(table, key, bytes).map_err(|broken| self.damaged(broken))
+    }
+
+    fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
+        let mut found = Ok(None);
+        self.get(table, &[key], &mut |key, bytes| {
+            found = bytes.map(|it| self.open_row(table, key, it)).transpose();
+        })?;
+        found
+    }
 
     /// [`Rows::find_row`] of each key, in order.
     fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
-        keys.iter().map(|it| self.find_row(table, it.as_slice())).collect()
+        let keys: Vec<&[u8]> = keys.iter().map(RowKey::as_slice).collect();
+        let mut found = Vec::with_capacity(keys.len());
+        self.get(table, &keys, &mut |key, bytes| {
+            found.push(bytes.map(|it| self.open_row(table, key, it)).transpose());
+        })?;
+        found.into_iter().collect()
     }
 
-    /// Calls `each` with each row's key and bytes until it breaks.
+    /// Calls `each` with each row's key and bytes until it breaks or fails.
     fn visit_rows(
         &self,
         table: &str,
         span: &Span,
         each: &mut dyn FnMut(&[u8], &[u8]) -> Flow,
-    ) -> Result<()>;
-
-    /// The error for bytes that are not what was written.
-    fn damaged(&self, broken: Broken) -> crate::error::Error;
-
-    fn open_row<T: Decode<()>>(&self, table: &str, key: &[u8], bytes: &[u8]) -> Result<T> {
-        envelope::open(table, key, bytes).map_err(|broken| self.damaged(broken))
+    ) -> Result<()> {
+        let mut outcome = Ok(());
+        self.visit((table, span, Direction::Rising), &mut |key, bytes| {
+            each(key, bytes).unwrap_or_else(|error| {
+                outcome = Err(error);
+                ControlFlow::Break(())
+            })
+        })?;
+        outcome
     }
 
     /// The records of the span, at most `limit`.
@@ -67,180 +90,101 @@ pub trait Rows {
         Ok(records)
     }
 
-    /// The keys of the span, at most `limit`.
-    fn list_keys_of(&self, table: &str, span: &Span, limit: usize) -> Result<Vec<Vec<u8>>> {
+    /// The first keys of the span in a direction, at most `limit`.
+    fn list_keys(&self, place: (&str, &Span, Direction), limit: usize) -> Result<Vec<Vec<u8>>> {
         let mut keys = Vec::new();
         if limit == 0 {
             return Ok(keys);
         }
-        self.visit_rows(table, span, &mut |key, _| {
+        self.visit(place, &mut |key, _| {
             keys.push(key.to_vec());
-            Ok(if keys.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
+            if keys.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(keys)
+    }
+
+    /// The keys of the span, at most `limit`.
+    fn list_keys_of(&self, table: &str, span: &Span, limit: usize) -> Result<Vec<Vec<u8>>> {
+        self.list_keys((table, span, Direction::Rising), limit)
+    }
+
+    /// The last keys of the span, at most `limit`, falling.
+    fn list_keys_back(&self, table: &str, span: &Span, limit: usize) -> Result<Vec<Vec<u8>>> {
+        self.list_keys((table, span, Direction::Falling), limit)
+    }
+
+    /// The last key of a table whose keys have this length.
+    fn last_key<const N: usize>(&self, table: &str) -> Result<Option<[u8; N]>> {
+        let last = self.list_keys_back(table, &Span::all(), 1)?.pop();
+        let key = last.map(<[u8; N]>::try_from).transpose();
+        key.map_err(|_| self.damaged(Broken::new(table, "key of another length")))
     }
 }
 
 impl<R: Rows> Rows for &mut R {
-    fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
-        (**self).find_row(table, key)
+    fn get(&self, table: &str, keys: &[&[u8]], each: Find<'_>) -> Result<()> {
+        (**self).get(table, keys, each)
     }
 
-    fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
-        (**self).find_rows(table, keys)
+    fn visit(&self, place: (&str, &Span, Direction), each: Visit<'_>) -> Result<()> {
+        (**self).visit(place, each)
     }
 
-    fn visit_rows(
-        &self,
-        table: &str,
-        span: &Span,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Flow,
-    ) -> Result<()> {
-        (**self).visit_rows(table, span, each)
-    }
-
-    fn damaged(&self, broken: Broken) -> crate::error::Error {
+    fn damaged(&self, broken: Broken) -> Error {
         (**self).damaged(broken)
     }
-}
-
-fn find_in<T>(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    key: &[u8],
-    read: impl FnOnce(&[u8]) -> Result<T>,
-) -> Stored<Result<Option<T>>> {
-    Ok(table.get(key)?.map(|it| read(it.value())).transpose())
-}
-
-fn visit_in(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    span: &Span,
-    each: &mut dyn FnMut(&[u8], &[u8]) -> Flow,
-) -> Stored<Result<()>> {
-    let until = span.until.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    if span.until.as_ref().is_some_and(|it| *it <= span.from) {
-        return Ok(Ok(()));
-    }
-    for row in table.range::<&[u8]>((Bound::Included(span.from.as_slice()), until))? {
-        let (key, value) = row?;
-        match each(key.value(), value.value()) {
-            Ok(ControlFlow::Continue(())) => (),
-            Ok(ControlFlow::Break(())) => break,
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-    Ok(Ok(()))
-}
-
-fn keys_back_in(
-    table: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    span: &Span,
-    limit: usize,
-) -> Stored<Vec<Vec<u8>>> {
-    let until = span.until.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-    if span.until.as_ref().is_some_and(|it| *it <= span.from) {
-        return Ok(Vec::new());
-    }
-    let rows = table.range::<&[u8]>((Bound::Included(span.from.as_slice()), until))?;
-    rows.rev().take(limit).map(|row| Ok(row?.0.value().to_vec())).collect()
 }
 
 /// A state of the database that does not change while it is held. Hold it briefly: it keeps old
 /// pages alive.
 #[derive(Clone)]
 pub struct Reading {
-    pub(super) tx: Arc<ReadTransaction>,
+    view: Arc<dyn View>,
     opening: u64,
     gauges: Arc<Gauges>,
 }
 
 impl Reading {
-    pub(in crate::store) fn begin(
-        db: &impl ReadableDatabase,
-        gauges: &Arc<Gauges>,
-    ) -> Result<Self> {
-        let opening = gauges.opening.load(std::sync::atomic::Ordering::Acquire);
-        let tx = db.begin_read().map_err(|error| gauges.transaction(opening, error))?;
-        Ok(Self { tx: Arc::new(tx), opening, gauges: gauges.clone() })
+    pub(in crate::store) fn begin(db: &dyn Engine, gauges: &Arc<Gauges>) -> Result<Self> {
+        let opening = gauges.opening.load(Ordering::Acquire);
+        let view = db.view().map_err(|fault| gauges.fault(opening, fault))?;
+        Ok(Self { view, opening, gauges: gauges.clone() })
     }
 
-    /// `None` if the table was never written.
-    fn table(
-        &self,
-        name: &str,
-    ) -> Result<Option<redb::ReadOnlyTable<&'static [u8], &'static [u8]>>> {
-        match self.tx.open_table(Definition::new(name)) {
-            Ok(table) => Ok(Some(table)),
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
-            Err(error) => Err(self.gauges.table(self.opening, error)),
-        }
-    }
-
-    /// The last key of a table whose keys have this length.
-    pub(in crate::store) fn last_key<const N: usize>(
-        &self,
-        table: &str,
-    ) -> Result<Option<[u8; N]>> {
-        let Some(rows) = self.table(table)? else { return Ok(None) };
-        let last = rows.last().map_err(|error| self.fail(error))?;
-        let Some((key, _)) = last else { return Ok(None) };
-        let key = key.value().try_into();
-        key.map(Some).map_err(|_| self.damaged(Broken::new(table, "key of another length")))
-    }
-
-    /// The last keys of the span, at most `limit`, falling.
-    pub(in crate::store) fn list_keys_back(
-        &self,
-        table: &str,
-        span: &Span,
-        limit: usize,
-    ) -> Result<Vec<Vec<u8>>> {
-        let Some(rows) = self.table(table)? else { return Ok(Vec::new()) };
-        let keys = keys_back_in(&rows, span, limit);
-        keys.map_err(|error| self.fail(error))
+    /// The rows of a file that is no database in use.
+    pub(in crate::store) fn of_file(view: Arc<dyn View>) -> Self {
+        Self { view, opening: 0, gauges: Arc::new(Gauges::default()) }
     }
 
     /// How many rows a table has.
     pub(in crate::store) fn count_rows(&self, table: &str) -> Result<u64> {
-        let Some(rows) = self.table(table)? else { return Ok(0) };
-        rows.len().map_err(|error| self.fail(error))
+        self.view.count(table).map_err(|fault| self.fault(fault))
     }
 
-    pub(super) fn fail(&self, error: StorageError) -> crate::error::Error {
-        self.gauges.storage(self.opening, error)
+    /// The names of all tables that were ever written, in order.
+    pub(in crate::store) fn list_tables(&self) -> Result<Vec<String>> {
+        self.view.list_tables().map_err(|fault| self.fault(fault))
+    }
+
+    fn fault(&self, fault: Fault) -> Error {
+        self.gauges.fault(self.opening, fault)
     }
 }
 
 impl Rows for Reading {
-    fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
-        let Some(rows) = self.table(table)? else { return Ok(None) };
-        find_in(&rows, key, |bytes| self.open_row(table, key, bytes)).map_err(|e| self.fail(e))?
+    fn get(&self, table: &str, keys: &[&[u8]], each: Find<'_>) -> Result<()> {
+        self.view.get(table, keys, each).map_err(|fault| self.fault(fault))
     }
 
-    /// Opens the table only once, because that takes longer than finding a row.
-    fn find_rows<T: Decode<()>>(&self, table: &str, keys: &[RowKey]) -> Result<Vec<Option<T>>> {
-        let Some(rows) = self.table(table)? else {
-            return Ok(keys.iter().map(|_| None).collect());
-        };
-        let find = |key: &RowKey| {
-            let key = key.as_slice();
-            find_in(&rows, key, |bytes| self.open_row(table, key, bytes))
-                .map_err(|e| self.fail(e))?
-        };
-        keys.iter().map(find).collect()
-    }
-
-    fn visit_rows(
+    fn visit(
         &self,
-        table: &str,
-        span: &Span,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Flow,
+        (table, span, direction): (&str, &Span, Direction),
+        each: Visit<'_>,
     ) -> Result<()> {
-        let Some(rows) = self.table(table)? else { return Ok(()) };
-        visit_in(&rows, span, each).map_err(|e| self.fail(e))?
+        self.view.visit(table, span, direction, each).map_err(|fault| self.fault(fault))
     }
 
-    fn damaged(&self, broken: Broken) -> crate::error::Error {
+    fn damaged(&self, broken: Broken) -> Error {
         self.gauges.damaged(broken)
     }
 }
@@ -267,106 +211,107 @@ pub(in crate::store) struct Effects {
     pub(in crate::store) has_deliveries: bool,
 }
 
-/// Whether a table in a write transaction is unchanged since the transaction began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Touched {
-    Written,
-    Deleted,
+/// What closures made of the state before them.
+#[derive(Debug, Default)]
+struct Layer {
+    writes: Overlay,
+    counts: Counts,
+    effects: Effects,
 }
 
-/// The write transaction.
+/// The write transaction: one state, over it the layer of what is kept, and over that the layer of the closure that runs.
 ///
-/// redb creates a table when a write transaction opens it, even to read. So tables that this
-/// transaction has not written are read from the state it began with.
+/// The engine takes the kept layer as a whole in the end. A closure that fails loses its own layer and no other.
 pub struct Writing {
-    tx: WriteTransaction,
     base: Reading,
-    touched: HashMap<String, Touched>,
+    kept: Layer,
+    writes: Overlay,
     pub(in crate::store) counts: Counts,
     pub(in crate::store) effects: Effects,
-    /// The figures of clients after this transaction. They are stored with the commit.
+    /// The figures of clients after this closure. They become rows when its layer is kept.
     pub(in crate::store) summaries: BTreeMap<ClientId, ClientFigures>,
-    /// Something was written since the writer last cleared it.
-    pub(in crate::store) wrote: bool,
-    /// The id of what was added or changed since then.
+    /// The id of what this closure added or changed.
     pub(in crate::store) object: Option<String>,
-    /// The client whose rows were last reached since then.
+    /// The client whose rows it reached last.
     pub(in crate::store) client: Option<ClientId>,
-    /// The database failed during this transaction, whatever the closure did with the error.
-    pub(in crate::store) broken: bool,
+    /// A read of this closure failed, whatever it did with the error.
+    unread: Cell<bool>,
 }
 
 impl Writing {
     pub(in crate::store) fn begin(
-        db: &Database,
+        db: &dyn Engine,
         gauges: &Arc<Gauges>,
         counts: Counts,
     ) -> Result<Self> {
-        let opening = gauges.opening.load(std::sync::atomic::Ordering::Acquire);
-        let mut tx = db.begin_write().map_err(|error| gauges.transaction(opening, error))?;
-        tx.set_two_phase_commit(true);
-        // A database that was not closed opens at once, whatever its size: the free pages are part of each commit.
-        tx.set_quick_repair(true);
-        // There is no other writer, so this is the state that the transaction began with.
-        let base = Reading::begin(db, gauges)?;
+        let opening = gauges.opening.load(Ordering::Acquire);
+        let view = db.base().map_err(|fault| gauges.fault(opening, fault))?;
         Ok(Self {
-            tx,
-            base,
-            touched: HashMap::new(),
+            base: Reading { view, opening, gauges: gauges.clone() },
+            kept: Layer { counts, ..Layer::default() },
+            writes: Overlay::default(),
             counts,
             effects: Effects::default(),
             summaries: BTreeMap::new(),
-            wrote: false,
             object: None,
             client: None,
-            broken: false,
+            unread: Cell::new(false),
         })
     }
 
-    pub(in crate::store) fn is_untouched(&self) -> bool {
-        self.touched.is_empty()
+    /// Whether this closure wrote anything.
+    pub(in crate::store) fn wrote(&self) -> bool {
+        !self.writes.is_empty()
     }
 
-    /// Makes everything durable.
-    pub(in crate::store) fn commit(mut self) -> Result<(Counts, Effects)> {
+    /// The memory that the kept writes take, about.
+    pub(in crate::store) fn n_kept_bytes(&self) -> usize {
+        self.kept.writes.n_bytes()
+    }
+
+    /// Adds the layer of this closure to what is kept, and begins one for the next.
+    pub(in crate::store) fn keep(&mut self) -> Result<()> {
+        if self.unread.get() {
+            return Err(Error::internal("a write went on after it could not read a row"));
+        }
         for (client, summary) in std::mem::take(&mut self.summaries) {
             self.put_row(SUMMARIES, client.as_bytes(), &summary)?;
         }
-        let Self { tx, base, counts, effects, .. } = self;
-        let (opening, gauges) = (base.opening, base.gauges.clone());
-        drop(base); // Before the commit, which otherwise could not reuse the pages it frees.
-        tx.commit().map_err(|error| gauges.commit(opening, error))?;
-        Ok((counts, effects))
+        self.kept.writes.absorb(std::mem::take(&mut self.writes));
+        self.kept.counts = self.counts;
+        let Effects { parts, mut deltas, has_deliveries } = std::mem::take(&mut self.effects);
+        self.kept.effects.parts.extend(parts);
+        self.kept.effects.deltas.append(&mut deltas);
+        self.kept.effects.has_deliveries |= has_deliveries;
+        self.discard();
+        Ok(())
     }
 
-    pub(in crate::store) fn abort(self) -> Result<()> {
-        let Self { tx, base, .. } = self;
-        tx.abort().map_err(|error| base.fail(error))
+    /// Drops the layer of this closure, and begins one for the next.
+    pub(in crate::store) fn discard(&mut self) {
+        self.writes = Overlay::default();
+        self.counts = self.kept.counts;
+        self.effects = Effects::default();
+        self.summaries.clear();
+        (self.object, self.client) = (None, None);
+        self.unread.set(false);
     }
 
-    fn failed(&mut self, error: StorageError) -> crate::error::Error {
-        self.broken = true;
-        self.base.fail(error)
+    /// Fetches rows that could not be read because they are not in memory. Returns true if all closures must run again.
+    pub(in crate::store) fn fetch_missing(&self, db: &dyn Engine) -> Result<bool> {
+        db.fetch_missing().map_err(|fault| self.base.fault(fault))
     }
 
-    /// Opens a table to write it. Creates it if necessary.
-    fn with_table<T>(
-        &mut self,
-        name: &str,
-        write: impl FnOnce(&mut redb::Table<'_, &'static [u8], &'static [u8]>) -> Stored<T>,
-    ) -> Result<T> {
-        self.wrote = true;
-        if self.touched.get(name) != Some(&Touched::Written) {
-            self.touched.insert(name.to_owned(), Touched::Written);
+    /// Makes everything durable that was kept. `None`: nothing was written.
+    pub(in crate::store) fn commit(self, db: &dyn Engine) -> Result<Option<(Counts, Effects)>> {
+        let Self { base: Reading { view, opening, gauges }, kept, .. } = self;
+        drop(view); // Before the commit, which otherwise could not reuse the pages it frees.
+        let Layer { writes, counts, effects } = kept;
+        if writes.is_empty() {
+            return Ok(None);
         }
-        let written = match self.tx.open_table(Definition::new(name)) {
-            Ok(mut table) => write(&mut table),
-            Err(error) => {
-                self.broken = true;
-                return Err(self.base.gauges.table(self.base.opening, error));
-            }
-        };
-        written.map_err(|error| self.failed(error))
+        db.commit(writes).map_err(|fault| gauges.fault(opening, fault))?;
+        Ok(Some((counts, effects)))
     }
 
     pub(in crate::store) fn put_row(
@@ -375,89 +320,61 @@ impl Writing {
         key: &[u8],
         record: &impl Encode,
     ) -> Result<()> {
-        let bytes = envelope::seal(table, key, record)?;
-        self.with_table(table, |rows| rows.insert(key, bytes.as_slice()).map(|_| ()))
+        self.writes.put(table, key, envelope::seal(table, key, record)?);
+        Ok(())
     }
 
     /// Whether it was there.
     pub(in crate::store) fn remove_row(&mut self, table: &str, key: &[u8]) -> Result<bool> {
-        if self.is_absent(table, key)? {
-            return Ok(false);
+        let mut was_there = false;
+        self.get(table, &[key], &mut |_, bytes| was_there = bytes.is_some())?;
+        if was_there {
+            self.writes.remove(table, key);
         }
-        self.with_table(table, |rows| rows.remove(key).map(|it| it.is_some()))
-    }
-
-    /// Returns true if a row does not exist, as far as is known without opening its table to write.
-    fn is_absent(&self, table: &str, key: &[u8]) -> Result<bool> {
-        match self.touched.get(table) {
-            Some(Touched::Deleted) => Ok(true),
-            Some(Touched::Written) => Ok(false),
-            None => {
-                let Some(rows) = self.base.table(table)? else { return Ok(true) };
-                let found = find_in(&rows, key, |_| Ok(()));
-                Ok(found.map_err(|error| self.base.fail(error))??.is_none())
-            }
-        }
+        Ok(was_there)
     }
 
     /// Removes a table. Takes as long as removing its rows: empty it first.
     pub(in crate::store) fn delete_table(&mut self, name: &str) -> Result<()> {
-        let is_there = match self.touched.get(name) {
-            Some(Touched::Deleted) => false,
-            Some(Touched::Written) => true,
-            None => self.base.table(name)?.is_some(),
+        let written = self.writes.has_table(name).or_else(|| self.kept.writes.has_table(name));
+        let is_there = match written {
+            Some(it) => it,
+            None => self.read(self.base.view.has_table(name))?,
         };
-        if !is_there {
-            return Ok(());
+        if is_there {
+            self.writes.delete_table(name);
         }
-        self.wrote = true;
-        self.touched.insert(name.to_owned(), Touched::Deleted);
-        match self.tx.delete_table(Definition::new(name)) {
-            Ok(_) => Ok(()),
-            Err(error) => {
-                self.broken = true;
-                Err(self.base.gauges.table(self.base.opening, error))
-            }
-        }
+        Ok(())
     }
 
-    /// Reads a table that this transaction has written.
-    fn with_written<T>(
-        &self,
-        name: &str,
-        read: impl FnOnce(&redb::Table<'_, &'static [u8], &'static [u8]>) -> Stored<Result<T>>,
-    ) -> Result<T> {
-        let table = self.tx.open_table(Definition::new(name));
-        let table = table.map_err(|error| self.base.gauges.table(self.base.opening, error))?;
-        read(&table).map_err(|error| self.base.fail(error))?
+    /// Notes that a read failed.
+    fn read<T>(&self, answer: Answer<T>) -> Result<T> {
+        answer.map_err(|fault| {
+            self.unread.set(true);
+            self.base.fault(fault)
+        })
     }
 }
 
 impl Rows for Writing {
-    fn find_row<T: Decode<()>>(&self, table: &str, key: &[u8]) -> Result<Option<T>> {
-        match self.touched.get(table) {
-            None => self.base.find_row(table, key),
-            Some(Touched::Deleted) => Ok(None),
-            Some(Touched::Written) => self.with_written(table, |rows| {
-                find_in(rows, key, |bytes| self.open_row(table, key, bytes))
-            }),
+    fn get(&self, table: &str, keys: &[&[u8]], each: Find<'_>) -> Result<()> {
+        for key in keys {
+            match self.writes.find(table, key).or_else(|| self.kept.writes.find(table, key)) {
+                Some(row) => each(key, row),
+                None => self.read(self.base.view.get(table, &[key], each))?,
+            }
         }
+        Ok(())
     }
 
-    fn visit_rows(
-        &self,
-        table: &str,
-        span: &Span,
-        each: &mut dyn FnMut(&[u8], &[u8]) -> Flow,
-    ) -> Result<()> {
-        match self.touched.get(table) {
-            None => self.base.visit_rows(table, span, each),
-            Some(Touched::Deleted) => Ok(()),
-            Some(Touched::Written) => self.with_written(table, |rows| visit_in(rows, span, each)),
-        }
+    fn visit(&self, place: (&str, &Span, Direction), each: Visit<'_>) -> Result<()> {
+        let (table, span, direction) = place;
+        let base = |each: Visit<'_>| self.base.view.visit(table, span, direction, each);
+        let kept = |each: Visit<'_>| self.kept.writes.visit_over(place, each, base);
+        self.read(self.writes.visit_over(place, each, kept))
     }
 
-    fn damaged(&self, broken: Broken) -> crate::error::Error {
+    fn damaged(&self, broken: Broken) -> Error {
         self.base.damaged(broken)
     }
 }
