@@ -6,6 +6,7 @@ mod group;
 mod index;
 mod log;
 pub(crate) mod opening;
+mod overlay;
 mod queue;
 mod rows;
 

@@ -107,7 +107,7 @@ impl Transaction<Reading> {
         limit: usize,
     ) -> Result<Vec<Placed>> {
         let from = (Order::Rising, Some(after.to_be_bytes()));
-        let mut places: MergedPlaces<'_, 8> =
+        let mut places: MergedPlaces<'_, _, 8> =
             MergedPlaces::of((&self.rows, CLIENT_CHANGES), starts(clients), from, limit)?;
         let mut found = Vec::new();
         while found.len() < limit
@@ -127,7 +127,7 @@ impl Transaction<Reading> {
         clients: Option<&[ClientId]>,
     ) -> Result<Vec<Placed>> {
         let log = (CHANGES, CLIENT_CHANGES);
-        let mut places: MergedPlaces<'_, 8> =
+        let mut places: MergedPlaces<'_, _, 8> =
             MergedPlaces::newest(&self.rows, log, (clients, None), limit)?;
         let mut found = Vec::new();
         while found.len() < limit

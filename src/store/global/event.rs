@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::id::{ClientId, EventId};
 use crate::store::global::merge::{MergedPlaces, Order, client_key, sequence_of, starts};
 use crate::store::kernel::meta;
-use crate::store::kernel::transaction::{Reading, Rows, Transaction};
+use crate::store::kernel::transaction::{Rows, Transaction};
 use crate::store::row_key::{RowKey, Span};
 use crate::store::table::{CLIENT_EVENTS, EVENTS};
 use crate::store::{Batch, ClientBatch};
@@ -72,9 +72,7 @@ impl<R: Rows> Transaction<R> {
     pub fn list_all_events(&self, after: u64, limit: usize) -> Result<Vec<Event>> {
         self.rows.list_rows(EVENTS, &Span::all().after(&after.to_be_bytes()), limit)
     }
-}
 
-impl Transaction<Reading> {
     /// Up to `limit` events after a sequence, oldest first, of some clients or of all.
     pub fn list_events(
         &self,
@@ -84,7 +82,7 @@ impl Transaction<Reading> {
     ) -> Result<Vec<Event>> {
         let Some(clients) = clients else { return self.list_all_events(after, limit) };
         let from = (Order::Rising, Some(after.to_be_bytes()));
-        let mut places: MergedPlaces<'_, 8> =
+        let mut places: MergedPlaces<'_, _, 8> =
             MergedPlaces::of((&self.rows, CLIENT_EVENTS), starts(clients), from, limit)?;
         let mut keys = Vec::new();
         while keys.len() < limit
@@ -105,7 +103,7 @@ impl Transaction<Reading> {
     ) -> Result<Vec<Event>> {
         let log = (EVENTS, CLIENT_EVENTS);
         let before = before.map(u64::to_be_bytes);
-        let mut places: MergedPlaces<'_, 8> =
+        let mut places: MergedPlaces<'_, _, 8> =
             MergedPlaces::newest(&self.rows, log, (clients, before), n_at_once)?;
         let (mut found, mut n_scanned) = (Vec::new(), 0);
         while found.len() < limit

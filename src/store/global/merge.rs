@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::store::kernel::transaction::{Reading, Rows};
+use crate::store::kernel::transaction::Rows;
 use crate::store::row_key::{RowKey, Span};
 
 /// The key of a row in an index of a log by client.
@@ -31,8 +31,8 @@ pub(super) enum Order {
 
 /// What follows several starts in the keys of a table, in one order. Reads about as many keys as are taken, and a few for
 /// each start.
-pub(super) struct MergedPlaces<'a, const N: usize> {
-    rows: &'a Reading,
+pub(super) struct MergedPlaces<'a, R, const N: usize> {
+    rows: &'a R,
     table: &'a str,
     order: Order,
     /// How many keys of one start are read at once.
@@ -43,10 +43,10 @@ pub(super) struct MergedPlaces<'a, const N: usize> {
     heads: BTreeSet<([u8; N], usize)>,
 }
 
-impl<'a, const N: usize> MergedPlaces<'a, N> {
+impl<'a, R: Rows, const N: usize> MergedPlaces<'a, R, N> {
     /// Those beyond a place (`None`: from the first one in this order), of which about `n_taken` will be taken.
     pub(super) fn of(
-        (rows, table): (&'a Reading, &'a str),
+        (rows, table): (&'a R, &'a str),
         starts: Vec<RowKey>,
         (order, beyond): (Order, Option<[u8; N]>),
         n_taken: usize,
@@ -61,7 +61,7 @@ impl<'a, const N: usize> MergedPlaces<'a, N> {
     /// The keys of a log from the last one on, or from before a place, of all or of some clients. `log`: its table, and that
     /// of its index by client.
     pub(super) fn newest(
-        rows: &'a Reading,
+        rows: &'a R,
         log: (&'a str, &'a str),
         (clients, before): (Option<&[ClientId]>, Option<[u8; N]>),
         n_taken: usize,

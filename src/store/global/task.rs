@@ -141,7 +141,7 @@ impl Transaction<Reading> {
         };
         let from = (Order::Rising, after.map(|it| *it.as_bytes()));
         let n_at_once = if filter.statuses.is_empty() { limit } else { N_AT_ONCE };
-        let mut places: MergedPlaces<'_, 16> =
+        let mut places: MergedPlaces<'_, _, 16> =
             MergedPlaces::of((&self.rows, CLIENT_TASKS), starts(clients), from, n_at_once)?;
         while found.len() < limit
             && let Some(id) = places.next()?
