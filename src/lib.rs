@@ -4,8 +4,8 @@
 //! cli > config > demo > serve > api web > work > app > auth connect mail oidc scan webhook > store import catalog egress background >
 //! engine paper > id clock secret page peer request text `toml_reader` blocking `fair_limit` > error.
 //!
-//! What is absent matters: only `store` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`; only
-//! `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `mail` says `lettre`; only
+//! What is absent matters: only `store/engine/redb` says `redb`; only `api`, `web`, `serve` and `cli` say `poem` or `hyper`;
+//! only `egress` says `ureq`; only `scan` opens probe sockets; only `connect` asks the DNS; only `mail` says `lettre`; only
 //! `paper` writes PDF; only `config` reads the environment; only `main` ends the process; `engine` cannot fail on input it
 //! accepted; `api` cannot name `Store`, so a handler reaches a client's rows only through its caller.
 //! `assets/docs/architecture.md` describes the rooms and the rules.

@@ -88,7 +88,6 @@ const FLOORS_INSIDE: &[(&str, &[&[&str]])] = &[
 
 /// Words that belong to some modules alone.
 const OWNED_WORDS: &[(&str, &[&str])] = &[
-    ("redb::", &["store"]),
     ("use age::", &["store"]),
     ("bincode::decode", &["store"]),
     ("poem::", &["api", "web", "serve", "cli"]),
@@ -109,6 +108,9 @@ const OWNED_WORDS: &[(&str, &[&str])] = &[
     ("TcpStream::connect", &["egress", "scan"]),
     (".client_store(", &["auth", "app", "work", "store"]),
 ];
+
+/// Libraries of which only one folder may say the name.
+const OWNED_LIBRARIES: &[(&str, &[&str])] = &[("redb", &["store", "engine", "redb"])];
 
 /// Words that a module must not use, and why.
 const BARRED_WORDS: &[(&str, &str, &str)] =
@@ -304,6 +306,20 @@ fn words_stay_with_their_owners() {
         for (module, word, why) in BARRED_WORDS {
             let barred = here == *module && words(&code).any(|it| it == *word);
             assert!(!barred, "{}: {module} must not say `{word}`: {why}", path.display());
+        }
+    }
+}
+
+#[test]
+fn libraries_stay_in_their_folders() {
+    for (path, text) in sources("src") {
+        let here = module_of(&path);
+        for (library, owner) in OWNED_LIBRARIES {
+            let named = paths(&text).iter().any(|it| it.first().is_some_and(|it| it == library));
+            let allowed = !named
+                || here.iter().zip(*owner).all(|(it, owned)| it == owned)
+                    && owner.len() <= here.len();
+            assert!(allowed, "{}: only {} may say `{library}`", path.display(), owner.join("::"));
         }
     }
 }

@@ -126,6 +126,8 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::intake::imports::Imports,
             manage::intake::facts::ManagedFacts,
             manage::client::posture::Postures,
+            manage::client::accounts::Accounts,
+            manage::client::assets::ManagedAssets,
         ),
         (
             manage::decision::controls::ManagedControls,
@@ -153,8 +155,6 @@ pub fn service() -> OpenApiService<impl OpenApi + 'static, ()> {
             manage::report::compliance::ClientCompliance,
             manage::report::portfolio::Portfolio,
             manage::report::reports::Reports,
-            manage::client::accounts::Accounts,
-            manage::client::assets::ManagedAssets,
             manage::report::schedules::ReportSchedules,
             manage::report::mail::MailTests,
             manage::client::observations::Observations,

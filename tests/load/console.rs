@@ -77,8 +77,8 @@ pub(crate) fn measure(report: &mut Report) {
     let mut ids = vec![large.clone()];
     for first in (1..N_CLIENTS).step_by(N_LISTED) {
         let end = (first + N_LISTED).min(N_CLIENTS);
-        let rows: String = (first..end).map(|n| format!("Client {n:05},Retail,50\n")).collect();
-        let list = format!("name,industry,employees\n{rows}");
+        let rows: Vec<_> = (first..end).map(|n| format!("Client {n:05},Retail,50")).collect();
+        let list = format!("name,industry,employees\n{}\n", rows.join("\n"));
         let added = call("POST", "/api/clients/list", list.as_bytes())["added"].clone();
         let id = |it: &Value| it["id"].as_str().expect("an id").to_owned();
         ids.extend(added.as_array().expect("a list").iter().map(id));

@@ -332,7 +332,8 @@ fn take(batch: &mut Batch, step: &Step) -> Result<String> {
         Step::NewestEvents { client, limit } => {
             let clients = ids(client);
             let clients = clients.as_ref().map(<[ClientId; 1]>::as_slice);
-            let events = batch.list_newest_events((*limit, 3, usize::MAX), clients, |_| true)?;
+            let events =
+                batch.list_newest_events((*limit, 3, usize::MAX), (clients, None), |_| true)?;
             format!("{:?}", events.iter().map(|it| it.sequence).collect::<Vec<_>>())
         }
         Step::EventsAfter { client, after, limit } => {
