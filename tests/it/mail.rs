@@ -205,6 +205,7 @@ fn an_erased_client_takes_its_schedules_along() {
     let (acme, other) = (posture.client("Acme"), posture.client("Other"));
     add(&posture, &schedule(&json!(acme), &json!({})));
     let kept = add(&posture, &schedule(&json!(other), &json!({})));
+    posture.pass_s(1);
     let all = add(&posture, &schedule(&Value::Null, &json!({})));
     let removed = posture.operator("DELETE", &format!("/api/clients/{acme}"), &Value::Null);
     assert_eq!(removed.status, 204);

@@ -19,6 +19,7 @@ fn names(posture: &Posture) -> Vec<String> {
 fn those_that_are_not_there_yet_are_added() {
     let posture = Posture::start();
     posture.client("Acme Ltd");
+    posture.pass_s(1);
     // As Excel saves it where lists are separated by semicolons.
     let list = "\u{feff}Client name;Industry;Employees;Frameworks\r\nACME LTD;;;\r\n\
                 \"Müller; Söhne\";Legal;12;soc2, hipaa\r\n;;;\r\nTailspin;;;\r\n";
