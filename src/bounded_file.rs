@@ -1,8 +1,11 @@
 //! Files that are read whole, up to a length.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read, Result};
+use std::io::{Error, ErrorKind, Read, Result};
 use std::path::Path;
+
+/// A longer file is not one of a single line.
+const LINE_FILE_BYTES_MAX: u64 = 1_024;
 
 /// Reads a file. A longer one is not read to its end, even if it says that it is short, as a device does.
 ///
@@ -23,4 +26,16 @@ pub fn read_from(from: impl Read, n_bytes_max: u64) -> Result<Vec<u8>> {
         return Err(ErrorKind::FileTooLarge.into());
     }
     Ok(bytes)
+}
+
+/// Reads the only line of a small file, such as a password.
+///
+/// # Errors
+/// `FileTooLarge` if the file is longer; `InvalidData` if it is not UTF-8; those of the system.
+pub fn read_line(path: &Path) -> Result<String> {
+    let bytes = read(path, LINE_FILE_BYTES_MAX)?;
+    let no_text = |_| Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    let mut text = String::from_utf8(bytes).map_err(no_text)?;
+    text.truncate(text.trim_end_matches(['\r', '\n']).len());
+    Ok(text)
 }

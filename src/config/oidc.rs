@@ -1,12 +1,11 @@
 //! The section of the identity provider.
 
-use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use super::reader::ConfigReader;
 use super::rule::path;
-use crate::egress::is_url;
+use crate::egress::{self, is_url};
 use crate::toml_reader::{Ruled, Value, list, string, text, word, wrong};
 
 const NAME_CHARS: RangeInclusive<usize> = 1..=40;
@@ -147,5 +146,5 @@ fn is_loopback(url: &str) -> bool {
         Some(inside) => inside.split(']').next().unwrap_or(inside),
         None => authority.split(':').next().unwrap_or(authority),
     };
-    host == "localhost" || host.parse().is_ok_and(|it: IpAddr| it.is_loopback())
+    egress::is_loopback(host)
 }

@@ -13,7 +13,8 @@ use super::rule::{
     ByIndustry, acme_domains, by_industry, email, https_url, mail_sender, mail_server, network,
     network_or_attached, origins, path, recipient, socket_addr, url,
 };
-use crate::mail::{self, MailTls, Mailbox};
+use crate::egress::is_loopback;
+use crate::mail::{MailTls, Mailbox};
 use crate::paper::Language;
 use crate::store::global::user::Role;
 use crate::toml_reader::{Problem, list, number, text, word};
@@ -396,7 +397,7 @@ fn mail(it: &mut ConfigReader<'_>) -> Option<MailConfig> {
         it.clash(&["mail.user", "mail.password_file"], rule);
     }
     let (host, port) = server?;
-    if tls == MailTls::None && !mail::is_loopback(&host) {
+    if tls == MailTls::None && !is_loopback(&host) {
         let rule = "\"none\" is only for a server on this host, such as localhost:25";
         it.clash(&["mail.tls", "mail.server"], rule);
     }

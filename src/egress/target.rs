@@ -46,6 +46,12 @@ pub fn is_url(text: &str) -> bool {
     parse(text).is_ok()
 }
 
+/// Returns true for the name or an address of this machine itself.
+#[must_use]
+pub fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
 /// Accepts only URLs that all parsers read the same way.
 pub(super) fn parse(url: &str) -> Result<Uri, Refusal> {
     if URL_CHARS_MAX < url.len() {

@@ -6,7 +6,6 @@ mod send;
 
 use std::fmt;
 use std::io::ErrorKind;
-use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,8 +24,6 @@ pub const ADDRESS_CHARS_MAX: usize = 254;
 pub const TIMEOUT: Duration = Duration::from_mins(1);
 /// Messages in progress. More wait.
 const N_AT_ONCE_MAX: usize = 4;
-/// A longer file is not one of a password.
-const FILE_BYTES_MAX: u64 = 1_024;
 
 /// How the connection is encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,12 +108,6 @@ pub fn server(text: &str) -> Option<(String, u16)> {
     (!host.is_empty() && host.bytes().all(is_plain)).then(|| (host.to_ascii_lowercase(), port))
 }
 
-/// Returns true for a server on this host.
-#[must_use]
-pub fn is_loopback(host: &str) -> bool {
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
-}
-
 /// Reads the password from the only line of a file.
 ///
 /// # Errors
@@ -125,16 +116,14 @@ pub fn read_password(path: &Path) -> Result<String> {
     let about =
         |what: String| Error::invalid(format!("mail.password_file: {} {what}", path.display()));
     let rule = || about("must have the password on its only line".to_owned());
-    let bytes = bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
-        if error.kind() == ErrorKind::FileTooLarge {
+    let password = bounded_file::read_line(path).map_err(|error| {
+        if matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::InvalidData) {
             return rule();
         }
         about(format!("cannot be read: {error}")).caused_by(error)
     })?;
-    let text = String::from_utf8(bytes).map_err(|_| rule())?;
-    let password = text.trim_end_matches(['\r', '\n']);
     if password.is_empty() || password.contains(char::is_control) {
         return Err(rule());
     }
-    Ok(password.to_owned())
+    Ok(password)
 }

@@ -8,9 +8,6 @@ use std::sync::Arc;
 use crate::bounded_file;
 use crate::error::{Error, Result};
 
-/// A longer file is not one of a secret.
-const FILE_BYTES_MAX: u64 = 1_024;
-
 /// Not shown by `Debug`.
 #[derive(Clone)]
 pub struct ClientSecret(Arc<str>);
@@ -25,14 +22,12 @@ impl ClientSecret {
             Error::invalid(format!("oidc.client_secret_file: {} {what}", path.display()))
         };
         let rule = "must have one line without spaces: the client secret that the provider shows";
-        let bytes = bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
-            if error.kind() == ErrorKind::FileTooLarge {
+        let secret = bounded_file::read_line(path).map_err(|error| {
+            if matches!(error.kind(), ErrorKind::FileTooLarge | ErrorKind::InvalidData) {
                 return about(rule);
             }
             about(&format!("cannot be read: {error}")).caused_by(error)
         })?;
-        let text = String::from_utf8(bytes).map_err(|_| about(rule))?;
-        let secret = text.trim_end_matches(['\r', '\n']);
         if secret.is_empty() || !secret.chars().all(|it| it.is_ascii_graphic()) {
             return Err(about(rule));
         }

@@ -13,8 +13,6 @@ use crate::error::{Error, Result};
 /// A shorter token could be guessed.
 const CHARS_MIN: usize = 32;
 const CHARS_MAX: usize = 512;
-/// A longer file is not one of a token.
-const FILE_BYTES_MAX: u64 = 1_024;
 
 /// Not shown by `Debug`.
 #[derive(Clone)]
@@ -34,15 +32,12 @@ impl MetricsToken {
                 "must have one line of {CHARS_MIN} to {CHARS_MAX} letters, digits or signs; make one with: openssl rand -hex 32"
             ))
         };
-        let bytes = bounded_file::read(path, FILE_BYTES_MAX).map_err(|error| {
+        let token = bounded_file::read_line(path).map_err(|error| {
             if error.kind() == ErrorKind::FileTooLarge {
                 return rule();
             }
             about(format!("cannot be read: {error}")).caused_by(error)
         })?;
-        let no_text = |_| about("cannot be read: stream did not contain valid UTF-8".to_owned());
-        let text = String::from_utf8(bytes).map_err(no_text)?;
-        let token = text.trim_end_matches(['\r', '\n']);
         let is_token = |it: char| it.is_ascii_graphic();
         if !(CHARS_MIN..=CHARS_MAX).contains(&token.len()) || !token.chars().all(is_token) {
             return Err(rule());

@@ -160,10 +160,6 @@ rights! {
         const SCOPES: &'static [Scope] = &[Scope::ReadAssets];
         const ROLE: Option<Role> = VIEWER;
     }
-    ViewScans {
-        const SCOPES: &'static [Scope] = &[Scope::ReadAssets];
-        const ROLE: Option<Role> = VIEWER;
-    }
     ViewScanned {
         const ROLE: Option<Role> = VIEWER;
         const QUOTA: Option<(Operation, Quota)> =

@@ -173,6 +173,19 @@ impl AssetUpdate {
     }
 }
 
+/// Which assets a request asks for.
+pub(in crate::api) fn filter(
+    category: Option<Raw<Text>>,
+    asset_type: Option<&Raw<AssetTypeView>>,
+    is_critical: Option<&Raw<TrueWord>>,
+) -> Result<AssetsShown> {
+    Ok(AssetsShown {
+        category: category.map(|it| it.text),
+        asset_type: param::word("assetType", asset_type)?.map(|it: AssetTypeView| it.0),
+        critical_only: param::only_true("isCritical", is_critical)?,
+    })
+}
+
 /// A page of a client's assets.
 pub(in crate::api) async fn list(
     web: &Web,
@@ -211,12 +224,7 @@ impl Assets {
         is_critical: Query<Option<Raw<TrueWord>>>,
     ) -> Result<reply::PageReply<AssetView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
-        let filter = AssetsShown {
-            category: category.0.map(|it| it.text),
-            asset_type: param::word("assetType", asset_type.0.as_ref())?
-                .map(|it: AssetTypeView| it.0),
-            critical_only: param::only_true("isCritical", is_critical.0.as_ref())?,
-        };
+        let filter = filter(category.0, asset_type.0.as_ref(), is_critical.0.as_ref())?;
         let (_, rows) = web.app.reach_active(&by.0, client_id.read()?)?;
         Ok(list(&web, &rows, filter, cut).await?)
     }

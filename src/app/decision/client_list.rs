@@ -10,7 +10,7 @@ use crate::app::decision::client::ClientChange;
 use crate::auth::caller::Caller;
 use crate::error::{Error, Result};
 use crate::id::ClientId;
-use crate::import::inventory::client_list::{ListedClient, read};
+use crate::import::inventory::client_list::ListedClient;
 use crate::store::Batch;
 use crate::store::global::client::{Client, ClientState};
 
@@ -31,13 +31,17 @@ impl App {
     ///
     /// # Errors
     /// `Invalid` with the row that breaks a rule.
-    pub async fn add_client_list(&self, by: &Caller, bytes: &[u8]) -> Result<ListOutcome> {
+    pub async fn add_client_list(
+        &self,
+        by: &Caller,
+        list: Vec<ListedClient>,
+    ) -> Result<ListOutcome> {
         let known = self.clients.directory.list().into_iter();
         let known = known.filter(|it| it.state != ClientState::Erasing);
         let mut names: HashMap<String, Option<usize>> =
             known.map(|it| (it.name.to_lowercase(), None)).collect();
         let (mut outcome, mut added) = (ListOutcome::default(), Vec::new());
-        for listed in read(bytes)? {
+        for listed in list {
             let row = listed.row;
             match names.insert(listed.name.to_lowercase(), Some(row)) {
                 Some(None) => {

@@ -84,7 +84,7 @@ pub struct Attention {
 
 /// A mean under construction.
 #[derive(Clone, Copy, Default)]
-struct Mean {
+pub(super) struct Mean {
     sum: u64,
     n: u32,
 }
@@ -95,9 +95,18 @@ impl Mean {
         self.n += 1;
     }
 
-    fn value(self) -> Option<u8> {
+    /// Rounded down. `None`: of nothing.
+    pub(super) fn value(self) -> Option<u8> {
         let mean = self.sum.checked_div(u64::from(self.n))?;
         Some(u8::try_from(mean).expect("a mean of numbers up to 255 is at most 255"))
+    }
+}
+
+impl FromIterator<u8> for Mean {
+    fn from_iter<I: IntoIterator<Item = u8>>(all: I) -> Self {
+        let mut mean = Self::default();
+        all.into_iter().for_each(|it| mean.add(it));
+        mean
     }
 }
 

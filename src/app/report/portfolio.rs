@@ -29,6 +29,16 @@ pub const TREND_DAYS: i64 = 30;
 /// A report of more clients is refused: it is made in memory.
 pub const N_REPORTED_MAX: usize = 10_000;
 
+/// # Errors
+/// `Conflict` if a report would have more than [`N_REPORTED_MAX`] clients.
+pub fn require_reportable(n_clients: usize) -> Result<()> {
+    if N_REPORTED_MAX < n_clients {
+        let most = format!("a report has at most {N_REPORTED_MAX} clients");
+        return Err(Error::conflict(format!("{most}; use GET /api/portfolio/scores")));
+    }
+    Ok(())
+}
+
 /// One report about all clients is made at a time: a large one takes much memory.
 pub(in crate::app) struct PortfolioTurns(Semaphore);
 
@@ -82,9 +92,9 @@ pub struct ClientStanding {
 /// Which clients are listed, and how.
 #[derive(Clone, Debug, Default)]
 pub struct StandingList {
-    /// Only those that have it in their name, in upper or lower case. Empty: all.
+    /// Only those that have it in their name. In lower case, as it is compared. Empty: all.
     pub search: String,
-    /// Only those of this industry, in upper or lower case.
+    /// Only those of this industry. In lower case, as it is compared.
     pub industry: Option<String>,
     /// Only those that must meet it.
     pub framework: Option<FrameworkId>,
@@ -162,8 +172,8 @@ impl ClientOrder {
 impl StandingList {
     fn has(&self, client: &Client) -> bool {
         let industry = || client.industry.as_deref().unwrap_or_default().to_lowercase();
-        client.name.to_lowercase().contains(&self.search.to_lowercase())
-            && self.industry.as_ref().is_none_or(|it| it.to_lowercase() == industry())
+        client.name.to_lowercase().contains(&self.search)
+            && self.industry.as_ref().is_none_or(|it| *it == industry())
             && self
                 .framework
                 .is_none_or(|it| Settings::of(&client.settings).frameworks().contains(&it))

@@ -7,10 +7,9 @@ use poem_openapi::OpenApi;
 use poem_openapi::param::{Path, Query};
 
 use crate::api::edge::caller::By;
-use crate::api::edge::page_cache::AssetsShown;
 use crate::api::edge::right::ViewAssets;
 use crate::api::v1::assets::{self, AssetView};
-use crate::api::wire::param::{self, Id, Limit, Offset, Raw, Text, TrueWord, cut};
+use crate::api::wire::param::{Id, Limit, Offset, Raw, Text, TrueWord, cut};
 use crate::api::wire::problem::Failure;
 use crate::api::wire::reply::PageReply;
 use crate::api::wire::view::AssetTypeView;
@@ -39,12 +38,7 @@ impl ManagedAssets {
         is_critical: Query<Option<Raw<TrueWord>>>,
     ) -> Result<PageReply<AssetView>, Failure> {
         let cut = cut(limit.0.as_ref(), offset.0.as_ref())?;
-        let filter = AssetsShown {
-            category: category.0.map(|it| it.text),
-            asset_type: param::word("assetType", asset_type.0.as_ref())?
-                .map(|it: AssetTypeView| it.0),
-            critical_only: param::only_true("isCritical", is_critical.0.as_ref())?,
-        };
+        let filter = assets::filter(category.0, asset_type.0.as_ref(), is_critical.0.as_ref())?;
         let (_, rows) = web.app.reach_any(&by.0, client_id.read()?)?;
         Ok(assets::list(&web, &rows, filter, cut).await?)
     }

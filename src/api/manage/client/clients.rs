@@ -1,6 +1,5 @@
 //! Clients: list, add, get, change, erase.
 
-use std::io::Read;
 use std::sync::Arc;
 
 use poem::web::Data as Held;
@@ -18,14 +17,15 @@ use crate::api::wire::problem::Failure;
 use crate::api::wire::reference::ReferenceView;
 use crate::api::wire::reply;
 use crate::api::wire::reply::{Data, Gone, Made, Null, Rendered};
-use crate::api::wire::upload::FileBody;
+use crate::api::wire::upload::{FileBody, Received};
 use crate::api::wire::view::{Free, Uid, When};
 use crate::api::{Group, Web};
 use crate::app::client::settings::{Defaults, Settings};
 use crate::app::decision::client::ClientChange;
 use crate::app::decision::client_list::{LIST_BYTES_MAX, ListOutcome};
 use crate::auth::caller::Caller;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::import::inventory::client_list;
 use crate::page::Page;
 use crate::store::global::client::{Client, ClientState};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
@@ -239,9 +239,8 @@ impl ManagedClients {
         file: FileBody,
     ) -> Result<Data<ClientListView>, Failure> {
         let upload = file.receive(&web.app, &by.0, LIST_BYTES_MAX).await?;
-        let mut bytes = Vec::new();
-        upload.reader()?.read_to_end(&mut bytes).map_err(Error::internal)?;
-        let outcome = web.app.add_client_list(&by.0, &bytes).await?;
+        let listed = Received::OnDisk(upload).read_with(&web.app, client_list::read).await?;
+        let outcome = web.app.add_client_list(&by.0, listed).await?;
         Ok(Data::of(&ClientListView::of(outcome)))
     }
 

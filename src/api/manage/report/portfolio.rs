@@ -246,8 +246,8 @@ impl Portfolio {
         let catalog = web.app.catalog();
         let framework = framework.0.map(|it| param::framework(&catalog, Some(&it))).transpose()?;
         let list = StandingList {
-            search: search.0.map(|it| it.text).unwrap_or_default(),
-            industry: industry.0.map(|it| it.text),
+            search: search.0.map(|it| it.text.to_lowercase()).unwrap_or_default(),
+            industry: industry.0.map(|it| it.text.to_lowercase()),
             framework: framework.map(|it| it.id),
             order: order.unwrap_or_default(),
             after: param::id("after", after.0.as_ref())?,

@@ -3,7 +3,7 @@
 use crate::api::Web;
 use crate::api::wire::file::FileFormat;
 use crate::api::wire::table::{Cell, Column, Table};
-use crate::app::report::portfolio::{ClientStanding, N_REPORTED_MAX, StandingList};
+use crate::app::report::portfolio::{ClientStanding, StandingList, require_reportable};
 use crate::app::report::posture::COVERAGE_MIN;
 use crate::auth::caller::Caller;
 use crate::blocking;
@@ -11,7 +11,7 @@ use crate::clock::Time;
 use crate::engine::catalog::Catalog;
 use crate::engine::framework::FrameworkId;
 use crate::engine::posture::FrameworkSummary;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::PULL_LIMIT_MAX;
 
 /// The headings before those of the frameworks, and how wide their columns are.
@@ -35,7 +35,7 @@ const FIGURE_WIDTH: u16 = 14;
 /// Makes the table of the active clients that the caller may see, in the order in which they were added.
 ///
 /// # Errors
-/// `Conflict` if there are more than [`N_REPORTED_MAX`]; `Unavailable` if the database is not available.
+/// `Conflict` if there are too many for a report; `Unavailable` if the database is not available.
 pub(super) async fn table(web: &Web, caller: &Caller, format: FileFormat) -> Result<Vec<u8>> {
     let _turn = web.app.portfolio_turn().await?;
     let mut table = PortfolioTable::begin(format, &web.app.catalog(), web.app.clock.now())?;
@@ -44,10 +44,7 @@ pub(super) async fn table(web: &Web, caller: &Caller, format: FileFormat) -> Res
         let list = StandingList { after, ..StandingList::default() };
         let some = web.app.list_standings(caller, list, PULL_LIMIT_MAX).await?;
         n_clients += some.len();
-        if N_REPORTED_MAX < n_clients {
-            let most = format!("a report has at most {N_REPORTED_MAX} clients");
-            return Err(Error::conflict(format!("{most}; use GET /api/portfolio/scores")));
-        }
+        require_reportable(n_clients)?;
         let is_end = some.len() < PULL_LIMIT_MAX as usize;
         after = some.last().map(|it| it.client.id);
         some.into_iter().try_for_each(|it| table.put(it))?;

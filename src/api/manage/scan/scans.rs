@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::api::edge::caller::By;
-use crate::api::edge::right::{CancelScan, StartScan, ViewScanned, ViewScans, WatchScan};
+use crate::api::edge::right::{CancelScan, StartScan, ViewAssets, ViewScanned, WatchScan};
 use crate::api::manage::scan::scan_view::{FoundView, HostView, ScanView};
 use crate::api::wire::body::{Body, example};
 use crate::api::wire::input::Ref;
@@ -93,7 +93,7 @@ impl Scans {
     async fn list_scans(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<ViewScans>,
+        by: By<ViewAssets>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,
@@ -139,7 +139,7 @@ impl Scans {
     async fn list_scan_results(
         &self,
         web: Held<&Arc<Web>>,
-        by: By<ViewScans>,
+        by: By<ViewAssets>,
         scan_id: Path<Raw<Id>>,
         limit: Query<Option<Raw<Limit>>>,
         offset: Query<Option<Raw<Offset>>>,

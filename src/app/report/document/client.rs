@@ -1,10 +1,8 @@
 //! The report about one client: its blocks, in the order in which they are read.
 
-use super::language::{
-    counted, date, dollars, heading, minute, note, number, of, parts, say, severity,
-};
+use super::language::{counted, date, dollars, heading, note, number, of, parts, say, severity};
 use super::standing::{FrameworkStanding, N_RISKS_NAMED, QUARTER_DAYS, Standing};
-use super::{Letterhead, NAMELESS, detail, summary};
+use super::{Front, Letterhead, detail, summary};
 use crate::engine::severity::Severity;
 use crate::paper::signature::PublicKey;
 use crate::paper::{Bar, Bars, Block, Column, Language, LineChart, Paper, Table};
@@ -20,12 +18,6 @@ pub(super) fn paper(
     language: Language,
     key: PublicKey,
 ) -> Paper {
-    let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
-    let at = minute(language, it.now);
-    let details = vec![
-        say!(language, "As of {at}", "En date du {at}"),
-        say!(language, "Prepared by {author}", "Préparé par {author}"),
-    ];
     let mut blocks = summary::blocks(language, it);
     blocks.extend(trend(language, it));
     blocks.extend(frameworks(language, it));
@@ -36,23 +28,17 @@ pub(super) fn paper(
     blocks.extend(detail::sources(language, it));
     blocks.extend(detail::appendix(language, it));
     blocks.extend(detail::method(language, it));
-    blocks.extend(detail::signature(language, &author, key));
-    Paper {
+    let title =
+        of(language, "Security and compliance report", "Rapport de sécurité et de conformité");
+    Front {
         language,
-        title: of(
-            language,
-            "Security and compliance report",
-            "Rapport de sécurité et de conformité",
-        )
-        .to_owned(),
+        letterhead,
+        now: it.now,
+        title: title.to_owned(),
         subject: it.client.name.clone(),
-        author,
-        details,
-        created: it.now,
-        date: date(language, it.now),
-        logo: letterhead.logo.clone(),
-        blocks,
+        details: Vec::new(),
     }
+    .paper(blocks, key)
 }
 
 fn trend(language: Language, it: &Standing) -> Vec<Block> {

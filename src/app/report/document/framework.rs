@@ -2,7 +2,7 @@
 //! statement of applicability, for CMMC Level 2 the worksheet of the SPRS score.
 
 use super::language::{counted, date, heading, number, of, percent, say, status};
-use super::{Letterhead, NAMELESS, detail};
+use super::{Front, Letterhead, detail};
 use crate::app::report::framework::{FrameworkReport, ReportedRequirement};
 use crate::engine::fact::{RowDecision, RowDecisionKind, Status};
 use crate::engine::framework::FrameworkId;
@@ -53,15 +53,10 @@ pub(super) fn paper(
     language: Language,
     key: PublicKey,
 ) -> Paper {
-    let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
     let kind = Kind::of(it.framework.id);
-    let at = super::language::minute(language, it.now);
     let (framework, version) = (&it.framework.name, &it.framework.version);
-    let details = vec![
-        say!(language, "{framework}, version {version}", "{framework}, version {version}"),
-        say!(language, "As of {at}", "En date du {at}"),
-        say!(language, "Prepared by {author}", "Préparé par {author}"),
-    ];
+    let version =
+        say!(language, "{framework}, version {version}", "{framework}, version {version}");
     let mut blocks = summary(language, it);
     blocks.push(heading(language, "Requirements", "Exigences"));
     match kind {
@@ -73,18 +68,15 @@ pub(super) fn paper(
         }
     }
     blocks.extend(detail::reading(language));
-    blocks.extend(detail::signature(language, &author, key));
-    Paper {
+    Front {
         language,
+        letterhead,
+        now: it.now,
         title: kind.title(language).to_owned(),
         subject: it.client.name.clone(),
-        author,
-        details,
-        created: it.now,
-        date: date(language, it.now),
-        logo: letterhead.logo.clone(),
-        blocks,
+        details: vec![version],
     }
+    .paper(blocks, key)
 }
 
 fn summary(language: Language, it: &FrameworkReport) -> Vec<Block> {

@@ -15,12 +15,14 @@ use std::sync::Arc;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::blocking;
+use crate::clock::Time;
 use crate::engine::framework::FrameworkId;
 use crate::error::Result;
 use crate::id::ClientId;
-use crate::paper::signature::{Comment, OF_HTML, OF_PDF, SigningKey};
-use crate::paper::{Language, Logo, Paper, html, pdf};
+use crate::paper::signature::{Comment, OF_HTML, OF_PDF, PublicKey, SigningKey};
+use crate::paper::{Block, Language, Logo, Paper, html, pdf};
 use crate::store::ClientSnapshot;
+use language::{date, minute, say};
 
 /// Stands for the name of who hands documents out, if the configuration does not say it.
 const NAMELESS: &str = "Posture";
@@ -50,6 +52,40 @@ pub struct Document {
     /// Its summary, in sentences.
     pub summary: Vec<String>,
     pub content: Vec<u8>,
+}
+
+/// What a document is about, and who hands it out when.
+struct Front<'a> {
+    language: Language,
+    letterhead: &'a Letterhead,
+    now: Time,
+    title: String,
+    subject: String,
+    /// Lines below the title, before those that every document has.
+    details: Vec<String>,
+}
+
+impl Front<'_> {
+    /// The document with these blocks. It ends with how to check its signature.
+    fn paper(self, mut blocks: Vec<Block>, key: PublicKey) -> Paper {
+        let Self { language, letterhead, now, title, subject, mut details } = self;
+        let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
+        let at = minute(language, now);
+        details.push(say!(language, "As of {at}", "En date du {at}"));
+        details.push(say!(language, "Prepared by {author}", "Préparé par {author}"));
+        blocks.extend(detail::signature(language, &author, key));
+        Paper {
+            language,
+            title,
+            subject,
+            author,
+            details,
+            created: now,
+            date: date(language, now),
+            logo: letterhead.logo.clone(),
+            blocks,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

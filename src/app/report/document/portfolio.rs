@@ -2,11 +2,11 @@
 
 use std::cmp::Reverse;
 
-use super::language::{counted, date, dollars, heading, minute, note, number, of, percent, say};
+use super::language::{counted, date, dollars, heading, note, number, of, percent, say};
 use super::portfolio_standing::{ClientLine, PortfolioStanding};
 use super::standing::QUARTER_DAYS;
-use super::{Letterhead, NAMELESS, detail};
-use crate::app::report::kpi::GRADES;
+use super::{Front, Letterhead};
+use crate::app::report::kpi::{GRADES, Mean};
 use crate::app::report::posture::COVERAGE_MIN;
 use crate::engine::severity::Severity;
 use crate::paper::signature::PublicKey;
@@ -24,30 +24,21 @@ pub(super) fn paper(
     language: Language,
     key: PublicKey,
 ) -> Paper {
-    let author = letterhead.name.clone().unwrap_or_else(|| NAMELESS.to_owned());
-    let at = minute(language, it.now);
-    let details = vec![
-        say!(language, "As of {at}", "En date du {at}"),
-        say!(language, "Prepared by {author}", "Préparé par {author}"),
-    ];
     let mut blocks = summary(language, it);
     blocks.extend(clients(language, it));
     blocks.extend(quarter(language, it));
     blocks.extend(attention(language, it));
     blocks.extend(steps(language, it));
     blocks.extend(reading(language));
-    blocks.extend(detail::signature(language, &author, key));
-    Paper {
+    Front {
         language,
+        letterhead,
+        now: it.now,
         title: of(language, "Portfolio report", "Rapport de portefeuille").to_owned(),
         subject: n_clients(language, it.clients.len()),
-        author,
-        details,
-        created: it.now,
-        date: date(language, it.now),
-        logo: letterhead.logo.clone(),
-        blocks,
+        details: Vec::new(),
     }
+    .paper(blocks, key)
 }
 
 fn n_clients(language: Language, n: usize) -> String {
@@ -56,8 +47,7 @@ fn n_clients(language: Language, n: usize) -> String {
 
 /// The mean, rounded down. `None`: of nothing.
 fn mean(all: impl Iterator<Item = u8>) -> Option<u8> {
-    let (sum, n) = all.fold((0_u64, 0_u64), |(sum, n), it| (sum + u64::from(it), n + 1));
-    sum.checked_div(n).and_then(|it| u8::try_from(it).ok())
+    all.collect::<Mean>().value()
 }
 
 fn score(it: &ClientLine) -> Option<u8> {
@@ -386,44 +376,41 @@ fn steps(language: Language, it: &PortfolioStanding) -> Vec<Block> {
         ));
     }
     let n_sources = |it: &ClientLine| it.figures.n_failing_sources + it.figures.n_silent_sources;
-    let clients = at(&|it| n_sources(it) != 0);
-    if clients != 0 {
-        let clients = n_clients(language, clients);
-        items.push(say!(
+    let mut step = |n: usize, sentence: &dyn Fn(String) -> String| {
+        if n != 0 {
+            items.push(sentence(n_clients(language, n)));
+        }
+    };
+    step(at(&|it| n_sources(it) != 0), &|clients| {
+        say!(
             language,
             "Bring back the sources that fail or are silent at {clients}: what they saw expires.",
             "Rétablir les sources en échec ou muettes chez {clients}\u{a0}: ce qu’elles ont vu expire."
-        ));
-    }
-    let clients = at(&|it| it.figures.n_overdue_tasks != 0);
-    if clients != 0 {
-        let clients = n_clients(language, clients);
-        items.push(say!(
+        )
+    });
+    step(at(&|it| it.figures.n_overdue_tasks != 0), &|clients| {
+        say!(
             language,
             "Finish or postpone the overdue tasks at {clients}.",
             "Terminer ou reporter les tâches en retard chez {clients}."
-        ));
-    }
-    let clients = at(&is_provisional);
-    if clients != 0 {
-        let clients = n_clients(language, clients);
-        items.push(say!(
+        )
+    });
+    step(at(&is_provisional), &|clients| {
+        say!(
             language,
             "Have more assessed at {clients}, whose scores are provisional: connect sources, or attest controls with \
              evidence.",
             "Faire évaluer davantage chez {clients}, dont le pointage est provisoire\u{a0}: brancher des sources ou \
              attester des contrôles avec une preuve."
-        ));
-    }
-    let clients = at(&|it| it.score.is_none());
-    if clients != 0 {
-        let clients = n_clients(language, clients);
-        items.push(say!(
+        )
+    });
+    step(at(&|it| it.score.is_none()), &|clients| {
+        say!(
             language,
             "Bring in first facts about {clients} without a score.",
             "Apporter de premiers faits sur {clients} sans pointage."
-        ));
-    }
+        )
+    });
     if items.is_empty() {
         let none = of(
             language,

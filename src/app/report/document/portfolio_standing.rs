@@ -6,12 +6,12 @@ use super::standing::{QUARTER_DAYS, Quarter, count_risk};
 use crate::app::App;
 use crate::app::client::settings::Settings;
 use crate::app::report::kpi::weight;
-use crate::app::report::portfolio::{N_REPORTED_MAX, is_active};
+use crate::app::report::portfolio::{is_active, require_reportable};
 use crate::app::report::walk::Mark;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
 use crate::engine::posture::Score;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::PULL_LIMIT_MAX;
 use crate::store::global::client::Client;
 use crate::store::{ClientFigures, ClientSnapshot};
@@ -57,7 +57,7 @@ impl App {
     /// Reads what the report says about the active clients that the caller may access.
     ///
     /// # Errors
-    /// `Conflict` if there are more than [`N_REPORTED_MAX`]; `Unavailable` if the database is not available.
+    /// `Conflict` if there are too many for a report; `Unavailable` if the database is not available.
     pub(super) async fn portfolio_standing(
         self: &Arc<Self>,
         caller: &Caller,
@@ -81,10 +81,7 @@ impl App {
             let is_end = some.len() < PULL_LIMIT_MAX as usize;
             after = some.last().map(|it| it.0);
             clients.extend(some.into_iter().map(|it| it.1));
-            if N_REPORTED_MAX < clients.len() {
-                let most = format!("a report has at most {N_REPORTED_MAX} clients");
-                return Err(Error::conflict(format!("{most}; use GET /api/portfolio/scores")));
-            }
+            require_reportable(clients.len())?;
             if is_end {
                 break;
             }
