@@ -1,10 +1,11 @@
-//! Documents for people: one description, shown as HTML and as PDF, and the signature at the end of the file.
+//! Documents for people: one description, shown as HTML and as PDF, and the signature at the end of the file; tables.
 
 mod chart;
 pub mod html;
 mod logo;
 pub mod pdf;
 pub mod signature;
+pub mod table;
 
 use std::sync::Arc;
 

@@ -12,6 +12,9 @@ use poem_openapi::registry::{MetaMediaType, MetaResponses, MetaSchema, MetaSchem
 use poem_openapi::types::Type;
 
 use super::reply::{JSON, success};
+use crate::clock::Time;
+use crate::error::{Error, Result};
+use crate::paper::table::{Column, Table};
 use crate::text::file_word;
 
 /// The format of a report.
@@ -58,6 +61,18 @@ impl FileFormat {
             Self::Oscal => "oscal.json",
             Self::Html => "html",
             Self::Pdf => "pdf",
+        }
+    }
+
+    /// Begins a table.
+    ///
+    /// # Errors
+    /// `Internal` if the format is no table.
+    pub fn table(self, columns: &[Column], now: Time) -> Result<Table> {
+        match self {
+            Self::Csv => Table::csv(columns),
+            Self::Xlsx => Table::xlsx(columns, now),
+            Self::Oscal | Self::Html | Self::Pdf => Err(Error::internal("this format is no table")),
         }
     }
 

@@ -11,6 +11,5 @@ pub mod problem;
 pub mod reference;
 pub mod reply;
 pub mod schema;
-pub mod table;
 pub mod upload;
 pub mod view;

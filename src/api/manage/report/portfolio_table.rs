@@ -2,7 +2,6 @@
 
 use crate::api::Web;
 use crate::api::wire::file::FileFormat;
-use crate::api::wire::table::{Cell, Column, Table};
 use crate::app::report::portfolio::{ClientStanding, StandingList, require_reportable};
 use crate::app::report::posture::COVERAGE_MIN;
 use crate::auth::caller::Caller;
@@ -13,6 +12,7 @@ use crate::engine::framework::FrameworkId;
 use crate::engine::posture::FrameworkSummary;
 use crate::error::Result;
 use crate::page::PULL_LIMIT_MAX;
+use crate::paper::table::{Cell, Column, Table};
 
 /// The headings before those of the frameworks, and how wide their columns are.
 const COLUMNS: [(&str, u16); 11] = [
@@ -70,7 +70,7 @@ impl PortfolioTable {
             let of = |figure| Column::of(format!("{} {figure}", id.as_str()), FIGURE_WIDTH);
             columns.extend(FIGURES.map(of));
         }
-        Ok(Self { frameworks, table: Table::begin(format, &columns, now)? })
+        Ok(Self { frameworks, table: format.table(&columns, now)? })
     }
 
     fn put(&mut self, standing: ClientStanding) -> Result<()> {
@@ -80,12 +80,12 @@ impl PortfolioTable {
         let mut cells = vec![
             Cell::text(&client.name),
             Cell::text(client.id.to_string()),
-            Cell::given(score, |it| Cell::Number(it.overall.into())),
+            Cell::given(score, |it| Cell::number(it.overall)),
             Cell::given(score, |it| Cell::text(it.grade())),
-            Cell::Number(coverage.into()),
+            Cell::number(coverage),
             Cell::yes_or_no(coverage < COVERAGE_MIN),
         ];
-        let number = |it: u64| Cell::Number(u32::try_from(it).unwrap_or(u32::MAX));
+        let number = |it: u64| Cell::number(u32::try_from(it).unwrap_or(u32::MAX));
         cells.extend(n_risks.map(number));
         cells.push(Cell::text(attention.join(", ")));
         for id in &self.frameworks {
@@ -99,5 +99,5 @@ impl PortfolioTable {
 /// Empty if the framework is not in scope.
 fn figures(summary: Option<&FrameworkSummary>) -> [Cell; FIGURES.len()] {
     let Some(it) = summary else { return [const { Cell::Empty }; FIGURES.len()] };
-    [it.readiness.into(), it.passed, it.partial, it.failed, it.total].map(Cell::Number)
+    [it.readiness.into(), it.passed, it.partial, it.failed, it.total].map(Cell::number::<u32>)
 }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::api::wire::file::FileFormat;
-use crate::api::wire::table::{Cell, Column, Table};
 use crate::app::report::framework::{FrameworkReport, ReportedControl, ReportedRequirement};
 use crate::engine::fact::{RowDecision, RowDecisionKind};
 use crate::engine::framework::ControlRole;
 use crate::error::Result;
+use crate::paper::table::{Cell, Column};
 
 /// The headings, and how wide their columns are.
 const COLUMNS: [(&str, u16); 18] = [
@@ -33,7 +33,7 @@ const COLUMNS: [(&str, u16); 18] = [
 
 pub(super) fn table(report: &FrameworkReport, format: FileFormat) -> Result<Vec<u8>> {
     let columns = COLUMNS.map(|(heading, width)| Column::of(heading, width));
-    let mut table = Table::begin(format, &columns, report.now)?;
+    let mut table = format.table(&columns, report.now)?;
     report.requirements.iter().try_for_each(|it| table.put(cells(report, it)))?;
     table.end()
 }
@@ -52,7 +52,7 @@ fn cells(report: &FrameworkReport, requirement: &ReportedRequirement) -> Vec<Cel
         Cell::text(&row.title),
         Cell::text(groups.join(", ")),
         Cell::text(requirement.outcome.status.as_str()),
-        Cell::Number(requirement.outcome.score.into()),
+        Cell::number(requirement.outcome.score),
         Cell::text(requirement.sentences().join(". ")),
         Cell::text(results.collect::<Vec<_>>().join(", ")),
         Cell::given(last_seen_at, Cell::At),

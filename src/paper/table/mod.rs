@@ -5,9 +5,8 @@ mod text;
 
 use std::borrow::Cow;
 
-use super::file::FileFormat;
 use crate::clock::Time;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use sheet::Sheet;
 use text::TextTable;
 
@@ -32,13 +31,17 @@ impl Column {
 pub enum Cell {
     Empty,
     Text(String),
-    Number(u32),
+    Number(f64),
     At(Time),
 }
 
 impl Cell {
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
+    }
+
+    pub fn number<N: Into<f64>>(number: N) -> Self {
+        Self::Number(number.into())
     }
 
     pub fn yes_or_no(is_so: bool) -> Self {
@@ -58,18 +61,13 @@ pub enum Table {
 }
 
 impl Table {
+    pub fn csv(columns: &[Column]) -> Result<Self> {
+        Ok(Self::Text(Box::new(TextTable::begin(columns)?)))
+    }
+
     /// `now`: the time that the file says it was made at.
-    ///
-    /// # Errors
-    /// `Internal` if the format is no table.
-    pub fn begin(format: FileFormat, columns: &[Column], now: Time) -> Result<Self> {
-        match format {
-            FileFormat::Csv => Ok(Self::Text(Box::new(TextTable::begin(columns)?))),
-            FileFormat::Xlsx => Ok(Self::Sheet(Box::new(Sheet::begin(columns, now)?))),
-            FileFormat::Oscal | FileFormat::Html | FileFormat::Pdf => {
-                Err(Error::internal("this format is no table"))
-            }
-        }
+    pub fn xlsx(columns: &[Column], now: Time) -> Result<Self> {
+        Ok(Self::Sheet(Box::new(Sheet::begin(columns, now)?)))
     }
 
     pub fn put(&mut self, cells: Vec<Cell>) -> Result<()> {
