@@ -23,8 +23,8 @@ Example:
     Add(ClientAddArgs),
     /// Add the clients of a CSV list that are not there yet.
     #[command(after_help = "\
-The first row names the columns: name, and optionally industry, employees and frameworks, whose
-identifiers are separated by semicolons. Names that clients already have are left out. If a row
+The first row names the columns: name, and optionally industry, employees, frameworks and tags,
+which are separated by semicolons. Names that clients already have are left out. If a row
 breaks a rule, none is added.
 
 Example:

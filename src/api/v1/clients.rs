@@ -58,7 +58,7 @@ pub struct ClientDetailView {
     employee_count: Null<u32>,
     created_at: When,
     /// Effective settings: the client's own settings on top of the service's defaults. Known members: `profile`,
-    /// `frameworks`, `scoreThresholds`, `dormantAfterDays`, `evidenceWarningDays`, `staleAssetDays`, `sanctionedApps`.
+    /// `frameworks`, `scoreThresholds`, `dormantAfterDays`, `evidenceWarningDays`, `staleAssetDays`, `sanctionedApps`, `tags`.
     settings: Free,
     updated_at: When,
 }

@@ -13,6 +13,10 @@ use crate::error::{Error, Result};
 /// A settings object longer than this in JSON is refused.
 pub const SETTINGS_BYTES_MAX: usize = 64 * 1024;
 
+/// More tags, or longer ones, are refused.
+const N_TAGS_MAX: usize = 20;
+const TAG_CHARS_MAX: usize = 64;
+
 /// The values of settings that a client does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Defaults {
@@ -99,6 +103,13 @@ impl Settings {
         given.into_iter().flatten().filter_map(Value::as_str).map(str::to_lowercase).collect()
     }
 
+    /// Returns the words by which the service provider sorts its clients.
+    #[must_use]
+    pub fn tags(&self) -> Vec<&str> {
+        let given = self.0.get("tags").and_then(Value::as_array);
+        given.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
     /// Returns the settings as shown: the client's own members on top of the defaults.
     #[must_use]
     pub fn effective(&self, defaults: &Defaults) -> Value {
@@ -111,6 +122,7 @@ impl Settings {
         shown.insert("evidenceWarningDays".into(), json!(defaults.evidence_warning_days));
         shown.insert("staleAssetDays".into(), json!(defaults.stale_asset_days));
         shown.insert("sanctionedApps".into(), json!([]));
+        shown.insert("tags".into(), json!([]));
         shown.extend(self.0.clone());
         Value::Object(shown)
     }
@@ -153,6 +165,7 @@ pub fn change(
             "dormantAfterDays" | "evidenceWarningDays" | "staleAssetDays" => days(name, value)?,
             "frameworks" => frameworks(value, catalog)?,
             "sanctionedApps" => texts(name, value)?,
+            "tags" => tags(value)?,
             _ => value.clone(),
         };
         settings.insert(name.clone(), value);
@@ -243,6 +256,17 @@ fn frameworks(value: &Value, catalog: &Catalog) -> Result<Value> {
         known.map_err(|it| refused("frameworks", it.message().to_owned()))?;
     }
     Ok(texts)
+}
+
+fn tags(value: &Value) -> Result<Value> {
+    let all = texts("tags", value)?;
+    let tags: Vec<&str> = all.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let is_word = |it: &&str| !it.trim().is_empty() && it.chars().count() <= TAG_CHARS_MAX;
+    if tags.len() <= N_TAGS_MAX && tags.iter().all(is_word) {
+        return Ok(all);
+    }
+    let rule = format!("must be at most {N_TAGS_MAX} texts of 1 to {TAG_CHARS_MAX} characters");
+    Err(refused("tags", rule))
 }
 
 fn texts(name: &str, value: &Value) -> Result<Value> {

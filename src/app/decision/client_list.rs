@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::Map;
 
 use crate::app::App;
 use crate::app::decision::client::ClientChange;
@@ -78,12 +78,18 @@ impl App {
 }
 
 fn change(it: ListedClient) -> ClientChange {
-    let settings = json!({ "frameworks": it.frameworks });
+    let mut settings = Map::new();
+    if !it.frameworks.is_empty() {
+        settings.insert("frameworks".to_owned(), it.frameworks.into());
+    }
+    if !it.tags.is_empty() {
+        settings.insert("tags".to_owned(), it.tags.into());
+    }
     ClientChange {
         name: Some(it.name),
         industry: it.industry.map(Some),
         employee_count: it.employee_count.map(Some),
-        settings: settings.as_object().filter(|_| !it.frameworks.is_empty()).cloned(),
+        settings: Some(settings).filter(|it| !it.is_empty()),
         ..ClientChange::default()
     }
 }

@@ -18,6 +18,7 @@ pub struct ListedClient {
     pub employee_count: Option<u32>,
     /// As they are written.
     pub frameworks: Vec<String>,
+    pub tags: Vec<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,6 +27,7 @@ enum Column {
     Industry,
     Employees,
     Frameworks,
+    Tags,
 }
 
 impl Column {
@@ -37,6 +39,7 @@ impl Column {
             "industry" => Some(Self::Industry),
             "employees" | "employeecount" => Some(Self::Employees),
             "frameworks" => Some(Self::Frameworks),
+            "tags" => Some(Self::Tags),
             _ => None,
         }
     }
@@ -79,8 +82,8 @@ fn columns(header: &csv::StringRecord) -> Result<Vec<Column>> {
         let column = Column::named(title).filter(|it| !columns.contains(it));
         columns.push(column.ok_or_else(|| {
             Error::invalid(format!(
-                "the column `{}` is not known, or is there twice; the columns of a list of clients are name, industry, employees and \
-                 frameworks, of which only name is needed",
+                "the column `{}` is not known, or is there twice; the columns of a list of clients are name, industry, employees, \
+                 frameworks and tags, of which only name is needed",
                 visible(title)
             ))
         })?);
@@ -108,6 +111,10 @@ fn client(row: usize, columns: &[Column], cells: &csv::StringRecord) -> Result<L
             Column::Frameworks => {
                 let names = cell.split([';', ',', ' ']).filter(|it| !it.is_empty());
                 client.frameworks = names.map(str::to_ascii_uppercase).collect();
+            }
+            Column::Tags => {
+                let tags = cell.split([';', ',']).map(str::trim).filter(|it| !it.is_empty());
+                client.tags = tags.map(str::to_owned).collect();
             }
         }
     }

@@ -45,6 +45,7 @@ fn a_new_client_shows_what_it_is_and_the_defaults() {
         "evidenceWarningDays": 30,
         "staleAssetDays": 14,
         "sanctionedApps": [],
+        "tags": [],
     });
     let id = client["id"].as_str().unwrap();
     let expected = json!({
@@ -121,6 +122,9 @@ fn each_rule_of_the_settings_is_told_by_its_member() {
     let posture = Posture::start();
     let client = posture.client("A");
     let good = json!({"scoreThresholds": [1, 100], "staleAssetDays": 3_650, "own": {"a": [1]}});
+    let most = json!({"settings": {"tags": vec!["ü".repeat(64); 20]}});
+    assert_eq!(change(&posture, &client, &most)["settings"]["tags"], most["settings"]["tags"]);
+    change(&posture, &client, &json!({"settings": {"tags": null}}));
     let before = change(&posture, &client, &json!({"settings": good}));
     for (member, value) in [
         ("scoreThresholds", json!([0])),
@@ -138,6 +142,11 @@ fn each_rule_of_the_settings_is_told_by_its_member() {
         ("frameworks", json!("SOC2")),
         ("sanctionedApps", json!([1])),
         ("sanctionedApps", json!({})),
+        ("tags", json!("gold")),
+        ("tags", json!([1])),
+        ("tags", json!([" "])),
+        ("tags", json!(["t".repeat(65)])),
+        ("tags", json!(vec!["t"; 21])),
         ("profile", json!("aws")),
         ("profile.aws", json!({"aws": "perhaps"})),
         ("profile.aws", json!({"aws": true})),

@@ -50,6 +50,7 @@ fn settings_show_effective_values_and_keep_unknown_members() {
         "evidenceWarningDays",
         "staleAssetDays",
         "sanctionedApps",
+        "tags",
     ] {
         assert!(!settings[member].is_null(), "{member}");
     }
