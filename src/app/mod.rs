@@ -49,6 +49,7 @@ use intake::upload::UploadLimits;
 use intake::watch::Watch;
 use notice::Notices;
 use report::document::signing::{ReportKeys, add_report_key};
+use report::known::Known;
 use report::mail::Mailing;
 use report::portfolio::PortfolioTurns;
 use scan::registry::ScanRegistry;
@@ -103,6 +104,7 @@ pub struct App {
     certificates: Certificates,
     report_keys: ReportKeys,
     portfolio_turns: PortfolioTurns,
+    known: Known,
     mailing: Mailing,
     backups: Backups,
     pub notices: Notices,
@@ -155,6 +157,7 @@ impl App {
             certificates: Certificates::new(sealer.clone()),
             report_keys: ReportKeys::new(sealer.clone()),
             portfolio_turns: PortfolioTurns::default(),
+            known: Known::default(),
             mailing: Mailing::of(options.mail.as_ref())?,
             connects: Connects::of(&options.connect, sealer.clone())?,
             webhooks: Webhooks::new(sealer, &options.webhooks)?,

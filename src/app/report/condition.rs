@@ -1,7 +1,10 @@
 //! Lists of open conditions, and of alerts.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
+use super::known::Nothing;
 use super::walk::{First, Mark, Part};
 use crate::app::App;
 use crate::app::event;
@@ -46,13 +49,13 @@ impl App {
     /// # Errors
     /// `Forbidden` or `NotFound` for the one client.
     pub async fn list_conditions(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         client: Option<ClientId>,
         after: Option<Mark>,
         limit: u32,
     ) -> Result<Vec<Open>> {
-        self.walk(caller, (client, |_| true), after, limit, open).await
+        self.walk(caller, (client, |_| true), None, after, limit, open).await
     }
 
     /// Lists alerts that are open or were open recently, in the same order.
@@ -60,13 +63,13 @@ impl App {
     /// # Errors
     /// As [`App::list_conditions`].
     pub async fn list_alerts(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         client: Option<ClientId>,
         after: Option<Mark>,
         limit: u32,
     ) -> Result<Vec<Alert>> {
-        self.walk(caller, (client, |_| true), after, limit, alerts).await
+        self.walk(caller, (client, |_| true), Some(Nothing::Alert), after, limit, alerts).await
     }
 }
 

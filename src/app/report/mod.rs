@@ -6,6 +6,7 @@ pub mod client;
 pub mod condition;
 pub mod document;
 pub mod framework;
+pub mod known;
 pub mod kpi;
 pub mod log;
 pub mod mail;

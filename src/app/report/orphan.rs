@@ -1,5 +1,10 @@
 //! What people said about something that this release no longer has.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::known;
+use super::known::Nothing;
 use crate::app::App;
 use crate::app::assessment::statement::Statements;
 use crate::engine::catalog::Catalog;
@@ -56,14 +61,26 @@ impl Orphans {
     }
 }
 
+/// Changes with what the frameworks of a catalog are. Its controls are those of the release.
+fn digest(catalog: &Catalog) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    catalog.frameworks.iter().for_each(|it| it.digest.hash(&mut hasher));
+    hasher.finish()
+}
+
 impl App {
     /// Lists statements about controls and requirements that the catalog no longer has, of all clients, and alert rules
     /// about them.
     ///
     /// # Errors
     /// `Unavailable` if the database is not available.
-    pub async fn orphans(&self) -> Result<Orphans> {
-        let (catalog, clients) = (self.catalog(), self.clients.directory.list());
+    pub async fn orphans(self: &Arc<Self>) -> Result<Orphans> {
+        let catalog = self.catalog();
+        let nothing = Nothing::Orphan(digest(&catalog));
+        let clients = self.clients.directory.list().into_iter().map(|it| it.id);
+        let clients = clients.map(|it| (it, known::version(&self.store, it)));
+        let clients = clients.filter(|it| !self.known.has_nothing(it.0, nothing, it.1));
+        let (clients, app): (Vec<_>, _) = (clients.collect(), Arc::clone(self));
         let list = move |snapshot: &Snapshot| {
             let mut orphans = Orphans::default();
             for rule in snapshot.list_alert_rules()? {
@@ -84,9 +101,13 @@ impl App {
                     orphans.add(None, "alert_rule", about);
                 }
             }
-            for client in clients {
-                let said = Statements::read(&snapshot.client(client.id), &catalog)?;
-                orphans.add_of(&catalog, client.id, &said);
+            for (client, version) in clients {
+                let n_before = orphans.n;
+                let said = Statements::read(&snapshot.client(client), &catalog)?;
+                orphans.add_of(&catalog, client, &said);
+                if orphans.n == n_before {
+                    app.known.keep_nothing(client, nothing, version);
+                }
             }
             Ok(orphans)
         };

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::known;
+use super::known::{Nothing, Version};
 use super::kpi::reasons;
 use super::walk::{First, Mark};
 use crate::app::App;
@@ -71,6 +73,8 @@ pub struct PortfolioRow {
 #[derive(Clone, Debug)]
 pub struct ClientStanding {
     pub client: Arc<Client>,
+    /// By which the service provider sorts its clients.
+    pub tags: Vec<String>,
     /// `None` until the first valid observation or attestation.
     pub score: Option<ScoreEntry>,
     /// The overall score [`TREND_DAYS`] ago. `None`: there was none.
@@ -96,6 +100,8 @@ pub struct StandingList {
     pub search: String,
     /// Only those of this industry. In lower case, as it is compared.
     pub industry: Option<String>,
+    /// Only those with this tag. In lower case, as it is compared.
+    pub tag: Option<String>,
     /// Only those that must meet it.
     pub framework: Option<FrameworkId>,
     pub order: ClientOrder,
@@ -174,9 +180,17 @@ impl StandingList {
         let industry = || client.industry.as_deref().unwrap_or_default().to_lowercase();
         client.name.to_lowercase().contains(&self.search)
             && self.industry.as_ref().is_none_or(|it| *it == industry())
-            && self
-                .framework
-                .is_none_or(|it| Settings::of(&client.settings).frameworks().contains(&it))
+            && self.has_set(client)
+    }
+
+    fn has_set(&self, client: &Client) -> bool {
+        if self.framework.is_none() && self.tag.is_none() {
+            return true; // The settings of many clients take long to read.
+        }
+        let settings = Settings::of(&client.settings);
+        let is_tagged = |tag: &String| settings.tags().iter().any(|it| it.to_lowercase() == *tag);
+        self.framework.is_none_or(|it| settings.frameworks().contains(&it))
+            && self.tag.as_ref().is_none_or(is_tagged)
     }
 }
 
@@ -225,7 +239,8 @@ impl App {
 
     fn standing(&self, rows: &ClientSnapshot, client: Arc<Client>) -> Result<ClientStanding> {
         let catalog = self.catalog();
-        let in_scope = Settings::of(&client.settings).frameworks();
+        let settings = Settings::of(&client.settings);
+        let in_scope = settings.frameworks();
         let summary = |it: &Framework| {
             let summary = rows.framework_outcome(it)?.summary;
             Ok((it.id, in_scope.contains(&it.id), summary))
@@ -233,6 +248,7 @@ impl App {
         let figures = rows.summary()?;
         let before = rows.find_day_before(self.clock.now().plus_days(1 - TREND_DAYS))?;
         Ok(ClientStanding {
+            tags: settings.tags().into_iter().map(str::to_owned).collect(),
             score_before: before.map(|it| it.score.overall),
             exposure: figures.exposure,
             n_unpriced_risks: figures.n_unpriced_risks,
@@ -258,7 +274,8 @@ impl App {
     ) -> Result<Vec<ClientRisk>> {
         let app = Arc::clone(self);
         let mark = after.map(|(client, risk)| Mark { client, key: risk.to_string() });
-        self.walk(caller, (None, is_active), mark, limit, move |rows, part| {
+        let nothing = Some(Nothing::Risk(severity));
+        self.walk(caller, (None, is_active), nothing, mark, limit, move |rows, part| {
             let Some(client) = app.clients.directory.find(rows.id()) else {
                 return Ok(Vec::new());
             };
@@ -295,20 +312,48 @@ impl App {
             it.state == ClientState::Active
                 && allowed.as_ref().is_none_or(|ids| ids.contains(&it.id))
         });
+        let mut versions = Vec::new();
+        if question.status.is_some() {
+            versions.extend(clients.iter().map(|it| known::version(&self.store, it.id)));
+        }
         let app = Arc::clone(self);
         let page = move |snapshot: &Snapshot| {
+            if let (Some(status), Some(row)) = (question.status, question.row) {
+                let catalog = app.catalog();
+                let framework = catalog.get_framework(question.framework)?;
+                let mut found = Vec::new();
+                for (client, version) in clients.into_iter().zip(versions) {
+                    let rows = snapshot.client(client.id);
+                    if app.statuses(&rows, framework, version)?[row] == status {
+                        found.push(client);
+                    }
+                }
+                clients = found;
+            }
+            // Only the rows of the page are read in full.
+            let Page { items, total, cut } = Page::of(clients.into_iter(), cut);
             let line = |client: Arc<Client>| app.line(snapshot, client, question);
-            let Some(status) = question.status else {
-                // Only the rows of the page are read.
-                let Page { items, total, cut } = Page::of(clients.into_iter(), cut);
-                let items = items.into_iter().map(line).collect::<Result<_>>()?;
-                return Ok(Page { items, total, cut });
-            };
-            let mut lines = clients.into_iter().map(line).collect::<Result<Vec<_>>>()?;
-            lines.retain(|it| it.row.is_some_and(|it| it.status == status));
-            Ok(Page::of(lines.into_iter(), cut))
+            let items = items.into_iter().map(line).collect::<Result<_>>()?;
+            Ok(Page { items, total, cut })
         };
         caller.acting_on(&self.store).read(page).await
+    }
+
+    /// The statuses of a client in a framework, row by row.
+    fn statuses(
+        &self,
+        rows: &ClientSnapshot,
+        framework: &Framework,
+        version: Version,
+    ) -> Result<Arc<[Status]>> {
+        let (client, digest) = (rows.id(), framework.digest);
+        if let Some(known) = self.known.statuses(client, digest, version) {
+            return Ok(known);
+        }
+        let outcome = rows.framework_outcome(framework)?;
+        let statuses: Arc<[Status]> = outcome.rows.iter().map(|it| it.status).collect();
+        self.known.keep_statuses(client, digest, (version, Arc::clone(&statuses)));
+        Ok(statuses)
     }
 
     fn line(

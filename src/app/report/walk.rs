@@ -1,7 +1,10 @@
 //! Lists over all clients, from a cursor on: one client after the other, each in the order of its keys.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use super::known;
+use super::known::Nothing;
 use crate::app::App;
 use crate::auth::caller::Caller;
 use crate::error::Result;
@@ -21,12 +24,15 @@ pub struct Mark {
 impl App {
     /// Lists up to `limit` items after `after`: of one client, or of all that are listed, each in turn.
     ///
+    /// `nothing`: what it is about, if it is all in the clients' posture.
+    ///
     /// # Errors
     /// `Forbidden` or `NotFound` for the one client.
     pub(super) async fn walk<T: Send + 'static>(
-        &self,
+        self: &Arc<Self>,
         caller: &Caller,
         (client, is_listed): (Option<ClientId>, impl Fn(&Client) -> bool + Send),
+        nothing: Option<Nothing>,
         after: Option<Mark>,
         limit: u32,
         of_client: impl Fn(&ClientSnapshot, Part<'_>) -> Result<Vec<T>> + Send + 'static,
@@ -39,18 +45,27 @@ impl App {
             there.map(|it| it.id).filter(|it| caller.may_reach(*it)).collect()
         };
         clients.retain(|it| after.as_ref().is_none_or(|mark| mark.client <= *it));
-        let limit = limit as usize;
+        let of_version = |it| (it, nothing.map(|what| (what, known::version(&self.store, it))));
+        let mut clients: Vec<_> = clients.into_iter().map(of_version).collect();
+        clients.retain(|(id, what)| {
+            what.is_none_or(|(what, version)| !self.known.has_nothing(*id, what, version))
+        });
+        let (limit, app) = (limit as usize, Arc::clone(self));
         let store = caller.acting_on(&self.store);
         let list = store.read(move |snapshot| {
             let mut found = Vec::new();
-            for id in clients {
+            for (id, what) in clients {
                 let left = limit - found.len();
                 if left == 0 {
                     break;
                 }
                 let mark = after.as_ref().filter(|it| it.client == id);
                 let part = Part { after: mark.map(|it| it.key.as_str()), limit: left };
-                found.extend(of_client(&snapshot.client(id), part)?);
+                let some = of_client(&snapshot.client(id), part)?;
+                if let (true, None, Some((what, version))) = (some.is_empty(), mark, what) {
+                    app.known.keep_nothing(id, what, version);
+                }
+                found.extend(some);
             }
             Ok(found)
         });

@@ -21,8 +21,8 @@ fn those_that_are_not_there_yet_are_added() {
     posture.client("Acme Ltd");
     posture.pass_s(1);
     // As Excel saves it where lists are separated by semicolons.
-    let list = "\u{feff}Client name;Industry;Employees;Frameworks\r\nACME LTD;;;\r\n\
-                \"Müller; Söhne\";Legal;12;soc2, hipaa\r\n;;;\r\nTailspin;;;\r\n";
+    let list = "\u{feff}Client name;Industry;Employees;Frameworks;Tags\r\nACME LTD;;;;\r\n\
+                \"Müller; Söhne\";Legal;12;soc2, hipaa;\"Gold; new york\"\r\n;;;;\r\nTailspin;;;;\r\n";
     let answer = send(&posture, list.as_bytes());
     assert_eq!(answer.status, 200, "{}", answer.text());
     let outcome = answer.json()["data"].clone();
@@ -32,6 +32,15 @@ fn those_that_are_not_there_yet_are_added() {
     let client = read(&posture, &format!("/api/clients/{id}"));
     assert_eq!((&client["industry"], &client["employeeCount"]), (&json!("Legal"), &json!(12)));
     assert_eq!(client["settings"]["frameworks"], json!(["SOC2", "HIPAA"]));
+    assert_eq!(client["settings"]["tags"], json!(["Gold", "new york"]));
+    for (tag, found) in [("gold", 1), ("NEW+YORK", 1), ("new", 0)] {
+        let rows = read(&posture, &format!("/api/portfolio/scores?tag={tag}"));
+        assert_eq!(rows.as_array().unwrap().len(), found, "{tag}");
+    }
+    assert_eq!(
+        read(&posture, "/api/portfolio/scores?tag=gold")[0]["tags"],
+        json!(["Gold", "new york"])
+    );
     let again = send(&posture, list.as_bytes()).json()["data"].clone();
     assert_eq!(again, json!({"added": [], "known": ["ACME LTD", "Müller; Söhne", "Tailspin"]}));
     let posture = posture.restart();

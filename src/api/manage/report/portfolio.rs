@@ -78,6 +78,8 @@ impl LineView {
 pub struct StandingView {
     client_id: Uid,
     client_name: String,
+    /// `settings.tags`.
+    tags: Vec<String>,
     /// Null until the client's first valid observation or attestation.
     score: Null<SecurityScoreView>,
     /// The overall score 30 days ago, or of the last day before that has one. Null: there was none.
@@ -118,6 +120,7 @@ impl StandingView {
         Self {
             client_id: Uid::of(client.id.as_bytes()),
             client_name: client.name.clone(),
+            tags: it.tags,
             score30_days_ago: it.score_before.into(),
             exposure: ExposureView::of(it.exposure, it.n_unpriced_risks.into()),
             score: score.map(SecurityScoreView::of).into(),
@@ -234,6 +237,8 @@ impl Portfolio {
         search: Query<Option<Raw<Text>>>,
         /// Only those of this industry, in upper or lower case.
         industry: Query<Option<Raw<Text>>>,
+        /// Only those with this tag in `settings.tags`, in upper or lower case.
+        tag: Query<Option<Raw<Text>>>,
         /// Only those that must meet this framework: `settings.frameworks` names it. In upper or lower case.
         framework: Query<Option<Raw<FrameworkName>>>,
         /// Default: `added`.
@@ -248,6 +253,7 @@ impl Portfolio {
         let list = StandingList {
             search: search.0.map(|it| it.text.to_lowercase()).unwrap_or_default(),
             industry: industry.0.map(|it| it.text.to_lowercase()),
+            tag: tag.0.map(|it| it.text.to_lowercase()),
             framework: framework.map(|it| it.id),
             order: order.unwrap_or_default(),
             after: param::id("after", after.0.as_ref())?,

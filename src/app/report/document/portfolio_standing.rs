@@ -72,11 +72,17 @@ impl App {
                 let client = app.clients.directory.find(rows.id());
                 client.map(|it| app.client_line(rows, &it, now)).transpose()
             };
-            let some =
-                self.walk(caller, (None, is_active), mark, PULL_LIMIT_MAX, move |rows, part| {
+            let some = self.walk(
+                caller,
+                (None, is_active),
+                None,
+                mark,
+                PULL_LIMIT_MAX,
+                move |rows, part| {
                     let line = if part.after.is_none() { line(rows)? } else { None };
                     Ok(line.map(|it| (rows.id(), it)).into_iter().collect())
-                });
+                },
+            );
             let some = some.await?;
             let is_end = some.len() < PULL_LIMIT_MAX as usize;
             after = some.last().map(|it| it.0);
