@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 mod forms;
+mod lists;
 mod mfa;
 mod needs_chromium;
 mod needs_npm;

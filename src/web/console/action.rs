@@ -18,7 +18,7 @@ pub(super) async fn act(
     page: &Page,
     request: &mut Request,
 ) -> Response {
-    let gate = if page.guarded { Gate::Confirmed } else { Gate::Usual };
+    let gate = Gate::of(page);
     let called = match action.sent {
         Sending::File => upload::call_with_file(console, action, request, gate).await,
         Sending::Nothing | Sending::Fields(_) => {

@@ -6,6 +6,7 @@ mod call;
 mod chart;
 mod download;
 mod form;
+mod list;
 mod mfa;
 mod oidc;
 mod page;
@@ -30,7 +31,7 @@ use crate::web::asset::{CSS, SCRIPT, SVG, file};
 use crate::web::see_other;
 use page::Shown;
 use session::{CONFIRM, Gate, MFA, PASSWORD, SESSIONS, SIGN_IN, SIGN_OUT};
-use tables::{Action, Download, Page};
+use tables::{Action, Download, List, Page};
 
 /// The operations of the API, as one endpoint.
 pub type Answering = Arc<BoxEndpoint<'static, Response>>;
@@ -72,6 +73,9 @@ pub(super) fn routes(mut routes: Route, console: &Arc<Console>) -> Route {
     for file in tables::downloads() {
         routes = routes.at(file.path, at(console, Place::File(file)));
     }
+    for list in tables::lists() {
+        routes = routes.at(list.path(), at(console, Place::List(list)));
+    }
     for step in mfa::Step::ALL {
         routes = routes.at(step.path(), at(console, Place::MfaStep(step)));
     }
@@ -105,6 +109,7 @@ enum Place {
     /// Only a form is sent here. Who comes back to it sees the page of the form.
     Form(&'static Action),
     File(&'static Download),
+    List(&'static List),
     SignIn,
     OidcSignIn,
     OidcReturn,
@@ -135,6 +140,7 @@ fn at(console: &Arc<Console>, place: Place) -> RouteMethod {
     match place {
         Place::Page(_, None)
         | Place::File(_)
+        | Place::List(_)
         | Place::Mfa
         | Place::OidcSignIn
         | Place::OidcReturn
@@ -169,6 +175,7 @@ impl Endpoint for Here {
             }
             Place::Form(action) => go_back(console, action, request).await,
             Place::File(file) => download::send(console, file, request).await,
+            Place::List(list) => list::send(console, list, request).await,
             Place::SignIn if is_sent => session::sign_in(console, request).await,
             Place::SignIn => session::show_sign_in(console, request).await,
             Place::OidcSignIn => oidc::sign_in(console, request).await,
@@ -190,8 +197,7 @@ impl Endpoint for Here {
 }
 
 async fn show(console: &Console, page: &Page, request: &Request) -> Response {
-    let gate = if page.guarded { Gate::Confirmed } else { Gate::Usual };
-    match session::enter(console, request, gate).await {
+    match session::enter(console, request, Gate::of(page)).await {
         Ok(visit) => page::show(console, page, &visit, &Shown::PLAIN).await,
         Err(instead) => *instead,
     }

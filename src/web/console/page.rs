@@ -9,8 +9,8 @@ use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{IntoResponse, Response};
 
 use super::Console;
-use super::call::{Answer, Pairs, Sent, call, fill, find};
-use super::tables::{self, Need, Page, Read};
+use super::call::{Answer, Pairs, Sent, call, encoded, fill, find};
+use super::tables::{self, Need, POSITIONS, Page, Read};
 use super::visit::Visit;
 use crate::store::global::user::Role;
 use crate::web::asset::HTML;
@@ -74,14 +74,28 @@ pub(super) async fn show(
     for it in page.reads {
         model.insert(it.name, Value::from(()));
     }
+    let mut found = Vec::new();
     for (read, answer) in reads.zip(&answers).filter(|it| it.1.message().is_none()) {
+        found.push(read.name);
         model.insert(read.name, Value::from(Serde(&answer.body)));
     }
+    model.insert("lists", Value::from(Serde(list_links(page, visit, &found))));
     model.insert("error", Value::from(Serde(shown.error)));
     let form: BTreeMap<_, _> = shown.form.iter().map(|it| (&it.0, &it.1)).collect();
     model.insert("form", Value::from(Serde(form)));
     model.insert("answer", Value::from(Serde(shown.answer)));
     render(console, page.template, shown.status, &model)
+}
+
+/// Where the lists of a page are as files, as it is filtered, and what it calls them. `found`: the answers that it has.
+fn list_links(page: &Page, visit: &Visit, found: &[&str]) -> Vec<(String, &'static str)> {
+    let path = fill(page.path, &visit.parts, &Pairs::new());
+    let is_filter = |name: &str| name != "done" && !POSITIONS.contains(&name);
+    let filters = visit.query.iter().filter(|it| is_filter(&it.0));
+    let query: Vec<_> = filters.map(|(n, v)| format!("{n}={}", encoded(v))).collect();
+    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    let lists = tables::lists().filter(|it| it.page == page.path && found.contains(&it.read));
+    lists.map(|it| (format!("{path}/csv/{}{query}", it.read), it.title)).collect()
 }
 
 /// What every page of somebody who is signed in has.
@@ -116,6 +130,7 @@ pub(super) fn bare(console: &Console) -> Model {
         ("at", empty()),
         // Templates that a page of a client shares with one of all clients.
         ("client", Value::from(())),
+        ("lists", Value::from(())),
         ("done", Value::from(())),
         ("error", Value::from(())),
         ("form", empty()),

@@ -11,6 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::call::{Pairs, Sent, call, find};
 use super::page::{self, Model, problem};
+use super::tables::Page;
 use super::visit::{Visit, query};
 use super::way::{Way, is_own_form};
 use super::{Console, form};
@@ -51,6 +52,12 @@ pub(super) enum Gate {
     Usual,
     /// The password was given a short while ago.
     Confirmed,
+}
+
+impl Gate {
+    pub(super) fn of(page: &Page) -> Self {
+        if page.guarded { Self::Confirmed } else { Self::Usual }
+    }
 }
 
 /// Finds out who sent a request.

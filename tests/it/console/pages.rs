@@ -63,7 +63,14 @@ fn walk(browser: &Browser, role: &str) -> BTreeSet<String> {
             continue;
         }
         assert_eq!(answer.status, 200, "{role} {path}: {}", answer.text());
-        if path.contains("/files/") {
+        if path.contains("/csv/") {
+            assert_eq!(answer.header("content-type"), Some("text/csv; charset=utf-8"));
+            assert!(
+                !csv::Reader::from_reader(&*answer.body).headers().unwrap().is_empty()
+                    || answer.body.is_empty()
+            );
+        }
+        if path.contains("/files/") || path.contains("/csv/") {
             assert!(answer.header("content-disposition").unwrap().starts_with("attachment"));
             continue;
         }

@@ -193,6 +193,7 @@ macro_rules! answers {
             Field("employeeCount", NumberOrNull),
             Field("active", TrueOrFalse),
             Field("settings.frameworks", Several),
+            Field("settings.tags", Lines),
             $(Field(concat!("settings.profile.", $name), Text)),*
         ]
     };

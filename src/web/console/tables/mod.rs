@@ -1,12 +1,15 @@
 //! The pages of the console and what can be done on them, by the part of the product that they are about.
 
 mod client;
+mod lists;
 mod portfolio;
 mod settings;
 
 use poem::http::Method;
 
 use super::form::Field;
+
+pub(super) use lists::{List, POSITIONS, lists};
 
 /// A page. It may be seen by whom the operations answer that it reads.
 pub(super) struct Page {

@@ -40,7 +40,8 @@ pub(super) const PAGES: &[Page] = &[
             FRAMEWORKS,
             read(
                 "clients",
-                "/api/portfolio/scores?search=?search&industry=?industry&framework=?framework&order=?order=name&after=?after&limit=50",
+                "/api/portfolio/scores?search=?search&industry=?industry&tag=?tag&framework=?framework\
+                 &order=?order=name&after=?after&limit=50",
             ),
         ],
         guarded: false,
