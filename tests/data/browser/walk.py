@@ -62,7 +62,7 @@ def look(driver, name, path):
             for node in found["nodes"][:3]:
                 say(f"{found['id']}: {found['help']}: {node['html'][:200]}")
     links = driver.execute_script("return [...document.links].map(it => it.getAttribute('href'))")
-    return [it.split("#")[0] for it in links if it.startswith("/") and not re.match("/docs|.*/files/", it)]
+    return [it.split("#")[0] for it in links if it.startswith("/") and not re.match("/docs|.*/(files|csv)/", it)]
 
 
 def walk(name):
