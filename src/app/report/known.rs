@@ -9,7 +9,7 @@ use crate::engine::severity::Severity;
 use crate::id::ClientId;
 use crate::store::Store;
 
-/// What is kept at most of each kind. The oldest is forgotten first, and found again when it is wanted.
+/// What is kept at most of each kind. What is seldom wanted is forgotten first, and found again when it is.
 const N_KEPT_MAX: usize = 50_000;
 
 /// What a client may have none of.

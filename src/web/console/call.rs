@@ -119,7 +119,7 @@ pub(super) fn refused(status: StatusCode, message: &str) -> Answer {
 }
 
 /// Stands for an answer that broke off, as when the process is stopping.
-fn broken() -> Answer {
+pub(super) fn broken() -> Answer {
     Answer { status: StatusCode::SERVICE_UNAVAILABLE, body: Value::Null, retry_after: None }
 }
 
@@ -145,10 +145,18 @@ pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
             (None, Some(part)) => find(parts, part)?,
             (None, None) => value,
         };
-        Some(format!("{name}={}", encoded(value)))
+        Some((name, value))
     });
-    let given = given.collect::<Vec<_>>().join("&");
-    if given.is_empty() { target } else { format!("{target}?{given}") }
+    with_query(target, given)
+}
+
+/// An address with a query, if it has one.
+pub(super) fn with_query<'a>(
+    path: String,
+    pairs: impl Iterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let given: Vec<_> = pairs.map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    if given.is_empty() { path } else { format!("{path}?{}", given.join("&")) }
 }
 
 /// Names and values, as a path, a query or a form has them.

@@ -8,11 +8,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Console;
-use super::call::{Answer, Pairs, Sent, call_as_is, fill, read_answer, refused};
+use super::call::{Answer, Pairs, Sent, broken, call_as_is, fill, read_answer, refused};
 use super::page::refusal;
 use super::session::{Gate, enter};
 use super::tables::{List, POSITIONS};
 use super::visit::Visit;
+use crate::blocking;
 use crate::error::Result;
 use crate::paper::table::{Cell, Column, Table};
 
@@ -47,7 +48,7 @@ pub(super) async fn send(console: &Console, list: &List, request: &Request) -> R
         Err(instead) => return *instead,
     };
     match collect(console, list, &visit).await {
-        Ok(rows) => match table(rows) {
+        Ok(rows) => match blocking::run((), move || table(rows)).await {
             Ok(file) => saved(list, &console.app.clock.now().to_string()[..10], file),
             Err(error) => {
                 tracing::error!(%error, "a list cannot be written as CSV");
@@ -87,8 +88,7 @@ async fn collect(
         let body = answer.take_body().into_bytes().await.unwrap_or_default();
         n_bytes += body.len();
         let Some((some, next)) = read_part(list, &body, rows.len()) else {
-            let said = "The service did not answer as it should.";
-            return Err(refused(StatusCode::BAD_GATEWAY, said));
+            return Err(broken());
         };
         rows.extend(some);
         if ROWS_MAX < rows.len() || BYTES_MAX < n_bytes {

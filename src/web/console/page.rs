@@ -9,7 +9,7 @@ use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{IntoResponse, Response};
 
 use super::Console;
-use super::call::{Answer, Pairs, Sent, call, encoded, fill, find};
+use super::call::{Answer, Pairs, Sent, call, fill, find, with_query};
 use super::tables::{self, Need, POSITIONS, Page, Read};
 use super::visit::Visit;
 use crate::store::global::user::Role;
@@ -92,10 +92,10 @@ fn list_links(page: &Page, visit: &Visit, found: &[&str]) -> Vec<(String, &'stat
     let path = fill(page.path, &visit.parts, &Pairs::new());
     let is_filter = |name: &str| name != "done" && !POSITIONS.contains(&name);
     let filters = visit.query.iter().filter(|it| is_filter(&it.0));
-    let query: Vec<_> = filters.map(|(n, v)| format!("{n}={}", encoded(v))).collect();
-    let query = if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) };
+    let filters = filters.map(|(name, value)| (name.as_str(), value.as_str()));
+    let address = |read| with_query(format!("{path}/csv/{read}"), filters.clone());
     let lists = tables::lists().filter(|it| it.page == page.path && found.contains(&it.read));
-    lists.map(|it| (format!("{path}/csv/{}{query}", it.read), it.title)).collect()
+    lists.map(|it| (address(it.read), it.title)).collect()
 }
 
 /// What every page of somebody who is signed in has.

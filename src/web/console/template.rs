@@ -6,7 +6,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::call::{Pairs, encoded};
+use super::call::{Pairs, encoded, with_query};
 use super::chart;
 use crate::app::App;
 use crate::clock::Time;
@@ -198,9 +198,8 @@ fn here(state: &State<'_, '_>, changes: &Kwargs) -> Result<String, Error> {
         }
     }
     changes.assert_all_used()?;
-    let given: Vec<_> = pairs.iter().map(|(n, v)| format!("{n}={}", encoded(v))).collect();
-    let path = path.unwrap_or_default();
-    Ok(if given.is_empty() { path } else { format!("{path}?{}", given.join("&")) })
+    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Ok(with_query(path.unwrap_or_default(), pairs))
 }
 
 /// The scores in events of the type `security_score_changed`, as points of a line.
