@@ -183,7 +183,7 @@ impl Desk<'_> {
             self.pick(&format!("assignee/{}", self.week), &[person::ENGINEER, person::ADVISER]);
         let new = NewTask {
             client: self.rows.id(),
-            title: step.chars().take(TITLE_CHARS_MAX).collect(),
+            title: Some(step.chars().take(TITLE_CHARS_MAX).collect()),
             description: Some(risk.risk.description.clone()),
             risk: Some(risk.id),
             control,

@@ -12,6 +12,7 @@ use crate::id::{ClientId, RiskId, TaskId};
 use crate::store::global::task::{Task, TaskFilter, TaskStatus};
 use crate::store::per_client::reference::{ExternalReference, Referenced};
 use crate::store::{ClientBatch, ClientStore};
+use crate::text;
 
 pub const TITLE_CHARS_MAX: usize = 200;
 pub const DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
@@ -23,7 +24,8 @@ pub const N_OPEN_MAX: u32 = 10_000;
 #[derive(Clone, Debug)]
 pub struct NewTask {
     pub client: ClientId,
-    pub title: String,
+    /// `None`: that of the risk.
+    pub title: Option<String>,
     pub description: Option<String>,
     pub risk: Option<RiskId>,
     /// A control's code.
@@ -53,10 +55,18 @@ impl App {
         let now = self.clock.now();
         reference::check(Some(&new.references))?;
         let references = new.references;
+        let of_risk = match new.risk {
+            Some(risk) => Some(require_risk(&rows, risk).await?),
+            None => None,
+        };
+        let title = new
+            .title
+            .or(of_risk)
+            .ok_or_else(|| Error::invalid_field("title", "is required without riskId"))?;
         let task = Task {
             id: TaskId::made_at(now),
             client: new.client,
-            title: new.title,
+            title,
             description: new.description,
             risk: new.risk,
             control: new.control,
@@ -76,9 +86,6 @@ impl App {
                 "controlCode",
                 "must be a control code of the catalog",
             ));
-        }
-        if let Some(risk) = task.risk {
-            require_risk(&rows, risk).await?;
         }
         let write = move |batch: &mut ClientBatch<'_>| {
             require_room(batch)?;
@@ -177,12 +184,13 @@ fn require_room(batch: &ClientBatch<'_>) -> Result<()> {
     )))
 }
 
-/// Looked up before the write, which would keep everybody else waiting. A risk is known for some days after it closed.
-async fn require_risk(rows: &ClientStore, risk: RiskId) -> Result<()> {
-    if rows.read(move |it| it.find_risk_by_id(risk)).await?.is_some() {
-        return Ok(());
-    }
-    Err(Error::invalid_field("riskId", "must be the id of a risk of the client"))
+/// The title for a task about a risk. Looked up before the write, which would keep everybody else waiting. A risk is known
+/// for some days after it closed.
+async fn require_risk(rows: &ClientStore, risk: RiskId) -> Result<String> {
+    let found = rows.read(move |it| it.find_risk_by_id(risk)).await?;
+    let found = found
+        .ok_or_else(|| Error::invalid_field("riskId", "must be the id of a risk of the client"))?;
+    Ok(text::line(&found.risk.title, TITLE_CHARS_MAX))
 }
 
 fn apply(task: &mut Task, change: &TaskChange, now: Time) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{MIXED, import, patched, posted, read, refused_field, told};
+use super::{MIXED, import, patched, posted, prowler, read, refused_field, told};
 use crate::harness::{Answer, Posture};
 
 const CREATED: &str = "remediation_task_created";
@@ -68,6 +68,31 @@ fn a_new_task_shows_what_it_was_given_and_is_told_of() {
     );
     let posture = posture.restart();
     assert!(list(&posture, "").contains(&task), "it survives a restart");
+}
+
+#[test]
+fn a_task_of_a_risk_is_called_as_the_risk_unless_it_has_a_title() {
+    let posture = Posture::start();
+    let client = posture.client("A");
+    let unknown = ("a_check_of_its_own", "FAIL", "critical", "root");
+    let file = String::from_utf8(prowler(&[MIXED[0], unknown])).unwrap();
+    let long = format!(";{};FAIL", "ü".repeat(300));
+    let file = file.replace(";a_check_of_its_own;FAIL", &long);
+    assert_eq!(posture.import(&client, "observedAt=now", file.as_bytes()).status, 200);
+    let mut n_long = 0;
+    for risk in read(&posture, &format!("/api/clients/{client}/risks")).as_array().unwrap() {
+        let task =
+            posted(&posture, "/api/tasks", &json!({"clientId": client, "riskId": risk["id"]}));
+        let title = risk["title"].as_str().unwrap();
+        n_long += usize::from(200 < title.chars().count());
+        assert_eq!(task["title"], posture::text::line(title, 200), "{risk}");
+        let named = add(&posture, &client, &json!({"riskId": risk["id"]}));
+        assert_eq!(named["title"], "Turn on MFA");
+    }
+    assert_eq!(n_long, 1);
+    let refused = try_add(&posture, &json!({"clientId": client}));
+    let (field, message) = refused_field(&refused);
+    assert_eq!((&*field, &*message), ("title", "is required without riskId"));
 }
 
 #[test]

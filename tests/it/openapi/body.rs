@@ -12,7 +12,7 @@ use crate::strangers::world::{OF_A_SESSION, PASSWORD, World, in_order};
 /// Operations that ignore fields they do not know.
 const IGNORING: [&str; 4] = ["create_asset", "update_asset", "log_in", "put_exploited_list"];
 /// Fields that the document does not require, because they are required only together with others.
-const CONDITIONAL: [(&str, &str); 10] = [
+const CONDITIONAL: [(&str, &str); 11] = [
     ("change_risk", "accepted"),
     ("change_risk", "until"),
     ("change_risk", "reason"),
@@ -23,6 +23,7 @@ const CONDITIONAL: [(&str, &str); 10] = [
     ("decide_requirement", "by"),
     ("add_evidence", "by"),
     ("recover_deliveries", "since"),
+    ("add_task", "title"),
 ];
 /// Fields that are read only to say why they cannot be sent.
 const UNDOCUMENTED: [(&str, &str); 1] = [("change_key", "source")];

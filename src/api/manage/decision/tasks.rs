@@ -79,8 +79,10 @@ impl TaskView {
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "a JSON object")]
 pub struct NewTaskBody {
     client_id: Ref<ClientId>,
+    /// Default: the title of the risk. Required without `riskId`.
     #[schemars(length(min = 1, max = 200))]
-    title: String,
+    #[serde(default, deserialize_with = "present")]
+    title: Option<String>,
     /// At most 16 KiB.
     #[serde(default)]
     description: Null<String>,
