@@ -4,6 +4,7 @@ mod ad;
 mod aws;
 mod azure;
 mod call;
+mod cloud;
 mod connection;
 mod device;
 mod dkim;
