@@ -37,6 +37,14 @@ document.addEventListener("change", (event) => {
   if (form && event.target.matches("select")) form.requestSubmit();
 });
 
+// One box for all boxes of a name.
+for (const all of document.querySelectorAll("[data-all]")) {
+  all.closest("label").hidden = false;
+  all.addEventListener("change", () => {
+    for (const it of document.getElementsByName(all.dataset.all)) it.checked = all.checked;
+  });
+}
+
 // Parts of a page that change by themselves: what is in an element with data-refresh is read again after so many seconds.
 function refresh(part) {
   window.setTimeout(async () => {

@@ -7,6 +7,7 @@ pub mod manage;
 pub mod v1;
 pub mod wire;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Once};
 
 use ipnetwork::IpNetwork;
@@ -205,12 +206,12 @@ impl Endpoint for Site {
 }
 
 /// All routes, with every error in the contract's shape. `pages` makes what answers outside of the API; it may call the
-/// operations.
+/// operations, and gets what each of them does in words, by its name in the audit log.
 #[must_use]
 pub fn mount(
     app: Arc<App>,
     options: WebOptions,
-    pages: impl FnOnce(Answering) -> Route,
+    pages: impl FnOnce(Answering, BTreeMap<String, String>) -> Route,
 ) -> SharedService {
     let service = service();
     let document = document::document();
@@ -218,7 +219,7 @@ pub fn mount(
     let traffic = Arc::new(Traffic::of(known.ids()));
     let web = Web::new(app, options, Arc::clone(&traffic));
     let operations = at_the_edge(service, &known, &web);
-    let pages = pages(Arc::clone(&operations))
+    let pages = pages(Arc::clone(&operations), known.summaries())
         .at("/openapi.json", edge::layer::static_text("application/json", document))
         .at("/healthz", edge::layer::health())
         .at("/readyz", edge::layer::ready())

@@ -111,7 +111,9 @@ impl Opened {
             metrics_token: options.metrics_token.clone(),
         };
         let (shown, proxies) = (Arc::clone(&app), options.trusted_proxies.clone());
-        let pages = |operations| web::pages(&Console::new(shown, operations, proxies));
+        let pages = |operations, summaries| {
+            web::pages(&Console::new(shown, operations, summaries, proxies))
+        };
         let service = api::mount(Arc::clone(&app), web_options, pages);
         Ok(Self { app, service, store })
     }

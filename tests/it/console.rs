@@ -1,6 +1,8 @@
 //! The console: signing in and out with a browser, forms, and every page.
 
+mod acts;
 pub(crate) mod browser;
+mod chosen;
 mod forms;
 mod lists;
 mod mfa;
@@ -8,6 +10,7 @@ mod needs_chromium;
 mod needs_npm;
 mod oidc;
 mod pages;
+mod start;
 
 use serde_json::json;
 

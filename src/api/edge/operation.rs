@@ -50,6 +50,10 @@ struct PathOperations {
 struct Operation {
     /// Its `operationId`.
     id: String,
+    /// Its name in the audit log.
+    action: String,
+    /// What it does, in words.
+    summary: String,
     /// The names of the parameters in the query.
     parameters: Vec<String>,
 }
@@ -105,6 +109,13 @@ impl Operations {
         self.0.operations.iter().map(|it| it.id.clone()).collect()
     }
 
+    /// What each operation does, in words, by its name in the audit log.
+    #[must_use]
+    pub fn summaries(&self) -> BTreeMap<String, String> {
+        let all = self.0.operations.iter();
+        all.map(|it| (it.action.clone(), it.summary.clone())).collect()
+    }
+
     /// The methods of a path.
     pub(super) fn allow(&self, path: &str) -> Option<HeaderValue> {
         self.find(path).map(|it| it.allow.clone())
@@ -113,7 +124,7 @@ impl Operations {
     /// The name of an operation in the audit log: its method and its path without ids.
     pub(super) fn action(&self, method: &Method, path: &str) -> String {
         let template = self.find(path).map_or("?", |it| &it.template);
-        format!("{method} {template}")
+        action(method, template)
     }
 
     /// Refuses a parameter in the query that the operation does not have. A filter with a typing error would otherwise
@@ -135,15 +146,22 @@ impl Operations {
     }
 }
 
+fn action(method: &Method, template: &str) -> String {
+    format!("{method} {template}")
+}
+
 impl PathOperations {
     /// Adds the operations of a path to `all`.
     fn of(path: &str, item: &Value, all: &mut Vec<Operation>) -> Self {
         let mut numbers: Vec<(Method, usize)> = Vec::new();
         for (method, it) in item.as_object().into_iter().flatten() {
-            let method = method.to_uppercase().parse().expect("the document has methods of HTTP");
+            let method: Method =
+                method.to_uppercase().parse().expect("the document has methods of HTTP");
+            let action = action(&method, path);
             numbers.push((method, all.len()));
-            let id = it["operationId"].as_str().expect("an operation has an id").to_owned();
-            all.push(Operation { id, parameters: query_parameters(it) });
+            let text = |name: &str| it[name].as_str().expect("an operation has both").to_owned();
+            let (id, summary) = (text("operationId"), text("summary"));
+            all.push(Operation { id, action, summary, parameters: query_parameters(it) });
         }
         let mut methods: Vec<&str> = numbers.iter().map(|it| it.0.as_str()).collect();
         methods.sort_unstable();

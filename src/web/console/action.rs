@@ -1,15 +1,20 @@
 //! What a person does on a page: one operation of the API, and the page that follows.
 
+use poem::http::StatusCode;
 use poem::{Request, Response};
+use serde_json::json;
 
-use super::call::{Answer, Pairs, Sent, call, fill};
-use super::form;
+use super::call::{Answer, Pairs, Sent, call, fill, refused};
+use super::form::{self, Field};
 use super::page::{self, Shown};
 use super::session::{Gate, enter_with_form};
-use super::tables::{Action, Page, Sending, Then};
+use super::tables::{Action, CHOSEN, Page, Sending, Then};
 use super::visit::Visit;
 use super::{Console, upload};
 use crate::web::see_other;
+
+/// How many objects may be chosen at once: as many as a page shows.
+const N_CHOSEN_MAX: usize = 50;
 
 /// Does what a form asks for. `page` is the one that the action names.
 pub(super) async fn act(
@@ -21,7 +26,7 @@ pub(super) async fn act(
     let gate = Gate::of(page);
     let called = match action.sent {
         Sending::File => upload::call_with_file(console, action, request, gate).await,
-        Sending::Nothing | Sending::Fields(_) => {
+        Sending::Nothing | Sending::Fields(_) | Sending::Each(..) => {
             call_with_form(console, action, request, gate).await
         }
     };
@@ -35,7 +40,8 @@ pub(super) async fn act(
             if let Some(id) = answer.body["data"]["id"].as_str() {
                 visit.parts.push(("new".to_owned(), id.to_owned()));
             }
-            let to = fill(target, &visit.parts, &form);
+            let given = form.iter().chain(&visit.query).cloned().collect();
+            let to = fill(target, &visit.parts, &given);
             let sign = if to.contains('?') { '&' } else { '?' };
             see_other(&format!("{to}{sign}done={}", action.name))
         }
@@ -57,12 +63,64 @@ async fn call_with_form(
     gate: Gate,
 ) -> Result<(Visit, Pairs, Answer), Box<Response>> {
     let (visit, form) = enter_with_form(console, request, gate).await?;
-    let sent = match action.sent {
-        Sending::Fields(fields) => Sent::Json(form::body(&form, &visit.parts, fields)),
-        Sending::Nothing | Sending::File => Sent::Nothing,
+    let answer = match action.sent {
+        Sending::Fields(fields) => {
+            let body = form::body(&form, &visit.parts, fields);
+            call_once(console, action, &visit, &visit.parts, &form, Sent::Json(body)).await
+        }
+        Sending::Each(names, fields) => {
+            call_for_each(console, action, &visit, &form, (names, fields)).await
+        }
+        Sending::Nothing | Sending::File => {
+            call_once(console, action, &visit, &visit.parts, &form, Sent::Nothing).await
+        }
     };
-    let target = fill(action.target, &visit.parts, &form);
-    let method = action.method.clone();
-    let answer = call(&console.operations, &visit.caller, method, &target, sent).await;
     Ok((visit, form, answer))
+}
+
+async fn call_once(
+    console: &Console,
+    action: &Action,
+    visit: &Visit,
+    parts: &Pairs,
+    form: &Pairs,
+    sent: Sent,
+) -> Answer {
+    let target = fill(action.target, parts, form);
+    call(&console.operations, &visit.caller, action.method.clone(), &target, sent).await
+}
+
+/// Calls the operation for each chosen object, up to the first one that it refuses; what was done before stays.
+async fn call_for_each(
+    console: &Console,
+    action: &Action,
+    visit: &Visit,
+    form: &Pairs,
+    (names, fields): (&[&str], &[Field]),
+) -> Answer {
+    let chosen: Vec<_> = form.iter().filter(|it| it.0 == CHOSEN).map(|it| &it.1).collect();
+    if chosen.is_empty() {
+        return refused(StatusCode::BAD_REQUEST, "Choose something first.");
+    }
+    if N_CHOSEN_MAX < chosen.len() {
+        let message = format!("At most {N_CHOSEN_MAX} can be chosen at once. Nothing was done.");
+        return refused(StatusCode::BAD_REQUEST, &message);
+    }
+    let mut last = refused(StatusCode::BAD_REQUEST, "");
+    for (n_done, object) in chosen.iter().enumerate() {
+        let mut parts = visit.parts.clone();
+        let values = object.split('/').map(str::to_owned);
+        parts.extend(names.iter().map(|it| (*it).to_owned()).zip(values));
+        let sent = Sent::Json(form::body(form, &parts, fields));
+        last = call_once(console, action, visit, &parts, form, sent).await;
+        if let Some(message) = last.message() {
+            let message = match n_done {
+                0 => message.to_owned(),
+                _ => format!("{n_done} of {} were done. The next was not: {message}", chosen.len()),
+            };
+            last.body = json!({ "error": { "message": message } });
+            break;
+        }
+    }
+    last
 }

@@ -1,6 +1,7 @@
 //! The console: pages for the people of an MSP. They show what the API answers, and do what it does, in the name of who is
 //! signed in; there is no other way to the data.
 
+mod act;
 mod action;
 mod call;
 mod chart;
@@ -18,6 +19,7 @@ mod upload;
 mod visit;
 mod way;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnetwork::IpNetwork;
@@ -53,8 +55,14 @@ pub struct Console {
 
 impl Console {
     #[must_use]
-    pub fn new(app: Arc<App>, operations: Answering, trusted_proxies: Vec<IpNetwork>) -> Arc<Self> {
-        let templates = template::environment(&app);
+    /// `summaries`: what each operation does, in words, by its name in the audit log.
+    pub fn new(
+        app: Arc<App>,
+        operations: Answering,
+        summaries: BTreeMap<String, String>,
+        trusted_proxies: Vec<IpNetwork>,
+    ) -> Arc<Self> {
+        let templates = template::environment(&app, summaries);
         Arc::new(Self { app, operations, trusted_proxies, templates })
     }
 }

@@ -1,13 +1,16 @@
 //! The templates of pages: HTML with gaps that answers of the API fill. A text in a gap is never read as HTML.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Kwargs, Serde};
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, State, UndefinedBehavior, Value, context,
+};
 
 use super::call::{Pairs, encoded, with_query};
-use super::chart;
+use super::{act, chart};
 use crate::app::App;
 use crate::clock::Time;
 
@@ -57,6 +60,7 @@ const TEMPLATES: &[(&str, &str)] = &templates![
     "schedules",
     "sessions",
     "sign-in",
+    "start",
     "system",
     "tasks",
     "timeline",
@@ -72,7 +76,10 @@ type Points = Serde<Vec<(String, i64)>>;
 /// All templates, read once.
 ///
 /// A name that no answer has is an error, so that a gap is never silently empty; `null` is shown as nothing.
-pub(super) fn environment(app: &Arc<App>) -> Environment<'static> {
+pub(super) fn environment(
+    app: &Arc<App>,
+    summaries: BTreeMap<String, String>,
+) -> Environment<'static> {
     let mut all = Environment::new();
     all.set_undefined_behavior(UndefinedBehavior::Strict);
     all.set_auto_escape_callback(|_| AutoEscape::Html);
@@ -93,8 +100,11 @@ pub(super) fn environment(app: &Arc<App>) -> Environment<'static> {
     all.add_filter("number", number);
     all.add_filter("dollars", dollars);
     all.add_filter("words", words);
+    all.add_filter("act", move |action: &str| act::in_words(&summaries, action));
+    all.add_filter("about", about);
     all.add_filter("segment", |text: String| encoded(&text));
     all.add_function("here", |state: &State<'_, '_>, changes: Kwargs| here(state, &changes));
+    all.add_function("filters", |state: &State<'_, '_>| filters(state));
     all.add_function("bar", |parts: Points| Value::from_safe_string(chart::bar(&parts)));
     all.add_function("line", |points: Points| line(&points));
     all.add_filter("score_points", |events: Value| score_points(&events));
@@ -183,13 +193,7 @@ fn words(value: Option<String>) -> String {
 /// position in a list and without what was said.
 fn here(state: &State<'_, '_>, changes: &Kwargs) -> Result<String, Error> {
     let path = state.lookup("path").and_then(|it| it.as_str().map(str::to_owned));
-    let query = state.lookup("query").unwrap_or_default();
-    let mut pairs = Pairs::new();
-    for name in query.try_iter()? {
-        let value = query.get_item(&name)?;
-        pairs.push((name.to_string(), value.to_string()));
-    }
-    pairs.retain(|it| !["after", "offset", "done"].contains(&it.0.as_str()));
+    let mut pairs = filtered(state)?;
     for name in changes.args() {
         let value: Value = changes.get(name)?;
         pairs.retain(|it| it.0 != name);
@@ -202,6 +206,25 @@ fn here(state: &State<'_, '_>, changes: &Kwargs) -> Result<String, Error> {
     Ok(with_query(path.unwrap_or_default(), pairs))
 }
 
+/// How this page is filtered, as the query of another address.
+fn filters(state: &State<'_, '_>) -> Result<String, Error> {
+    let pairs = filtered(state)?;
+    let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Ok(with_query(String::new(), pairs))
+}
+
+/// What the query of this page says, without the position in a list and without what was said.
+fn filtered(state: &State<'_, '_>) -> Result<Pairs, Error> {
+    let query = state.lookup("query").unwrap_or_default();
+    let mut pairs = Pairs::new();
+    for name in query.try_iter()? {
+        let value = query.get_item(&name)?;
+        pairs.push((name.to_string(), value.to_string()));
+    }
+    pairs.retain(|it| !["after", "offset", "done"].contains(&it.0.as_str()));
+    Ok(pairs)
+}
+
 /// The scores in events of the type `security_score_changed`, as points of a line.
 fn score_points(events: &Value) -> Result<Vec<Value>, Error> {
     let mut points = Vec::new();
@@ -210,6 +233,12 @@ fn score_points(events: &Value) -> Result<Vec<Value>, Error> {
         points.push(Value::from(vec![event.get_attr("created")?, score]));
     }
     Ok(points)
+}
+
+/// What an entry of the audit log is about: the client in its path, if there is one, and the rest.
+fn about(about: &str) -> Value {
+    let (client, rest) = act::about(about);
+    context! { client, rest }
 }
 
 /// The name of a client in an answer that has only its id.

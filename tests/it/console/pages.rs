@@ -42,7 +42,7 @@ const KINDS: [&str; 26] = [
     "/risks",
     "/tasks",
 ];
-const ADMINS_ONLY: [&str; 5] = ["/webhooks", "/keys", "/users", "/audit", "/system"];
+const ADMINS_ONLY: [&str; 6] = ["/start", "/webhooks", "/keys", "/users", "/audit", "/system"];
 
 /// Looks at all pages; the kinds of pages that were seen.
 fn walk(browser: &Browser, role: &str) -> BTreeSet<String> {

@@ -2,13 +2,12 @@
 
 use poem::http::Method;
 
-use super::{Action, Page, Read, Sending, Then, read, read_if_there};
+use super::{Action, CLIENT, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
     Always, Day, Flag, Lines, Number, NumberOrNull, Part, Several, Text, TextOrNull, TrueOrFalse,
 };
 
-const CLIENT: Read = read("client", "/api/clients/:client");
 const FRAMEWORKS: Read = read("frameworks", "/api/clients/:client/compliance");
 
 pub(super) const PAGES: &[Page] = &[
@@ -57,24 +56,6 @@ pub(super) const PAGES: &[Page] = &[
             CLIENT,
             read("requirement", "/api/clients/:client/compliance/:framework/:requirement"),
         ],
-        guarded: false,
-    },
-    Page {
-        path: "/clients/:client/risks",
-        template: "client-risks",
-        reads: &[
-            CLIENT,
-            read(
-                "risks",
-                "/api/clients/:client/risks?severity=?severity&accepted=?accepted&offset=?offset&limit=50",
-            ),
-        ],
-        guarded: false,
-    },
-    Page {
-        path: "/clients/:client/risks/:risk",
-        template: "risk",
-        reads: &[CLIENT, read_if_there("risk", "/api/clients/:client/risks/:risk")],
         guarded: false,
     },
     Page {
@@ -318,43 +299,6 @@ pub(super) const ACTIONS: &[Action] = &[
             "/clients/:client/frameworks/:framework/:requirement",
             "The decision is withdrawn.",
         ),
-    },
-    Action {
-        name: "accept-risk",
-        path: "/clients/:client/risks/:risk/accept",
-        page: "/clients/:client/risks/:risk",
-        method: Method::PATCH,
-        target: "/api/clients/:client/risks/:risk",
-        sent: Sending::Fields(&[
-            Field("accepted", Always("true")),
-            Field("reason", Text),
-            Field("until", Day),
-        ]),
-        then: Then::To("/clients/:client/risks/:risk", "The risk is accepted."),
-    },
-    Action {
-        name: "reopen-risk",
-        path: "/clients/:client/risks/:risk/reopen",
-        page: "/clients/:client/risks/:risk",
-        method: Method::PATCH,
-        target: "/api/clients/:client/risks/:risk",
-        sent: Sending::Fields(&[Field("accepted", Always("false"))]),
-        then: Then::To("/clients/:client/risks/:risk", "The acceptance has ended."),
-    },
-    Action {
-        name: "make-task",
-        path: "/clients/:client/risks/:risk/task",
-        page: "/clients/:client/risks/:risk",
-        method: Method::POST,
-        target: "/api/tasks",
-        sent: Sending::Fields(&[
-            Field("clientId", Part("client")),
-            Field("riskId", Part("risk")),
-            Field("title", Text),
-            Field("assignee", Text),
-            Field("dueAt", Day),
-        ]),
-        then: Then::To("/clients/:client/tasks", "The task is made."),
     },
     Action {
         name: "change-client-task",

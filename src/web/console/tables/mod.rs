@@ -3,11 +3,12 @@
 mod client;
 mod lists;
 mod portfolio;
+mod risk;
 mod settings;
 
 use poem::http::Method;
 
-use super::form::Field;
+use super::form::{Field, Kind};
 
 pub(super) use lists::{List, POSITIONS, lists};
 
@@ -61,11 +62,17 @@ pub(super) enum Sending {
     Fields(&'static [Field]),
     /// The file of the form, as it is. The form's other fields are for the target.
     File,
+    /// The operation is called for each object that was chosen. A checkbox [`CHOSEN`] says which one it is: the values of
+    /// these parts of the target, with slashes between them.
+    Each(&'static [&'static str], &'static [Field]),
 }
+
+/// The checkboxes of [`Sending::Each`].
+pub(super) const CHOSEN: &str = "chosen";
 
 /// What follows if the operation did what it was asked.
 pub(super) enum Then {
-    /// Another page; `:new` is the id of what was made. It says this.
+    /// Another page; `:new` is the id of what was made, `?name` what the form or its address says. It says this.
     To(&'static str, &'static str),
     /// The page of the form with the answer: it has a secret that is shown once.
     Show,
@@ -78,14 +85,24 @@ pub(super) struct Download {
     pub(super) target: &'static str,
 }
 
+/// Adds a client.
+const CLIENT_FIELDS: &[Field] = &[
+    Field("name", Kind::Text),
+    Field("industry", Kind::Text),
+    Field("employeeCount", Kind::Number),
+];
+
+/// The client that a page is about.
+const CLIENT: Read = read("client", "/api/clients/:client");
+
 /// All pages.
 pub(super) fn pages() -> impl Iterator<Item = &'static Page> {
-    [portfolio::PAGES, client::PAGES, settings::PAGES].into_iter().flatten()
+    [portfolio::PAGES, risk::PAGES, client::PAGES, settings::PAGES].into_iter().flatten()
 }
 
 /// All that can be done.
 pub(super) fn actions() -> impl Iterator<Item = &'static Action> {
-    [portfolio::ACTIONS, client::ACTIONS, settings::ACTIONS].into_iter().flatten()
+    [portfolio::ACTIONS, risk::ACTIONS, client::ACTIONS, settings::ACTIONS].into_iter().flatten()
 }
 
 /// All files.

@@ -2,7 +2,7 @@
 
 use poem::http::Method;
 
-use super::{Action, Page, Read, Sending, Then, read, read_if, read_if_there};
+use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read, read_if, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
     Always, Flag, Lines, LinesIfAny, Nested, Number, One, Part, Text, TextOrNull, TrueOrFalse,
@@ -53,12 +53,6 @@ pub(super) const PAGES: &[Page] = &[
         guarded: false,
     },
     Page { path: "/clients/add", template: "client-add", reads: &[], guarded: false },
-    Page {
-        path: "/risks",
-        template: "risks",
-        reads: &[read("risks", "/api/portfolio/risks?severity=?severity&after=?after&limit=50")],
-        guarded: false,
-    },
     Page {
         path: "/tasks",
         template: "tasks",
@@ -217,11 +211,7 @@ pub(super) const ACTIONS: &[Action] = &[
         page: "/clients/add",
         method: Method::POST,
         target: "/api/clients",
-        sent: Sending::Fields(&[
-            Field("name", Text),
-            Field("industry", Text),
-            Field("employeeCount", Number),
-        ]),
+        sent: Sending::Fields(CLIENT_FIELDS),
         then: Then::To("/clients/:new", "The client is added. Now bring in first facts about it."),
     },
     Action {

@@ -2,13 +2,27 @@
 
 use poem::http::Method;
 
-use super::{Action, Page, Read, Sending, Then, read};
+use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
-use crate::web::console::form::Kind::{Always, Day, Lines, Several, StartOfDay, Text, TrueOrFalse};
+use crate::web::console::form::Kind::{
+    Always, Day, Lines, LinesIfAny, Part, Several, StartOfDay, Text, TrueOrFalse,
+};
 
 const WEBHOOKS: Read = read("webhooks", "/api/webhooks");
 
 pub(super) const PAGES: &[Page] = &[
+    Page {
+        path: "/start",
+        template: "start",
+        reads: &[
+            read("account", "/api/me"),
+            read("kpis", "/api/dashboard/kpis"),
+            read("clients", "/api/clients?limit=1"),
+            read("connections", "/api/connections?limit=1"),
+            read("keys", "/api/keys"),
+        ],
+        guarded: true,
+    },
     Page { path: "/webhooks", template: "webhooks", reads: &[WEBHOOKS], guarded: true },
     Page {
         path: "/webhooks/:webhook",
@@ -42,6 +56,55 @@ pub(super) const PAGES: &[Page] = &[
 ];
 
 pub(super) const ACTIONS: &[Action] = &[
+    Action {
+        name: "first-client",
+        path: "/start/client",
+        page: "/start",
+        method: Method::POST,
+        target: "/api/clients",
+        sent: Sending::Fields(CLIENT_FIELDS),
+        then: Then::To("/start", "The client is added. Now bring in first facts about it."),
+    },
+    Action {
+        name: "first-connection",
+        path: "/start/:client/dns",
+        page: "/start",
+        method: Method::POST,
+        target: "/api/connections",
+        sent: Sending::Fields(&[
+            Field("kind", Always("\"dns\"")),
+            Field("clientId", Part("client")),
+            Field("domains", LinesIfAny),
+        ]),
+        then: Then::To("/start", "The domains are being read, now and once a day."),
+    },
+    Action {
+        name: "first-import",
+        path: "/start/:client/import",
+        page: "/start",
+        method: Method::POST,
+        target: "/api/clients/:client/imports?fileName=?fileName",
+        sent: Sending::File,
+        then: Then::To("/start", "The file is imported."),
+    },
+    Action {
+        name: "first-key",
+        path: "/start/key",
+        page: "/start",
+        method: Method::POST,
+        target: "/api/keys",
+        sent: Sending::Fields(&[
+            Field("name", Text),
+            Field(
+                "scopes",
+                Always(
+                    "[\"read:clients\", \"read:assets\", \"read:scores\", \"read:risks\", \
+                      \"read:compliance\", \"read:events\"]",
+                ),
+            ),
+        ]),
+        then: Then::Show,
+    },
     Action {
         name: "make-backup",
         path: "/system/backup",
