@@ -72,5 +72,8 @@ for (const form of document.querySelectorAll("form[enctype='multipart/form-data'
   });
 }
 
+// Where one is, also where a line of links is longer than the screen.
+for (const it of document.querySelectorAll("nav [aria-current]")) it.parentElement.scrollLeft = it.offsetLeft - it.parentElement.offsetLeft - 16;
+
 showTimes(document);
 for (const part of document.querySelectorAll("[data-refresh][id]")) refresh(part);
