@@ -34,7 +34,7 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 36] = embed!(
+const FILES: [(&str, &str); 37] = embed!(
     "controls.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
@@ -68,6 +68,7 @@ const FILES: [(&str, &str); 36] = embed!(
     "checks/securityhub.toml",
     "checks/powerpipe.toml",
     "checks/sarif.toml",
+    "checks/oscal.toml",
     "checks/kube-bench.toml",
     "checks/pingcastle.toml",
     "checks/xccdf.toml",

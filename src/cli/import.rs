@@ -42,7 +42,7 @@ pub(super) struct ImportArgs {
     /// Time of the observations: `file` (the times in the file), `now`, or a date-time.
     #[arg(long, default_value = "file", value_name = "file|now|TIME")]
     observed_at: String,
-    /// Name of the source. Default: the name of the tool; required for kube-bench, hardeningkitty and sarif, whose
+    /// Name of the source. Default: the name of the tool; required for kube-bench, hardeningkitty, oscal and sarif, whose
     /// files do not say what they are about.
     #[arg(long, value_name = "LABEL")]
     source: Option<String>,

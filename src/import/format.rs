@@ -50,6 +50,8 @@ pub enum Format {
     StigChecklist,
     /// STIG Viewer 3, `.cklb`.
     StigChecklist3,
+    /// Assessment results in OSCAL, JSON.
+    Oscal,
     /// Chef `InSpec` and CINC Auditor, JSON.
     Inspec,
     /// Wazuh, results of its security configuration assessment.
@@ -83,7 +85,7 @@ pub enum Format {
 }
 
 impl Format {
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 36] = [
         Self::ProwlerOcsf,
         Self::ProwlerCsv,
         Self::ProwlerJson,
@@ -104,6 +106,7 @@ impl Format {
         Self::Xccdf,
         Self::StigChecklist,
         Self::StigChecklist3,
+        Self::Oscal,
         Self::Inspec,
         Self::WazuhSca,
         Self::KubeBench,
@@ -144,6 +147,7 @@ impl Format {
             Self::Xccdf => "xccdf",
             Self::StigChecklist => "stig-checklist",
             Self::StigChecklist3 => "cklb",
+            Self::Oscal => "oscal",
             Self::Inspec => "inspec",
             Self::WazuhSca => "wazuh-sca",
             Self::KubeBench => "kube-bench",
@@ -175,7 +179,7 @@ impl Format {
         )
     }
 
-    /// Returns true if a file is about hosts, images or people, and not about a tenant, account or domain of a vendor.
+    /// Returns true if a file is about hosts, systems, images or people, and not about a tenant, account or domain of a vendor.
     #[must_use]
     pub const fn is_about_hosts(self) -> bool {
         match self {
@@ -185,6 +189,7 @@ impl Format {
             | Self::Xccdf
             | Self::StigChecklist
             | Self::StigChecklist3
+            | Self::Oscal
             | Self::Inspec
             | Self::WazuhSca
             | Self::KubeBench
@@ -246,16 +251,16 @@ impl Format {
         )
     }
 
-    /// Returns true if only the name of its source tells a file's cluster, host or repository from another's.
+    /// Returns true if only the name of its source tells a file's cluster, host, system or repository from another's.
     #[must_use]
     pub const fn needs_source(self) -> bool {
         self.is_nameless() || matches!(self, Self::Sarif)
     }
 
-    /// Returns true if a file does not say which host or cluster it is about: the name of its source does.
+    /// Returns true if a file does not say which host, cluster or system it is about: the name of its source does.
     #[must_use]
     pub const fn is_nameless(self) -> bool {
-        matches!(self, Self::KubeBench | Self::HardeningKitty)
+        matches!(self, Self::KubeBench | Self::HardeningKitty | Self::Oscal)
     }
 
     /// The catalog's name of the tool whose check ids the file has. A check of it may name another ([`Check::tool`]).
@@ -279,6 +284,7 @@ impl Format {
             | Self::Lynis
             | Self::PingCastle
             | Self::Xccdf
+            | Self::Oscal
             | Self::WazuhSca
             | Self::KubeBench
             | Self::HardeningKitty

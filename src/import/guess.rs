@@ -32,7 +32,11 @@ const LOOKS: &[Look] = &[
         "the raw results of ScubaGear or ScubaGoggles",
         RESULTS,
     ),
-    (&["\"assessment-results\""], "assessment results in OSCAL", FACTS),
+    (
+        &["<assessment-results"],
+        "assessment results in OSCAL, as XML",
+        "convert it to JSON, as `oscal-cli convert --to json` does",
+    ),
     (&["\"plan-of-action-and-milestones\""], "a plan of action in OSCAL", FACTS),
     (&["\"affected_items\""], "an answer of Wazuh", FACTS),
     (&["group_id", "control_id"], "a table of Powerpipe", "export the report as JSON"),

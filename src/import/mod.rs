@@ -269,6 +269,7 @@ pub fn read_with(
         Format::Xccdf => scap::read(&mut input, records),
         Format::StigChecklist => scap::read_checklist(&mut input, records),
         Format::StigChecklist3 => scap::read_cklb(&mut input, records),
+        Format::Oscal => scap::read_oscal(&mut input, records),
         Format::Inspec => baseline::read_inspec(&mut input, records),
         Format::WazuhSca => baseline::read_wazuh(&mut input, records),
         Format::KubeBench => baseline::read_kubebench(&mut input, records),

@@ -57,6 +57,7 @@ pub fn about(bytes: &[u8]) {
         Format::Xccdf,
         Format::StigChecklist,
         Format::StigChecklist3,
+        Format::Oscal,
         Format::Inspec,
         Format::WazuhSca,
         Format::KubeBench,

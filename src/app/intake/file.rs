@@ -311,7 +311,7 @@ fn fold_records(
     };
     if format.needs_source() && source.is_none() {
         return Err(Error::invalid(
-            "the report does not say which host, cluster or repository it is about; repeat with --source and a name for it, \
+            "the report does not say which host, cluster, system or repository it is about; repeat with --source and a name for it, \
              which stands for it from then on",
         ));
     }

@@ -1,10 +1,11 @@
-//! Results of SCAP: XCCDF of OpenSCAP and DISA SCC, also inside of ARF, and checklists of STIG Viewer 2 and 3.
+//! Results in formats of NIST: XCCDF of OpenSCAP and DISA SCC, also inside of ARF, checklists of STIG Viewer 2 and 3, and OSCAL.
 //!
 //! The rules come before the results in a file, or in another file. A file with results alone has no titles and references.
 
 mod checklist;
 mod cklb;
 mod host;
+mod oscal;
 mod reference;
 mod result;
 
@@ -14,6 +15,7 @@ use std::io::BufRead;
 pub(super) use checklist::read as read_checklist;
 pub(super) use cklb::read as read_cklb;
 pub(super) use host::Host;
+pub(super) use oscal::read as read_oscal;
 pub(super) use reference::of_cci;
 use reference::{of_nist_800_53, of_nist_800_171};
 use result::outcome;
@@ -37,7 +39,10 @@ const TEXT_BYTES_MAX: usize = 1_500;
 pub(super) fn detect_json(head: &[u8]) -> Option<Format> {
     let is_checklist =
         has_members(head, &["stigs", "rules", "rule_id"]) || contains(head, b"\"cklb_version\"");
-    is_checklist.then_some(Format::StigChecklist3)
+    if is_checklist {
+        return Some(Format::StigChecklist3);
+    }
+    oscal::is_report(head).then_some(Format::Oscal)
 }
 
 /// See [`super::read`].

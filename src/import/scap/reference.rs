@@ -38,6 +38,17 @@ pub(in crate::import) fn of_nist_800_53(text: &str) -> Option<String> {
     })
 }
 
+/// Of a part of a control as OSCAL names it, such as `ac-6.1_obj` (of AC-6(1)), `ac-1.a.1_obj.2` or `au-1_smt.a`.
+pub(super) fn of_oscal(target: &str) -> Option<String> {
+    let control = target.trim().split('_').next()?.to_ascii_uppercase();
+    let mut parts = control.split('.');
+    let (base, enhancement) = (parts.next()?, parts.next().and_then(digits));
+    match enhancement.filter(|it| it.1.is_empty()) {
+        Some((number, _)) => of_nist_800_53(&format!("{base}({number})")),
+        None => of_nist_800_53(base),
+    }
+}
+
 /// Of a requirement such as `3.1.8`.
 pub(in crate::import) fn of_nist_800_171(text: &str) -> Option<String> {
     let text = text.trim();

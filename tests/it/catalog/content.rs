@@ -156,6 +156,7 @@ fn the_catalogue_of_this_release_loads() {
         "securityhub",
         "powerpipe",
         "sarif",
+        "oscal",
     ] {
         assert!(catalog.tools.contains_key(tool), "{tool}");
     }

@@ -186,6 +186,7 @@ fn a_failing_read_is_not_the_files_fault() {
             | Format::SecureScore
             | Format::ZeroTrust
             | Format::StigChecklist3
+            | Format::Oscal
             | Format::Inspec
             | Format::WazuhSca
             | Format::Powerpipe

@@ -184,7 +184,7 @@ const FOREIGN_ASFF: &[Expected] = {
 const FOREIGN_REPORTS: &[Expected] = {
     use AssetType::{CloudResource, Server};
     use Format::{
-        DefenderCloud, KubeBench, Lynis, Maester, PingCastle, Sarif, ScoutSuite, Scuba,
+        DefenderCloud, KubeBench, Lynis, Maester, Oscal, PingCastle, Sarif, ScoutSuite, Scuba,
         SecureScore, Xccdf,
     };
     const NO_RESULT: &str = "result N/A: needs a manual check";
@@ -199,6 +199,7 @@ const FOREIGN_REPORTS: &[Expected] = {
     const PORA: &[&str] = &["m365/0817c655-a853-4d8f-9723-3a333b5b9235"];
     // Not a GUID: four characters too many, as others removed it.
     const SCORED: &[&str] = &["m365/12345678-1234-1234-1234-1234567890abcd"];
+    const SYSTEM: &[&str] = &["oscal/system"];
     const CODE: &[&str] = &["code/flawfinder"];
     const CONTAINER: &[&str] = &["host/82103dde74c7"];
     &[
@@ -279,6 +280,10 @@ const FOREIGN_REPORTS: &[Expected] = {
             (20, 4, 0),
             &["kubernetes/kube-bench"],
         ),
+        expected("oscal_ar/ifa_ar.json", Oscal, (1, 1), (0, 1, 0), SYSTEM),
+        expected("oscal_ar/fedramp_sar_rev5.json", Oscal, (8, 8), (3, 5, 0), SYSTEM),
+        expected("oscal_ar/trestle_xccdf_ocp4_cis.json", Oscal, (123, 76), (12, 64, 0), SYSTEM)
+            .skipped(&[("result notchecked: needs a manual check", 47)]),
         expected("sarif/flawfinder_sarif_input.sarif", Sarif, (78, 22), (1, 42, 0), CODE),
         expected("lynis/dd_many.dat", Lynis, (233, 227), (196, 31, 0), CONTAINER)
             .skipped(&[(UNEXPECTED, 6)])

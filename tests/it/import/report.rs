@@ -7,7 +7,7 @@ use super::{records, refusal};
 use crate::harness::process::Folder;
 use crate::harness::sample::{own, own_folder};
 
-const ALL: [(Format, &str); 19] = [
+const ALL: [(Format, &str); 21] = [
     (Format::Scuba, "report/scuba.json"),
     (Format::Scuba, "report/goggles.json"),
     (Format::Maester, "report/maester.json"),
@@ -20,6 +20,8 @@ const ALL: [(Format, &str); 19] = [
     (Format::Xccdf, "report/xccdf.xml"),
     (Format::StigChecklist, "report/checklist.ckl"),
     (Format::StigChecklist3, "report/checklist.cklb"),
+    (Format::Oscal, "report/oscal.json"),
+    (Format::Oscal, "report/oscal-scanner.json"),
     (Format::Inspec, "report/inspec.json"),
     (Format::WazuhSca, "report/wazuh-sca.json"),
     (Format::WazuhSca, "report/wazuh-sca-alerts.json"),
@@ -241,6 +243,17 @@ const REFUSED: &[(Format, &str, &str)] = &[
         "the file has 1 of 2 results",
     ),
     (Format::KubeBench, r#"{"Controls": []}"#, "it has no tests"),
+    (Format::Oscal, r#"{"assessment-results": {"uuid": "x"}}"#, "have no result"),
+    (
+        Format::Oscal,
+        r#"{"results": [{"uuid": "x", "observations": [{"uuid": "y", "description": "z"}]}]}"#,
+        "nothing in them was decided",
+    ),
+    (
+        Format::Oscal,
+        r#"{"results": [{"findings": [{"props": [{"ns": "urn:posture:oscal"}]}]}]}"#,
+        "this service made the file from what it knows",
+    ),
     (Format::DefenderCloud, "subscriptionId,state\n", "the header has no column resourceId"),
     (
         Format::DefenderCloud,
@@ -407,6 +420,55 @@ fn a_suppression_counts_if_nobody_disputes_one() {
 }
 
 #[test]
+fn findings_in_oscal_are_about_parts_of_controls() {
+    let it = check(Format::Oscal, "report/oscal.json", "ac-7_obj.a [nist-800-53:AC-7]");
+    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::High));
+    assert_eq!(it.title, "Accounts are not locked");
+    assert_eq!(it.detail.as_deref(), Some("Fifty wrong passwords in a row were taken."));
+    let newest = "2026-11-13T09:00:00.000Z";
+    assert_eq!(it.observed_at.unwrap().to_string(), newest, "that of its newest observation");
+    let it = check(Format::Oscal, "report/oscal.json", "ac-2.3_smt.a [nist-800-53:AC-2(3)]");
+    assert_eq!(it.outcome, CheckOutcome::Accepted, "a deviation was approved");
+    assert_eq!(it.observed_at.unwrap().to_string(), "2026-11-20T10:00:00.000Z");
+    let it = check(Format::Oscal, "report/oscal-scanner.json", "no_empty_passwords");
+    assert_eq!((it.outcome, it.severity), (CheckOutcome::Fail, Severity::High));
+}
+
+#[test]
+fn what_an_assessor_found_unsatisfied_fails_a_control_and_what_is_satisfied_meets_none() {
+    let folder = Folder::new();
+    let _server = folder.serve();
+    folder.client("Acme");
+    let import = |name: &str| {
+        let path = own_folder().join(name);
+        let import = ["import", "--client", "Acme", "--observed-at", "now", "--source", "crm"];
+        folder.ok(&[&import[..], &[path.to_str().unwrap()]].concat());
+    };
+    let decided = || {
+        let all = folder.json(&["control", "list", "Acme"])["data"].clone();
+        let decided = all.as_array().unwrap().iter().filter(|it| it["status"] != "not_assessed");
+        decided
+            .map(|it| (it["controlCode"].to_string(), it["status"].to_string()))
+            .collect::<Vec<_>>()
+    };
+    import("report/oscal.json");
+    assert_eq!(decided(), [("\"ID-25\"".to_owned(), "\"non_compliant\"".to_owned())]);
+    let satisfied = std::fs::read_to_string(own_folder().join("report/oscal.json")).unwrap();
+    folder.write("satisfied.json", satisfied.replace("not-satisfied", "satisfied").as_bytes());
+    folder.ok(&[
+        "import",
+        "--client",
+        "Acme",
+        "--observed-at",
+        "now",
+        "--source",
+        "crm",
+        "satisfied.json",
+    ]);
+    assert!(decided().is_empty(), "{:?}", decided());
+}
+
+#[test]
 fn what_a_report_does_not_name_is_called_as_its_source() {
     let folder = Folder::new();
     let _server = folder.serve();
@@ -414,7 +476,10 @@ fn what_a_report_does_not_name_is_called_as_its_source() {
     let path = own_folder().join("report/hardeningkitty.csv");
     let import = ["import", "--client", "Acme", "--observed-at", "now", path.to_str().unwrap()];
     let refusal = folder.run(&import).err;
-    assert!(refusal.contains("does not say which host, cluster or repository"), "{refusal}");
+    assert!(
+        refusal.contains("does not say which host, cluster, system or repository"),
+        "{refusal}"
+    );
     folder.ok(&[&import[..], &["--source", "pc-1"]].concat());
     folder.ok(&[&import[..], &["--source", "pc-2", "--again"]].concat());
     let seen = folder.ok(&["observation", "list", "Acme", "--control", "END-13", "--json"]);

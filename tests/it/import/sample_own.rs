@@ -14,7 +14,7 @@ pub const OWN: &[Expected] = {
     };
     use Format::{
         Asff, DefenderCloud, HardeningKitty, Inspec, Inventory, KubeBench, Leavers, Lynis, Maester,
-        Masscan, Nmap, PingCastle, Powerpipe, ProwlerCsv as Csv, ProwlerJson as Json,
+        Masscan, Nmap, Oscal, PingCastle, Powerpipe, ProwlerCsv as Csv, ProwlerJson as Json,
         ProwlerOcsf as Ocsf, Sarif, ScoutSuite, Scuba, SecureScore, SecurityHubOcsf, StigChecklist,
         StigChecklist3, WazuhSca, Xccdf, ZeroTrust,
     };
@@ -243,6 +243,10 @@ pub const OWN: &[Expected] = {
             ("result INFO: the check only informs", 1),
             ("result WARN: needs a manual check", 1),
         ]),
+        expected("report/oscal.json", Oscal, (5, 4), (2, 1, 1), &["oscal/system"])
+            .skipped(&[("result pending: neither satisfied nor not-satisfied", 1)]),
+        expected("report/oscal-scanner.json", Oscal, (3, 2), (1, 1, 0), &["oscal/system"])
+            .skipped(&[("result notchecked: needs a manual check", 1)]),
         expected(
             "report/lynis.dat",
             Lynis,

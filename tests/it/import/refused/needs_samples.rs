@@ -64,7 +64,6 @@ fn what_is_not_taken_is_named_for_what_it_looks_like() {
         ("csv_inventory/snipeit_assets.csv", "a list of assets"),
         ("csv_inventory/snipeit_users.csv", "a list of people"),
         ("hardeningkitty/finding_list_cis_win11_23h2.csv", "a list of HardeningKitty"),
-        ("oscal_ar/ifa_ar.json", "assessment results in OSCAL"),
         ("oscal_ar/ifa_poam.json", "a plan of action in OSCAL"),
         ("powerpipe/check.csv", "a table of Powerpipe"),
         ("scubagear/ScubaResults_v1.8.0.csv", "a table of ScubaGear or ScubaGoggles"),
