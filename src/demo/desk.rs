@@ -161,7 +161,7 @@ impl Desk<'_> {
 
     async fn tasks(&self) -> Result<Vec<Task>> {
         let client = Some(self.rows.id());
-        self.app.list_tasks(self.by, client, Vec::new(), None, N_TASKS).await
+        self.app.list_tasks(self.by, client, Vec::new(), None, None, N_TASKS).await
     }
 
     async fn open_task(&self) -> Result<()> {

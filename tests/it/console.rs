@@ -6,6 +6,7 @@ mod chosen;
 mod forms;
 mod lists;
 mod mfa;
+mod names;
 mod needs_chromium;
 mod needs_npm;
 mod oidc;

@@ -153,11 +153,12 @@ impl App {
         caller: &Caller,
         client: Option<ClientId>,
         statuses: Vec<TaskStatus>,
+        risk: Option<RiskId>,
         after: Option<TaskId>,
         limit: u32,
     ) -> Result<Vec<Task>> {
         let clients = self.asked_clients(caller, client)?;
-        let filter = TaskFilter { clients, statuses };
+        let filter = TaskFilter { clients, statuses, risk };
         let limit = limit as usize;
         caller
             .acting_on(&self.store)

@@ -25,6 +25,12 @@ impl Mailing {
 }
 
 impl App {
+    /// Returns true if there is a server that sends mail.
+    #[must_use]
+    pub fn has_mail(&self) -> bool {
+        self.mailing.0.is_some()
+    }
+
     /// Sends one message, and returns what the server said of it.
     ///
     /// # Errors

@@ -86,6 +86,7 @@ pub struct TaskFilter {
     pub clients: Option<Vec<ClientId>>,
     /// Empty: any.
     pub statuses: Vec<TaskStatus>,
+    pub risk: Option<RiskId>,
 }
 
 /// Some of the tasks that ended.
@@ -128,8 +129,11 @@ impl Transaction<Reading> {
         after: Option<TaskId>,
         limit: usize,
     ) -> Result<Vec<Task>> {
-        let is_wanted =
-            |it: &Task| filter.statuses.is_empty() || filter.statuses.contains(&it.status);
+        let is_wanted = |it: &Task| {
+            (filter.statuses.is_empty() || filter.statuses.contains(&it.status))
+                && filter.risk.is_none_or(|risk| it.risk == Some(risk))
+        };
+        let is_all = filter.statuses.is_empty() && filter.risk.is_none();
         let mut found = Vec::new();
         let Some(clients) = &filter.clients else {
             let span = after.map_or_else(Span::all, |it| Span::all().after(it.as_bytes()));
@@ -140,7 +144,7 @@ impl Transaction<Reading> {
             return Ok(found);
         };
         let from = (Order::Rising, after.map(|it| *it.as_bytes()));
-        let n_at_once = if filter.statuses.is_empty() { limit } else { N_AT_ONCE };
+        let n_at_once = if is_all { limit } else { N_AT_ONCE };
         let mut places: MergedPlaces<'_, _, 16> =
             MergedPlaces::of((&self.rows, CLIENT_TASKS), starts(clients), from, n_at_once)?;
         while found.len() < limit

@@ -1,11 +1,11 @@
 //! What a person does on a page: one operation of the API, and the page that follows.
 
-use poem::http::StatusCode;
+use poem::http::{Method, StatusCode};
 use poem::{Request, Response};
 use serde_json::json;
 
-use super::call::{Answer, Pairs, Sent, call, fill, refused};
-use super::form::{self, Field};
+use super::call::{Answer, Pairs, Sent, call, fill, refused, with_query};
+use super::form::{self, Field, Kind};
 use super::page::{self, Shown};
 use super::session::{Gate, enter_with_form};
 use super::tables::{Action, CHOSEN, Page, Sending, Then};
@@ -40,8 +40,7 @@ pub(super) async fn act(
             if let Some(id) = answer.body["data"]["id"].as_str() {
                 visit.parts.push(("new".to_owned(), id.to_owned()));
             }
-            let given = form.iter().chain(&visit.query).cloned().collect();
-            let to = fill(target, &visit.parts, &given);
+            let to = fill(target, &visit.parts, &visit.query);
             let sign = if to.contains('?') { '&' } else { '?' };
             see_other(&format!("{to}{sign}done={}", action.name))
         }
@@ -65,7 +64,8 @@ async fn call_with_form(
     let (visit, form) = enter_with_form(console, request, gate).await?;
     let answer = match action.sent {
         Sending::Fields(fields) => {
-            let body = form::body(&form, &visit.parts, fields);
+            let named = with_client_ids(console, &visit, &form, fields).await;
+            let body = form::body(&named, &visit.parts, fields);
             call_once(console, action, &visit, &visit.parts, &form, Sent::Json(body)).await
         }
         Sending::Each(names, fields) => {
@@ -123,4 +123,40 @@ async fn call_for_each(
         }
     }
     last
+}
+
+/// The form with the ids of clients in place of their names. What names none stays as it is: the operation says what is wrong
+/// with it.
+async fn with_client_ids(
+    console: &Console,
+    visit: &Visit,
+    form: &Pairs,
+    fields: &[Field],
+) -> Pairs {
+    let mut form = form.clone();
+    for (name, value) in &mut form {
+        let is_client = |it: &&Field| it.0 == name && matches!(it.1, Kind::Client | Kind::Clients);
+        if !fields.iter().any(|it| is_client(&it)) {
+            continue;
+        }
+        let mut ids = Vec::new();
+        for line in value.lines().map(str::trim).filter(|it| !it.is_empty()) {
+            ids.push(client_id(console, visit, line).await.unwrap_or_else(|| line.to_owned()));
+        }
+        *value = ids.join("\n");
+    }
+    form
+}
+
+/// The id of the only client that is called so, of those that the user may see.
+async fn client_id(console: &Console, visit: &Visit, name: &str) -> Option<String> {
+    if uuid::Uuid::try_parse(name).is_ok() {
+        return None;
+    }
+    let target =
+        with_query("/api/clients".to_owned(), [("name", name), ("limit", "2")].into_iter());
+    let operations = &console.operations;
+    let found = call(operations, &visit.caller, Method::GET, &target, Sent::Nothing).await;
+    let [only] = found.body["data"].as_array()?.as_slice() else { return None };
+    Some(only["id"].as_str()?.to_owned())
 }

@@ -123,8 +123,8 @@ pub(super) fn broken() -> Answer {
     Answer { status: StatusCode::SERVICE_UNAVAILABLE, body: Value::Null, retry_after: None }
 }
 
-/// Fills in a target: `:name` is a part of the page's path, `?name` what its query says, `?name=word` the word if it says
-/// nothing. A parameter without a value is left out.
+/// Fills in a target: `:name` is a part of the page's path, `?name` what its query says, `?name=word` the word if the query
+/// does not have the name. A parameter without a value is left out.
 pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
     let (path, parameters) = template.split_once('?').unwrap_or((template, ""));
     let segments = path.split('/').map(|it| match it.strip_prefix(':') {
@@ -140,7 +140,7 @@ pub(super) fn fill(template: &str, parts: &Pairs, query: &Pairs) -> String {
                     Some((asked, default)) => (asked, Some(default)),
                     None => (asked, None),
                 };
-                find(query, asked).filter(|it| !it.is_empty()).or(default)?
+                find(query, asked).or(default).filter(|it| !it.is_empty())?
             }
             (None, Some(part)) => find(parts, part)?,
             (None, None) => value,

@@ -32,6 +32,10 @@ pub(super) enum Kind {
     Lines,
     /// [`Kind::Lines`], left out if there are none.
     LinesIfAny,
+    /// A client, by name or id. Left out if it is empty.
+    Client,
+    /// Clients, one in a line, by name or id.
+    Clients,
     /// Every field whose name begins with this one and a dot, as text.
     Nested,
     /// A day: its beginning. Left out if it is empty.
@@ -97,7 +101,7 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
     let given = named.map(str::trim).filter(|it| !it.is_empty());
     let number = |it: &str| it.parse::<i64>().map_or_else(|_| json!(it), |it| json!(it));
     match kind {
-        Kind::Text => given.map(Value::from),
+        Kind::Text | Kind::Client => given.map(Value::from),
         Kind::TextOrNull => Some(given.into()),
         Kind::Number => given.map(number),
         Kind::NumberOrNull => Some(given.map_or(Value::Null, number)),
@@ -108,6 +112,10 @@ fn value(form: &Pairs, parts: &Pairs, name: &str, kind: &Kind) -> Option<Value> 
             Some(values.map(|it| it.1.clone()).collect::<Vec<_>>().into())
         }
         Kind::Lines => Some(lines(given.unwrap_or_default()).into()),
+        Kind::Clients => {
+            let given = given.unwrap_or_default().lines().map(str::trim);
+            Some(given.filter(|it| !it.is_empty()).collect::<Vec<_>>().into())
+        }
         Kind::LinesIfAny => given.map(|it| lines(it).into()),
         Kind::Nested => {
             let inner = |it: &(String, String)| {

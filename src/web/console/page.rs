@@ -81,7 +81,12 @@ pub(super) async fn show(
     }
     model.insert("lists", Value::from(Serde(list_links(page, visit, &found))));
     model.insert("error", Value::from(Serde(shown.error)));
-    let form: BTreeMap<_, _> = shown.form.iter().map(|it| (&it.0, &it.1)).collect();
+    let mut sent: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, value) in shown.form {
+        sent.entry(name).or_default().push(value);
+    }
+    let form: BTreeMap<_, _> = sent.iter().map(|(name, all)| (*name, all.last())).collect();
+    model.insert("sent", Value::from(Serde(&sent)));
     model.insert("form", Value::from(Serde(form)));
     model.insert("answer", Value::from(Serde(shown.answer)));
     render(console, page.template, shown.status, &model)
@@ -124,6 +129,7 @@ pub(super) fn bare(console: &Console) -> Model {
     BTreeMap::from([
         ("now", Value::from(console.app.clock.now().to_string())),
         ("version", Value::from(env!("CARGO_PKG_VERSION"))),
+        ("has_mail", Value::from(console.app.has_mail())),
         ("me", Value::from(())),
         ("path", Value::from("")),
         ("query", empty()),

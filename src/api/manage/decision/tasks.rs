@@ -180,6 +180,9 @@ impl Tasks {
         web: Held<&Arc<Web>>,
         by: By<ViewRisks>,
         #[oai(name = "clientId")] client_id: Query<Option<Raw<Id>>>,
+        /// Only those about this risk.
+        #[oai(name = "riskId")]
+        risk_id: Query<Option<Raw<Id>>>,
         /// Only those with this status. Can be repeated.
         status: Query<Option<Vec<Raw<TaskStatusView>>>>,
         /// Continue after this task: the id of the last task of the previous page.
@@ -191,7 +194,8 @@ impl Tasks {
         let statuses = statuses.into_iter().map(|it| it.0).collect();
         let after = param::id("after", after.0.as_ref())?;
         let client = param::id("clientId", client_id.0.as_ref())?;
-        let tasks = web.app.list_tasks(&by.0, client, statuses, after, limit + 1).await?;
+        let risk = param::id("riskId", risk_id.0.as_ref())?;
+        let tasks = web.app.list_tasks(&by.0, client, statuses, risk, after, limit + 1).await?;
         let now = web.app.clock.now();
         let Stretch { items, next } = Stretch::of(tasks, limit, |it| it.id.to_string());
         let about = items.iter().map(|it| (it.client, Referenced::Task(it.id))).collect();

@@ -239,7 +239,7 @@ fn risks(language: Language, it: &Standing) -> Vec<Block> {
         blocks.push(Block::Text(say!(
             language,
             "{n} accepted for a time, and not listed. That raises no score.",
-            "{n} pour un temps et ne figure pas dans la liste. Cela n’augmente aucun pointage."
+            "{n} pour un temps, sans figurer dans la liste. Cela n’augmente aucun pointage."
         )));
     }
     blocks.push(note(

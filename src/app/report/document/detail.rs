@@ -29,7 +29,7 @@ pub(super) fn unassessed(language: Language, it: &Standing) -> Vec<Block> {
         "{n} of {total} controls that apply are not assessed: no source has reported about them lately and nobody \
          attested them. Whether they are met is unknown. They count as zero in every score, because a gap that \
          nobody looks for is found by others first.",
-        "{n} des {total} contrôles qui s’appliquent ne sont pas évalués\u{a0}: aucune source n’en a rendu compte \
+        "Contrôles qui s’appliquent sans être évalués\u{a0}: {n} sur {total}. Aucune source n’en a rendu compte \
          récemment et personne ne les a attestés. On ne sait pas s’ils sont respectés. Ils comptent pour zéro dans \
          chaque pointage, car une faille que personne ne cherche est d’abord trouvée par d’autres."
     );

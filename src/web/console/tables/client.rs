@@ -63,7 +63,10 @@ pub(super) const PAGES: &[Page] = &[
         template: "tasks",
         reads: &[
             CLIENT,
-            read("tasks", "/api/tasks?clientId=:client&status=?status&after=?after&limit=50"),
+            read(
+                "tasks",
+                "/api/tasks?clientId=:client&status=?status=open&status=?status=in_progress&after=?after&limit=50",
+            ),
         ],
         guarded: false,
     },
@@ -149,6 +152,7 @@ pub(super) const PAGES: &[Page] = &[
         template: "timeline",
         reads: &[
             CLIENT,
+            read("posture", "/api/clients/:client/posture"),
             read(
                 "scores",
                 "/api/events?clientId=:client&type=security_score_changed&newest=true&limit=60",
@@ -307,7 +311,7 @@ pub(super) const ACTIONS: &[Action] = &[
         method: Method::PATCH,
         target: "/api/tasks/:task",
         sent: Sending::Fields(&[Field("status", Text)]),
-        then: Then::To("/clients/:client/tasks", "The task is changed."),
+        then: Then::To("/clients/:client/tasks?status=?status", "The task is changed."),
     },
     Action {
         name: "add-evidence",

@@ -72,7 +72,7 @@ pub(super) const CHOSEN: &str = "chosen";
 
 /// What follows if the operation did what it was asked.
 pub(super) enum Then {
-    /// Another page; `:new` is the id of what was made, `?name` what the form or its address says. It says this.
+    /// Another page; `:new` is the id of what was made, `?name` what the address of the form says. It says this.
     To(&'static str, &'static str),
     /// The page of the form with the answer: it has a secret that is shown once.
     Show,

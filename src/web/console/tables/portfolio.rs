@@ -5,7 +5,8 @@ use poem::http::Method;
 use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read, read_if, read_if_there};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Always, Flag, Lines, LinesIfAny, Nested, Number, One, Part, Text, TextOrNull, TrueOrFalse,
+    Always, Client, Flag, Lines, LinesIfAny, Nested, Number, One, Part, Text, TextOrNull,
+    TrueOrFalse,
 };
 
 const FRAMEWORKS: Read = read("frameworks", "/api/frameworks");
@@ -56,7 +57,10 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/tasks",
         template: "tasks",
-        reads: &[read("tasks", "/api/tasks?status=?status&after=?after&limit=50")],
+        reads: &[read(
+            "tasks",
+            "/api/tasks?status=?status=open&status=?status=in_progress&after=?after&limit=50",
+        )],
         guarded: false,
     },
     Page {
@@ -221,7 +225,7 @@ pub(super) const ACTIONS: &[Action] = &[
         method: Method::PATCH,
         target: "/api/tasks/:task",
         sent: Sending::Fields(&[Field("status", Text)]),
-        then: Then::To("/tasks", "The task is changed."),
+        then: Then::To("/tasks?status=?status", "The task is changed."),
     },
     Action {
         name: "start-scan",
@@ -232,7 +236,7 @@ pub(super) const ACTIONS: &[Action] = &[
         sent: Sending::Fields(&[
             Field("targets", Lines),
             Field("exclude", Lines),
-            Field("clientId", Text),
+            Field("clientId", Client),
             Field("name", Text),
         ]),
         then: Then::To("/scans", "The scan has begun."),
@@ -254,7 +258,7 @@ pub(super) const ACTIONS: &[Action] = &[
         target: "/api/connections",
         sent: Sending::Fields(&[
             Field("kind", Part("kind")),
-            Field("clientId", Text),
+            Field("clientId", Client),
             Field("name", Text),
             Field("domains", LinesIfAny),
             Field("settings", Nested),

@@ -10,7 +10,10 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/risks",
         template: "risks",
-        reads: &[read("risks", "/api/portfolio/risks?severity=?severity&after=?after&limit=50")],
+        reads: &[read(
+            "risks",
+            "/api/portfolio/risks?severity=?severity=critical&after=?after&limit=50",
+        )],
         guarded: false,
     },
     Page {
@@ -28,7 +31,11 @@ pub(super) const PAGES: &[Page] = &[
     Page {
         path: "/clients/:client/risks/:risk",
         template: "risk",
-        reads: &[CLIENT, read_if_there("risk", "/api/clients/:client/risks/:risk")],
+        reads: &[
+            CLIENT,
+            read_if_there("risk", "/api/clients/:client/risks/:risk"),
+            read("tasks", "/api/tasks?clientId=:client&riskId=:risk&limit=20"),
+        ],
         guarded: false,
     },
 ];

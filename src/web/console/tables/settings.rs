@@ -5,7 +5,7 @@ use poem::http::Method;
 use super::{Action, CLIENT_FIELDS, Page, Read, Sending, Then, read};
 use crate::web::console::form::Field;
 use crate::web::console::form::Kind::{
-    Always, Day, Lines, LinesIfAny, Part, Several, StartOfDay, Text, TrueOrFalse,
+    Always, Clients, Day, Lines, LinesIfAny, Part, Several, StartOfDay, Text, TrueOrFalse,
 };
 
 const WEBHOOKS: Read = read("webhooks", "/api/webhooks");
@@ -193,7 +193,7 @@ pub(super) const ACTIONS: &[Action] = &[
         sent: Sending::Fields(&[
             Field("name", Text),
             Field("scopes", Several),
-            Field("clientIds", Lines),
+            Field("clientIds", Clients),
             Field("networks", Lines),
             Field("expiresAt", Day),
         ]),
@@ -228,7 +228,7 @@ pub(super) const ACTIONS: &[Action] = &[
             Field("displayName", Text),
             Field("username", Text),
             Field("role", Text),
-            Field("clientIds", Lines),
+            Field("clientIds", Clients),
         ]),
         then: Then::Show,
     },

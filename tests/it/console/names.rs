@@ -1,0 +1,123 @@
+//! People name clients, and read what happened, in their own words.
+
+use serde_json::{Value, json};
+
+use super::browser::{Browser, add_user};
+use super::with_admin;
+use crate::harness::Posture;
+use crate::manage::{MIXED, prowler};
+
+fn api(posture: &Posture, path: &str) -> Value {
+    posture.operator("GET", path, &Value::Null).json()["data"].clone()
+}
+
+#[test]
+fn clients_are_named_in_forms() {
+    let (posture, mut browser) = with_admin();
+    let (a, b) = (posture.client("Smith, Jones & Co"), posture.client("B"));
+    let token = browser.token("/keys");
+    let names = format!("  smith, jones & co \n\n{b}\n");
+    let mut fields = vec![
+        ("token", token.as_str()),
+        ("name", "Dashboard"),
+        ("scopes", "read:scores"),
+        ("scopes", "read:risks"),
+        ("clientIds", "Nobody"),
+    ];
+    let refused = browser.post("/keys", &fields);
+    let text = refused.text();
+    assert_eq!(refused.status, 400, "{text}");
+    assert!(text.contains("`Nobody` is not a client id"), "{text}");
+    // What was filled in and checked is still so.
+    for scope in ["read:scores", "read:risks"] {
+        assert!(text.contains(&format!("value=\"{scope}\" checked")), "{scope}: {text}");
+    }
+    assert!(!text.contains("value=\"read:assets\" checked") && text.contains(">Nobody</textarea>"));
+    fields[4] = ("clientIds", &names);
+    let issued = browser.post("/keys", &fields);
+    assert_eq!(issued.status, 201, "{}", issued.text());
+    let keys = api(&posture, "/api/keys");
+    let mut ids = vec![json!(a), json!(b)];
+    ids.sort_by_key(ToString::to_string);
+    let mut kept = keys[0]["clientIds"].as_array().unwrap().clone();
+    kept.sort_by_key(ToString::to_string);
+    assert_eq!(kept, ids);
+    assert!(browser.get("/keys").text().contains("Smith, Jones &amp; Co"));
+}
+
+#[test]
+fn a_name_leads_to_no_client_that_its_user_may_not_see() {
+    let (posture, _) = with_admin();
+    let (mine, _) = (posture.client("Mine"), posture.client("Theirs"));
+    add_user(&posture, "ann", "analyst", &[&mine]);
+    let mut ann = Browser::signed_in(posture.address, "ann");
+    let token = ann.token("/me");
+    let scan = |ann: &mut Browser, client: &str| {
+        let fields = [("token", &*token), ("targets", "127.0.0.1/32"), ("clientId", client)];
+        let refused = ann.post("/scans", &fields);
+        (refused.status, refused.text().replace(client, "NAME"))
+    };
+    assert_eq!(scan(&mut ann, "Theirs"), scan(&mut ann, "Nobody"));
+}
+
+#[test]
+fn what_became_of_a_risk_is_said_in_words() {
+    let (posture, mut browser) = with_admin();
+    let client = posture.client("A");
+    assert_eq!(posture.import(&client, "observedAt=now", &prowler(MIXED)).status, 200);
+    let risks = api(&posture, &format!("/api/clients/{client}/risks"));
+    let risk = risks[0]["id"].as_str().unwrap();
+    let path = format!("/clients/{client}/risks/{risk}");
+    let token = browser.token(&path);
+    let task = [("token", token.as_str()), ("title", "Buy keys"), ("assignee", "Bob")];
+    assert_eq!(browser.post(&format!("{path}/task"), &task).status, 303);
+    // Who would make another one sees that there is one.
+    let page = browser.get(&path).text();
+    assert!(page.contains("There is one already:") && page.contains("Buy keys"), "{page}");
+    let of_risk = format!("/api/tasks?clientId={client}&riskId={risk}");
+    assert_eq!(api(&posture, &of_risk).as_array().unwrap().len(), 1);
+    let other = risks[1]["id"].as_str().unwrap();
+    let of_other = format!("/api/tasks?clientId={client}&riskId={other}");
+    assert_eq!(api(&posture, &of_other), json!([]));
+    assert!(!browser.get(&format!("/clients/{client}/risks/{other}")).text().contains("already"));
+    let accept = [("token", token.as_str()), ("reason", "known"), ("until", "2026-12-31")];
+    assert_eq!(browser.post(&format!("{path}/accept"), &accept).status, 303);
+    let timeline = browser.get(&format!("/clients/{client}/timeline")).text();
+    assert!(timeline.contains("risk accepted until <time"), "{timeline}");
+    assert!(timeline.contains("by ada@example.com: "), "{timeline}");
+}
+
+#[test]
+fn lists_begin_with_what_is_to_be_done_and_stay_as_they_are_filtered() {
+    let (posture, mut browser) = with_admin();
+    let client = posture.client("A");
+    assert_eq!(posture.import(&client, "observedAt=now", &prowler(MIXED)).status, 200);
+    let all = api(&posture, "/api/portfolio/risks");
+    let ids = |severity: &str| {
+        let rows = all.as_array().unwrap().iter().filter(|it| it["severity"] == severity);
+        rows.map(|it| it["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (critical, high) = (ids("critical"), ids("high"));
+    assert!(!critical.is_empty() && !high.is_empty(), "{all}");
+    let shows = |path: &str| {
+        let page = browser.get(path).text();
+        [&critical[0], &high[0]].map(|it| page.contains(it.as_str()))
+    };
+    assert_eq!(shows("/risks"), [true, false]);
+    assert_eq!(shows("/risks?severity="), [true, true]);
+    assert_eq!(shows("/risks?severity=high"), [false, true]);
+    let ended =
+        posture.operator("POST", "/api/tasks", &json!({"clientId": client, "title": "Old"}));
+    let id = ended.json()["data"]["id"].as_str().unwrap().to_owned();
+    let open = posture.operator("POST", "/api/tasks", &json!({"clientId": client, "title": "New"}));
+    assert_eq!((ended.status, open.status), (201, 201));
+    let token = browser.token("/tasks");
+    let done = [("token", token.as_str()), ("status", "done")];
+    let changed = browser.post(&format!("/tasks/{id}?status=open"), &done);
+    assert_eq!(changed.header("location"), Some("/tasks?status=open&done=change-task"));
+    for page in ["/tasks".to_owned(), format!("/clients/{client}/tasks")] {
+        let text = browser.get(&page).text();
+        assert!(text.contains(">New") && !text.contains(">Old"), "{text}");
+        assert!(browser.get(&format!("{page}?status=")).text().contains(">Old"));
+    }
+}
