@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::item::ItemTable;
-use super::{CatalogFile, Problem};
-use crate::engine::catalog::{Category, Control, Decider, OpenFindings};
+use super::{CatalogFile, Problem, whole};
+use crate::engine::catalog::{Category, Control, Decider, OpenFindings, Wording};
 use crate::engine::severity::Severity;
 
 /// What a client is asked about the platforms it uses.
@@ -33,6 +33,9 @@ pub(super) const CODE_CHARS: RangeInclusive<usize> = 1..=16;
 pub(super) const TOOL_CHARS: RangeInclusive<usize> = 2..=32;
 const CATEGORY_NAME_CHARS: RangeInclusive<usize> = 2..=32;
 const TITLE_CHARS: RangeInclusive<usize> = 5..=100;
+/// In French, which takes more words.
+const FRENCH_TITLE_CHARS: RangeInclusive<usize> = 5..=160;
+const FRENCH_REMEDIATION_CHARS: RangeInclusive<usize> = 40..=900;
 const SENTENCE_CHARS: RangeInclusive<usize> = 20..=300;
 const REMEDIATION_CHARS: RangeInclusive<usize> = 40..=600;
 /// An observation is valid for at least a day and at most ten years.
@@ -109,6 +112,36 @@ pub(super) fn read(source: &CatalogFile<'_>, problems: &mut Vec<Problem>) -> Con
     read
 }
 
+/// Reads what people read of each control in French.
+pub(super) fn read_french(
+    source: &CatalogFile<'_>,
+    controls: &mut Controls,
+    problems: &mut Vec<Problem>,
+) {
+    let mut root = source.root();
+    for mut item in root.tables("control") {
+        let code = item.text("code", CODE_CHARS);
+        item.set_label("control", &code.text);
+        let wording = Wording {
+            title: item.text("title", FRENCH_TITLE_CHARS).text,
+            gap: item.text("gap", FRENCH_TITLE_CHARS).text,
+            remediation: item.text("remediation", FRENCH_REMEDIATION_CHARS).text,
+        };
+        match controls.index.get(&code.text) {
+            None => item.problem(code.line, "no control has this code"),
+            Some(found) if controls.list[*found].french.replace(wording).is_some() => {
+                item.problem(code.line, "another entry has this code");
+            }
+            Some(_) => (),
+        }
+        root.absorb(item);
+    }
+    root.finish(problems);
+    for control in controls.list.iter().filter(|it| it.french.is_none()) {
+        problems.push(whole(source.name, &format!("control {:?} is missing", control.code)));
+    }
+}
+
 fn category(item: &mut ItemTable<'_>, earlier: &[Category]) -> Category {
     let code = item.text("code", CODE_CHARS);
     item.set_label("category", &code.text);
@@ -152,6 +185,7 @@ fn control(item: &mut ItemTable<'_>, categories: &[Category]) -> Control {
         question,
         risk: item.text("risk", SENTENCE_CHARS).text,
         remediation: item.text("remediation", REMEDIATION_CHARS).text,
+        french: None,
         also: Vec::new(),
         open_findings: open_findings(item),
         n_checks_min: item.find_number("checks_min", CHECKS_MIN).unwrap_or(1),

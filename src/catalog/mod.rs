@@ -24,6 +24,7 @@ pub use crate::toml_reader::Problem;
 /// Where the files are in the project, for messages.
 const FOLDER: &str = "assets/catalog";
 const CONTROLS: &str = "controls.toml";
+const CONTROLS_FRENCH: &str = "controls_fr.toml";
 /// The name of a framework that is not one of our files.
 const OWN: &str = "framework";
 
@@ -34,8 +35,9 @@ macro_rules! embed {
 }
 
 /// Name below [`FOLDER`] and text of every file.
-const FILES: [(&str, &str); 37] = embed!(
+const FILES: [(&str, &str); 38] = embed!(
     "controls.toml",
+    "controls_fr.toml",
     "frameworks/SOC2.toml",
     "frameworks/HIPAA.toml",
     "frameworks/PCI_DSS.toml",
@@ -119,7 +121,7 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
         tools: BTreeMap::new(),
     };
     let controls = sources.iter().find(|it| it.name == CONTROLS);
-    let controls = controls.map(|it| control::read(it, &mut problems)).unwrap_or_default();
+    let mut controls = controls.map(|it| control::read(it, &mut problems)).unwrap_or_default();
     for source in &sources {
         match source.name.split_once('/') {
             Some(("frameworks", _)) => {
@@ -132,6 +134,9 @@ pub fn load(files: &[(&str, &str)]) -> Result<Catalog, Vec<Problem>> {
                 catalog.tools.insert(name, tool);
             }
             Some(_) | None if source.name == CONTROLS => (),
+            Some(_) | None if source.name == CONTROLS_FRENCH => {
+                control::read_french(source, &mut controls, &mut problems);
+            }
             Some(_) | None => problems.push(whole(source.name, "not a file of the catalog")),
         }
     }

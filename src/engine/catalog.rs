@@ -236,6 +236,14 @@ pub struct Category {
     pub name: String,
 }
 
+/// What people read of a control.
+#[derive(Clone, Debug, Hash)]
+pub struct Wording {
+    pub title: String,
+    pub gap: String,
+    pub remediation: String,
+}
+
 /// A technical control: something that can be decided about each client.
 #[derive(Clone, Debug, Hash)]
 pub struct Control {
@@ -257,6 +265,8 @@ pub struct Control {
     pub question: Option<String>,
     pub risk: String,
     pub remediation: String,
+    /// Title, gap and remediation in French. `None`: the catalog has none.
+    pub french: Option<Wording>,
     /// Indices of more general controls. It supports each row that one of them is mapped to.
     pub also: Vec<usize>,
     /// `None`: only the checks that are mapped to it, and reports about it, decide it.

@@ -51,18 +51,17 @@ impl RowGaps<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     Failing {
-        /// The control's code and title.
-        name: String,
+        name: ControlName,
         status: Status,
         score: u8,
     },
     Outdated {
-        name: String,
+        name: ControlName,
         /// The row requires evidence that is not older.
         days: u16,
     },
     Unassessed {
-        name: String,
+        name: ControlName,
         why: Unassessed,
     },
     /// The answer to a question of the profile may take controls out of scope.
@@ -73,6 +72,21 @@ pub enum Reason {
     NoControl,
     OnlySupported,
     EvidenceTooOld,
+}
+
+/// A control's code and title, in both languages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlName {
+    pub english: String,
+    pub french: String,
+}
+
+impl ControlName {
+    fn of(control: &Control) -> Self {
+        let french = control.french.as_ref().map_or(&control.title, |it| &it.title);
+        let name = |title: &String| format!("{} {title}", control.code);
+        Self { english: name(&control.title), french: name(french) }
+    }
 }
 
 /// What is known of a control that is not assessed.
@@ -116,10 +130,7 @@ impl ReasonInput<'_> {
 
     /// Failing controls first, then those not seen lately, then those not assessed.
     fn reasons(&self, gaps: RowGaps<'_>) -> Vec<Reason> {
-        let name = |it: usize| {
-            let control = &self.catalog.controls[it];
-            format!("{} {}", control.code, control.title)
-        };
+        let name = |it: usize| ControlName::of(&self.catalog.controls[it]);
         let mut reasons = Vec::new();
         for it in gaps.failing {
             let ControlOutcome { status, score, .. } = &self.controls[it];

@@ -29,22 +29,22 @@ impl Reason {
             (Status::NotAssessed, Language::English) => "not assessed",
             (Status::NotApplicable, Language::English) => "not applicable",
         };
-        format!("{name}: {status}, score {score}")
+        format!("{}: {status}, score {score}", name.english)
     }
 
     fn english(&self) -> String {
         match self {
             Self::Failing { name, status, score } => {
-                format!("{name}: {}, score {score}", status.as_str())
+                format!("{}: {}, score {score}", name.english, status.as_str())
             }
-            Self::Outdated { name, days } => format!("{name}: not seen in the last {days} days"),
+            Self::Outdated { name, days } => format!("{}: not seen in the last {days} days", name.english),
             Self::Unassessed { name, why } => {
                 let why = match why {
                     Unassessed::Unseen => "",
                     Unassessed::WasWorse => "; its last result was worse",
                     Unassessed::ShowsTooLittle => "; what passes shows too little",
                 };
-                format!("{name}: not assessed{why}")
+                format!("{}: not assessed{why}", name.english)
             }
             Self::Unanswered { question, codes } => {
                 let (shown, more) = named(codes);
@@ -73,10 +73,10 @@ impl Reason {
                     Status::NotAssessed => "non évalué",
                     Status::NotApplicable => "sans objet",
                 };
-                format!("{name}\u{a0}: {status}, pointage de {score}")
+                format!("{}\u{a0}: {status}, pointage de {score}", name.french)
             }
             Self::Outdated { name, days } => {
-                format!("{name}\u{a0}: rien n’a été vu depuis {days} jours")
+                format!("{}\u{a0}: rien n’a été vu depuis {days} jours", name.french)
             }
             Self::Unassessed { name, why } => {
                 let why = match why {
@@ -84,7 +84,7 @@ impl Reason {
                     Unassessed::WasWorse => "; le dernier résultat était pire",
                     Unassessed::ShowsTooLittle => "; ce qui réussit en montre trop peu",
                 };
-                format!("{name}\u{a0}: non évalué{why}")
+                format!("{}\u{a0}: non évalué{why}", name.french)
             }
             Self::Unanswered { question, codes } => {
                 let (shown, more) = named(codes);

@@ -166,6 +166,26 @@ fn the_catalogue_of_this_release_loads() {
     assert!(catalog.frameworks.iter().all(decided), "a framework no control decides any row of");
 }
 
+/// Short words that are in nearly every English text, and in no French one.
+const ENGLISH: [&str; 5] = [" the ", " with ", " that ", " is ", "Turn on"];
+
+#[test]
+fn every_control_is_there_in_french() {
+    let catalog = real();
+    for it in &catalog.controls {
+        let french = it.french.as_ref().unwrap_or_else(|| panic!("{}", it.code));
+        for (text, english) in [
+            (&french.title, &it.title),
+            (&french.gap, &it.gap),
+            (&french.remediation, &it.remediation),
+        ] {
+            assert!(text != english, "{}: {text}", it.code);
+            let found = ENGLISH.into_iter().find(|word| text.contains(word));
+            assert_eq!(found, None, "{}: {text}", it.code);
+        }
+    }
+}
+
 #[test]
 fn controls_of_powerpipe_decide_what_those_of_security_hub_with_the_same_ids_do() {
     let catalog = embedded().unwrap();

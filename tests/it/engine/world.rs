@@ -187,6 +187,7 @@ pub(crate) fn control(code: &str, severity: Severity) -> Control {
         risk: "Something bad can happen.".to_owned(),
         remediation: "Do it.".to_owned(),
         gap: format!("Control {code} is not met"),
+        french: None,
         also: Vec::new(),
         open_findings: None,
         n_checks_min: 1,

@@ -168,10 +168,10 @@ fn the_same_moment_gives_the_same_bytes() {
     assert_eq!(kept, 3);
 }
 
-/// What the catalog has in English only, and what is the same in both languages.
+/// What is the same in both languages.
 fn is_same(text: &str, posture: &Value) -> bool {
     let catalog = catalog();
-    let codes = catalog.controls.iter().flat_map(|it| [&it.code, &it.title, &it.gap]);
+    let codes = catalog.controls.iter().map(|it| &it.code);
     let shown = |it: &str| text == it || text.starts_with(&format!("{it} · "));
     codes.chain(catalog.frameworks.iter().map(|it| &it.name)).any(|it| shown(it))
         || posture["names"].as_array().unwrap().iter().any(|it| it == text)
@@ -217,6 +217,40 @@ pub(super) fn key(posture: &Posture) -> PublicKey {
     let key = PublicKey::read(signing[0]["publicKey"].as_str().unwrap()).unwrap();
     assert_eq!(signing[0]["fingerprint"], key.fingerprint());
     key
+}
+
+#[test]
+fn risks_and_what_to_do_are_in_the_language_of_the_report() {
+    let posture = named("Acme");
+    let client = busy(&posture, "Acme");
+    let unknown = super::prowler(&[("a_check_of_its_own", "FAIL", "critical", "root")]);
+    let query = "observedAt=now&source=another";
+    assert_eq!(posture.import(&client, query, &unknown).status, 200);
+    let [english, french] =
+        ["en", "fr"].map(|it| ask(&posture, &client, &format!("language={it}")).text());
+    let catalog = crate::harness::catalog();
+    let risks =
+        posture.operator("GET", &format!("/api/clients/{client}/risks"), &Value::Null).json();
+    let mut n_controls = 0;
+    for risk in risks["data"].as_array().unwrap() {
+        let title = risk["title"].as_str().unwrap();
+        let Some(code) = risk["controlCode"].as_str() else {
+            let said = title.replace("Check failed: \"", "").replace('"', "");
+            assert!(
+                french.contains(&format!("Vérification échouée\u{a0}: «\u{a0}{said}\u{a0}»")),
+                "{french}"
+            );
+            continue;
+        };
+        n_controls += 1;
+        let gap =
+            &catalog.controls[catalog.find_control(code).unwrap()].french.as_ref().unwrap().gap;
+        let gap = gap.replace('\'', "&#39;");
+        let (shown, apostrophe) = (gap.replace("&#39;", "'"), french.contains(&gap));
+        assert!(apostrophe || french.contains(&shown), "{gap}");
+        assert!(english.contains(title) && !french.contains(title), "{title}");
+    }
+    assert!(1 < n_controls, "{risks}");
 }
 
 #[test]

@@ -265,18 +265,14 @@ fn steps(language: Language, it: &Standing) -> Vec<Block> {
             let amount = dollars(language, amount);
             say!(language, " Saves about {amount} a year.", " Épargne environ {amount} par an.")
         });
-        items.push(match (language, control) {
-            // The catalog says what to do in English only.
-            (Language::English, Some(control)) => {
+        items.push(match control {
+            Some(control) => {
                 let what = &control.remediation;
-                format!("{title}: {what}{saved}")
+                say!(language, "{title}: {what}{saved}", "{title}\u{a0}: {what}{saved}")
             }
-            (Language::French, Some(control)) => {
-                let (code, name) = (&control.code, &control.title);
-                format!("Corriger «\u{a0}{title}\u{a0}» par le contrôle {code}, «\u{a0}{name}\u{a0}».{saved}")
+            None => {
+                say!(language, "Fix “{title}”.{saved}", "Corriger «\u{a0}{title}\u{a0}».{saved}")
             }
-            (Language::English, None) => format!("Fix “{title}”.{saved}"),
-            (Language::French, None) => format!("Corriger «\u{a0}{title}\u{a0}».{saved}"),
         });
     }
     let urgent = it.not_assessed().filter(|it| Severity::High <= it.severity).count();

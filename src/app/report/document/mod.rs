@@ -9,6 +9,7 @@ mod portfolio_standing;
 pub mod signing;
 mod standing;
 mod summary;
+mod wording;
 
 use std::sync::Arc;
 
@@ -121,9 +122,9 @@ impl App {
         let key = self.signing_key().await?;
         let app = Arc::clone(self);
         let write = move |snapshot: &ClientSnapshot| {
-            let standing = app.client_standing(snapshot, client, &changes)?;
             let letterhead = &app.options.letterhead;
             let language = language.unwrap_or(letterhead.language);
+            let standing = app.client_standing(snapshot, client, &changes, language)?;
             let paper = client::paper(&standing, letterhead, language, key.public_key());
             signed(paper, summary::sentences(language, &standing), format, &key)
         };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::wording;
 use crate::app::App;
 use crate::app::report::because::OpenQuestion;
 use crate::app::report::client::ClientReport;
@@ -10,13 +11,15 @@ use crate::app::report::log::LogPart;
 use crate::app::report::posture::page_risks;
 use crate::auth::caller::Caller;
 use crate::clock::Time;
+use crate::engine::catalog::Control;
 use crate::engine::fact::Status;
 use crate::engine::framework::{FrameworkId, Level};
-use crate::engine::posture::{ExpectedLoss, FrameworkSummary, Score, coverage};
+use crate::engine::posture::{ControlOutcome, ExpectedLoss, FrameworkSummary, Score, coverage};
 use crate::engine::severity::Severity;
 use crate::error::Result;
 use crate::id::ClientId;
 use crate::page::Cut;
+use crate::paper::Language;
 use crate::store::ClientSnapshot;
 use crate::store::global::change::Placed;
 use crate::store::global::client::Client;
@@ -69,7 +72,7 @@ pub(super) struct ControlStanding {
     pub(super) severity: Severity,
     pub(super) status: Status,
     pub(super) score: Option<u8>,
-    /// What to do about it, in English.
+    /// What to do about it.
     pub(super) remediation: String,
 }
 
@@ -143,12 +146,13 @@ impl App {
         Ok(found)
     }
 
-    /// Reads everything else about a client. `changes`: those since the start of the quarter.
+    /// Reads everything else about a client. `changes`: those since the start of the quarter. `language`: that of titles.
     pub(super) fn client_standing(
         &self,
         rows: &ClientSnapshot,
         client: Arc<Client>,
         changes: &[Placed],
+        language: Language,
     ) -> Result<Standing> {
         let report = self.client_report(rows)?;
         let now = report.now;
@@ -171,6 +175,10 @@ impl App {
         })?;
         quarter.requirements = requirements(&frameworks, changes);
         let cut = Cut { limit: N_RISKS_NAMED, offset: 0 };
+        let mut risks = page_risks(rows, None, cut)?.items;
+        for it in &mut risks {
+            it.risk.title = wording::risk(language, &report.catalog, &it.risk);
+        }
         Ok(Standing {
             client,
             now,
@@ -178,11 +186,11 @@ impl App {
             coverage: coverage(&report.catalog, &report.controls),
             days,
             loss: rows.find_expected_loss()?,
-            risks: page_risks(rows, None, cut)?.items,
+            risks,
             n_risks,
             n_accepted,
             quarter,
-            controls: controls(&report),
+            controls: controls(&report, language),
             sources: sources(rows)?,
             questions: self.open_questions(rows, &report)?,
             frameworks,
@@ -201,17 +209,20 @@ fn frameworks(rows: &ClientSnapshot, report: &ClientReport) -> Result<Vec<Framew
         .collect()
 }
 
-fn controls(report: &ClientReport) -> Vec<ControlStanding> {
+fn controls(report: &ClientReport, language: Language) -> Vec<ControlStanding> {
     let both = report.catalog.controls.iter().zip(&report.controls);
-    both.map(|(control, outcome)| ControlStanding {
-        code: control.code.clone(),
-        title: control.title.clone(),
-        severity: control.severity,
-        status: outcome.status,
-        score: outcome.score,
-        remediation: control.remediation.clone(),
-    })
-    .collect()
+    let standing = |(control, outcome): (&Control, &ControlOutcome)| {
+        let (title, remediation) = wording::control(language, control);
+        ControlStanding {
+            code: control.code.clone(),
+            title: title.to_owned(),
+            severity: control.severity,
+            status: outcome.status,
+            score: outcome.score,
+            remediation: remediation.to_owned(),
+        }
+    };
+    both.map(standing).collect()
 }
 
 pub(super) fn count_risk(it: &OpenRisk, since: Time, quarter: &mut Quarter) {
