@@ -32,6 +32,7 @@ pub mod mail;
 pub mod oidc;
 pub mod page;
 pub mod paper;
+pub mod passkey;
 pub mod peer;
 pub mod request;
 pub mod scan;
